@@ -1,0 +1,106 @@
+"""The C++ core as Python sees it. Every call releases the GIL around its loop; buffers are bytes-like and contiguous.
+
+Text given to the core must be valid UTF-8 where a call says so; `validate_utf8` finds out. Offsets are 64-bit.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Buffer
+
+__version__: str
+
+# -- pretokenize.cpp, utf8.cpp
+
+def validate_utf8(buffer: Buffer) -> int:
+    """The offset of the first byte that is not valid UTF-8 (a cut character's lead byte included), or -1."""
+
+def pretokenize(buffer: Buffer, pattern: str) -> NDArray[np.uint64]:
+    """Ends of the pretokens of one valid UTF-8 text, ascending, the last is len(buffer). pattern: a named one."""
+
+def last_safe_cut(buffer: Buffer, pattern: str) -> int:
+    """The largest 0 <= p < len(buffer) at which the text may be cut whatever follows it (0 if there is none).
+
+    For every continuation c, pretokenize(buffer + c) == pretokenize(buffer[:p]) then pretokenize(buffer[p:] + c).
+    """
+
+def simd_variants() -> list[str]:
+    """The variants this machine can run, best first, e.g. ["avx512", "avx2", "portable"]."""
+
+def set_simd_variant(name: str) -> None:
+    """Use this variant from now on (BPE_SIMD in the environment does it at import). ValueError if it can't run."""
+
+# -- encoder.cpp, special_tokens.cpp, decoder.cpp, content_hash.cpp
+
+class Encoder:
+    """An immutable vocabulary with its merge rule; the caches behind it are bounded and safe to share by threads."""
+
+    def __init__(
+        self,
+        entries: dict[int, bytes],
+        merges: Sequence[tuple[bytes, bytes]] | None,
+        special_tokens: dict[bytes, int],
+        pattern: str | None,
+        whole_pretokens: bool,
+        cache_bytes: int = 256 << 20,
+    ) -> None:
+        """entries: without special tokens; merges None: a rank file (rank = id, every adjacent pair that is an entry).
+
+        pattern None: only the calls that are given pretokens work. ValueError names the entry or merge at fault.
+        """
+
+    def encode(self, text: str, special: bool = True) -> list[int]: ...
+    def encode_batch(self, texts: Sequence[str], threads: int) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+        """tokens uint32[n], offsets uint64[len(texts) + 1]; special tokens are recognised."""
+    def encode_documents(
+        self, buffer: Buffer, separator: bytes, threads: int, special: bool = True
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+        """Valid UTF-8, cut at each separator, leftmost first: a row a document, empty ones too; n separators, n + 1 rows."""
+    def encode_pretokens(self, buffer: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
+        """Ids of given pretokens (a pattern outside the core), end to end in buffer."""
+    def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
+        """The bytes, special tokens included. ValueError names the first id that is not an entry and its place."""
+    def cache_bytes_used(self) -> int: ...
+
+def find_separators(buffer: Buffer, separator: bytes) -> NDArray[np.uint64]:
+    """Starts of the separators, leftmost first, not overlapping (as bytes.split finds them)."""
+
+def find_special_tokens(
+    buffer: Buffer, special_tokens: Sequence[bytes]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    """Starts of the special tokens (leftmost, then longest) and which of the list each is."""
+
+def hash_documents(buffer: Buffer, separator: bytes, seed: int) -> NDArray[np.uint64]:
+    """XXH64 of each document's bytes, the rows of encode_documents."""
+
+# -- pretoken_counts.cpp, trainer.cpp
+
+class PretokenCounter:
+    """Distinct pretokens with exact 64-bit counts."""
+
+    def __init__(self, pattern: str | None) -> None: ...
+    def count(self, buffer: Buffer, special_tokens: Sequence[bytes], threads: int) -> None:
+        """Add the pretokens of a valid UTF-8 text, cut at the special tokens, which are not counted."""
+    def add(self, pretoken_bytes: Buffer, ends: NDArray[np.uint64], counts: NDArray[np.uint64]) -> None:
+        """Add given pretokens with their counts (another pattern, another machine's counts)."""
+    def __len__(self) -> int: ...
+    def items(self) -> tuple[NDArray[np.uint8], NDArray[np.uint64], NDArray[np.uint64]]:
+        """Pretoken bytes end to end, their ends, their counts; sorted by bytes, so the same for any thread count."""
+
+def train_merges(
+    pretoken_bytes: Buffer,
+    ends: NDArray[np.uint64],
+    counts: NDArray[np.uint64],
+    new_entries: int,
+    tie_break: str,
+    min_frequency: int,
+    threads: int,
+    progress: Callable[[int], None] | None,
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint64]]:
+    """merges uint32[m, 2], products uint32[m], pair counts uint64[m] at the time of the merge.
+
+    Ids: a byte is its value, 256 + k the k-th new entry; a merge whose bytes are already an entry has that entry's id
+    as product and adds none. progress(entries so far) is called now and then; what it raises ends the training.
+    """

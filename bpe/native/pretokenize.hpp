@@ -1,0 +1,46 @@
+// Pretoken boundaries of one text, in blocks.
+//
+// A Pretokenizer walks one text (no special tokens in it) and hands out the ends of its pretokens, which lie end to
+// end and cover the text. The patterns are those of bpe/patterns.py. The text must be valid UTF-8; nothing is read
+// outside [text, text + size). Not shared between threads; reset() is cheap, so one object serves many short texts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace bpe {
+
+enum class Pattern : uint8_t { gpt2, cl100k, o200k, llama3, qwen2 };
+
+// Throws std::invalid_argument naming the value and the known names.
+Pattern pattern_from_name(std::string_view name);
+
+// The next pretokens: number i is origin + [i == 0 ? 0 : ends[i - 1], ends[i]). Valid until the next call.
+struct Spans {
+  const uint8_t *origin;
+  const uint32_t *ends;
+  size_t count; // 0: the text is finished
+};
+
+class Pretokenizer {
+public:
+  explicit Pretokenizer(Pattern pattern);
+  ~Pretokenizer();
+  Pretokenizer(const Pretokenizer &) = delete;
+  Pretokenizer &operator=(const Pretokenizer &) = delete;
+
+  void reset(const uint8_t *text, size_t size);
+  // A few thousand spans at a time. Throws std::length_error for a pretoken of 4 GiB or more.
+  Spans next();
+
+private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The largest p < size at which the text can be cut whatever follows; 0 if there is none. See bpe/_core.pyi.
+size_t last_safe_cut(Pattern pattern, const uint8_t *text, size_t size);
+
+} // namespace bpe

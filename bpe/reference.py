@@ -1,0 +1,222 @@
+"""Training, encoding and decoding in plain Python: the specification of the C++ core and the oracle of its tests.
+
+Nothing here is fast and nothing is left out. Three invariants hold throughout:
+
+- after every merge `pair_counts` equals a fresh count of all pretokens, and `pair_to_pretokens[pair][i]` is how
+  often `pair` stands in pretoken `i` (an inner count that drops to zero is deleted, an empty inner dict too);
+- the next merge is the pair with the highest count; ties go to the pair whose two byte strings compare greater
+  (`lexicographic`) or to the lower pair of ids (`huggingface`, ids as `initial_ids` gives them);
+- encoding a pretoken applies the allowed merge of lowest rank, leftmost first, until none is left.
+
+Source of the algorithm: Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword
+Units" (2016), over bytes as in GPT-2 (Radford et al., 2019).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import regex
+
+from bpe.patterns import PATTERNS
+
+Pair = tuple[int, int]
+
+
+def printable_bytes() -> list[int]:
+    """The 256 byte values in GPT-2's printable order: the 188 printable Latin-1 bytes, then the other 68.
+
+    Hugging Face numbers its byte alphabet in this order, so the huggingface tie rule depends on it.
+    """
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    return printable + [byte for byte in range(256) if byte not in printable]
+
+
+# -- pretokens ---------------------------------------------------------------------------------------------------
+
+
+def cut_at_special_tokens(text: str, special_tokens: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """Cut `text` at special tokens, leftmost first and of those at one place the longest.
+
+    "a<s>b", ["<s>"] -> ("a", False), ("<s>", True), ("b", False); empty parts are left out.
+    """
+    longest_first = sorted(special_tokens, key=len, reverse=True)
+    if not longest_first:
+        if text:
+            yield text, False
+        return
+    start = 0
+    for match in regex.finditer("|".join(map(regex.escape, longest_first)), text):
+        if match.start() > start:
+            yield text[start : match.start()], False
+        yield match.group(), True
+        start = match.end()
+    if start < len(text):
+        yield text[start:], False
+
+
+def pretokenize(text: str, pattern: str = "gpt2") -> list[bytes]:
+    """The pretokens of a text without special tokens; `pattern` is a name of `PATTERNS` or an expression.
+
+    "Hello world" -> [b"Hello", b" world"]. Text between matches is dropped, as tiktoken does.
+    """
+    expression = PATTERNS.get(pattern, pattern)
+    return [match.group().encode() for match in regex.finditer(expression, text)]
+
+
+def count_pretokens(
+    texts: Iterable[str], special_tokens: Sequence[str] = (), pattern: str = "gpt2"
+) -> Counter[bytes]:
+    """How often each pretoken occurs; special tokens cut the text and are not counted."""
+    counts: Counter[bytes] = Counter()
+    for text in texts:
+        for part, is_special in cut_at_special_tokens(text, special_tokens):
+            if not is_special:
+                counts.update(pretokenize(part, pattern))
+    return counts
+
+
+# -- training ----------------------------------------------------------------------------------------------------
+
+
+def train(
+    pretoken_counts: Mapping[bytes, int],
+    new_entries: int,
+    tie_break: str = "lexicographic",
+    min_frequency: int = 1,
+) -> list[tuple[bytes, bytes]]:
+    """The merges that add `new_entries` entries to the 256 bytes, in order; fewer if no pair is left.
+
+    Two merges may make the same bytes; the second adds a merge but no entry. A pair is merged only if it occurs
+    at least max(1, min_frequency) times.
+    {b"aab": 2, b"ab": 1}, 2 -> [(b"a", b"b"), (b"a", b"ab")]
+    """
+    entries = [bytes([byte]) for byte in printable_bytes()]  # the ids of the huggingface rule
+    id_of = {entry: id_ for id_, entry in enumerate(entries)}
+    pretokens = [[id_of[bytes([byte])] for byte in pretoken] for pretoken in pretoken_counts]
+    weights = list(pretoken_counts.values())
+
+    pair_counts: Counter[Pair] = Counter()
+    pair_to_pretokens: dict[Pair, Counter[int]] = {}
+    for index, ids in enumerate(pretokens):
+        for pair in zip(ids, ids[1:]):  # noqa: B905, RUF007 - one shorter by intent
+            pair_counts[pair] += weights[index]
+            pair_to_pretokens.setdefault(pair, Counter())[index] += 1
+
+    def change(pair: Pair, index: int, occurrences: int) -> None:
+        pair_counts[pair] += occurrences * weights[index]
+        if pair_counts[pair] == 0:
+            del pair_counts[pair]
+        inner = pair_to_pretokens.setdefault(pair, Counter())
+        inner[index] += occurrences
+        if inner[index] == 0:
+            del inner[index]
+        if not inner:
+            del pair_to_pretokens[pair]
+
+    def priority(pair: Pair) -> tuple[int, bytes, bytes] | tuple[int, int, int]:
+        left, right = pair
+        if tie_break == "huggingface":
+            return pair_counts[pair], -left, -right
+        return pair_counts[pair], entries[left], entries[right]
+
+    merges: list[tuple[bytes, bytes]] = []
+    while len(entries) < 256 + new_entries and pair_counts:
+        best = max(pair_counts, key=priority)
+        if pair_counts[best] < max(1, min_frequency):
+            break
+        left, right = best
+        merged = entries[left] + entries[right]
+        merges.append((entries[left], entries[right]))
+        if merged not in id_of:
+            id_of[merged] = len(entries)
+            entries.append(merged)
+        for index in list(pair_to_pretokens[best]):
+            before = pretokens[index]
+            after = replace_pair(before, best, id_of[merged])
+            for pair in zip(before, before[1:]):  # noqa: B905, RUF007
+                change(pair, index, -1)
+            for pair in zip(after, after[1:]):  # noqa: B905, RUF007
+                change(pair, index, +1)
+            pretokens[index] = after
+    return merges
+
+
+def replace_pair(ids: Sequence[int], pair: Pair, new_id: int) -> list[int]:
+    """Replace each occurrence of `pair`, from left to right: [1, 1, 1], (1, 1), 9 -> [9, 1]."""
+    out: list[int] = []
+    position = 0
+    while position < len(ids):
+        if tuple(ids[position : position + 2]) == pair:
+            out.append(new_id)
+            position += 2
+        else:
+            out.append(ids[position])
+            position += 1
+    return out
+
+
+# -- encoding ----------------------------------------------------------------------------------------------------
+
+
+def encode_pretoken(
+    pretoken: bytes,
+    id_of: Mapping[bytes, int],
+    ranks: Mapping[tuple[bytes, bytes], int] | None,
+    whole_pretokens: bool = False,
+) -> list[int]:
+    """The ids of one pretoken.
+
+    id_of: bytes of an entry -> its id. ranks: the allowed pairs, lowest first; None for a rank file, where every
+    adjacent pair whose bytes together are an entry may merge and the entry's id is its rank.
+    whole_pretokens: a pretoken that is an entry is emitted at once (rank files, and `ignore_merges`).
+    """
+    if whole_pretokens and pretoken in id_of:
+        return [id_of[pretoken]]
+    parts = [bytes([byte]) for byte in pretoken]
+
+    def rank(place: int) -> float:
+        left, right = parts[place], parts[place + 1]
+        if ranks is None:
+            return id_of.get(left + right, float("inf"))
+        return ranks.get((left, right), float("inf"))
+
+    while len(parts) > 1:
+        place = min(range(len(parts) - 1), key=rank)  # min takes the leftmost of equals
+        if rank(place) == float("inf"):
+            break
+        parts[place : place + 2] = [parts[place] + parts[place + 1]]
+    return [id_of[part] for part in parts]
+
+
+def encode(
+    text: str,
+    vocab: Mapping[int, bytes],
+    merges: Sequence[tuple[bytes, bytes]] | None,
+    special_tokens: Mapping[str, int] | None = None,
+    pattern: str = "gpt2",
+    whole_pretokens: bool | None = None,
+) -> list[int]:
+    """The ids of a text; `merges` None means a rank file (whole pretokens are then emitted at once).
+
+    vocab may hold the special tokens; they take no part in merging.
+    """
+    special_tokens = special_tokens or {}
+    special_ids = set(special_tokens.values())
+    id_of = {entry: id_ for id_, entry in vocab.items() if id_ not in special_ids}
+    ranks = None if merges is None else {pair: rank for rank, pair in enumerate(merges)}
+    whole = merges is None if whole_pretokens is None else whole_pretokens
+    ids: list[int] = []
+    for part, is_special in cut_at_special_tokens(text, special_tokens):
+        if is_special:
+            ids.append(special_tokens[part])
+        else:
+            for pretoken in pretokenize(part, pattern):
+                ids.extend(encode_pretoken(pretoken, id_of, ranks, whole))
+    return ids
+
+
+def decode_bytes(ids: Iterable[int], vocab: Mapping[int, bytes]) -> bytes:
+    """The bytes of the ids, one after the other; a sequence cut inside a character is not valid UTF-8."""
+    return b"".join(vocab[id_] for id_ in ids)
