@@ -80,6 +80,11 @@ class Tokenizer:
         return MappingProxyType(self._vocabulary.all_entries)
 
     @property
+    def ordinary_entries(self) -> dict[int, bytes]:
+        """id -> bytes of the entries that text between special tokens is encoded with, a copy."""
+        return dict(self._vocabulary.entries)
+
+    @property
     def merges(self) -> list[tuple[bytes, bytes]]:
         """The pairs that merge, lowest rank first; of a rank file, every split of every entry (about 4 µs an entry)."""
         return self._vocabulary.listed_merges
@@ -326,7 +331,7 @@ class Tokenizer:
 
     def encode_plain(self, text: str) -> list[int]:
         """The ids of a text in which no special token is recognised; the same as encode(text, allowed_special=())."""
-        return self._encode_pretokenized(self.normalize(text))
+        return self.encode_normalized(self.normalize(text))
 
     def normalize(self, text: str) -> str:
         """The text after the normalizer, which sees the text between two special tokens at once."""
@@ -334,7 +339,7 @@ class Tokenizer:
             return text
         return unicodedata.normalize("NFC", text)
 
-    def _encode_pretokenized(self, normalized: str) -> list[int]:
+    def encode_normalized(self, normalized: str) -> list[int]:
         try:
             if self._pretokenizer.core_pattern is not None:
                 return self._encoder.encode(normalized, special=False)
