@@ -2,11 +2,11 @@
 
     python scripts/environment.py [EXTRA]
 
-The environment is `.venv` in the checkout (VENV names another folder). Two stamps in it say what it holds: the
-hash of pyproject.toml for which the dependencies of each extra were installed, and the hash of the sources that
-the installed package was built from. So a core older than its sources can't go unnoticed, and a run that finds
-both stamps current costs a few milliseconds. The build requirements live in the environment too and the build
-folder is kept: after a change the compiler sees only the files that changed.
+The environment is `.venv` in the checkout (VENV names another folder). Two stamps in it say what it holds:
+the hash of pyproject.toml for which the dependencies of each extra were installed, and the hash of the sources
+that the installed package was built from. So a core older than its sources can't go unnoticed, and a run that
+finds both stamps current costs some milliseconds. The build requirements live in the environment too and the
+build folder is kept: after a change the compiler sees only the files that changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
-VENV = Path(os.path.abspath(ROOT / os.environ.get("VENV", ".venv")))
+VENV = (ROOT / os.environ.get("VENV", ".venv")).absolute()
 VENV_PYTHON = VENV / "bin" / "python"
 SOURCES = ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "bpe", "convert", "flat_tokens")
 
@@ -69,12 +69,9 @@ def check_compiler() -> None:
         probe = Path(folder) / "probe.cpp"
         probe.write_text(CPP20_PROBE)
         command = [*compiler.split(), "-std=c++20", "-fsyntax-only", str(probe)]
-        try:
-            works = subprocess.run(command, capture_output=True, check=False).returncode == 0
-        except OSError as error:
-            fail(f"the C++ compiler {compiler} can't be run: {error.strerror}")
+        works = succeeds(*command)
     if not works:
-        fail(f"{compiler} does not compile C++20; GCC 10, Clang 13 or newer does: install one, or set CXX")
+        fail(f"{compiler} does not compile C++20; GCC 11, Clang 14 or newer does: install one, or set CXX")
     header = Path(sysconfig.get_path("include")) / "Python.h"
     if not header.exists():
         fail(f"{header} is missing; install Python's headers (Debian: apt install python3-dev)")
@@ -93,18 +90,12 @@ def make_venv() -> None:
         del ensurepip, venv
         say(f"making the environment {shown(VENV)} with Python {sys.version.split()[0]}")
         run([sys.executable, "-m", "venv", str(VENV)], f"can't make the environment {shown(VENV)}")
-    version = subprocess.run(
-        [VENV_PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"],
-        check=False,
-        capture_output=True,
-    )
-    if version.returncode != 0:
+    if not succeeds(VENV_PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"):
         fail(f"{shown(VENV)} holds no working Python 3.11 or newer; remove the folder and run this again")
-    has_pip = subprocess.run([VENV_PYTHON, "-c", "import pip"], check=False, capture_output=True)
-    if has_pip.returncode != 0:
+    if not succeeds(VENV_PYTHON, "-c", "import pip"):
         run(
             [str(VENV_PYTHON), "-m", "ensurepip"],
-            f"{shown(VENV)} has no pip and can't get one; remove the folder",
+            f"{shown(VENV)} has no pip; remove the folder and run this again",
         )
 
 
@@ -149,19 +140,28 @@ def pip(arguments: list[str]) -> None:
     run(command, f"`pip {' '.join(arguments)}` failed; its output is above", os.environ | {"PATH": path})
 
 
+def succeeds(*command: str | Path) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
 def run(command: list[str], message: str, environment: dict[str, str] | None = None) -> None:
     """Runs the command in the checkout; a failure shows its output, then the message as the last line."""
+    pipe, null = subprocess.PIPE, subprocess.DEVNULL
     done = subprocess.run(
         command,
         cwd=ROOT,
         env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdin=null,
+        stdout=pipe,
+        stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
     if done.returncode != 0:
-        print(done.stdout, done.stderr, sep="", end="", file=sys.stderr)
+        print(done.stdout, end="", file=sys.stderr)
         fail(message)
 
 
