@@ -1,6 +1,7 @@
 // The only file that knows Python: checks arguments, views buffers, releases the GIL, owns the results.
 // bpe/_core.pyi says what each call takes and gives.
 #include "pretokenize.hpp"
+#include "simd_variants.hpp"
 #include "utf8.hpp"
 
 #include <nanobind/nanobind.h>
@@ -8,6 +9,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,7 +18,8 @@ namespace nb = nanobind;
 
 namespace {
 
-// A contiguous view of a bytes-like object, held while this lives. Raises TypeError or BufferError as Python does.
+// A contiguous view of a bytes-like object, held while this lives. Raises TypeError or BufferError as Python
+// does.
 class BufferView {
 public:
   explicit BufferView(nb::handle object) {
@@ -88,6 +91,10 @@ void bind_pretokenize(nb::module_ &m) {
         return bpe::last_safe_cut(bpe::pattern_from_name(pattern), text.data(), text.size());
       },
       nb::arg("buffer"), nb::arg("pattern"));
+  m.def("simd_variants", &bpe::simd_variant_names);
+  m.def("set_simd_variant", &bpe::choose_simd_variant, nb::arg("name"));
+  if (const char *name = std::getenv("BPE_SIMD"); name != nullptr && *name != '\0')
+    bpe::choose_simd_variant(name);
 }
 
 } // namespace
