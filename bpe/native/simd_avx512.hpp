@@ -9,8 +9,8 @@
 namespace bpe {
 namespace {
 
-constexpr uint8_t is_upper = 1, is_lower = 2, is_number = 4, is_space = 8, is_blank = 16, is_line_break = 32,
-                  is_apostrophe = 64, is_slash = 128;
+constexpr uint8_t upper_flag = 1, lower_flag = 2, number_flag = 4, space_flag = 8, blank_flag = 16,
+                  line_break_flag = 32, apostrophe_flag = 64, slash_flag = 128;
 
 struct FlagTable {
   alignas(64) uint8_t flags[128];
@@ -20,10 +20,11 @@ constexpr FlagTable make_flag_table() {
   for (int byte = 0; byte < 128; ++byte) {
     const bool blank = byte == ' ', line_break = byte == '\n' || byte == '\r';
     table.flags[byte] = static_cast<uint8_t>(
-        (byte >= 'A' && byte <= 'Z' ? is_upper : 0) | (byte >= 'a' && byte <= 'z' ? is_lower : 0) |
-        (byte >= '0' && byte <= '9' ? is_number : 0) |
-        (blank || (byte >= '\t' && byte <= '\r') ? is_space : 0) | (blank ? is_blank : 0) |
-        (line_break ? is_line_break : 0) | (byte == '\'' ? is_apostrophe : 0) | (byte == '/' ? is_slash : 0));
+        (byte >= 'A' && byte <= 'Z' ? upper_flag : 0) | (byte >= 'a' && byte <= 'z' ? lower_flag : 0) |
+        (byte >= '0' && byte <= '9' ? number_flag : 0) |
+        (blank || (byte >= '\t' && byte <= '\r') ? space_flag : 0) | (blank ? blank_flag : 0) |
+        (line_break ? line_break_flag : 0) | (byte == '\'' ? apostrophe_flag : 0) |
+        (byte == '/' ? slash_flag : 0));
   }
   return table;
 }
@@ -42,17 +43,17 @@ struct Avx512Simd {
     };
     BlockMasks masks{};
     if (cased) {
-      masks.upper = test(is_upper);
-      masks.lower = test(is_lower);
-      masks.slash = test(is_slash);
+      masks.upper = test(upper_flag);
+      masks.lower = test(lower_flag);
+      masks.slash = test(slash_flag);
     } else {
-      masks.lower = test(is_upper | is_lower);
+      masks.lower = test(upper_flag | lower_flag);
     }
-    masks.number = test(is_number);
-    masks.space = test(is_space);
-    masks.blank = test(is_blank);
-    masks.line_break = test(is_line_break);
-    masks.apostrophe = test(is_apostrophe);
+    masks.number = test(number_flag);
+    masks.space = test(space_flag);
+    masks.blank = test(blank_flag);
+    masks.line_break = test(line_break_flag);
+    masks.apostrophe = test(apostrophe_flag);
     masks.high = high;
     return masks;
   }
