@@ -17,6 +17,7 @@ shrinks, which is an error that names it.
 from __future__ import annotations
 
 import io
+import os
 from types import TracebackType
 
 from convert.errors import BadInput
@@ -67,6 +68,10 @@ class TextWindow:
                         f"but had {self.size} bytes at first; convert it again when nothing writes to it"
                     )
                 self.stop += got
+
+    def actual_size(self) -> int:
+        """The size of the file now."""
+        return os.fstat(self._file.fileno()).st_size
 
     def view(self, start: int, stop: int) -> memoryview:
         """Bytes [start, stop) without a copy; valid until the window moves."""

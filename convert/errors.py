@@ -4,6 +4,7 @@
 6 refused (the output exists, another run is at work, the plan changed), 130 interrupted.
 """
 
+# ruff: noqa: N818 - named for what is wrong: BadInput, WorkerLost
 from __future__ import annotations
 
 from concurrent.futures import BrokenExecutor
@@ -50,7 +51,7 @@ class BrokenInvariant(ConvertError):
 
 
 def printable(text: object) -> str:
-    """`text` with control characters and undecodable bytes escaped, safe for a terminal and a log: "a\\nb" -> "a\\\\nb"."""
+    """`text` with control characters and undecodable bytes escaped, safe for a terminal: "a\\nb" -> "a\\\\nb"."""
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
         for character in str(text)

@@ -27,6 +27,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
+from pathlib import Path
 from typing import Any
 
 from convert.errors import WorkerLost
@@ -42,7 +43,9 @@ _Task = tuple["Future[Any]", bytes]
 class InlineExecutor(Executor):
     """Runs each task at once, in this process: for tests, for debugging, for callers who may not start processes."""
 
-    def __init__(self, initializer: Callable[..., None] | None = None, initargs: tuple[Any, ...] = ()) -> None:
+    def __init__(
+        self, initializer: Callable[..., None] | None = None, initargs: tuple[Any, ...] = ()
+    ) -> None:
         if initializer is not None:
             initializer(*initargs)
 
@@ -61,7 +64,7 @@ def may_fork() -> bool:
     if not sys.platform.startswith("linux"):
         return False
     try:
-        return len(os.listdir("/proc/self/task")) == 1
+        return sum(1 for _ in Path("/proc/self/task").iterdir()) == 1
     except OSError:
         return False
 
@@ -130,7 +133,7 @@ class ProcessExecutor(Executor):
             self._thread.join()
 
     def kill(self) -> None:
-        """End the workers now, whatever they do; for the second Ctrl-C. Files are renamed when whole, so this is safe."""
+        """End the workers now, whatever they do: for the second Ctrl-C. Safe, since files are renamed when whole."""
         for worker in self._workers:
             worker.process.kill()
         self.shutdown(wait=True, cancel_futures=True)
@@ -150,14 +153,16 @@ class ProcessExecutor(Executor):
                 idle = not self._queue and not any(worker.tasks for worker in alive)
                 if self._closing and idle:
                     break
-            ready = wait([self._wake_read, *(w.connection for w in alive), *(w.process.sentinel for w in alive)])
+            ready = wait(
+                [self._wake_read, *(w.connection for w in alive), *(w.process.sentinel for w in alive)]
+            )
             if self._wake_read in ready:
                 os.read(self._wake_read, 4096)
             for worker in list(alive):
-                if worker.connection in ready or worker.process.sentinel in ready:
-                    if not worker.collect():
-                        alive.remove(worker)
-                        self._lose(worker, last=not alive)
+                told = worker.connection in ready or worker.process.sentinel in ready
+                if told and not worker.collect():
+                    alive.remove(worker)
+                    self._lose(worker, last=not alive)
         for worker in self._workers:
             worker.connection.close()
         for worker in self._workers:
@@ -221,12 +226,17 @@ class _Worker:
         # A forked child inherits the parent's ends of its own and of the earlier pipes; were they to stay open, it
         # would never see the end of its pipe.
         inherited = (
-            [self.connection, *(w.connection for w in earlier)] if context.get_start_method() == "fork" else []
+            [self.connection, *(w.connection for w in earlier)]
+            if context.get_start_method() == "fork"
+            else []
         )
         # mypy knows Process only on the concrete contexts.
         make: Any = context
         self.process: Any = make.Process(
-            target=_serve, args=(remote, inherited, initializer, initargs), name=f"convert-{index}", daemon=True
+            target=_serve,
+            args=(remote, inherited, initializer, initargs),
+            name=f"convert-{index}",
+            daemon=True,
         )
         self.process.start()
         remote.close()

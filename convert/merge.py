@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flat_tokens.layout import ArrayLayout
-from flat_tokens.writer import FileRecord, write_starts, write_tokens
 from numpy.typing import NDArray
 
 from convert.shard import ShardReader, ShardRecord, ShardShape
+from flat_tokens.layout import ArrayLayout
+from flat_tokens.manifest import FileRecord
+from flat_tokens.writer import write_starts, write_tokens
 
 # 2 Mi tokens: 8 MiB encoded, some 15 ms to compress; far above the cost of a task, and enough runs for many workers.
 RUN_TOKENS = 2 << 20
@@ -36,7 +37,9 @@ class Totals:
     def __add__(self, other: Totals) -> Totals:
         """The totals of both parts together."""
         return Totals(
-            self.tokens + other.tokens, self.sequences + other.sequences, max(self.max_token_id, other.max_token_id)
+            self.tokens + other.tokens,
+            self.sequences + other.sequences,
+            max(self.max_token_id, other.max_token_id),
         )
 
 
@@ -56,15 +59,13 @@ def offsets_down(levels: Sequence[Sequence[Totals]]) -> list[Totals]:
     """What lies before each leaf: (tokens, sequences) of all leaves to its left. [5, 7, 1] -> [0, 5, 12]."""
     offsets = [Totals()]
     for level in reversed(levels[:-1]):
-        offsets = [
-            offsets[i // 2] + level[i - 1] if i % 2 else offsets[i // 2] for i in range(len(level))
-        ]
+        offsets = [offsets[i // 2] + level[i - 1] if i % 2 else offsets[i // 2] for i in range(len(level))]
     return offsets
 
 
 @dataclass(frozen=True)
 class Part:
-    """Of one shard, its tokens or sequences [start, stop); token_offset is the place of its first token in the array."""
+    """Tokens or sequences [start, stop) of one shard; token_offset: the place of its first token in the array."""
 
     shape: ShardShape
     start: int
@@ -121,8 +122,12 @@ def plan_split(split: str, records: Sequence[ShardRecord], layout: ArrayLayout) 
             closing = total.tokens if array == "starts" and stop == item_count else None
             yield Run(split, array, first, tuple(parts), closing)
 
-    token_runs = runs("tokens", [t.tokens for t in leaves], [o.tokens for o in offsets], layout.write_unit_tokens)
-    start_runs = runs("starts", [t.sequences for t in leaves], [o.sequences for o in offsets], layout.write_unit_starts)
+    token_runs = runs(
+        "tokens", [t.tokens for t in leaves], [o.tokens for o in offsets], layout.write_unit_tokens
+    )
+    start_runs = runs(
+        "starts", [t.sequences for t in leaves], [o.sequences for o in offsets], layout.write_unit_starts
+    )
     return total, [*token_runs, *start_runs]
 
 

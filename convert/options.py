@@ -88,7 +88,9 @@ class ConvertOptions:
         except UnicodeEncodeError:
             raise UsageError(f"--separator must be valid text, got {self.separator!r}") from None
         if self.invalid == "replace" and "\ufffd" in self.separator:
-            raise UsageError("--separator must not hold U+FFFD with --invalid replace, which would make new ones")
+            raise UsageError(
+                "--separator must not hold U+FFFD with --invalid replace, which would make new ones"
+            )
 
     @property
     def separator_bytes(self) -> bytes:
@@ -109,7 +111,15 @@ class ConvertOptions:
 
     def recorded(self) -> dict[str, Any]:
         """The options that, with the sources and the tokenizer, decide every byte of the dataset; JSON-able."""
-        names = ("separator", "seed", "validation_fraction", "invalid", "zarr_format", "compression", "chunk_tokens")
+        names = (
+            "separator",
+            "seed",
+            "validation_fraction",
+            "invalid",
+            "zarr_format",
+            "compression",
+            "chunk_tokens",
+        )
         known = {field.name for field in fields(self)}
         return {name: getattr(self, name) for name in names if name in known}
 

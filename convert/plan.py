@@ -114,7 +114,8 @@ def plan_record(plan: Plan, tokenizer_sha256: str, options: Mapping[str, Any]) -
         "text_chunk_bytes": plan.chunk_bytes,
         "options": dict(options),
         "sources": [
-            {"path": s.path, "bytes": s.size_bytes, "mtime_ns": s.mtime_ns, "split": s.split} for s in plan.sources
+            {"path": s.path, "bytes": s.size_bytes, "mtime_ns": s.mtime_ns, "split": s.split}
+            for s in plan.sources
         ],
     }
 

@@ -69,11 +69,15 @@ class _LineStage(Stage):
         if now - self._told >= LOG_SECONDS:
             self._told = now
             share = 100 * self.done_bytes / max(1, self.total_bytes)
-            _say(self._stream, f"{self.name}: {share:.0f} % of {self.total_bytes / 1e6:,.1f} MB, {self.rates()}")
+            _say(
+                self._stream,
+                f"{self.name}: {share:.0f} % of {self.total_bytes / 1e6:,.1f} MB, {self.rates()}",
+            )
 
     def close(self) -> None:
         _say(
-            self._stream, f"{self.name}: {self.done_bytes / 1e6:,.1f} MB in {self.seconds:.2f} s ({self.rates()})"
+            self._stream,
+            f"{self.name}: {self.done_bytes / 1e6:,.1f} MB in {self.seconds:.2f} s ({self.rates()})",
         )
 
 

@@ -71,7 +71,9 @@ class ShardRecord:
     crc32: int
     train: SplitCounts
     validation: SplitCounts
-    digests: tuple[tuple[int, int, str], ...]  # (source, block, hex) of the source blocks that start in the chunk
+    digests: tuple[
+        tuple[int, int, str], ...
+    ]  # (source, block, hex) of the source blocks that start in the chunk
 
     @property
     def shape(self) -> ShardShape:
@@ -124,7 +126,7 @@ def write_shard(
     crc = 0
     with temporary.open("wb", buffering=0) as file:
         for part in (*starts, *tokens):
-            view = memoryview(np.ascontiguousarray(part)).cast("B") if part.size else memoryview(b"")
+            view = np.ascontiguousarray(part).data.cast("B") if part.size else memoryview(b"")
             crc = zlib.crc32(view, crc)
             while view.nbytes:
                 view = view[file.write(view) :]
@@ -174,9 +176,11 @@ class ShardReader:
         if not out.size:
             return
         self._file.seek(offset)
-        view = memoryview(out).cast("B")
+        view = out.data.cast("B")
         while view.nbytes:
             got = self._file.readinto(view)
             if not got:
-                raise BrokenInvariant(f"{self._path} is shorter than its record says; delete it and run again")
+                raise BrokenInvariant(
+                    f"{self._path} is shorter than its record says; delete it and run again"
+                )
             view = view[got:]

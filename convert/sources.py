@@ -5,6 +5,7 @@ not depend on the machine. Folders are walked down to the last level; names that
 links are followed. Everything wrong with the arguments is found before the work starts and told in one error.
 """
 
+# ruff: noqa: PTH112, PTH115, PTH116, PTH118, PTH120, PTH207, PTH208 - paths stay as they were given; Path would make "./a" and "a" one
 from __future__ import annotations
 
 import glob
@@ -16,7 +17,19 @@ from dataclasses import dataclass
 from convert.errors import BadInput, UsageError, printable
 
 # Read as plain text these would give a dataset of rubbish, so they are refused until they can be read.
-UNSUPPORTED_SUFFIXES = (".gz", ".zst", ".bz2", ".xz", ".zip", ".7z", ".tar", ".parquet", ".jsonl", ".ndjson", ".arrow")
+UNSUPPORTED_SUFFIXES = (
+    ".gz",
+    ".zst",
+    ".bz2",
+    ".xz",
+    ".zip",
+    ".7z",
+    ".tar",
+    ".parquet",
+    ".jsonl",
+    ".ndjson",
+    ".arrow",
+)
 SHOWN_PROBLEMS = 20
 
 
@@ -30,7 +43,9 @@ class Source:
     split: str | None = None
 
 
-def find_sources(inputs: Sequence[str], validation: Sequence[str] = (), output: str | None = None) -> tuple[Source, ...]:
+def find_sources(
+    inputs: Sequence[str], validation: Sequence[str] = (), output: str | None = None
+) -> tuple[Source, ...]:
     """The files that the arguments stand for, in order, `validation` after `inputs`.
 
     A file that both name is validation only. UsageError (exit 2) lists every path that is missing, special,

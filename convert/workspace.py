@@ -21,7 +21,13 @@ from typing import IO, Any
 from convert.errors import Refused, StorageError, printable
 from convert.plan import first_difference
 
-PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME = "plan.json", "lock", "shards", "dataset", "replaced"
+PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME = (
+    "plan.json",
+    "lock",
+    "shards",
+    "dataset",
+    "replaced",
+)
 _OWN_NAMES = {PLAN_NAME, PLAN_NAME + ".tmp", LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME}
 
 
@@ -43,12 +49,16 @@ class Workspace:
             raise Refused(f"--output {self.output} is not the name of a dataset")
         if os.path.lexists(self.output):
             if not self._overwrite:
-                raise Refused(f"{self.output} exists; choose another --output, or replace it with --overwrite")
+                raise Refused(
+                    f"{self.output} exists; choose another --output, or replace it with --overwrite"
+                )
             reason = not_ours(self.output)
             if reason:
                 raise Refused(f"{self.output} is left alone: {reason}; choose another --output")
         if not self.output.parent.is_dir():
-            raise StorageError(f"the folder {self.output.parent} for --output does not exist; create it first")
+            raise StorageError(
+                f"the folder {self.output.parent} for --output does not exist; create it first"
+            )
 
     def open(self, plan: dict[str, Any]) -> bool:
         """Take the folder for `plan`; True if it holds work of an earlier run with the same plan, which goes on.
@@ -59,7 +69,7 @@ class Workspace:
         if os.path.lexists(self.root) and (self.root.is_symlink() or not self.root.is_dir()):
             raise Refused(f"{self.root} exists and is not a folder of ours; move it away")
         self.root.mkdir(exist_ok=True)
-        foreign = sorted(set(os.listdir(self.root)) - _OWN_NAMES)
+        foreign = sorted({path.name for path in self.root.iterdir()} - _OWN_NAMES)
         if foreign:
             raise Refused(f"{self.root} holds {foreign[0]}, which is not ours; move it away")
         self._take_lock()
@@ -98,13 +108,17 @@ class Workspace:
         lock = path.open("a+", encoding="utf-8")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(lock.fileno()).st_nlink == 0:  # the other run finished and removed the folder just now
+            if (
+                os.fstat(lock.fileno()).st_nlink == 0
+            ):  # the other run finished and removed the folder just now
                 raise BlockingIOError
         except BlockingIOError:
             lock.seek(0)
             who = lock.read().strip() or "unknown"
             lock.close()
-            raise Refused(f"another run (process {who}) is writing {self.output}; wait for it or end it") from None
+            raise Refused(
+                f"another run (process {who}) is writing {self.output}; wait for it or end it"
+            ) from None
         except OSError:
             lock.close()
             raise
@@ -117,7 +131,9 @@ class Workspace:
         path = self.root / PLAN_NAME
         if not path.exists():
             return False  # an earlier run ended before it had begun
-        way_out = f"go on with the old value, or start anew with --overwrite; the work so far is in {self.root}"
+        way_out = (
+            f"go on with the old value, or start anew with --overwrite; the work so far is in {self.root}"
+        )
         try:
             old = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
@@ -131,7 +147,9 @@ class Workspace:
         if self._overwrite:
             return False
         name, was, is_ = difference
-        raise Refused(printable(f"{name} was {was!r} when {self.root} was begun and is {is_!r} now; {way_out}"))
+        raise Refused(
+            printable(f"{name} was {was!r} when {self.root} was begun and is {is_!r} now; {way_out}")
+        )
 
     def _clear(self) -> None:
         (self.root / PLAN_NAME).unlink(missing_ok=True)  # first: what is left without it counts as not begun
@@ -154,7 +172,7 @@ def not_ours(output: Path) -> str | None:
         return "it is not a dataset of ours (no manifest.json that says so)"
     for folder, _, names in os.walk(output):
         for name in names:
-            path = os.path.relpath(os.path.join(folder, name), output)
+            path = (Path(folder) / name).relative_to(output).as_posix()
             if path not in listed:
                 return f"it holds {printable(path)}, which its manifest does not list"
     return None

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+
 from convert.cut import TextWindow, overlaps_itself, own_documents
 from convert.errors import BadInput
 
@@ -18,7 +19,9 @@ def documents_of(text: bytes, separator: bytes) -> list[bytes]:
     return documents if documents[-1] else documents[:-1]
 
 
-def documents_by_parts(path: Path, separator: bytes, part_bytes: int, buffer: bytearray | None = None) -> list[bytes]:
+def documents_by_parts(
+    path: Path, separator: bytes, part_bytes: int, buffer: bytearray | None = None
+) -> list[bytes]:
     size = path.stat().st_size
     found: list[bytes] = []
     for start in range(0, size, part_bytes):
@@ -50,10 +53,15 @@ def test_every_offset_of_a_border_in_a_run_of_separators(separator: bytes, tmp_p
         text = b"one" + run + b"two" + run
         path.write_bytes(text)
         for border in range(1, len(text)):
-            assert documents_by_parts(path, separator, border) == documents_of(text, separator), (text, border)
+            assert documents_by_parts(path, separator, border) == documents_of(text, separator), (
+                text,
+                border,
+            )
 
 
-def test_a_run_longer_than_the_read_ahead_is_walked_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_longer_than_the_read_ahead_is_walked_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("convert.cut.READ_AHEAD_BYTES", 16)
     path = tmp_path / "text"
     for newlines in (255, 256, 257):
@@ -74,7 +82,8 @@ def test_a_document_longer_than_many_parts_belongs_to_the_part_it_starts_in(tmp_
 
 
 @pytest.mark.parametrize(
-    ("separator", "expected"), [(b"a", False), (b"aa", True), (b"aba", True), (b"ab", False), (b"<|endoftext|>", False)]
+    ("separator", "expected"),
+    [(b"a", False), (b"aa", True), (b"aba", True), (b"ab", False), (b"<|endoftext|>", False)],
 )
 def test_overlaps_itself(separator: bytes, expected: bool) -> None:
     assert overlaps_itself(separator) is expected
@@ -83,5 +92,8 @@ def test_overlaps_itself(separator: bytes, expected: bool) -> None:
 def test_a_file_that_shrank_is_named(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_bytes(b"abc")
-    with TextWindow(str(path), 10) as window, pytest.raises(BadInput, match="text changed while it was read: it ends at byte 3"):
+    with (
+        TextWindow(str(path), 10) as window,
+        pytest.raises(BadInput, match="text changed while it was read: it ends at byte 3"),
+    ):
         own_documents(window, b"|", 0, 10)

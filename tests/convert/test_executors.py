@@ -10,6 +10,7 @@ from concurrent.futures import CancelledError, Executor, Future, wait
 from pathlib import Path
 
 import pytest
+
 from convert.errors import BadInput, WorkerLost
 from convert.executors import InlineExecutor, ProcessExecutor, may_fork
 
@@ -68,7 +69,7 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
 def test_results_errors_and_large_payloads(executor: Executor) -> None:
     futures = [executor.submit(context_and, number) for number in range(50)]
     assert [future.result(30) for future in futures] == [("ready", number) for number in range(50)]
-    with pytest.raises(BadInput, match="en.txt: bad"):
+    with pytest.raises(BadInput, match=r"en\.txt: bad"):
         executor.submit(raise_bad_input, "en.txt").result(30)
     sizes = [1 << 20, 0, 3 << 20, 17]
     assert [len(f.result(30)) for f in [executor.submit(big, size) for size in sizes]] == sizes
