@@ -1,0 +1,19 @@
+// What the patterns distinguish among the code points: one class each, from a table of 64-code-point pages.
+#pragma once
+
+#include <cstdint>
+
+namespace bpe {
+
+// upper: Lu, Lt; lower: Ll; letter: Lm, Lo (both cases for o200k); mark: M; number: N; space: White_Space.
+enum CharClass : uint8_t { other, upper, lower, letter, mark, number, space };
+
+extern const uint16_t unicode_page_numbers[]; // code point / 64 -> page
+extern const uint8_t unicode_pages[][64];     // CharClass of the page's code points
+
+// code_point <= 0x10FFFF; surrogates are other.
+inline uint8_t char_class(uint32_t code_point) {
+  return unicode_pages[unicode_page_numbers[code_point >> 6]][code_point & 63];
+}
+
+} // namespace bpe

@@ -1,0 +1,37 @@
+// UTF-8: finding the first byte that breaks it, and reading one character.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bpe {
+
+// The offset of the first byte that is not part of a valid sequence (as CPython's UnicodeDecodeError.start gives it:
+// the lead byte of a cut or wrong sequence), or `size`. Reads [text, text + size) only.
+size_t validate_utf8(const uint8_t *text, size_t size);
+
+struct Char {
+  uint32_t code_point;
+  uint32_t length; // bytes, 1 to 4
+};
+
+// The character at p < stop. The text must be valid UTF-8; if it isn't the answer is arbitrary, but nothing at or
+// after `stop` is read and 1 <= length <= stop - p and code_point <= 0x10FFFF hold.
+inline Char read_char(const uint8_t *p, const uint8_t *stop) {
+  const uint32_t lead = p[0];
+  const size_t rest = static_cast<size_t>(stop - p);
+  if (lead < 0xC0 || rest < 2)
+    return {lead, 1};
+  if (lead < 0xE0)
+    return {(lead & 31) << 6 | (p[1] & 63u), 2};
+  if (rest < 3)
+    return {lead, 1};
+  if (lead < 0xF0)
+    return {(lead & 15) << 12 | (p[1] & 63u) << 6 | (p[2] & 63u), 3};
+  if (rest < 4)
+    return {lead, 1};
+  const uint32_t code_point = (lead & 7) << 18 | (p[1] & 63u) << 12 | (p[2] & 63u) << 6 | (p[3] & 63u);
+  return {code_point <= 0x10FFFF ? code_point : 0xFFFD, 4};
+}
+
+} // namespace bpe

@@ -1,0 +1,65 @@
+"""Write bpe/native/unicode_classes.cpp: the class of every code point, as tiktoken sees it.
+
+Vocabularies are trained and served with tiktoken and Hugging Face tokenizers, so their Unicode version counts, not
+Python's nor that of the `regex` package. Each class is read off tiktoken itself: text that a pattern does not match
+is dropped, so encoding all scalars with the class as pattern leaves its members.
+
+    python scripts/generate_unicode_classes.py > bpe/native/unicode_classes.cpp
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+
+import tiktoken
+
+# Number in the table -> expression; a code point in none of them is 0, other. The order is that of enum CharClass.
+CLASSES = [r"[\p{Lu}\p{Lt}]", r"\p{Ll}", r"[\p{Lm}\p{Lo}]", r"\p{M}", r"\p{N}", r"\s"]
+CODE_POINTS = 0x110000
+PAGE = 64  # code points: what the last byte of a UTF-8 sequence tells apart
+
+
+def classes() -> bytearray:
+    """The class of each code point: uint8[0x110000], surrogates are other."""
+    table = bytearray(CODE_POINTS)
+    scalars = "".join(chr(c) for c in range(CODE_POINTS) if not 0xD800 <= c < 0xE000)
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    for number, expression in enumerate(CLASSES, 1):
+        encoding = tiktoken.Encoding("class", pat_str=expression, mergeable_ranks=ranks, special_tokens={})
+        for character in bytes(encoding.encode_ordinary(scalars)).decode():
+            table[ord(character)] = number
+    return table
+
+
+def cpp(table: bytes) -> str:
+    """The source text: a page number for each 64 code points, then the distinct pages."""
+    page_numbers: dict[bytes, int] = {}
+    index = [
+        page_numbers.setdefault(bytes(table[start : start + PAGE]), len(page_numbers))
+        for start in range(0, CODE_POINTS, PAGE)
+    ]
+    lines = [
+        f"// Written by scripts/generate_unicode_classes.py with tiktoken {version('tiktoken')}; do not edit.",
+        "//",
+        "// Unicode 16.0. Hugging Face tokenizers 0.23.3 (Oniguruma) agrees on every scalar. The regex package, once it",
+        "// knows Unicode 17 or later, puts characters that are new since then in their classes (here: other, for they",
+        "// are unassigned) and U+0295 among the letters without case (here: lower case).",
+        '#include "unicode_classes.hpp"',
+        "",
+        "namespace bpe {",
+        "",
+        "// clang-format off",
+        f"const uint16_t unicode_page_numbers[{len(index)}] = {{",
+    ]
+    for start in range(0, len(index), 32):
+        lines.append(",".join(map(str, index[start : start + 32])) + ",")
+    lines += ["};", "", f"const uint8_t unicode_pages[{len(page_numbers)}][{PAGE}] = {{"]
+    for page in page_numbers:
+        lines.append("{" + ",".join(map(str, page)) + "},")
+    lines += ["};", "// clang-format on", "", "} // namespace bpe", ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(cpp(classes()))
