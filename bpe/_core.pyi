@@ -52,7 +52,9 @@ class Encoder:
         """
 
     def encode(self, text: str, special: bool = True) -> list[int]: ...
-    def encode_batch(self, texts: Sequence[str], threads: int) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+    def encode_batch(
+        self, texts: Sequence[str], threads: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
         """tokens uint32[n], offsets uint64[len(texts) + 1]; special tokens are recognised."""
     def encode_documents(
         self, buffer: Buffer, separator: bytes, threads: int, special: bool = True
