@@ -32,7 +32,8 @@ def test_arrays_of_every_integer_type(dtype: str) -> None:
 def test_other_sequences() -> None:
     enc = encoder(BYTES)
     assert enc.decode([]) == b""
-    assert enc.decode((97, np.uint16(98))) == b"ab"
+    assert enc.decode((97, 98)) == b"ab"
+    assert enc.decode(list(np.array([97, 98], np.uint16))) == b"ab"
     assert enc.decode(np.array([], np.uint32)) == b""
 
 

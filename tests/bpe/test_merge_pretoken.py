@@ -64,7 +64,7 @@ def rank_file_unreachable(seed: int) -> Vocabulary:
     rng = random.Random(seed)
     entries = set(entries_of(trained(seed, b"abc", 40)).values())
     entries |= {bytes(rng.choices(b"abc", k=rng.randint(3, 40))) for _ in range(30)}
-    ids = rng.sample(range(10_000), len(entries) - 1) + [2**31 - 1]
+    ids = [*rng.sample(range(10_000), len(entries) - 1), 2**31 - 1]
     return dict(zip(ids, rng.sample(sorted(entries), len(entries)), strict=True)), None
 
 
@@ -74,7 +74,7 @@ SIZES = [*range(1, 36), 63, 64, 65, 127, 128, 255, 256, 257, 300]
 
 def encode_all(encoder: _core.Encoder, pretokens: list[bytes]) -> list[int]:
     ends = np.cumsum([len(pretoken) for pretoken in pretokens], dtype=np.uint64)
-    return encoder.encode_pretokens(b"".join(pretokens), ends).tolist()
+    return [int(id_) for id_ in encoder.encode_pretokens(b"".join(pretokens), ends)]
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["by merges", "whole"])
