@@ -1,6 +1,7 @@
 // The only file that knows Python: checks arguments, views buffers, releases the GIL, owns the results.
 // bpe/_core.pyi says what each call takes and gives.
 #include "pretokenize.hpp"
+#include "trainer.hpp"
 #include "utf8.hpp"
 
 #include <nanobind/nanobind.h>
@@ -8,6 +9,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,7 +18,8 @@ namespace nb = nanobind;
 
 namespace {
 
-// A contiguous view of a bytes-like object, held while this lives. Raises TypeError or BufferError as Python does.
+// A contiguous view of a bytes-like object, held while this lives. Raises TypeError or BufferError as Python
+// does.
 class BufferView {
 public:
   explicit BufferView(nb::handle object) {
@@ -90,6 +93,81 @@ void bind_pretokenize(nb::module_ &m) {
       nb::arg("buffer"), nb::arg("pattern"));
 }
 
+// -- training
+
+using Uint64Array = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Checks that ends ascend and cover the buffer, and that each pretoken has a count.
+bpe::PretokenView pretoken_view(const BufferView &bytes, const Uint64Array &ends, const Uint64Array &counts) {
+  if (ends.shape(0) != counts.shape(0))
+    throw nb::value_error(("there are " + std::to_string(ends.shape(0)) + " ends but " +
+                           std::to_string(counts.shape(0)) + " counts")
+                              .c_str());
+  uint64_t start = 0;
+  for (size_t i = 0; i < ends.shape(0); ++i) {
+    const uint64_t stop = ends.data()[i];
+    if (stop < start || stop > bytes.size())
+      throw nb::value_error(("ends[" + std::to_string(i) + "] = " + std::to_string(stop) + " is not in [" +
+                             std::to_string(start) + ", " + std::to_string(bytes.size()) + "]")
+                                .c_str());
+    start = stop;
+  }
+  if (start != bytes.size())
+    throw nb::value_error(("the last end is " + std::to_string(start) + " but there are " +
+                           std::to_string(bytes.size()) + " bytes")
+                              .c_str());
+  return {bytes.data(), ends.data(), counts.data(), ends.shape(0)};
+}
+
+bpe::TieBreak tie_break_from_name(const std::string &name) {
+  if (name == "lexicographic")
+    return bpe::TieBreak::lexicographic;
+  if (name == "huggingface")
+    return bpe::TieBreak::huggingface;
+  throw nb::value_error(("unknown tie_break '" + name + "'; known: lexicographic, huggingface").c_str());
+}
+
+void bind_training(nb::module_ &m) {
+  m.def(
+      "train_merges",
+      [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts, uint64_t new_entries,
+         const std::string &tie_break, uint64_t min_frequency, unsigned threads, nb::object progress,
+         bool wide) {
+        const BufferView bytes(pretoken_bytes);
+        const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
+        bpe::TrainingOptions options;
+        options.new_entries = new_entries;
+        options.tie_break = tie_break_from_name(tie_break);
+        options.min_frequency = min_frequency;
+        options.threads = threads;
+        options.wide = wide;
+        // Called without a progress too, so that Ctrl-C is seen.
+        const bpe::TrainingProgress report = [&](uint64_t entries) {
+          nb::gil_scoped_acquire locked;
+          if (PyErr_CheckSignals() != 0)
+            throw nb::python_error();
+          if (!progress.is_none())
+            progress(entries);
+        };
+        std::vector<uint32_t> pairs, products;
+        std::vector<uint64_t> pair_counts;
+        {
+          nb::gil_scoped_release unlocked;
+          const std::vector<bpe::Merge> merges = bpe::train_merges(pretokens, options, report);
+          for (const bpe::Merge &merge : merges) {
+            pairs.insert(pairs.end(), {merge.left, merge.right});
+            products.push_back(256 + static_cast<uint32_t>(products.size()));
+            pair_counts.push_back(merge.count);
+          }
+        }
+        return nb::make_tuple(owned_array(std::move(pairs)).cast().attr("reshape")(-1, 2),
+                              owned_array(std::move(products)), owned_array(std::move(pair_counts)));
+      },
+      nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("new_entries"),
+      nb::arg("tie_break"), nb::arg("min_frequency"), nb::arg("threads"), nb::arg("progress").none(),
+      nb::arg("wide") = false);
+}
+
 } // namespace
 
 NB_MODULE(_core, m) {
@@ -97,5 +175,5 @@ NB_MODULE(_core, m) {
   m.attr("__version__") = TOKENMILL_VERSION;
   bind_pretokenize(m);
   // -- encoding
-  // -- training
+  bind_training(m);
 }
