@@ -1,16 +1,19 @@
 // The only file that knows Python: checks arguments, views buffers, releases the GIL, owns the results.
 // bpe/_core.pyi says what each call takes and gives.
+#include "pretoken_counts.hpp"
 #include "pretokenize.hpp"
 #include "trainer.hpp"
 #include "utf8.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -128,6 +131,56 @@ bpe::TieBreak tie_break_from_name(const std::string &name) {
 }
 
 void bind_training(nb::module_ &m) {
+  nb::class_<bpe::PretokenCounter>(m, "PretokenCounter")
+      .def(
+          "__init__",
+          [](bpe::PretokenCounter *self, const std::optional<std::string> &pattern) {
+            new (self) bpe::PretokenCounter(pattern ? std::optional(bpe::pattern_from_name(*pattern))
+                                                    : std::nullopt);
+          },
+          nb::arg("pattern").none())
+      .def(
+          "count",
+          [](bpe::PretokenCounter &self, nb::object buffer, const std::vector<nb::bytes> &special_tokens,
+             unsigned threads) {
+            const BufferView text(buffer);
+            std::vector<std::string> tokens;
+            for (const nb::bytes &token : special_tokens)
+              tokens.emplace_back(token.c_str(), token.size());
+            const bpe::SpecialTokens specials(std::move(tokens));
+            nb::gil_scoped_release unlocked;
+            require_utf8(text);
+            self.count(text.data(), text.size(), specials, threads);
+          },
+          nb::arg("buffer"), nb::arg("special_tokens"), nb::arg("threads"))
+      .def(
+          "add",
+          [](bpe::PretokenCounter &self, nb::object pretoken_bytes, const Uint64Array &ends,
+             const Uint64Array &counts) {
+            const BufferView bytes(pretoken_bytes);
+            const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
+            nb::gil_scoped_release unlocked;
+            uint64_t start = 0;
+            for (size_t i = 0; i < pretokens.size; ++i) {
+              self.add(pretokens.bytes + start, pretokens.ends[i] - start, pretokens.counts[i]);
+              start = pretokens.ends[i];
+            }
+          },
+          nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"))
+      .def("__len__",
+           [](bpe::PretokenCounter &self) {
+             nb::gil_scoped_release unlocked;
+             return self.size();
+           })
+      .def("items", [](bpe::PretokenCounter &self) {
+        bpe::PretokenItems items;
+        {
+          nb::gil_scoped_release unlocked;
+          items = self.items();
+        }
+        return nb::make_tuple(owned_array(std::move(items.bytes)), owned_array(std::move(items.ends)),
+                              owned_array(std::move(items.counts)));
+      });
   m.def(
       "train_merges",
       [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts, uint64_t new_entries,
