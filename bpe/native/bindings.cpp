@@ -122,6 +122,13 @@ bpe::PretokenView pretoken_view(const BufferView &bytes, const Uint64Array &ends
   return {bytes.data(), ends.data(), counts.data(), ends.shape(0)};
 }
 
+bpe::SpecialTokens special_tokens_to_cut_at(const std::vector<nb::bytes> &special_tokens) {
+  std::vector<std::string> tokens;
+  for (const nb::bytes &token : special_tokens)
+    tokens.emplace_back(token.c_str(), token.size());
+  return bpe::SpecialTokens(std::move(tokens));
+}
+
 bpe::TieBreak tie_break_from_name(const std::string &name) {
   if (name == "lexicographic")
     return bpe::TieBreak::lexicographic;
@@ -144,15 +151,24 @@ void bind_training(nb::module_ &m) {
           [](bpe::PretokenCounter &self, nb::object buffer, const std::vector<nb::bytes> &special_tokens,
              unsigned threads) {
             const BufferView text(buffer);
-            std::vector<std::string> tokens;
-            for (const nb::bytes &token : special_tokens)
-              tokens.emplace_back(token.c_str(), token.size());
-            const bpe::SpecialTokens specials(std::move(tokens));
+            const bpe::SpecialTokens specials = special_tokens_to_cut_at(special_tokens);
             nb::gil_scoped_release unlocked;
-            require_utf8(text);
             self.count(text.data(), text.size(), specials, threads);
           },
           nb::arg("buffer"), nb::arg("special_tokens"), nb::arg("threads"))
+      .def(
+          "last_cut",
+          [](const bpe::PretokenCounter &self, nb::object buffer,
+             const std::vector<nb::bytes> &special_tokens) {
+            const BufferView text(buffer);
+            const bpe::SpecialTokens specials = special_tokens_to_cut_at(special_tokens);
+            size_t longest = 0;
+            for (const nb::bytes &token : special_tokens)
+              longest = std::max(longest, token.size());
+            nb::gil_scoped_release unlocked;
+            return self.last_cut(text.data(), text.size(), specials, longest);
+          },
+          nb::arg("buffer"), nb::arg("special_tokens"))
       .def(
           "add",
           [](bpe::PretokenCounter &self, nb::object pretoken_bytes, const Uint64Array &ends,

@@ -1,9 +1,12 @@
 #include "pretoken_counts.hpp"
 
+#include "utf8.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 namespace bpe {
@@ -19,6 +22,13 @@ constexpr size_t piece_bytes = 1 << 20;
 struct Part { // [start, stop) of the text, without special tokens
   size_t start, stop;
 };
+
+// The largest place in [start, stop] that is not inside a character; text[stop] can be read.
+size_t character_start(const uint8_t *text, size_t start, size_t stop) {
+  while (stop > start && (text[stop] & 0xC0) == 0x80)
+    stop--;
+  return stop;
+}
 
 // Hands the text out in pieces; any thread may ask.
 class PieceCutter {
@@ -55,9 +65,7 @@ private:
   size_t piece_stop() const {
     const size_t bytes = match_.start - at_;
     for (size_t tried = piece_bytes; 2 * tried < bytes; tried *= 2) {
-      size_t stop = at_ + tried;
-      while (stop > at_ && (text_[stop] & 0xC0) == 0x80) // not inside a character
-        stop--;
+      const size_t stop = character_start(text_, at_, at_ + tried);
       const size_t cut = last_safe_cut(pattern_, text_ + at_, stop - at_);
       if (cut > 0)
         return at_ + cut;
@@ -107,7 +115,7 @@ PretokenCounter::PretokenCounter(std::optional<Pattern> pattern) : pattern_(patt
 void PretokenCounter::count(const uint8_t *text, size_t size, const SpecialTokens &special_tokens,
                             unsigned threads) {
   if (!pattern_)
-    throw std::logic_error("this counter has no pattern; only add() may be used");
+    throw std::invalid_argument("this counter has no pattern; only add() may be used");
   std::lock_guard busy(busy_);
   threads_ = std::max({1u, threads, threads_});
   const unsigned used =
@@ -115,6 +123,7 @@ void PretokenCounter::count(const uint8_t *text, size_t size, const SpecialToken
   while (own_.size() < used)
     own_.emplace_back(own_cells);
   PieceCutter cutter(text, size, special_tokens, *pattern_);
+  std::vector<size_t> invalid(used, size);
   run_threads(used, [&](unsigned index) {
     PretokenTable &table = own_[index];
     Pretokenizer pretokenizer(*pattern_);
@@ -122,6 +131,13 @@ void PretokenCounter::count(const uint8_t *text, size_t size, const SpecialToken
     try {
       while (cutter.next(parts)) {
         for (const Part &part : parts) {
+          // Parts are handed out in order and each is looked at, so the lowest of the threads' places is the
+          // first.
+          const size_t bad = part.start + validate_utf8(text + part.start, part.stop - part.start);
+          if (bad < part.stop) {
+            invalid[index] = bad;
+            return cutter.stop();
+          }
           pretokenizer.reset(text + part.start, part.stop - part.start);
           for (Spans spans = pretokenizer.next(); spans.count > 0; spans = pretokenizer.next()) {
             uint32_t start = 0;
@@ -140,6 +156,24 @@ void PretokenCounter::count(const uint8_t *text, size_t size, const SpecialToken
       throw;
     }
   });
+  const size_t bad = *std::min_element(invalid.begin(), invalid.end());
+  if (bad < size)
+    throw std::invalid_argument("the text is not valid UTF-8 at byte " + std::to_string(bad));
+}
+
+size_t PretokenCounter::last_cut(const uint8_t *text, size_t size, const SpecialTokens &special_tokens,
+                                 size_t longest) const {
+  // Matches that start before `decided` are the same whatever follows, and none starts between the last of
+  // them and `decided`.
+  const size_t decided = longest == 0 ? size : size - std::min(size, longest - 1);
+  size_t cut = 0;
+  for (auto match = special_tokens.find(text, size, 0); match.start < decided;
+       match = special_tokens.find(text, size, match.stop))
+    cut = match.stop;
+  if (!pattern_ || cut >= decided)
+    return cut;
+  const size_t stop = decided < size ? character_start(text, cut, decided) : size;
+  return cut + last_safe_cut(*pattern_, text + cut, stop - cut);
 }
 
 void PretokenCounter::add(const uint8_t *bytes, size_t size, uint64_t count) {

@@ -30,8 +30,9 @@ public:
   // Without a pattern only add() may be used.
   explicit PretokenCounter(std::optional<Pattern> pattern);
 
-  // Counts the pretokens of a valid UTF-8 text. threads >= 1. Throws std::logic_error without a pattern,
-  // std::length_error for a pretoken of 4 GiB or more, std::bad_alloc; the counts are then incomplete.
+  // Counts the pretokens of a text. Throws std::invalid_argument without a pattern or where the text is not
+  // valid UTF-8 (the lowest such byte), std::length_error for a pretoken of 4 GiB or more, std::bad_alloc;
+  // the counts are then incomplete.
   void count(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, unsigned threads);
 
   // Adds `count` to one pretoken; an empty one and a count of 0 are passed over.
@@ -40,6 +41,11 @@ public:
   size_t size();
   // Cost: a sort of what is there, with as many threads as count() was given.
   PretokenItems items();
+
+  // The largest place at which a text that goes on may be cut without changing the counts; 0 if there is
+  // none. Without a pattern that is after a special token only. longest: bytes of the longest special token.
+  size_t last_cut(const uint8_t *text, size_t size, const SpecialTokens &special_tokens,
+                  size_t longest) const;
 
 private:
   // Partition i holds the hashes that start with the bits of i, so threads rarely want the same one.
