@@ -52,12 +52,14 @@ inline void prefetch(const void *place) {
 #endif
 }
 
-bool starts_character(uint8_t byte) { return byte >= 0xC0; } // of more than one byte
+bool starts_character(uint8_t byte) {
+  return byte >= 0xC0;
+} // of more than one byte
 
 } // namespace
 
-EncoderSession::EncoderSession(const Vocabulary &vocabulary, std::optional<Pattern> pattern, bool whole_pretokens,
-                               CacheBudget &budget, size_t cache_share_bytes)
+EncoderSession::EncoderSession(const Vocabulary &vocabulary, std::optional<Pattern> pattern,
+                               bool whole_pretokens, CacheBudget &budget, size_t cache_share_bytes)
     : vocabulary_(vocabulary), whole_pretokens_(whole_pretokens), cache_share_bytes_(cache_share_bytes),
       cache_(budget, cache_share_bytes) {
   if (pattern)
@@ -70,8 +72,8 @@ void EncoderSession::reset() {
   row_ends.clear();
 }
 
-// The batch to put the next item into. A full one is emitted only when the next is full too: by then the lines it
-// asked for have come.
+// The batch to put the next item into. A full one is emitted only when the next is full too: by then the
+// lines it asked for have come.
 EncoderSession::Batch &EncoderSession::open_batch() {
   if (batches_[open_].count == batch_items) {
     open_ ^= 1;
@@ -90,9 +92,13 @@ void EncoderSession::push(Item item, const uint8_t *bytes, uint32_t value) {
   batch.values[i] = value;
 }
 
-void EncoderSession::append_token(uint32_t id) { push(token, nullptr, id); }
+void EncoderSession::append_token(uint32_t id) {
+  push(token, nullptr, id);
+}
 
-void EncoderSession::end_row() { push(row_end, nullptr, 0); }
+void EncoderSession::end_row() {
+  push(row_end, nullptr, 0);
+}
 
 void EncoderSession::finish() {
   open_ ^= 1;
@@ -106,7 +112,8 @@ void EncoderSession::finish() {
 
 void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t *readable) {
   if (!pretokenizer_)
-    throw std::invalid_argument("this encoder has no pattern of its own; give it pretokens (encode_pretokens)");
+    throw std::invalid_argument(
+        "this encoder has no pattern of its own; give it pretokens (encode_pretokens)");
   if (size == 0)
     return;
   pretokenizer_->reset(text, size);
@@ -205,8 +212,8 @@ uint32_t *EncoderSession::emit_missing(const CacheKey &key, uint32_t hash, uint3
   return out + count;
 }
 
-// Cuts before each character that no entry joins to the one before. An entry joins all its own bytes, so a pretoken
-// that is an entry stays whole.
+// Cuts before each character that no entry joins to the one before. An entry joins all its own bytes, so a
+// pretoken that is an entry stays whole.
 void EncoderSession::emit_long(const uint8_t *bytes, size_t size) {
   size_t start = 0;
   for (size_t i = 1; i < size; ++i) {

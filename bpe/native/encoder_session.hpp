@@ -1,11 +1,11 @@
 // The encoding loop of one thread: texts in, ids and row ends out, in the order of the calls.
 //
-// Pretokens are gathered in batches of 64 that run on across texts: keys and hashes first, each asking for its cache
-// line, then, while the next batch's lines are on their way, the probes. Row ends and special tokens stand in the
-// batch as items of their own, so short documents cost no more than their pretokens.
-// A pretoken that is not in the cache is merged; one of more than 15 bytes is first cut between characters no entry
-// crosses. Ids of a part may differ from those of a pretoken with the same bytes (a whole pretoken that is an entry
-// is emitted at once where the rule says so), so their keys differ in CacheKey::part_bit.
+// Pretokens are gathered in batches of 64 that run on across texts: keys and hashes first, each asking for
+// its cache line, then, while the next batch's lines are on their way, the probes. Row ends and special
+// tokens stand in the batch as items of their own, so short documents cost no more than their pretokens. A
+// pretoken that is not in the cache is merged; one of more than 15 bytes is first cut between characters no
+// entry crosses. Ids of a part may differ from those of a pretoken with the same bytes (a whole pretoken that
+// is an entry is emitted at once where the rule says so), so their keys differ in CacheKey::part_bit.
 //
 // Belongs to one thread at a time. Texts must stay where they are until finish().
 #pragma once

@@ -18,7 +18,8 @@ size_t find_bytes(const uint8_t *text, size_t size, size_t start, std::string_vi
   const auto matches = [&](size_t place) { return std::memcmp(text + place, needle.data(), length) == 0; };
   size_t place = start;
 #if defined(__SSE2__)
-  const __m128i firsts = _mm_set1_epi8(static_cast<char>(first)), lasts = _mm_set1_epi8(static_cast<char>(last));
+  const __m128i firsts = _mm_set1_epi8(static_cast<char>(first)),
+                lasts = _mm_set1_epi8(static_cast<char>(last));
   const auto candidates = [&](const uint8_t *p) {
     const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p));
     const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p + length - 1));
@@ -28,7 +29,8 @@ size_t find_bytes(const uint8_t *text, size_t size, size_t start, std::string_vi
     const uint8_t *const p = text + place;
     const __m128i a = candidates(p), b = candidates(p + 16), c = candidates(p + 32), d = candidates(p + 48);
     if (_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d)))) {
-      uint64_t mask = static_cast<uint64_t>(_mm_movemask_epi8(a)) | static_cast<uint64_t>(_mm_movemask_epi8(b)) << 16 |
+      uint64_t mask = static_cast<uint64_t>(_mm_movemask_epi8(a)) |
+                      static_cast<uint64_t>(_mm_movemask_epi8(b)) << 16 |
                       static_cast<uint64_t>(_mm_movemask_epi8(c)) << 32 |
                       static_cast<uint64_t>(_mm_movemask_epi8(d)) << 48;
       for (; mask; mask &= mask - 1)

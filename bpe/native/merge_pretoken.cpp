@@ -7,15 +7,17 @@ namespace bpe {
 
 namespace {
 
-// A key is rank * 16 + lane, so the least key of a group names the lowest rank and, of equals, the leftmost lane.
-// Keys stay below 2^26; signed compares, which plain SSE2 has, order them.
+// A key is rank * 16 + lane, so the least key of a group names the lowest rank and, of equals, the leftmost
+// lane. Keys stay below 2^26; signed compares, which plain SSE2 has, order them.
 constexpr unsigned lane_bits = 4;
 constexpr uint32_t lanes = 1u << lane_bits;
 constexpr uint32_t lane_mask = lanes - 1;
 constexpr uint32_t dead_key = 0x7FFFFFFF;
 constexpr uint32_t end_key = PairTable::no_rank << lane_bits; // this or more: no merge is left
 
-uint32_t key_of(uint32_t rank, uint32_t lane) { return rank << lane_bits | (lane & lane_mask); }
+uint32_t key_of(uint32_t rank, uint32_t lane) {
+  return rank << lane_bits | (lane & lane_mask);
+}
 
 // The least of sixteen keys: halves folded onto each other, which compilers turn into vector minima.
 inline uint32_t least_key(const uint32_t *keys) {
@@ -72,7 +74,8 @@ size_t merge_short(const Vocabulary &vocabulary, const uint8_t *bytes, size_t si
   return count;
 }
 
-// The stored key of a group, at each level above the leaves, is its least key with the lane of the group itself.
+// The stored key of a group, at each level above the leaves, is its least key with the lane of the group
+// itself.
 void MergeScratch::set_group(uint32_t group) {
   for (size_t level = 0; level + 1 < level_starts_.size(); ++level) {
     const uint32_t least = least_key(keys_.data() + level_starts_[level] + size_t{group} * lanes);
@@ -94,7 +97,8 @@ void MergeScratch::set_groups(uint32_t a, uint32_t b, uint32_t c) {
     set_group(c);
 }
 
-const std::vector<uint32_t> &MergeScratch::merge_long(const Vocabulary &vocabulary, const uint8_t *bytes, size_t size) {
+const std::vector<uint32_t> &MergeScratch::merge_long(const Vocabulary &vocabulary, const uint8_t *bytes,
+                                                      size_t size) {
   const uint32_t none = UINT32_MAX; // no neighbour: before the first and after the last
   const uint32_t count = static_cast<uint32_t>(size);
   symbols_.resize(size);

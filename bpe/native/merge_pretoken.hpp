@@ -1,9 +1,10 @@
 // One pretoken's bytes -> its symbols: the allowed merge of lowest rank, leftmost first, until none is left.
 //
-// merge_short holds up to 16 bytes in sixteen lanes and looks for the lowest of them each time. merge_long keeps a
-// tree of minima over the places, sixteen children a node, so every merge costs O(log n) whatever the bytes and
-// whatever the order of the ranks (a rank file may make a lower rank possible by a merge of a higher one).
-// Cost: about 10 ns a byte short, 40 ns long. No thread state; a MergeScratch belongs to one thread.
+// merge_short holds up to 16 bytes in sixteen lanes and looks for the lowest of them each time. merge_long
+// keeps a tree of minima over the places, sixteen children a node, so every merge costs O(log n) whatever the
+// bytes and whatever the order of the ranks (a rank file may make a lower rank possible by a merge of a
+// higher one). Cost: about 10 ns a byte short, 40 ns long. No thread state; a MergeScratch belongs to one
+// thread.
 #pragma once
 
 #include "vocabulary.hpp"

@@ -20,7 +20,9 @@ constexpr size_t mapped_bytes_at_least = 256 << 10;
 
 constexpr size_t page_bytes = 4096; // larger pages round up further on their own
 
-size_t whole_pages(size_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
+size_t whole_pages(size_t bytes) {
+  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+}
 
 void *map_pages(size_t bytes) {
   void *const data = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE,

@@ -21,8 +21,8 @@ PairTable::PairTable(const std::vector<Pair> &pairs) {
   unsigned slot_bits = 1;
   while ((uint64_t{7} << slot_bits) / 8 < pairs.size())
     ++slot_bits;
-  // Another multiplier when two pairs of one bucket agree in all 32 bits (about once in 5,000 builds of 600,000
-  // pairs), a larger table when that does not help.
+  // Another multiplier when two pairs of one bucket agree in all 32 bits (about once in 5,000 builds of
+  // 600,000 pairs), a larger table when that does not help.
   multiplier_ = 0x9E3779B97F4A7C15ull;
   for (unsigned attempt = 1; !place(pairs, slot_bits); ++attempt) {
     multiplier_ = multiplier_ * 0xD1342543DE82EF95ull + 2;

@@ -12,8 +12,8 @@ namespace {
 constexpr PretokenCache::Slot no_slot{};
 
 constexpr size_t first_slot_count = 1 << 10;
-// 2^20 slots, 32 MiB: fewer slow English down (128 k 274 MB/s, 256 k 405, 1 M 600), more slow cold text of many
-// different words (unbounded 39 MB/s against 80) by page faults and misses of the machine's caches.
+// 2^20 slots, 32 MiB: fewer slow English down (128 k 274 MB/s, 256 k 405, 1 M 600), more slow cold text of
+// many different words (unbounded 39 MB/s against 80) by page faults and misses of the machine's caches.
 constexpr size_t max_slot_count = 1 << 20;
 constexpr size_t first_arena_bytes = 16 << 10;
 // Offsets into an arena are 32-bit words.
@@ -69,8 +69,8 @@ void BudgetedMemory::release() {
 
 // Of the share the slots may take a third (half while they double), ids a sixth, long pretokens a third.
 PretokenCache::PretokenCache(CacheBudget &budget, size_t share_bytes)
-    : share_bytes_(share_bytes), slots_(&no_slot), slot_memory_(budget), arena_memory_(budget), long_memory_(budget),
-      long_arena_memory_(budget) {}
+    : share_bytes_(share_bytes), slots_(&no_slot), slot_memory_(budget), arena_memory_(budget),
+      long_memory_(budget), long_arena_memory_(budget) {}
 
 const PretokenCache::Slot *PretokenCache::find(const CacheKey &key, uint32_t hash) const {
   for (size_t i = 0; i < max_probes; ++i) {
@@ -151,8 +151,10 @@ void PretokenCache::start_afresh() {
   arena_words_ = 0;
 }
 
-// Room for `words` behind the used ones, and for a whole vector beyond, which readers may copy; null if refused.
-uint32_t *PretokenCache::arena_room(BudgetedMemory &memory, size_t used_words, size_t words, size_t limit_bytes) {
+// Room for `words` behind the used ones, and for a whole vector beyond, which readers may copy; null if
+// refused.
+uint32_t *PretokenCache::arena_room(BudgetedMemory &memory, size_t used_words, size_t words,
+                                    size_t limit_bytes) {
   const size_t wanted = (used_words + words) * sizeof(uint32_t);
   if (wanted > memory.bytes()) {
     const size_t limit = std::min(limit_bytes, max_arena_bytes);
@@ -195,7 +197,8 @@ PretokenCache::Ids PretokenCache::find_long(const uint8_t *bytes, size_t size, u
   return {nullptr, 0};
 }
 
-void PretokenCache::insert_long(const uint8_t *bytes, size_t size, uint64_t hash, const uint32_t *ids, size_t count) {
+void PretokenCache::insert_long(const uint8_t *bytes, size_t size, uint64_t hash, const uint32_t *ids,
+                                size_t count) {
   const size_t words = (size + 3) / 4 + count;
   if (!make_long_room(words))
     return;
@@ -221,7 +224,8 @@ bool PretokenCache::make_long_room(size_t words) {
     const size_t wanted = long_slot_count_ == 0 ? first_slot_count : 2 * long_slot_count_;
     PageMemory old;
     // A quarter of long pretokens' third while doubling leaves three quarters for their bytes and ids.
-    if (wanted * sizeof(LongSlot) <= share_bytes_ / 18 && long_memory_.replace(old, wanted * sizeof(LongSlot))) {
+    if (wanted * sizeof(LongSlot) <= share_bytes_ / 18 &&
+        long_memory_.replace(old, wanted * sizeof(LongSlot))) {
       const LongSlot *const before = static_cast<const LongSlot *>(old.data());
       for (size_t i = 0; i < long_slot_count_; ++i) {
         if (before[i].size == 0)

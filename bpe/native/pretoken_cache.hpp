@@ -1,12 +1,13 @@
 // Pretoken -> ids, bounded. A hit costs one cache line.
 //
-// Pretokens of up to 15 bytes are their own key, inline in a slot of 32 bytes with up to 4 ids; more ids lie in an
-// arena. Longer pretokens, up to 8 KiB, lie with their ids in a second arena behind a hash table.
-// Tables double while the share of memory allows; a cache that is full starts afresh (the 16,000 commonest pretokens
-// are 96 % of English, so warming up again costs milliseconds, and text that changes its language is followed).
+// Pretokens of up to 15 bytes are their own key, inline in a slot of 32 bytes with up to 4 ids; more ids lie
+// in an arena. Longer pretokens, up to 8 KiB, lie with their ids in a second arena behind a hash table.
+// Tables double while the share of memory allows; a cache that is full starts afresh (the 16,000 commonest
+// pretokens are 96 % of English, so warming up again costs milliseconds, and text that changes its language
+// is followed).
 //
-// Every byte is reserved from a CacheBudget first, so all caches of an encoder together stay within its cache_bytes.
-// A PretokenCache belongs to one thread at a time; a CacheBudget may be used from any.
+// Every byte is reserved from a CacheBudget first, so all caches of an encoder together stay within its
+// cache_bytes. A PretokenCache belongs to one thread at a time; a CacheBudget may be used from any.
 #pragma once
 
 #include "page_memory.hpp"
@@ -39,7 +40,7 @@ public:
   BudgetedMemory &operator=(const BudgetedMemory &) = delete;
 
   // False, and nothing changed, if budget or system refuse.
-  bool grow(size_t bytes);            // keeps the contents
+  bool grow(size_t bytes);                     // keeps the contents
   bool replace(PageMemory &old, size_t bytes); // zeroed; `old` gets the contents until give_back(old)
   void give_back(PageMemory &old);
   void release();

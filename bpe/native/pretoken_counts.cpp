@@ -161,8 +161,10 @@ void PretokenCounter::count(const uint8_t *text, size_t size, const SpecialToken
     throw std::invalid_argument("the text is not valid UTF-8 at byte " + std::to_string(bad));
 }
 
-size_t PretokenCounter::last_cut(const uint8_t *text, size_t size, const SpecialTokens &special_tokens,
-                                 size_t longest) const {
+size_t PretokenCounter::last_cut(const uint8_t *text, size_t size, const SpecialTokens &special_tokens) const {
+  size_t longest = 0;
+  for (const SpecialToken &token : special_tokens.tokens())
+    longest = std::max(longest, token.text.size());
   // Matches that start before `decided` are the same whatever follows, and none starts between the last of
   // them and `decided`.
   const size_t decided = longest == 0 ? size : size - std::min(size, longest - 1);

@@ -8,12 +8,23 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace bpe {
 
 class TokenBuffer {
 public:
+  TokenBuffer() = default;
+  TokenBuffer(TokenBuffer &&other) noexcept
+      : memory_(std::move(other.memory_)), size_(std::exchange(other.size_, 0)) {}
+  TokenBuffer &operator=(TokenBuffer &&other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
   const uint32_t *data() const { return begin(); }
+  uint32_t *data() { return begin(); }
   size_t size() const { return size_; }
   void clear() { size_ = 0; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
+#include <tuple>
 
 namespace bpe {
 
@@ -11,7 +12,9 @@ namespace {
 // A polynomial hash modulo 2^64, so that the hash of every suffix follows from those of the prefixes.
 constexpr uint64_t hash_base = 0x9E3779B97F4A7C15ull;
 
-uint64_t extend_hash(uint64_t hash, uint8_t byte) { return hash * hash_base + byte + 1; }
+uint64_t extend_hash(uint64_t hash, uint8_t byte) {
+  return hash * hash_base + byte + 1;
+}
 
 uint64_t hash_of(std::string_view bytes) {
   uint64_t hash = 0;
@@ -20,7 +23,9 @@ uint64_t hash_of(std::string_view bytes) {
   return hash;
 }
 
-uint32_t folded(uint64_t hash) { return static_cast<uint32_t>((hash ^ hash >> 32) * 0xC2B2AE3D27D4EB4Full >> 32); }
+uint32_t folded(uint64_t hash) {
+  return static_cast<uint32_t>((hash ^ hash >> 32) * 0xC2B2AE3D27D4EB4Full >> 32);
+}
 
 } // namespace
 
@@ -47,7 +52,8 @@ std::string quoted(std::string_view bytes) {
 Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges) {
   if (entries.size() >= PairTable::no_symbol)
     throw std::invalid_argument("the vocabulary has " + std::to_string(entries.size()) +
-                                " entries; at most " + std::to_string(PairTable::no_symbol - 1) + " are supported");
+                                " entries; at most " + std::to_string(PairTable::no_symbol - 1) +
+                                " are supported");
   std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.id < b.id; });
   size_t total = 0;
   for (const Entry &entry : entries)
@@ -57,7 +63,8 @@ Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &
   starts_.reserve(entries.size() + 1);
   for (const Entry &entry : entries) {
     if (entry.bytes.empty())
-      throw std::invalid_argument("entry " + std::to_string(entry.id) + " is empty; every entry needs a byte");
+      throw std::invalid_argument("entry " + std::to_string(entry.id) +
+                                  " is empty; every entry needs a byte");
     ids_.push_back(entry.id);
     starts_.push_back(bytes_.size());
     bytes_ += entry.bytes;
@@ -110,11 +117,14 @@ void Vocabulary::list_bytes() {
     return;
   if (missing_count > 8)
     missing += ", ...";
-  throw std::invalid_argument("the vocabulary lacks " + std::to_string(missing_count) + " of the 256 bytes (" + missing +
+  throw std::invalid_argument("the vocabulary lacks " + std::to_string(missing_count) +
+                              " of the 256 bytes (" + missing +
                               "); a byte-level vocabulary needs an entry for each");
 }
 
-uint32_t Vocabulary::find(std::string_view bytes) const { return find_hashed(hash_of(bytes), bytes); }
+uint32_t Vocabulary::find(std::string_view bytes) const {
+  return find_hashed(hash_of(bytes), bytes);
+}
 
 uint32_t Vocabulary::find_hashed(uint64_t long_hash, std::string_view wanted) const {
   const uint32_t hash = folded(long_hash);
@@ -153,8 +163,8 @@ std::vector<PairTable::Pair> Vocabulary::listed_pairs(const Merges &merges) {
     pairs.push_back({left, right, rank});
   }
   if (in_id_order) {
-    // What trainers write: products ascend with the ranks, so no pair is listed twice and the product can stand
-    // for the rank, which saves a load per merge.
+    // What trainers write: products ascend with the ranks, so no pair is listed twice and the product can
+    // stand for the rank, which saves a load per merge.
     for (PairTable::Pair &pair : pairs)
       pair.rank = products_[pair.rank];
     products_.clear();
