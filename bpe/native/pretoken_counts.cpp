@@ -161,7 +161,8 @@ void PretokenCounter::count(const uint8_t *text, size_t size, const SpecialToken
     throw std::invalid_argument("the text is not valid UTF-8 at byte " + std::to_string(bad));
 }
 
-size_t PretokenCounter::last_cut(const uint8_t *text, size_t size, const SpecialTokens &special_tokens) const {
+size_t PretokenCounter::last_cut(const uint8_t *text, size_t size,
+                                 const SpecialTokens &special_tokens) const {
   size_t longest = 0;
   for (const SpecialToken &token : special_tokens.tokens())
     longest = std::max(longest, token.text.size());

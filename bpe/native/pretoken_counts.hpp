@@ -43,9 +43,8 @@ public:
   PretokenItems items();
 
   // The largest place at which a text that goes on may be cut without changing the counts; 0 if there is
-  // none. Without a pattern that is after a special token only. longest: bytes of the longest special token.
-  size_t last_cut(const uint8_t *text, size_t size, const SpecialTokens &special_tokens,
-                  size_t longest) const;
+  // none. Without a pattern that is after a special token only.
+  size_t last_cut(const uint8_t *text, size_t size, const SpecialTokens &special_tokens) const;
 
 private:
   // Partition i holds the hashes that start with the bits of i, so threads rarely want the same one.
