@@ -30,8 +30,8 @@ _TO_ONIGURUMA: Final = {
     "$": r"(?=\n?\z)",
     "^": r"\A",
     r"\Z": r"\z",
-    r"\w": r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}]",
-    r"\W": r"[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}]",
+    r"\w": r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200C\u200D]",
+    r"\W": r"[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200C\u200D]",
 }
 # What `regex` is to see for what Oniguruma means by it.
 _FROM_ONIGURUMA: Final = {

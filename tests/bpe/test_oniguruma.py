@@ -61,6 +61,16 @@ def test_what_differs_is_rewritten(expression, nasty_texts):
         assert read == onig_pieces(expression, text), repr(text)
 
 
+@pytest.mark.parametrize("expression", [*SAME, *REWRITTEN])
+def test_there_and_back_cuts_alike(expression, nasty_texts):
+    once = to_oniguruma(expression)
+    again = from_oniguruma(once)
+    assert to_oniguruma(again) == once
+    for text in texts(nasty_texts):
+        pretokens = Pretokenizer((Stage(expression),)).pretokens(text)
+        assert Pretokenizer((Stage(again),)).pretokens(text) == pretokens, repr(text)
+
+
 def test_word_characters_over_all_of_unicode():
     """Every 7th assigned character of the older blocks: both libraries' tables know them."""
     text = "".join(map(chr, [*range(0, 0x3000), *range(0x3000, 0xA000, 7), 0x200C, 0x200D]))
