@@ -128,7 +128,9 @@ def load_tokenizer(path: Path) -> tuple[Tokenizer, str]:
     canonical tokenizer.json, which is made while the workers encode.
     """
     digest = hashlib.sha256()
-    files = sorted(path.glob("*.[jt][sx][ot]*")) if path.is_dir() else [path]
+    folder = path if path.is_dir() else path.parent
+    both = [folder / "vocab.json", folder / "merges.txt"]
+    files = both if path.is_dir() or path in both else [path]
     try:
         for file in files:
             digest.update(file.read_bytes())
