@@ -78,8 +78,20 @@ def test_only_what_decides_the_bytes_is_recorded() -> None:
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("0", 0), ("7", 7), ("64k", 65536), ("64K", 65536), ("1MiB", 1 << 20), ("100MB", 10**8), ("1e9", 10**9)]
-    + [("1.5k", 1536), ("2g", 2 << 30), ("1b", 1), ("18446744073709551615", None), ("3kB", 3000)],
+    [
+        ("0", 0),
+        ("7", 7),
+        ("64k", 65536),
+        ("64K", 65536),
+        ("1MiB", 1 << 20),
+        ("100MB", 10**8),
+        ("1e9", 10**9),
+        ("1.5k", 1536),
+        ("2g", 2 << 30),
+        ("1b", 1),
+        ("18446744073709551615", None),
+        ("3kB", 3000),
+    ],
 )
 def test_sizes(text: str, size: int | None) -> None:
     if size is None:
@@ -104,8 +116,9 @@ def test_what_is_no_size(text: str) -> None:
         (r"\x1e", "\x1e"),
         (r"\u20ac", "€"),
         ("€|", "€|"),
-    ]
-    + [(r"\U0001F642", "🙂"), ("<|endoftext|>", "<|endoftext|>")],
+        (r"\U0001F642", "🙂"),
+        ("<|endoftext|>", "<|endoftext|>"),
+    ],
 )
 def test_escapes(text: str, plain: str) -> None:
     assert unescape(text) == plain

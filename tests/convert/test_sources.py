@@ -116,7 +116,7 @@ def test_the_same_file_under_two_names(here: Path) -> None:
     os.link("single.txt", "hard")
     (here / "soft").symlink_to("single.txt")
     for other in ("hard", "soft", "./single.txt"):
-        with pytest.raises(UsageError, match="is the same file as single.txt"):
+        with pytest.raises(UsageError, match=r"is the same file as single\.txt"):
             find_sources(["single.txt", other])
 
 
@@ -149,7 +149,7 @@ def test_changes_are_noticed(here: Path) -> None:
     sources = find_sources(["single.txt"])
     check_unchanged(sources)
     os.utime("single.txt", ns=(1, 1))
-    with pytest.raises(BadInput, match="single.txt was written to while it was read"):
+    with pytest.raises(BadInput, match=r"single\.txt was written to while it was read"):
         check_unchanged(sources)
     (here / "single.txt").write_text("longer than before")
     with pytest.raises(BadInput, match="10 bytes at first, 18 now"):
