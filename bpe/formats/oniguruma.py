@@ -1,4 +1,4 @@
-"""Expressions between the `regex` package, which runs them here, and Oniguruma, which runs them in Hugging Face's readers.
+"""Expressions between the `regex` package, which runs them here, and Oniguruma, which Hugging Face's readers use.
 
 Most means the same in both. What differs is rewritten so that it cuts alike, or refused by name:
 
@@ -37,7 +37,25 @@ _FROM_ONIGURUMA: Final = {
     r"\w": r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼½¾]",
     r"\W": r"[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼½¾]",
 }
-_REFUSED_ESCAPES: Final = {r"\b", r"\B", r"\h", r"\H", r"\R", r"\X", r"\K", r"\G", r"\g", r"\k", r"\y", r"\Y", r"\m", r"\M", r"\O", r"\N", r"\L"}
+_REFUSED_ESCAPES: Final = {
+    r"\b",
+    r"\B",
+    r"\h",
+    r"\H",
+    r"\R",
+    r"\X",
+    r"\K",
+    r"\G",
+    r"\g",
+    r"\k",
+    r"\y",
+    r"\Y",
+    r"\m",
+    r"\M",
+    r"\O",
+    r"\N",
+    r"\L",
+}
 _PLAIN_GROUPS: Final = ("(?:", "(?i:", "(?i)", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?-i:")
 
 
@@ -70,7 +88,11 @@ def _translate(expression: str, replacements: Mapping[str, str]) -> str:
             continue
         if item == "[":
             in_class = True
-        elif item == "(" and expression.startswith("(?", place) and not expression.startswith(_PLAIN_GROUPS, place):
+        elif (
+            item == "("
+            and expression.startswith("(?", place)
+            and not expression.startswith(_PLAIN_GROUPS, place)
+        ):
             raise _refused(expression, expression[place : place + 4])
         elif item == "}" and expression.startswith("}+", place):
             raise _refused(expression, "{n,m}+", "write it as an atomic group, (?>...{n,m})")
@@ -93,7 +115,9 @@ def _first_in_class(expression: str, place: int) -> bool:
     return before.endswith("[") or before.endswith("[^")
 
 
-def _refused(expression: str, what: str, way_out: str = "use one of the named patterns or write it otherwise") -> UnsupportedTokenizer:
+def _refused(
+    expression: str, what: str, way_out: str = "use one of the named patterns or write it otherwise"
+) -> UnsupportedTokenizer:
     return UnsupportedTokenizer(
         f"pattern {shown(expression, 80)}: {what} does not mean the same to Hugging Face's readers and here; {way_out}"
     )
