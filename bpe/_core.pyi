@@ -52,12 +52,14 @@ class Encoder:
         """
 
     def encode(self, text: str, special: bool = True) -> list[int]: ...
-    def encode_batch(self, texts: Sequence[str], threads: int) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+    def encode_batch(
+        self, texts: Sequence[str], threads: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
         """tokens uint32[n], offsets uint64[len(texts) + 1]; special tokens are recognised."""
     def encode_documents(
         self, buffer: Buffer, separator: bytes, threads: int, special: bool = True
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """Valid UTF-8, cut at each separator, leftmost first: a row a document, empty ones too; n separators, n + 1 rows."""
+        """A row a document of valid UTF-8, cut at each separator, leftmost first: n separators, n + 1 rows."""
     def encode_pretokens(self, buffer: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Ids of given pretokens (a pattern outside the core), end to end in buffer."""
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
