@@ -16,7 +16,7 @@ from naive_conversion import END, make_documents, tree
 import convert.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from convert.errors import BadInput, BrokenInvariant, Refused, UsageError, WorkerLost
+from convert.errors import BadInput, BrokenInvariant, Refused, StorageError, UsageError, WorkerLost
 from convert.executors import InlineExecutor
 from convert.plan import TextChunk
 from convert.worker import ChunkResult, encode_chunk, merge_run
@@ -256,3 +256,26 @@ def test_a_lost_document_is_never_published(here: Path, monkeypatch: pytest.Monk
     with pytest.raises(BrokenInvariant, match=r"text chunk 4, train: .* documents are not"):
         run_conversion(options(), InlineExecutor)
     assert not (here / "out").exists()
+
+
+def merge_and_spoil(run: Any) -> Any:
+    written = merge_run(run)
+    if run.split == "train" and run.array == "tokens":
+        path = Path("out.partial/dataset") / written[0].path
+        data = path.read_bytes()
+        path.write_bytes(data[:-3] + bytes([data[-3] ^ 1]) + data[-2:])
+    return written
+
+
+def test_a_byte_that_the_disk_changed_is_found_before_publishing(
+    here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.worker, "merge_run", merge_and_spoil)
+        with pytest.raises(
+            StorageError, match=r"not what was written: train/encoded_tokens/0.*check the disk"
+        ):
+            run_conversion(options(), InlineExecutor)
+    assert not (here / "out").exists()
+    run_conversion(options(), InlineExecutor)
+    assert tree(here / "out") == clean
