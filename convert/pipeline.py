@@ -20,7 +20,7 @@ from bpe import _core
 from bpe.tokenizer import Tokenizer
 from convert import worker
 from convert.digest import DIGEST_NAME, source_digest
-from convert.errors import BadInput, BrokenInvariant, UsageError, WorkerLost
+from convert.errors import BadInput, BrokenInvariant, StorageError, UsageError, WorkerLost
 from convert.executors import ProcessExecutor
 from convert.merge import Run, Totals, plan_split, run_bytes
 from convert.options import ConvertOptions
@@ -33,6 +33,7 @@ from convert.summary import Summary, check_conservation, total_counts
 from convert.workspace import Workspace
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord, SplitRecord
+from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import create_split, write_root
 
 TOKENIZER_NAME = "tokenizer.json"
@@ -87,7 +88,7 @@ def convert(options: ConvertOptions, make_executor: ExecutorFactory | None = Non
             files = [tokenizer_file, *_merge(executor, window, records, layout, workspace, progress)]
             _write_manifest(workspace, plan, records, files, layout, tokenizer, tokenizer_file, options)
             times.lap("merge")
-            _verify(executor, workspace.dataset, progress)
+            _verify(executor, workspace.dataset, files, progress)
             times.lap("verify")
         workspace.publish()
         times.lap("publish")
@@ -128,7 +129,9 @@ def load_tokenizer(path: Path) -> tuple[Tokenizer, str]:
     canonical tokenizer.json, which is made while the workers encode.
     """
     digest = hashlib.sha256()
-    files = sorted(path.glob("*.[jt][sx][ot]*")) if path.is_dir() else [path]
+    folder = path if path.is_dir() else path.parent
+    both = [folder / "vocab.json", folder / "merges.txt"]
+    files = both if path.is_dir() or path in both else [path]
     try:
         for file in files:
             digest.update(file.read_bytes())
@@ -335,11 +338,20 @@ def _write_manifest(
     )
 
 
-def _verify(executor: Executor, dataset: Path, progress: Progress) -> None:
-    from flat_tokens.verify import verify_dataset
+def _verify(executor: Executor, dataset: Path, files: list[FileRecord], progress: Progress) -> None:
+    """Read everything back and hold it against the manifest and the rules of the format."""
+    stage = progress.stage("verify", sum(file.bytes for file in files))
 
-    stage = progress.stage(
-        "verify", sum(path.stat().st_size for path in dataset.rglob("*") if path.is_file())
-    )
+    def advance(done_bytes: int, _: int) -> None:
+        stage.advance(done_bytes - stage.done_bytes)
+
     with _closing(stage.close):
-        verify_dataset(dataset, executor=executor)
+        try:
+            report = verify_dataset(dataset, executor, advance)
+        except BrokenExecutor as error:
+            raise WorkerLost(f"{error}, while it verified; run the same command again to go on") from error
+    if report.problems:
+        raise StorageError(
+            f"what was read back is not what was written: {report.problems[0]}; "
+            f"check the disk and run the same command again"
+        )

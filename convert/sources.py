@@ -60,9 +60,9 @@ def find_sources(
     seen: dict[tuple[int, int], str] = {}
     for files, split in ((train_files, None), (validation_files, "validation")):
         for path, status in files:
-            first = seen.setdefault(_identity(status), path)
-            if first is not path:
-                problems.append(f"{path} is the same file as {first}; name it once")
+            if _identity(status) in seen:
+                problems.append(f"{path} is the same file as {seen[_identity(status)]}; name it once")
+            seen[_identity(status)] = path
             sources.append(Source(path, status.st_size, status.st_mtime_ns, split))
     if output is not None:
         problems.extend(_overlaps([*inputs, *validation], [source.path for source in sources], output))

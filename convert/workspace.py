@@ -131,9 +131,6 @@ class Workspace:
         path = self.root / PLAN_NAME
         if not path.exists():
             return False  # an earlier run ended before it had begun
-        way_out = (
-            f"go on with the old value, or start anew with --overwrite; the work so far is in {self.root}"
-        )
         try:
             old = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
@@ -144,11 +141,14 @@ class Workspace:
         difference = first_difference(old, json.loads(json.dumps(plan)))
         if difference is None:
             return True
-        if self._overwrite:
-            return False
+        if self._overwrite or not any(self.shards.glob("*.json")):
+            return False  # asked for, or nothing would be lost
         name, was, is_ = difference
         raise Refused(
-            printable(f"{name} was {was!r} when {self.root} was begun and is {is_!r} now; {way_out}")
+            printable(
+                f"{name} was {was!r} when {self.root} was begun and is {is_!r} now; go on with the old value, "
+                f"or give up the work done so far with --overwrite"
+            )
         )
 
     def _clear(self) -> None:
