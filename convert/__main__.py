@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import traceback
 from collections.abc import Sequence
 
@@ -20,14 +21,15 @@ from convert.errors import exit_code_of, one_line
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Convert as the arguments say; the exit code."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    started = time.perf_counter()
+    words = sys.argv[1:] if arguments is None else list(arguments)
     output = "the output"
     try:
-        options, parsed = parse_arguments(arguments)
+        options, parsed = parse_arguments(words)
         output = options.output
         from convert.pipeline import convert
 
-        summary = convert(options)
+        summary = convert(options, started=started)
         if not parsed.quiet:
             _print("\n".join(summary.lines(parsed.timings)))
         return 0
@@ -38,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except Exception as error:
         code = exit_code_of(error)
-        if code is None or "--debug" in arguments:
+        if code is None or "--debug" in words:
             traceback.print_exc()
             return code or 1
         _complain(f"convert: error: {one_line(error)}")
