@@ -21,9 +21,10 @@ def pretokenize(buffer: Buffer, pattern: str) -> NDArray[np.uint64]:
     """Ends of the pretokens of one valid UTF-8 text, ascending, the last is len(buffer). pattern: a named one."""
 
 def last_safe_cut(buffer: Buffer, pattern: str) -> int:
-    """The largest 0 <= p < len(buffer) at which the text may be cut whatever follows it (0 if there is none).
+    """A 0 <= p < len(buffer), near the end, at which the text may be cut whatever follows it (0 if none is found).
 
     For every continuation c, pretokenize(buffer + c) == pretokenize(buffer[:p]) then pretokenize(buffer[p:] + c).
+    p stands between two characters of buffer that make it certain; a text that is one long word or space has none.
     """
 
 def simd_variants() -> list[str]:
@@ -84,7 +85,15 @@ class PretokenCounter:
 
     def __init__(self, pattern: str | None) -> None: ...
     def count(self, buffer: Buffer, special_tokens: Sequence[bytes], threads: int) -> None:
-        """Add the pretokens of a valid UTF-8 text, cut at the special tokens, which are not counted."""
+        """Add the pretokens of a text, cut at the special tokens, which are not counted.
+
+        ValueError for text that is not valid UTF-8; what was counted is then incomplete.
+        """
+    def last_cut(self, buffer: Buffer, special_tokens: Sequence[bytes]) -> int:
+        """The largest place where a text that goes on after buffer may be cut without changing counts; 0: none.
+
+        Without a pattern, the end of the last special token that no longer one could be.
+        """
     def add(self, pretoken_bytes: Buffer, ends: NDArray[np.uint64], counts: NDArray[np.uint64]) -> None:
         """Add given pretokens with their counts (another pattern, another machine's counts)."""
     def __len__(self) -> int: ...
@@ -100,9 +109,11 @@ def train_merges(
     min_frequency: int,
     threads: int,
     progress: Callable[[int], None] | None,
+    wide: bool = False,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint64]]:
     """merges uint32[m, 2], products uint32[m], pair counts uint64[m] at the time of the merge.
 
-    Ids: a byte is its value, 256 + k the k-th new entry; a merge whose bytes are already an entry has that entry's id
-    as product and adds none. progress(entries so far) is called now and then; what it raises ends the training.
+    Ids: a byte is its value, 256 + k the k-th new entry, which is the product of merge k: a merge never makes bytes
+    that are an entry already (proof in trainer.hpp). progress(entries so far) is called ten times a second; what it
+    raises ends the training, and so does Ctrl-C. wide: ids of 32 and places of 64 bits whatever the sizes (tests).
     """
