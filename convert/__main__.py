@@ -10,13 +10,14 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 # numpy's linear algebra would start threads that nothing here uses; with them the workers could not be forked.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from convert.arguments import parse_arguments
-from convert.errors import exit_code_of, one_line
+from convert.errors import exit_code_of, one_line, printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,9 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _print("\n".join(summary.lines(parsed.timings)))
         return 0
     except KeyboardInterrupt:
-        _complain(
-            f"interrupted: finished text chunks are kept in {output}.partial; the same command goes on from there"
-        )
+        partial = Path(f"{output.rstrip('/')}.partial")
+        kept = f"; finished text chunks are kept in {partial}, the same command goes on from there"
+        _complain(f"interrupted{printable(kept) if partial.exists() else ''}")
         return 130
     except Exception as error:
         code = exit_code_of(error)
