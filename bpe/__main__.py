@@ -28,11 +28,19 @@ def build_parser() -> argparse.ArgumentParser:
 
     train = commands.add_parser("train", help="make a tokenizer.json from text files")
     train.add_argument("inputs", nargs="+", metavar="INPUT", help="UTF-8 text files, folders or globs")
-    train.add_argument("--vocab-size", required=True, help="entries, special tokens and the 256 bytes included: 32000, 32k")
+    train.add_argument(
+        "--vocab-size", required=True, help="entries, special tokens and the 256 bytes included: 32000, 32k"
+    )
     train.add_argument("--output", required=True, help="the tokenizer.json to write")
-    train.add_argument("--special-token", action="append", default=[], metavar="TOKEN", help="may be repeated; cuts the text")
-    train.add_argument("--pattern", default="gpt2", help="gpt2 (default), cl100k, o200k, llama3, qwen2, or an expression")
-    train.add_argument("--min-frequency", type=int, default=1, help="merge only pairs that occur so often (default 1)")
+    train.add_argument(
+        "--special-token", action="append", default=[], metavar="TOKEN", help="may be repeated; cuts the text"
+    )
+    train.add_argument(
+        "--pattern", default="gpt2", help="gpt2 (default), cl100k, o200k, llama3, qwen2, or an expression"
+    )
+    train.add_argument(
+        "--min-frequency", type=int, default=1, help="merge only pairs that occur so often (default 1)"
+    )
     train.add_argument("--tie-break", choices=["lexicographic", "huggingface"], default="lexicographic")
     train.add_argument("--threads", type=int, help="default: all cores")
     train.add_argument("--quiet", action="store_true", help="no progress")
@@ -40,20 +48,28 @@ def build_parser() -> argparse.ArgumentParser:
 
     encode = commands.add_parser("encode", help="text to ids")
     _add_tokenizer(encode)
-    encode.add_argument("input", nargs="?", default="-", metavar="INPUT", help="a UTF-8 text file; - or nothing: stdin")
-    encode.add_argument("--output", default="-", help="a file: .npy, .bin (uint32) or text; -: stdout (default)")
+    encode.add_argument(
+        "input", nargs="?", default="-", metavar="INPUT", help="a UTF-8 text file; - or nothing: stdin"
+    )
+    encode.add_argument(
+        "--output", default="-", help="a file: .npy, .bin (uint32) or text; -: stdout (default)"
+    )
     encode.add_argument("--format", choices=["text", "npy", "bin"], help="default: by the output's ending")
     encode.add_argument("--plain", action="store_true", help="take special tokens in the text as plain text")
     _add_invalid(encode)
 
     decode = commands.add_parser("decode", help="ids to text")
     _add_tokenizer(decode)
-    decode.add_argument("input", nargs="?", default="-", metavar="INPUT", help="a file as encode writes; - or nothing: stdin")
+    decode.add_argument(
+        "input", nargs="?", default="-", metavar="INPUT", help="a file as encode writes; - or nothing: stdin"
+    )
     decode.add_argument("--output", default="-", help="a file; -: stdout (default)")
     decode.add_argument("--format", choices=["text", "npy", "bin"], help="default: by the input's ending")
 
     info = commands.add_parser("info", help="what a tokenizer is")
-    info.add_argument("tokenizer", help="tokenizer.json, vocab.json, a folder of them, or *.tiktoken with --pattern")
+    info.add_argument(
+        "tokenizer", help="tokenizer.json, vocab.json, a folder of them, or *.tiktoken with --pattern"
+    )
     _add_rank_file_options(info)
     info.add_argument("--json", action="store_true", help="as JSON")
 
@@ -73,7 +89,9 @@ def _add_invalid(command: argparse.ArgumentParser) -> None:
 
 def _add_tokenizer(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--tokenizer", required=True, help="tokenizer.json, vocab.json, a folder of them, or *.tiktoken with --pattern"
+        "--tokenizer",
+        required=True,
+        help="tokenizer.json, vocab.json, a folder of them, or *.tiktoken with --pattern",
     )
     _add_rank_file_options(command)
 

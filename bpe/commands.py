@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bpe.errors import BadArgument, BpeError, EnvironmentFailure, MissingInput, shown
+from bpe.errors import BadArgument, EnvironmentFailure, InvalidText, MissingInput, shown
+from bpe.formats.huggingface_pipeline import pretokenizer_to_json
 from bpe.ids_file import format_of, parse_size, read_ids, write_ids
+from bpe.pretokenizer import Pretokenizer
 from bpe.text_input import expand_inputs, read_text
 from bpe.tokenizer import Tokenizer
 
@@ -29,7 +31,9 @@ def train(options: Namespace) -> int:
     if not output.parent.is_dir():
         raise BadArgument(f"--output {output}: its folder does not exist")
     inputs = expand_inputs(options.inputs)
-    with TrainingProgress(sum(path.stat().st_size for path in inputs), options.quiet) as progress:
+    # Known now, not after the training: whether tokenizer.json can say this pattern.
+    pretokenizer_to_json(Pretokenizer.from_pattern(options.pattern))
+    with TrainingProgress(options.quiet) as progress:
         tokenizer = train_tokenizer(
             inputs,
             vocab_size=vocab_size,
@@ -69,13 +73,14 @@ def decode(options: Namespace) -> int:
     form = options.format or format_of(options.input)
     name = _name(options.input)
     with open_input(options.input) as source, open_output(options.output) as target:
+        first = 0
         for ids in read_ids(source, form, name):
             try:
                 target.write(tokenizer.decode_bytes(ids))
-            except BadArgument as error:
-                failure = BpeError(f"{name}: {error}")
-                failure.exit_code = 3  # type: ignore[misc] - the ids are the data here
-                raise failure from None
+            except BadArgument as error:  # the ids are data here
+                counted = f", counted from id {first}" if first else ""
+                raise InvalidText(f"{name}: {error}{counted}") from None
+            first += len(ids)
     return 0
 
 
@@ -104,11 +109,15 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
         "entries": tokenizer.vocab_size,
         "highest id": tokenizer.max_token_id,
         "merges": merges,
-        "whole pretokens": "emitted if they are entries" if tokenizer.whole_pretokens else "reached by merges only",
+        "whole pretokens": "emitted if they are entries"
+        if tokenizer.whole_pretokens
+        else "reached by merges only",
         "pattern": shown(tokenizer.pattern, 500)[1:-1],
         "normalizer": tokenizer.normalizer or "none",
         "special tokens": {shown(text)[1:-1]: id_ for text, id_ in tokenizer.special_tokens.items()},
-        "longest entries": [f"{shown(entry.decode('utf-8', 'backslashreplace'))} ({id_})" for id_, entry in longest],
+        "longest entries": [
+            f"{shown(entry.decode('utf-8', 'backslashreplace'))} ({id_})" for id_, entry in longest
+        ],
         "fingerprint": tokenizer.fingerprint(),
     }
     if tokenizer.template is not None:

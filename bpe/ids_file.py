@@ -25,7 +25,9 @@ def format_of(path: str) -> IdsFormat:
     return "npy" if suffix == ".npy" else "bin" if suffix == ".bin" else "text"
 
 
-def write_ids(file: BinaryIO, id_lists: Iterable[list[int]], form: IdsFormat, line_ends: Collection[int]) -> int:
+def write_ids(
+    file: BinaryIO, id_lists: Iterable[list[int]], form: IdsFormat, line_ends: Collection[int]
+) -> int:
     """The number of ids written. line_ends: the ids after which text goes on in a new line. .npy must be seekable."""
     if form == "text":
         return _write_text(file, id_lists, frozenset(line_ends))
@@ -70,7 +72,9 @@ def read_ids(file: BinaryIO, form: IdsFormat, where: str) -> Iterator[NDArray[np
         except (ValueError, EOFError, OSError) as error:
             raise InvalidText(f"{where}: no .npy file: {shown(str(error), 100)}") from None
         if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise InvalidText(f"{where}: holds {array.ndim}-dimensional {array.dtype}, must be one row of integers")
+            raise InvalidText(
+                f"{where}: holds {array.ndim}-dimensional {array.dtype}, must be one row of integers"
+            )
         for start in range(0, len(array), _BLOCK):
             yield array[start : start + _BLOCK].astype(np.int64)
         return
@@ -78,7 +82,9 @@ def read_ids(file: BinaryIO, form: IdsFormat, where: str) -> Iterator[NDArray[np
         offset = 0
         while block := file.read(4 * _BLOCK):
             if len(block) % 4:
-                raise InvalidText(f"{where}: {offset + len(block)} bytes are no whole number of uint32; is it cut short?")
+                raise InvalidText(
+                    f"{where}: {offset + len(block)} bytes are no whole number of uint32; is it cut short?"
+                )
             offset += len(block)
             yield np.frombuffer(block, "<u4").astype(np.int64)
         return
@@ -95,7 +101,9 @@ def _read_text(file: BinaryIO, where: str) -> Iterator[list[int]]:
         ids = []
         for word in words:
             if not word.isdigit() or len(word) > 10:
-                raise InvalidText(f"{where}: id {number} is {shown(word.decode('utf-8', 'replace'))}, must be a whole number")
+                raise InvalidText(
+                    f"{where}: id {number} is {shown(word.decode('utf-8', 'replace'))}, must be a whole number"
+                )
             ids.append(int(word))
             number += 1
         if ids:

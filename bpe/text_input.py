@@ -25,9 +25,8 @@ def expand_inputs(arguments: Iterable[str]) -> list[Path]:
         if path.is_file():
             found = [path]
         elif path.is_dir():
-            found = [each for each in sorted(path.rglob("*")) if each.is_file() and not _is_hidden(each, path)]
-        else:
-            found = [Path(each) for each in sorted(glob.glob(argument, recursive=True)) if Path(each).is_file()]  # noqa: PTH207
+            matches = glob.glob(argument, recursive=True)  # noqa: PTH207 - absolute patterns too
+            found = [path for path in map(Path, sorted(matches)) if path.is_file()]
         if not found:
             bad.append(_reason(argument, path))
         files.extend(found)

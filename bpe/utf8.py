@@ -118,7 +118,9 @@ class TextDecoder:
     def __init__(self, where: str | Path, invalid: Invalid = "error") -> None:
         self._where = where
         self._replace = invalid == "replace"
-        self._decoder = codecs.getincrementaldecoder("utf-8")("bpe.replace_invalid" if self._replace else "strict")
+        self._decoder = codecs.getincrementaldecoder("utf-8")(
+            "bpe.replace_invalid" if self._replace else "strict"
+        )
         self._fed_bytes = 0
         self.replaced = 0
 

@@ -54,6 +54,8 @@ class BrokenInvariant(ConvertError):
 
 def printable(text: object) -> str:
     """`text` with control characters and undecodable bytes escaped, safe for a terminal: "a\\nb" -> "a\\\\nb"."""
+    if str(text).isprintable():
+        return str(text)
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
         for character in str(text)

@@ -44,14 +44,17 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-def convert(options: ConvertOptions, make_executor: ExecutorFactory | None = None) -> Summary:
+def convert(
+    options: ConvertOptions, make_executor: ExecutorFactory | None = None, started: float | None = None
+) -> Summary:
     """Convert and verify; the dataset lies at `options.output` when this returns.
 
     make_executor(initializer, initargs): where tasks run, by default worker processes on this machine; initializer
-    must be called in each process before its first task. Errors carry `exit_code` (convert/errors.py); whatever ends
+    must be called in each process before its first task. started: time.perf_counter() when the work began, if that was
+    earlier, so that imports count. Errors carry `exit_code` (convert/errors.py); whatever ends
     the work early leaves `<output>.partial`, from which the same call goes on.
     """
-    times = _Times()
+    times = _Times(started)
     progress = make_progress(options.progress)
     workspace = Workspace(options.output, options.overwrite)
     workspace.check_output()
@@ -112,9 +115,9 @@ def convert(options: ConvertOptions, make_executor: ExecutorFactory | None = Non
 
 
 class _Times:
-    def __init__(self) -> None:
+    def __init__(self, started: float | None) -> None:
         self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
+        self._last = time.perf_counter() if started is None else started
 
     def lap(self, stage: str) -> None:
         now = time.perf_counter()

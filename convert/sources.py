@@ -159,7 +159,7 @@ def _overlaps(arguments: Sequence[str], files: Sequence[str], output: str) -> It
             yield f"--output {output} is the input {argument}; choose another output"
         elif os.path.isdir(place) and _is_inside(target, place):
             yield f"--output {output} lies inside the input folder {argument}; choose a place outside"
-    folders = {os.path.realpath(os.path.dirname(file) or ".") for file in files}
+    folders = {os.path.realpath(folder or ".") for folder in {os.path.dirname(file) for file in files}}
     for folder in sorted(folders):
         if folder == target or _is_inside(folder, target):
             yield f"the input folder {folder} lies inside --output {output}; choose another output"

@@ -73,6 +73,10 @@ class Workspace:
         if foreign:
             raise Refused(f"{self.root} holds {foreign[0]}, which is not ours; move it away")
         self._take_lock()
+        replaced = self.root / REPLACED_NAME
+        if replaced.exists() and not os.path.lexists(self.output):
+            replaced.rename(self.output)  # an earlier run ended between the two renames of `publish`
+            self.check_output()
         goes_on = self._compare(plan)
         if not goes_on:
             self._clear()
@@ -82,7 +86,7 @@ class Workspace:
         self.dataset.mkdir()
         if not goes_on:
             temporary = self.root / (PLAN_NAME + ".tmp")
-            temporary.write_text(json.dumps(plan, indent=1), encoding="utf-8")
+            temporary.write_text(json.dumps(plan), encoding="utf-8")
             temporary.replace(self.root / PLAN_NAME)
         return goes_on
 

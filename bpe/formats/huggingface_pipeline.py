@@ -12,7 +12,7 @@ import regex
 
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.json_input import expect, expect_list, expect_object
-from bpe.formats.oniguruma import from_oniguruma, to_oniguruma
+from bpe.formats.oniguruma import POSSESSIVE_INTERVAL, from_oniguruma, to_oniguruma
 from bpe.patterns import HUGGINGFACE_SPELLINGS, PATTERNS, pattern_name
 from bpe.pretokenizer import Pretokenizer, Stage
 
@@ -106,7 +106,7 @@ def _split_stage(component: dict[str, Any], path: str) -> Stage:
     if kind == "String":
         return Stage(regex.escape(text, special_only=True), unmatched)
     # `{1,3}+` is a repetition to Oniguruma, so tiktoken's spelling of cl100k is not cl100k in this file.
-    if (name := pattern_name(text)) and "}+" not in text:
+    if (name := pattern_name(text)) and not POSSESSIVE_INTERVAL.search(text):
         return Stage(name)
     try:
         return Stage(from_oniguruma(text), unmatched)

@@ -15,10 +15,13 @@ Checked against `tokenizers` in tests/bpe/test_oniguruma.py, `\\w` over all of U
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from bpe.errors import UnsupportedTokenizer, shown
+
+POSSESSIVE_INTERVAL: Final = re.compile(r"\{\d*,?\d*\}\+")
 
 # What Oniguruma is to see for what `regex` means by it.
 _TO_ONIGURUMA: Final = {
@@ -94,7 +97,7 @@ def _translate(expression: str, replacements: Mapping[str, str]) -> str:
             and not expression.startswith(_PLAIN_GROUPS, place)
         ):
             raise _refused(expression, expression[place : place + 4])
-        elif item == "}" and expression.startswith("}+", place):
+        elif item == "{" and POSSESSIVE_INTERVAL.match(expression, place):
             raise _refused(expression, "{n,m}+", "write it as an atomic group, (?>...{n,m})")
         out.append(replacements.get(item, item))
     return "".join(out)

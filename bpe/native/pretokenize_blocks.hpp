@@ -298,12 +298,14 @@ size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *sto
   return static_cast<size_t>(out - ends);
 }
 
-// The entries of SimdVariant::walks.
-template <class Simd> constexpr SimdVariant variant_of(const char *name) {
+// The functions of a variant; valid_prefix may be null.
+template <class Simd>
+constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_prefix) valid_prefix) {
   return {name,
           {walk_blocks<Simd, Pattern::gpt2>, walk_blocks<Simd, Pattern::cl100k>,
            walk_blocks<Simd, Pattern::o200k>, walk_blocks<Simd, Pattern::llama3>,
-           walk_blocks<Simd, Pattern::qwen2>}};
+           walk_blocks<Simd, Pattern::qwen2>},
+          valid_prefix};
 }
 
 } // namespace

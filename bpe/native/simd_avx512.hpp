@@ -3,6 +3,7 @@
 #pragma once
 
 #include "simd_masks.hpp"
+#include "utf8_blocks.hpp"
 
 #include <immintrin.h>
 
@@ -68,6 +69,28 @@ struct Avx512Simd {
     const __m512i group = _mm512_shuffle_epi8(groups, _mm512_and_si512(_mm512_srli_epi16(v, 4), low_four));
     return {_mm512_cmpge_epu8_mask(v, _mm512_set1_epi8(static_cast<char>(0xC0))),
             _mm512_test_epi8_mask(place, group)};
+  }
+
+  static bool any_high(const uint8_t *p) { return _mm512_movepi8_mask(_mm512_loadu_si512(p)) != 0; }
+
+  // Whether a byte of the block is at fault with the 3 bytes before it.
+  static bool utf8_faults(const uint8_t *p) {
+    const auto lookup = [](const uint8_t *table, __m512i halves) {
+      return _mm512_shuffle_epi8(
+          _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i *>(table))), halves);
+    };
+    const __m512i low_four = _mm512_set1_epi8(15);
+    const auto high_half = [&](__m512i v) { return _mm512_and_si512(_mm512_srli_epi16(v, 4), low_four); };
+    const __m512i first = _mm512_loadu_si512(p - 1);
+    __m512i pair = lookup(utf8_tables.first_high, high_half(first));
+    pair = _mm512_and_si512(pair, lookup(utf8_tables.first_low, _mm512_and_si512(first, low_four)));
+    pair = _mm512_and_si512(pair, lookup(utf8_tables.second_high, high_half(_mm512_loadu_si512(p))));
+    // Top bit: a lead of 3 bytes two before, or of 4 bytes three before.
+    const __m512i third = _mm512_subs_epu8(_mm512_loadu_si512(p - 2), _mm512_set1_epi8(0xE0 - 0x80));
+    const __m512i fourth = _mm512_subs_epu8(_mm512_loadu_si512(p - 3), _mm512_set1_epi8(0xF0 - 0x80));
+    const __m512i expected =
+        _mm512_and_si512(_mm512_or_si512(third, fourth), _mm512_set1_epi8(static_cast<char>(0x80)));
+    return _mm512_cmpneq_epi8_mask(pair, expected) != 0;
   }
 
   static uint32_t *emit(uint32_t *out, uint64_t bits, uint32_t base) {
