@@ -29,7 +29,11 @@ def printable_bytes() -> list[int]:
 
     Hugging Face numbers its byte alphabet in this order, so the huggingface tie rule depends on it.
     """
-    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    printable = [
+        *range(ord("!"), ord("~") + 1),
+        *range(ord("¡"), ord("¬") + 1),
+        *range(ord("®"), ord("ÿ") + 1),
+    ]
     return printable + [byte for byte in range(256) if byte not in printable]
 
 

@@ -1,22 +1,39 @@
 // The only file that knows Python: checks arguments, views buffers, releases the GIL, owns the results.
 // bpe/_core.pyi says what each call takes and gives.
+#include "content_hash.hpp"
+#include "decoder.hpp"
+#include "encoder.hpp"
+#include "find_bytes.hpp"
+#include "pretoken_counts.hpp"
 #include "pretokenize.hpp"
+#include "simd_variants.hpp"
+#include "special_tokens.hpp"
+#include "trainer.hpp"
 #include "utf8.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace nb = nanobind;
 
 namespace {
 
-// A contiguous view of a bytes-like object, held while this lives. Raises TypeError or BufferError as Python does.
+// A contiguous view of a bytes-like object, held while this lives. Raises TypeError or BufferError as Python
+// does.
 class BufferView {
 public:
   explicit BufferView(nb::handle object) {
@@ -88,6 +105,460 @@ void bind_pretokenize(nb::module_ &m) {
         return bpe::last_safe_cut(bpe::pattern_from_name(pattern), text.data(), text.size());
       },
       nb::arg("buffer"), nb::arg("pattern"));
+  m.def("simd_variants", &bpe::simd_variant_names);
+  m.def("set_simd_variant", &bpe::choose_simd_variant, nb::arg("name"));
+  if (const char *name = std::getenv("BPE_SIMD"); name != nullptr && *name != '\0')
+    bpe::choose_simd_variant(name);
+}
+
+// -- encoding
+
+// An encoder with the decoder that reads its vocabulary.
+struct Codec {
+  bpe::Encoder encoder;
+  bpe::Decoder decoder;
+
+  template <class... Args>
+  explicit Codec(std::vector<bpe::Vocabulary::Entry> entries, Args &&...args)
+      : encoder(std::move(entries), std::forward<Args>(args)...),
+        decoder(encoder.vocabulary(), encoder.special_tokens()) {}
+  Codec(const Codec &) = delete;
+};
+
+using TokenArray = nb::ndarray<nb::numpy, uint32_t, nb::ndim<1>>;
+using OffsetArray = nb::ndarray<nb::numpy, uint64_t, nb::ndim<1>>;
+
+TokenArray owned_tokens(bpe::TokenBuffer &&tokens) {
+  auto owner = std::make_unique<bpe::TokenBuffer>(std::move(tokens));
+  uint32_t *data = owner->data();
+  const size_t size = owner->size();
+  nb::capsule free(owner.get(), [](void *p) noexcept { delete static_cast<bpe::TokenBuffer *>(p); });
+  owner.release();
+  return TokenArray(data, {size}, free);
+}
+
+std::string_view view_of(const BufferView &buffer) {
+  return {reinterpret_cast<const char *>(buffer.data()), buffer.size()};
+}
+
+// Valid while the object lives. TypeError names what was given instead.
+std::string_view view_of_bytes(nb::handle object, const char *what) {
+  if (!PyBytes_Check(object.ptr()))
+    throw nb::type_error(
+        (std::string(what) + " must be bytes, got " + Py_TYPE(object.ptr())->tp_name).c_str());
+  return {PyBytes_AS_STRING(object.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(object.ptr()))};
+}
+
+std::string_view view_of_str(nb::handle object, const char *what) {
+  if (!PyUnicode_Check(object.ptr()))
+    throw nb::type_error((std::string(what) + " must be str, got " + Py_TYPE(object.ptr())->tp_name).c_str());
+  Py_ssize_t size;
+  const char *const data = PyUnicode_AsUTF8AndSize(object.ptr(), &size);
+  if (!data)
+    throw nb::python_error(); // lone surrogates: UnicodeEncodeError, a ValueError
+  return {data, static_cast<size_t>(size)};
+}
+
+uint32_t id_from(nb::handle object, const char *what) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
+  if (value == -1 && PyErr_Occurred())
+    throw nb::python_error();
+  if (overflow != 0 || value < 0 || value > INT32_MAX)
+    throw nb::value_error((std::string(what) + " " + nb::cast<std::string>(nb::str(object)) +
+                           " is out of range; ids lie in 0 .. 2147483647")
+                              .c_str());
+  return static_cast<uint32_t>(value);
+}
+
+size_t thread_count(int64_t threads) {
+  if (threads < 1)
+    throw nb::value_error(("threads must be at least 1, got " + std::to_string(threads)).c_str());
+  return static_cast<size_t>(threads);
+}
+
+std::vector<bpe::Vocabulary::Entry> entries_from(nb::dict entries) {
+  std::vector<bpe::Vocabulary::Entry> out;
+  out.reserve(entries.size());
+  for (const auto &[id, bytes] : entries)
+    out.push_back({id_from(id, "entry id"), view_of_bytes(bytes, "an entry")});
+  return out;
+}
+
+std::optional<bpe::Vocabulary::Merges> merges_from(nb::handle merges, nb::object &keep_alive) {
+  if (merges.is_none())
+    return std::nullopt;
+  keep_alive = nb::steal(PySequence_Tuple(merges.ptr()));
+  if (!keep_alive.is_valid())
+    throw nb::python_error();
+  bpe::Vocabulary::Merges out;
+  out.reserve(nb::len(keep_alive));
+  for (nb::handle merge : nb::borrow<nb::tuple>(keep_alive)) {
+    if (!PyTuple_Check(merge.ptr()) || PyTuple_GET_SIZE(merge.ptr()) != 2)
+      throw nb::type_error(("merge " + std::to_string(out.size()) + " must be a tuple of two bytes").c_str());
+    out.emplace_back(view_of_bytes(PyTuple_GET_ITEM(merge.ptr(), 0), "a merge's left part"),
+                     view_of_bytes(PyTuple_GET_ITEM(merge.ptr(), 1), "a merge's right part"));
+  }
+  return out;
+}
+
+// A call on less text than this keeps the GIL: handing it over may cost a waiting thread's whole turn (5 ms),
+// while this much text takes about 20 microseconds.
+constexpr size_t gil_release_bytes = 4096;
+
+nb::list encode(const Codec &codec, nb::handle text, bool special) {
+  const std::string_view bytes = view_of_str(text, "text");
+  std::vector<uint32_t> ids;
+  if (bytes.size() < gil_release_bytes) {
+    codec.encoder.encode(bytes, special, ids);
+  } else {
+    nb::gil_scoped_release unlocked;
+    codec.encoder.encode(bytes, special, ids);
+  }
+  nb::list out = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(ids.size())));
+  if (!out.is_valid())
+    throw nb::python_error();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    PyObject *const id = PyLong_FromUnsignedLong(ids[i]);
+    if (!id)
+      throw nb::python_error();
+    PyList_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), id);
+  }
+  return out;
+}
+
+std::pair<TokenArray, OffsetArray> owned_rows(bpe::EncodedRows &&rows) {
+  return {owned_tokens(std::move(rows.tokens)), owned_array(std::move(rows.offsets))};
+}
+
+std::vector<int64_t> ids_from(nb::handle ids) {
+  std::vector<int64_t> out;
+  nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> array;
+  if (nb::try_cast(ids, array, false)) {
+    out.resize(array.size());
+    const auto copy = [&]<class T>(T) {
+      std::copy_n(static_cast<const T *>(array.data()), out.size(), out.begin());
+    };
+    if (array.dtype() == nb::dtype<uint16_t>())
+      return copy(uint16_t()), out;
+    if (array.dtype() == nb::dtype<uint32_t>())
+      return copy(uint32_t()), out;
+    if (array.dtype() == nb::dtype<int32_t>())
+      return copy(int32_t()), out;
+    if (array.dtype() == nb::dtype<int64_t>())
+      return copy(int64_t()), out;
+    out.clear(); // any other: item by item
+  }
+  const nb::object items = nb::steal(PySequence_Fast(ids.ptr(), "ids must be a sequence of int or an array"));
+  if (!items.is_valid())
+    throw nb::python_error();
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.ptr());
+  out.reserve(static_cast<size_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const nb::object index = nb::steal(PyNumber_Index(PySequence_Fast_GET_ITEM(items.ptr(), i)));
+    if (!index.is_valid())
+      throw nb::python_error();
+    int overflow = 0;
+    const long long id = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+    if (overflow != 0)
+      throw nb::value_error(("ids[" + std::to_string(i) + "] = " + nb::cast<std::string>(nb::str(index)) +
+                             " is not an id of this vocabulary")
+                                .c_str());
+    out.push_back(id);
+  }
+  return out;
+}
+
+void bind_encoder(nb::module_ &m) {
+  nb::class_<Codec>(m, "Encoder")
+      .def(
+          "__init__",
+          [](Codec *self, nb::dict entries, nb::object merges, nb::dict special_tokens,
+             std::optional<std::string> pattern, bool whole_pretokens, int64_t cache_bytes) {
+            if (cache_bytes < 0)
+              throw nb::value_error(
+                  ("cache_bytes must be at least 0, got " + std::to_string(cache_bytes)).c_str());
+            nb::object merge_tuple;
+            std::vector<bpe::Vocabulary::Entry> entry_list = entries_from(entries);
+            const std::optional<bpe::Vocabulary::Merges> merge_list = merges_from(merges, merge_tuple);
+            std::vector<bpe::SpecialToken> special_list;
+            for (const auto &[text, id] : special_tokens)
+              special_list.push_back(
+                  {std::string(view_of_bytes(text, "a special token")), id_from(id, "special token id")});
+            std::optional<bpe::Pattern> known_pattern;
+            if (pattern)
+              known_pattern = bpe::pattern_from_name(*pattern);
+            new (self) Codec(std::move(entry_list), merge_list, std::move(special_list), known_pattern,
+                             whole_pretokens, static_cast<size_t>(cache_bytes));
+          },
+          nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"), nb::arg("pattern").none(),
+          nb::arg("whole_pretokens"), nb::arg("cache_bytes") = int64_t{256} << 20)
+      .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)
+      .def(
+          "encode_batch",
+          [](const Codec &codec, nb::object texts, int64_t threads) {
+            const size_t thread_limit = thread_count(threads);
+            // A tuple of our own: nobody can take the strings away while the GIL is released.
+            const nb::object items = nb::steal(PySequence_Tuple(texts.ptr()));
+            if (!items.is_valid())
+              throw nb::python_error();
+            std::vector<std::string_view> views;
+            views.reserve(nb::len(items));
+            for (nb::handle text : nb::borrow<nb::tuple>(items))
+              views.push_back(view_of_str(text, "a text"));
+            bpe::EncodedRows rows;
+            {
+              nb::gil_scoped_release unlocked;
+              rows = codec.encoder.encode_batch(views, thread_limit);
+            }
+            return owned_rows(std::move(rows));
+          },
+          nb::arg("texts"), nb::arg("threads"))
+      .def(
+          "encode_documents",
+          [](const Codec &codec, nb::object buffer, nb::bytes separator, int64_t threads, bool special) {
+            const BufferView text(buffer);
+            const size_t thread_limit = thread_count(threads);
+            bpe::EncodedRows rows;
+            {
+              nb::gil_scoped_release unlocked;
+              rows = codec.encoder.encode_documents(view_of(text), {separator.c_str(), separator.size()},
+                                                    thread_limit, special);
+            }
+            return owned_rows(std::move(rows));
+          },
+          nb::arg("buffer"), nb::arg("separator"), nb::arg("threads"), nb::arg("special") = true)
+      .def(
+          "encode_pretokens",
+          [](const Codec &codec, nb::object buffer,
+             nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> ends) {
+            const BufferView text(buffer);
+            bpe::TokenBuffer tokens;
+            {
+              nb::gil_scoped_release unlocked;
+              tokens = codec.encoder.encode_pretokens(view_of(text), ends.data(), ends.size());
+            }
+            return owned_tokens(std::move(tokens));
+          },
+          nb::arg("buffer"), nb::arg("ends"))
+      .def(
+          "decode",
+          [](const Codec &codec, nb::object ids) {
+            const std::vector<int64_t> values = ids_from(ids);
+            std::string bytes;
+            {
+              nb::gil_scoped_release unlocked;
+              bytes = codec.decoder.decode(values.data(), values.size());
+            }
+            return nb::bytes(bytes.data(), bytes.size());
+          },
+          nb::arg("ids"))
+      .def("cache_bytes_used", [](const Codec &codec) { return codec.encoder.cache_bytes_used(); });
+}
+
+// Calls row(start, stop) for each document of the buffer.
+template <class Row>
+void for_each_document(const BufferView &text, std::string_view separator, const Row &row) {
+  if (separator.empty())
+    throw std::invalid_argument("the separator is empty; documents need at least one byte between them");
+  size_t start = 0;
+  for (;;) {
+    const size_t stop = bpe::find_bytes(text.data(), text.size(), start, separator);
+    row(start, stop);
+    if (stop == text.size())
+      return;
+    start = stop + separator.size();
+  }
+}
+
+void bind_documents(nb::module_ &m) {
+  m.def(
+      "find_separators",
+      [](nb::object buffer, nb::bytes separator) {
+        const BufferView text(buffer);
+        std::vector<uint64_t> starts;
+        {
+          nb::gil_scoped_release unlocked;
+          for_each_document(text, {separator.c_str(), separator.size()},
+                            [&](size_t, size_t stop) { starts.push_back(stop); });
+          starts.pop_back(); // the end of the last document
+        }
+        return owned_array(std::move(starts));
+      },
+      nb::arg("buffer"), nb::arg("separator"));
+  m.def(
+      "find_special_tokens",
+      [](nb::object buffer, const std::vector<nb::bytes> &special_tokens) {
+        const BufferView text(buffer);
+        std::vector<bpe::SpecialToken> list;
+        for (const nb::bytes &token : special_tokens)
+          list.push_back({{token.c_str(), token.size()}, static_cast<uint32_t>(list.size())});
+        std::vector<uint64_t> starts;
+        std::vector<uint32_t> which;
+        {
+          nb::gil_scoped_release unlocked;
+          const bpe::SpecialTokens tokens(std::move(list));
+          bpe::SpecialTokens::Match match{0, 0, 0};
+          while ((match = tokens.find(text.data(), text.size(), match.stop)).start < text.size()) {
+            starts.push_back(match.start);
+            which.push_back(match.value);
+          }
+        }
+        return std::make_pair(owned_array(std::move(starts)), owned_array(std::move(which)));
+      },
+      nb::arg("buffer"), nb::arg("special_tokens"));
+  m.def(
+      "hash_documents",
+      [](nb::object buffer, nb::bytes separator, uint64_t seed) {
+        const BufferView text(buffer);
+        std::vector<uint64_t> hashes;
+        {
+          nb::gil_scoped_release unlocked;
+          for_each_document(text, {separator.c_str(), separator.size()}, [&](size_t start, size_t stop) {
+            hashes.push_back(bpe::xxh64(text.data() + start, stop - start, seed));
+          });
+        }
+        return owned_array(std::move(hashes));
+      },
+      nb::arg("buffer"), nb::arg("separator"), nb::arg("seed"));
+}
+
+// -- training
+
+using Uint64Array = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Checks that ends ascend and cover the buffer, and that each pretoken has a count.
+bpe::PretokenView pretoken_view(const BufferView &bytes, const Uint64Array &ends, const Uint64Array &counts) {
+  if (ends.shape(0) != counts.shape(0))
+    throw nb::value_error(("there are " + std::to_string(ends.shape(0)) + " ends but " +
+                           std::to_string(counts.shape(0)) + " counts")
+                              .c_str());
+  uint64_t start = 0;
+  for (size_t i = 0; i < ends.shape(0); ++i) {
+    const uint64_t stop = ends.data()[i];
+    if (stop < start || stop > bytes.size())
+      throw nb::value_error(("ends[" + std::to_string(i) + "] = " + std::to_string(stop) + " is not in [" +
+                             std::to_string(start) + ", " + std::to_string(bytes.size()) + "]")
+                                .c_str());
+    start = stop;
+  }
+  if (start != bytes.size())
+    throw nb::value_error(("the last end is " + std::to_string(start) + " but there are " +
+                           std::to_string(bytes.size()) + " bytes")
+                              .c_str());
+  return {bytes.data(), ends.data(), counts.data(), ends.shape(0)};
+}
+
+bpe::SpecialTokens special_tokens_to_cut_at(const std::vector<nb::bytes> &special_tokens) {
+  std::vector<bpe::SpecialToken> tokens;
+  for (const nb::bytes &token : special_tokens)
+    tokens.push_back({std::string(token.c_str(), token.size()), 0});
+  return bpe::SpecialTokens(std::move(tokens));
+}
+
+bpe::TieBreak tie_break_from_name(const std::string &name) {
+  if (name == "lexicographic")
+    return bpe::TieBreak::lexicographic;
+  if (name == "huggingface")
+    return bpe::TieBreak::huggingface;
+  throw nb::value_error(("unknown tie_break '" + name + "'; known: lexicographic, huggingface").c_str());
+}
+
+void bind_training(nb::module_ &m) {
+  nb::class_<bpe::PretokenCounter>(m, "PretokenCounter")
+      .def(
+          "__init__",
+          [](bpe::PretokenCounter *self, const std::optional<std::string> &pattern) {
+            new (self) bpe::PretokenCounter(pattern ? std::optional(bpe::pattern_from_name(*pattern))
+                                                    : std::nullopt);
+          },
+          nb::arg("pattern").none())
+      .def(
+          "count",
+          [](bpe::PretokenCounter &self, nb::object buffer, const std::vector<nb::bytes> &special_tokens,
+             unsigned threads) {
+            const BufferView text(buffer);
+            const bpe::SpecialTokens specials = special_tokens_to_cut_at(special_tokens);
+            nb::gil_scoped_release unlocked;
+            self.count(text.data(), text.size(), specials, threads);
+          },
+          nb::arg("buffer"), nb::arg("special_tokens"), nb::arg("threads"))
+      .def(
+          "last_cut",
+          [](const bpe::PretokenCounter &self, nb::object buffer,
+             const std::vector<nb::bytes> &special_tokens) {
+            const BufferView text(buffer);
+            const bpe::SpecialTokens specials = special_tokens_to_cut_at(special_tokens);
+            nb::gil_scoped_release unlocked;
+            return self.last_cut(text.data(), text.size(), specials);
+          },
+          nb::arg("buffer"), nb::arg("special_tokens"))
+      .def(
+          "add",
+          [](bpe::PretokenCounter &self, nb::object pretoken_bytes, const Uint64Array &ends,
+             const Uint64Array &counts) {
+            const BufferView bytes(pretoken_bytes);
+            const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
+            nb::gil_scoped_release unlocked;
+            uint64_t start = 0;
+            for (size_t i = 0; i < pretokens.size; ++i) {
+              self.add(pretokens.bytes + start, pretokens.ends[i] - start, pretokens.counts[i]);
+              start = pretokens.ends[i];
+            }
+          },
+          nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"))
+      .def("__len__",
+           [](bpe::PretokenCounter &self) {
+             nb::gil_scoped_release unlocked;
+             return self.size();
+           })
+      .def("items", [](bpe::PretokenCounter &self) {
+        bpe::PretokenItems items;
+        {
+          nb::gil_scoped_release unlocked;
+          items = self.items();
+        }
+        return nb::make_tuple(owned_array(std::move(items.bytes)), owned_array(std::move(items.ends)),
+                              owned_array(std::move(items.counts)));
+      });
+  m.def(
+      "train_merges",
+      [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts, uint64_t new_entries,
+         const std::string &tie_break, uint64_t min_frequency, unsigned threads, nb::object progress,
+         bool wide) {
+        const BufferView bytes(pretoken_bytes);
+        const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
+        bpe::TrainingOptions options;
+        options.new_entries = new_entries;
+        options.tie_break = tie_break_from_name(tie_break);
+        options.min_frequency = min_frequency;
+        options.threads = threads;
+        options.wide = wide;
+        // Called without a progress too, so that Ctrl-C is seen.
+        const bpe::TrainingProgress report = [&](uint64_t entries) {
+          nb::gil_scoped_acquire locked;
+          if (PyErr_CheckSignals() != 0)
+            throw nb::python_error();
+          if (!progress.is_none())
+            progress(entries);
+        };
+        std::vector<uint32_t> pairs, products;
+        std::vector<uint64_t> pair_counts;
+        {
+          nb::gil_scoped_release unlocked;
+          const std::vector<bpe::Merge> merges = bpe::train_merges(pretokens, options, report);
+          for (const bpe::Merge &merge : merges) {
+            pairs.insert(pairs.end(), {merge.left, merge.right});
+            products.push_back(256 + static_cast<uint32_t>(products.size()));
+            pair_counts.push_back(merge.count);
+          }
+        }
+        return nb::make_tuple(owned_array(std::move(pairs)).cast().attr("reshape")(-1, 2),
+                              owned_array(std::move(products)), owned_array(std::move(pair_counts)));
+      },
+      nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("new_entries"),
+      nb::arg("tie_break"), nb::arg("min_frequency"), nb::arg("threads"), nb::arg("progress").none(),
+      nb::arg("wide") = false);
 }
 
 } // namespace
@@ -96,6 +567,7 @@ NB_MODULE(_core, m) {
   m.doc() = "The C++ core of bpe; see bpe/_core.pyi.";
   m.attr("__version__") = TOKENMILL_VERSION;
   bind_pretokenize(m);
-  // -- encoding
-  // -- training
+  bind_encoder(m);
+  bind_documents(m);
+  bind_training(m);
 }

@@ -1,8 +1,9 @@
 // Pretoken boundaries of one text, in blocks.
 //
-// A Pretokenizer walks one text (no special tokens in it) and hands out the ends of its pretokens, which lie end to
-// end and cover the text. The patterns are those of bpe/patterns.py. The text must be valid UTF-8; nothing is read
-// outside [text, text + size). Not shared between threads; reset() is cheap, so one object serves many short texts.
+// A Pretokenizer walks one text (no special tokens in it) and hands out the ends of its pretokens, which lie
+// end to end and cover the text. The patterns are those of bpe/patterns.py. The text must be valid UTF-8;
+// nothing is read outside [text, text + size). Not shared between threads; reset() is cheap, so one object
+// serves many short texts.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,10 @@
-// One match of a pattern, a character at a time: what the patterns mean, and what the block-wise walks fall back on.
+// One match of a pattern, a character at a time: what the patterns mean, and what the block-wise walks fall
+// back on.
 //
-// A match depends only on the text from its start on, so a walk may switch between this and any other way of finding
-// ends at every end it has found. Each function returns the end of the pretoken that starts at `p` < `stop`; the
-// result is greater than `p`, and nothing outside [p, stop) is read. `Rules` says which of the patterns it is.
+// A match depends only on the text from its start on, so a walk may switch between this and any other way of
+// finding ends at every end it has found. Each function returns the end of the pretoken that starts at `p` <
+// `stop`; the result is greater than `p`, and nothing outside [p, stop) is read. `Rules` says which of the
+// patterns it is.
 #pragma once
 
 #include "pretokenize.hpp"
@@ -13,10 +15,10 @@ namespace bpe {
 namespace {
 
 struct Rules {
-  bool prefix;             // one character other than letter, number, \r, \n may stand before a word (not gpt2)
-  bool cased;              // words end before an upper-case letter that follows lower case, marks are in words (o200k)
-  bool end_of_text_whole;  // whitespace that ends the text is one pretoken, line breaks or not
-  unsigned digits;         // the most numbers in a pretoken; 0: no limit, and a space may stand before them
+  bool prefix; // one character other than letter, number, \r, \n may stand before a word (not gpt2)
+  bool cased;  // words end before an upper-case letter that follows lower case, marks are in words (o200k)
+  bool end_of_text_whole; // whitespace that ends the text is one pretoken, line breaks or not
+  unsigned digits;        // the most numbers in a pretoken; 0: no limit, and a space may stand before them
 };
 
 constexpr Rules rules_of(Pattern pattern) {
@@ -45,8 +47,12 @@ inline Classed classed(const uint8_t *p, const uint8_t *stop) {
   return {char_class(c.code_point), static_cast<uint8_t>(c.length)};
 }
 
-constexpr bool is_letter(uint8_t kind) { return kind == upper || kind == lower || kind == letter; }
-constexpr bool is_line_break(uint8_t byte) { return byte == '\n' || byte == '\r'; }
+constexpr bool is_letter(uint8_t kind) {
+  return kind == upper || kind == lower || kind == letter;
+}
+constexpr bool is_line_break(uint8_t byte) {
+  return byte == '\n' || byte == '\r';
+}
 
 // The end of the longest run of characters that `belongs` accepts.
 template <class Belongs> const uint8_t *run_end(const uint8_t *p, const uint8_t *stop, Belongs belongs) {
@@ -59,8 +65,8 @@ template <class Belongs> const uint8_t *run_end(const uint8_t *p, const uint8_t 
   return p;
 }
 
-// The end of 's 't 'm 'd 'll 've 're at p, or p. Without case also U+017F for s, the one letter outside ASCII whose
-// case folding is one of theirs.
+// The end of 's 't 'm 'd 'll 've 're at p, or p. Without case also U+017F for s, the one letter outside ASCII
+// whose case folding is one of theirs.
 inline const uint8_t *contraction_end(const uint8_t *p, const uint8_t *stop, bool any_case) {
   if (stop - p < 2 || *p != '\'')
     return p;
@@ -82,8 +88,8 @@ template <Pattern pattern> const uint8_t *letters_end(const uint8_t *p, const ui
   constexpr Rules rules = rules_of(pattern);
   if (!rules.cased)
     return run_end(p, stop, is_letter);
-  // [upper and caseless]* [lower and caseless]+: the first part takes all it can; if no lower-case letter follows it
-  // gives back up to its last caseless one.
+  // [upper and caseless]* [lower and caseless]+: the first part takes all it can; if no lower-case letter
+  // follows it gives back up to its last caseless one.
   const uint8_t *caseless_end = p;
   while (p < stop) {
     const Classed c = classed(p, stop);

@@ -12,7 +12,8 @@ extern const uint16_t unicode_page_numbers[]; // code point / 64 -> page
 extern const uint8_t unicode_pages[][64];     // CharClass of the page's code points
 
 // code_point <= 0x10FFFF; surrogates are other.
-inline uint8_t char_class(uint32_t code_point) {
+// static: sources compiled for different instruction sets must not share one copy.
+static inline uint8_t char_class(uint32_t code_point) {
   return unicode_pages[unicode_page_numbers[code_point >> 6]][code_point & 63];
 }
 

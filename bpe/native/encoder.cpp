@@ -1,0 +1,328 @@
+#include "encoder.hpp"
+
+#include "find_bytes.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+namespace bpe {
+
+namespace {
+
+// Small enough for a thread's buffer of ids to stay in its cache, large enough for the hand-over not to
+// matter.
+constexpr size_t piece_bytes = 1 << 20;
+
+const uint8_t *bytes_of(std::string_view text) {
+  return reinterpret_cast<const uint8_t *>(text.data());
+}
+
+// Whether two occurrences of the string can overlap ("aa", "\n\n"): then only a search from the start of the
+// text finds the leftmost ones.
+bool overlaps_itself(std::string_view text) {
+  for (size_t shift = 1; shift < text.size(); ++shift)
+    if (text.substr(shift) == text.substr(0, text.size() - shift))
+      return true;
+  return false;
+}
+
+// Where to cut a text into pieces of about piece_bytes: behind separators. Starts of the pieces, then
+// text.size(); a piece but the last ends with a separator.
+std::vector<size_t> cut_at_separators(std::string_view text, std::string_view separator) {
+  std::vector<size_t> starts{0};
+  const uint8_t *const bytes = bytes_of(text);
+  const bool search_all = overlaps_itself(separator);
+  size_t position = 0;
+  while (text.size() - starts.back() > piece_bytes) {
+    if (!search_all)
+      position = std::max(position, starts.back() + piece_bytes - separator.size());
+    const size_t found = find_bytes(bytes, text.size(), position, separator);
+    if (found == text.size())
+      break;
+    position = found + separator.size();
+    if (position - starts.back() >= piece_bytes)
+      starts.push_back(position);
+  }
+  starts.push_back(text.size());
+  return starts;
+}
+
+} // namespace
+
+// A session out of the pool, back in it when the loan ends.
+class Encoder::SessionLoan {
+public:
+  SessionLoan(const Encoder &encoder, size_t threads) : encoder_(encoder) {
+    std::unique_ptr<EncoderSession> outgrown; // destroyed after the lock
+    const std::lock_guard lock(encoder.pool_mutex_);
+    const bool fresh = encoder.idle_.empty();
+    const size_t sessions = std::max(threads, encoder.session_count_ + fresh);
+    const size_t share = encoder.budget_.limit_bytes() / sessions;
+    if (!fresh) {
+      session_ = std::move(encoder.idle_.back());
+      encoder.idle_.pop_back();
+      if (session_->cache_share_bytes() <= share)
+        return;
+      outgrown = std::move(session_);
+      --encoder.session_count_;
+    }
+    session_ = std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.pattern_,
+                                                encoder.whole_pretokens_, encoder.budget_, share);
+    ++encoder.session_count_;
+  }
+  ~SessionLoan() {
+    session_->reset();
+    const std::lock_guard lock(encoder_.pool_mutex_);
+    try {
+      encoder_.idle_.push_back(std::move(session_));
+    } catch (const std::bad_alloc &) { // one session fewer
+      --encoder_.session_count_;
+    }
+  }
+  SessionLoan(const SessionLoan &) = delete;
+  SessionLoan &operator=(const SessionLoan &) = delete;
+  EncoderSession &operator*() const { return *session_; }
+  EncoderSession *operator->() const { return session_.get(); }
+
+private:
+  const Encoder &encoder_;
+  std::unique_ptr<EncoderSession> session_;
+};
+
+Encoder::Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
+                 std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern,
+                 bool whole_pretokens, size_t cache_bytes)
+    : vocabulary_(std::move(entries), merges), special_tokens_(std::move(special_tokens)), pattern_(pattern),
+      whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
+
+void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
+                          const SpecialTokens &special) const {
+  size_t start = 0;
+  for (;;) {
+    const SpecialTokens::Match match = special.find(text, size, start);
+    session.encode_text(text + start, match.start - start, readable);
+    if (match.start == size)
+      return;
+    session.append_token(match.value);
+    start = match.stop;
+  }
+}
+
+void Encoder::encode(std::string_view text, bool special, std::vector<uint32_t> &ids) const {
+  const SessionLoan session(*this, 1);
+  const uint8_t *const bytes = bytes_of(text);
+  if (special)
+    encode_text(*session, bytes, text.size(), bytes + text.size(), special_tokens_);
+  else
+    session->encode_text(bytes, text.size(), bytes + text.size());
+  session->finish();
+  ids.assign(session->tokens.data(), session->tokens.data() + session->tokens.size());
+}
+
+EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, size_t threads) const {
+  std::vector<size_t> starts{0}; // pieces of whole texts
+  size_t total_bytes = 0, in_piece = 0;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    total_bytes += texts[i].size();
+    in_piece += texts[i].size();
+    if (in_piece >= piece_bytes || i + 1 == texts.size()) {
+      starts.push_back(i + 1);
+      in_piece = 0;
+    }
+  }
+  return encode_pieces(starts.size() - 1, threads, total_bytes, [&](EncoderSession &session, size_t piece) {
+    for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
+      const uint8_t *const bytes = bytes_of(texts[i]);
+      encode_text(session, bytes, texts[i].size(), bytes + texts[i].size(), special_tokens_);
+      session.end_row();
+    }
+  });
+}
+
+EncodedRows Encoder::encode_documents(std::string_view text, std::string_view separator, size_t threads,
+                                      bool special) const {
+  if (separator.empty())
+    throw std::invalid_argument("the separator is empty; documents need at least one byte between them");
+  // A special token that holds the separator can't lie within a document, so the usual case, one special
+  // token that is the separator, needs no second search.
+  std::vector<SpecialToken> within;
+  if (special)
+    for (const SpecialToken &token : special_tokens_.tokens())
+      if (token.text.find(separator) == std::string::npos)
+        within.push_back(token);
+  const SpecialTokens special_within(std::move(within));
+
+  const uint8_t *const bytes = bytes_of(text);
+  const uint8_t *const readable = bytes + text.size();
+  const std::vector<size_t> starts =
+      threads > 1 ? cut_at_separators(text, separator) : std::vector<size_t>{0, text.size()};
+  const size_t pieces = starts.size() - 1;
+  return encode_pieces(pieces, threads, text.size(), [&](EncoderSession &session, size_t piece) {
+    const size_t stop = starts[piece + 1];
+    size_t start = starts[piece];
+    for (;;) {
+      const size_t found = find_bytes(bytes, stop, start, separator);
+      if (found == stop && start == stop && piece + 1 < pieces)
+        return; // the separator that ends the piece ended its last document
+      encode_text(session, bytes + start, found - start, readable, special_within);
+      session.end_row();
+      if (found == stop)
+        return;
+      start = found + separator.size();
+    }
+  });
+}
+
+TokenBuffer Encoder::encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const {
+  const SessionLoan session(*this, 1);
+  const uint8_t *const bytes = bytes_of(text);
+  constexpr size_t block = 1024;
+  uint32_t block_ends[block];
+  uint64_t origin = 0, previous = 0;
+  size_t filled = 0;
+  const auto encode_block = [&] {
+    session->encode_spans({bytes + origin, block_ends, filled}, bytes + text.size());
+    origin = previous;
+    filled = 0;
+  };
+  for (size_t i = 0; i < count; ++i) {
+    if (ends[i] < previous || ends[i] > text.size())
+      throw std::invalid_argument(
+          "ends[" + std::to_string(i) + "] = " + std::to_string(ends[i]) +
+          (ends[i] < previous ? " is below ends[" + std::to_string(i - 1) + "] = " + std::to_string(previous)
+                              : " is beyond the buffer of " + std::to_string(text.size()) + " bytes") +
+          "; ends must ascend within the buffer");
+    if (filled == block || ends[i] - origin > UINT32_MAX)
+      encode_block();
+    if (ends[i] - origin > UINT32_MAX)
+      throw std::length_error("pretoken " + std::to_string(i) + " has " + std::to_string(ends[i] - origin) +
+                              " bytes; at most " + std::to_string(UINT32_MAX) + " are supported");
+    block_ends[filled++] = static_cast<uint32_t>(ends[i] - origin);
+    previous = ends[i];
+  }
+  encode_block();
+  session->finish();
+  return std::move(session->tokens);
+}
+
+namespace {
+
+// Pieces in any order in, one array in the order of the pieces out. Used by several threads.
+class PieceAssembly {
+public:
+  PieceAssembly(size_t piece_count, size_t max_tokens) : waiting_(piece_count) {
+    rows.tokens.reserve(max_tokens);
+    rows.offsets.push_back(0);
+  }
+
+  // Takes a finished piece, places every piece whose place is known by now, and returns an empty buffer to go
+  // on with.
+  TokenBuffer add(size_t piece, TokenBuffer tokens, std::vector<uint64_t> &row_ends) {
+    struct Placed {
+      TokenBuffer tokens;
+      uint64_t start;
+    };
+    std::vector<Placed> placed;
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_[piece].emplace(std::move(tokens), std::move(row_ends));
+      for (; first_waiting_ < waiting_.size() && waiting_[first_waiting_]; ++first_waiting_) {
+        auto &[ids, ends] = *waiting_[first_waiting_];
+        for (const uint64_t end : ends)
+          rows.offsets.push_back(token_count_ + end);
+        const uint64_t start = token_count_;
+        token_count_ += ids.size();
+        placed.push_back({std::move(ids), start});
+        waiting_[first_waiting_].reset();
+      }
+    }
+    uint32_t *const out = rows.tokens.data();
+    for (const Placed &ready : placed)
+      std::copy(ready.tokens.data(), ready.tokens.data() + ready.tokens.size(), out + ready.start);
+    const std::lock_guard lock(mutex_);
+    for (Placed &ready : placed)
+      spare_.push_back(std::move(ready.tokens));
+    if (spare_.empty())
+      return TokenBuffer();
+    TokenBuffer buffer = std::move(spare_.back());
+    spare_.pop_back();
+    buffer.clear();
+    return buffer;
+  }
+
+  // Once all pieces are added.
+  EncodedRows take() {
+    rows.tokens.set_end(rows.tokens.data() + token_count_);
+    rows.tokens.shrink();
+    return std::move(rows);
+  }
+
+private:
+  EncodedRows rows; // the tokens have their full room from the start and don't move
+  std::mutex mutex_;
+  std::vector<std::optional<std::pair<TokenBuffer, std::vector<uint64_t>>>> waiting_;
+  size_t first_waiting_ = 0;
+  uint64_t token_count_ = 0;
+  std::vector<TokenBuffer> spare_;
+};
+
+} // namespace
+
+EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t max_tokens,
+                                   const EncodePiece &encode) const {
+  threads = std::min(threads, piece_count);
+  if (threads <= 1) {
+    const SessionLoan session(*this, 1);
+    session->row_ends.push_back(0);
+    for (size_t piece = 0; piece < piece_count; ++piece)
+      encode(*session, piece);
+    session->finish();
+    session->tokens.shrink();
+    return {std::move(session->tokens), std::move(session->row_ends)};
+  }
+
+  PieceAssembly assembly(piece_count, max_tokens);
+  std::atomic<size_t> next_piece{0};
+  std::mutex failure_mutex;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    try {
+      const SessionLoan session(*this, threads);
+      for (;;) {
+        const size_t piece = next_piece.fetch_add(1);
+        if (piece >= piece_count)
+          return;
+        encode(*session, piece);
+        session->finish();
+        session->tokens = assembly.add(piece, std::move(session->tokens), session->row_ends);
+        session->row_ends.clear();
+      }
+    } catch (...) {
+      next_piece = piece_count; // the others stop after their piece
+      const std::lock_guard lock(failure_mutex);
+      if (!failure)
+        failure = std::current_exception();
+    }
+  };
+  std::vector<std::thread> helpers;
+  helpers.reserve(threads - 1);
+  try {
+    while (helpers.size() + 1 < threads)
+      helpers.emplace_back(work);
+  } catch (const std::system_error &) {
+    // The system gives no more threads; those there are do all the pieces.
+  }
+  work();
+  for (std::thread &helper : helpers)
+    helper.join();
+  if (failure)
+    std::rethrow_exception(failure);
+  return assembly.take();
+}
+
+} // namespace bpe

@@ -1,0 +1,267 @@
+#include "encoder_session.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <stdexcept>
+
+namespace bpe {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "cache keys are built by little-endian loads");
+
+struct KeyMask {
+  uint64_t low, high, length;
+};
+
+// For a pretoken's size: which of sixteen loaded bytes are its own, and the length in its place.
+constexpr auto key_masks = [] {
+  struct {
+    KeyMask of[CacheKey::max_bytes + 1];
+  } masks{};
+  for (uint64_t size = 1; size <= CacheKey::max_bytes; ++size) {
+    masks.of[size].low = size >= 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * size) - 1;
+    masks.of[size].high = size <= 8 ? 0 : (uint64_t{1} << 8 * (size - 8)) - 1;
+    masks.of[size].length = size << 56;
+  }
+  return masks;
+}();
+
+// Reads sixteen bytes.
+inline CacheKey key_of(const uint8_t *bytes, size_t size) {
+  uint64_t low, high;
+  std::memcpy(&low, bytes, 8);
+  std::memcpy(&high, bytes + 8, 8);
+  const KeyMask &mask = key_masks.of[size];
+  return {low & mask.low, (high & mask.high) | mask.length};
+}
+
+// Reads size bytes.
+CacheKey key_of_last(const uint8_t *bytes, size_t size) {
+  uint8_t copy[16] = {};
+  std::memcpy(copy, bytes, size);
+  return key_of(copy, size);
+}
+
+inline void prefetch(const void *place) {
+#if defined(__GNUC__)
+  __builtin_prefetch(place);
+#else
+  (void)place;
+#endif
+}
+
+bool starts_character(uint8_t byte) {
+  return byte >= 0xC0;
+} // of more than one byte
+
+} // namespace
+
+EncoderSession::EncoderSession(const Vocabulary &vocabulary, std::optional<Pattern> pattern,
+                               bool whole_pretokens, CacheBudget &budget, size_t cache_share_bytes)
+    : vocabulary_(vocabulary), whole_pretokens_(whole_pretokens), cache_share_bytes_(cache_share_bytes),
+      cache_(budget, cache_share_bytes) {
+  if (pattern)
+    pretokenizer_.emplace(*pattern);
+}
+
+void EncoderSession::reset() {
+  batches_[0].count = batches_[1].count = 0;
+  tokens.clear();
+  row_ends.clear();
+}
+
+// The batch to put the next item into. A full one is emitted only when the next is full too: by then the
+// lines it asked for have come.
+EncoderSession::Batch &EncoderSession::open_batch() {
+  if (batches_[open_].count == batch_items) {
+    open_ ^= 1;
+    if (batches_[open_].count > 0)
+      emit(batches_[open_]);
+  }
+  return batches_[open_];
+}
+
+void EncoderSession::push(Item item, const uint8_t *bytes, uint32_t value) {
+  Batch &batch = open_batch();
+  const size_t i = batch.count++;
+  batch.keys[i] = {item, 0};
+  batch.hashes[i] = 0;
+  batch.bytes[i] = bytes;
+  batch.values[i] = value;
+}
+
+void EncoderSession::append_token(uint32_t id) {
+  push(token, nullptr, id);
+}
+
+void EncoderSession::end_row() {
+  push(row_end, nullptr, 0);
+}
+
+void EncoderSession::finish() {
+  open_ ^= 1;
+  if (batches_[open_].count > 0)
+    emit(batches_[open_]);
+  open_ ^= 1;
+  if (batches_[open_].count > 0)
+    emit(batches_[open_]);
+  scratch_.trim();
+}
+
+void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t *readable) {
+  if (!pretokenizer_)
+    throw std::invalid_argument(
+        "this encoder has no pattern of its own; give it pretokens (encode_pretokens)");
+  if (size == 0)
+    return;
+  pretokenizer_->reset(text, size);
+  for (Spans spans = pretokenizer_->next(); spans.count > 0; spans = pretokenizer_->next())
+    encode_spans(spans, readable);
+}
+
+void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
+  const uint8_t *bytes = spans.origin;
+  for (size_t next = 0; next < spans.count;) {
+    Batch &batch = open_batch();
+    const size_t stop = std::min(batch_items, batch.count + (spans.count - next));
+    for (size_t i = batch.count; i < stop; ++i, ++next) {
+      const uint8_t *const end = spans.origin + spans.ends[next];
+      const size_t size = static_cast<size_t>(end - bytes);
+      CacheKey key;
+      if (size <= CacheKey::max_bytes) [[likely]] {
+        key = readable - bytes >= 16 ? key_of(bytes, size) : key_of_last(bytes, size);
+      } else {
+        key = {long_pretoken, 0};
+        batch.bytes[i] = bytes;
+        batch.values[i] = static_cast<uint32_t>(size);
+      }
+      const uint32_t hash = key.hash();
+      batch.keys[i] = key;
+      batch.hashes[i] = hash;
+      prefetch(cache_.first_slot(hash));
+      bytes = end;
+    }
+    batch.count = stop;
+  }
+}
+
+void EncoderSession::emit(Batch &batch) {
+  // Four ids are copied whatever the count, so sixteen bytes of slack.
+  uint32_t *out = tokens.room(batch_items * short_pretoken_bytes);
+  for (size_t i = 0; i < batch.count; ++i) {
+    const PretokenCache::Slot *const slot = cache_.first_slot(batch.hashes[i]);
+    if (slot->holds(batch.keys[i]) && slot->id_count() != PretokenCache::in_arena) [[likely]] {
+      std::memcpy(out, slot->ids, sizeof slot->ids);
+      out += slot->id_count();
+    } else {
+      out = emit_item(batch, i, out);
+    }
+  }
+  tokens.set_end(out);
+  batch.count = 0;
+}
+
+// What is not a hit in its first slot. Long pretokens make their own room, so `out` may move.
+uint32_t *EncoderSession::emit_item(const Batch &batch, size_t i, uint32_t *out) {
+  const CacheKey key = batch.keys[i];
+  if (key.high != 0) {
+    const PretokenCache::Slot *const slot = cache_.find(key, batch.hashes[i]);
+    return slot ? emit_slot(*slot, out) : emit_missing(key, batch.hashes[i], out);
+  }
+  switch (key.low) {
+  case long_pretoken:
+    tokens.set_end(out);
+    emit_long(batch.bytes[i], batch.values[i]);
+    return tokens.room((batch_items - i) * short_pretoken_bytes);
+  case row_end:
+    tokens.set_end(out);
+    row_ends.push_back(tokens.size());
+    return out;
+  case token:
+    *out = batch.values[i];
+    return out + 1;
+  default: // an empty pretoken
+    return out;
+  }
+}
+
+uint32_t *EncoderSession::emit_slot(const PretokenCache::Slot &slot, uint32_t *out) {
+  if (slot.id_count() != PretokenCache::in_arena)
+    return std::copy(slot.ids, slot.ids + slot.id_count(), out);
+  const uint32_t *const ids = cache_.arena() + slot.ids[0];
+  return std::copy(ids, ids + slot.ids[1], out);
+}
+
+uint32_t *EncoderSession::emit_missing(const CacheKey &key, uint32_t hash, uint32_t *out) {
+  uint8_t bytes[16];
+  std::memcpy(bytes, &key.low, 8);
+  std::memcpy(bytes + 8, &key.high, 8);
+  const size_t size = key.high >> 56 & CacheKey::max_bytes;
+  uint32_t symbols[short_pretoken_bytes];
+  size_t count = 1;
+  symbols[0] = PairTable::no_symbol;
+  if (whole_pretokens_ && !(key.high & CacheKey::part_bit))
+    symbols[0] = vocabulary_.find({reinterpret_cast<const char *>(bytes), size});
+  if (symbols[0] == PairTable::no_symbol)
+    count = merge_short(vocabulary_, bytes, size, symbols);
+  for (size_t i = 0; i < count; ++i)
+    out[i] = vocabulary_.id(symbols[i]);
+  cache_.insert(key, hash, out, count);
+  return out + count;
+}
+
+// Cuts before each character that no entry joins to the one before. An entry joins all its own bytes, so a
+// pretoken that is an entry stays whole.
+void EncoderSession::emit_long(const uint8_t *bytes, size_t size) {
+  size_t start = 0;
+  for (size_t i = 1; i < size; ++i) {
+    if (starts_character(bytes[i]) && !vocabulary_.may_join(bytes[i - 1], bytes[i])) {
+      emit_part(bytes + start, i - start, false);
+      start = i;
+    }
+  }
+  emit_part(bytes + start, size - start, start == 0);
+}
+
+void EncoderSession::emit_part(const uint8_t *bytes, size_t size, bool whole) {
+  const bool take_whole = whole && whole_pretokens_;
+  if (size <= CacheKey::max_bytes) {
+    CacheKey key = key_of_last(bytes, size);
+    key.high |= whole_pretokens_ && !whole ? CacheKey::part_bit : 0;
+    const uint32_t hash = key.hash();
+    uint32_t *const out = tokens.room(short_pretoken_bytes);
+    const PretokenCache::Slot *const slot = cache_.find(key, hash);
+    tokens.set_end(slot ? emit_slot(*slot, out) : emit_missing(key, hash, out));
+    return;
+  }
+  const bool cached = size <= PretokenCache::max_long_bytes;
+  const uint64_t hash = cached ? PretokenCache::long_hash(bytes, size, whole_pretokens_ && !whole) : 0;
+  if (cached) {
+    const PretokenCache::Ids found = cache_.find_long(bytes, size, hash);
+    if (found.data) {
+      tokens.set_end(std::copy(found.data, found.data + found.count, tokens.room(found.count)));
+      return;
+    }
+  }
+  const uint32_t entry =
+      take_whole ? vocabulary_.find({reinterpret_cast<const char *>(bytes), size}) : PairTable::no_symbol;
+  size_t count = 1;
+  uint32_t *out;
+  if (entry != PairTable::no_symbol) {
+    out = tokens.room(1);
+    out[0] = vocabulary_.id(entry);
+  } else {
+    const std::vector<uint32_t> &symbols = scratch_.merge_long(vocabulary_, bytes, size);
+    count = symbols.size();
+    out = tokens.room(count);
+    for (size_t i = 0; i < count; ++i)
+      out[i] = vocabulary_.id(symbols[i]);
+  }
+  tokens.set_end(out + count);
+  if (cached)
+    cache_.insert_long(bytes, size, hash, out, count);
+}
+
+} // namespace bpe

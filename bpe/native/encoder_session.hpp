@@ -1,0 +1,78 @@
+// The encoding loop of one thread: texts in, ids and row ends out, in the order of the calls.
+//
+// Pretokens are gathered in batches of 64 that run on across texts: keys and hashes first, each asking for
+// its cache line, then, while the next batch's lines are on their way, the probes. Row ends and special
+// tokens stand in the batch as items of their own, so short documents cost no more than their pretokens. A
+// pretoken that is not in the cache is merged; one of more than 15 bytes is first cut between characters no
+// entry crosses. Ids of a part may differ from those of a pretoken with the same bytes (a whole pretoken that
+// is an entry is emitted at once where the rule says so), so their keys differ in CacheKey::part_bit.
+//
+// Belongs to one thread at a time. Texts must stay where they are until finish().
+#pragma once
+
+#include "merge_pretoken.hpp"
+#include "pretoken_cache.hpp"
+#include "pretokenize.hpp"
+#include "token_buffer.hpp"
+#include "vocabulary.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace bpe {
+
+class EncoderSession {
+public:
+  // The vocabulary and the budget must outlive the session.
+  EncoderSession(const Vocabulary &vocabulary, std::optional<Pattern> pattern, bool whole_pretokens,
+                 CacheBudget &budget, size_t cache_share_bytes);
+
+  // What follows is appended to these; they are the caller's to take and to clear.
+  TokenBuffer tokens;
+  std::vector<uint64_t> row_ends; // token counts at the end_row() calls
+
+  // Bytes up to `readable` (>= text + size) may be read. Valid UTF-8 without special tokens; needs a pattern.
+  void encode_text(const uint8_t *text, size_t size, const uint8_t *readable);
+  // Given pretokens, as a Pretokenizer hands them out.
+  void encode_spans(const Spans &spans, const uint8_t *readable);
+  void append_token(uint32_t id);
+  void end_row();
+  // Nothing is complete before this. After an exception the session is in order again, its output is not.
+  void finish();
+  void reset(); // drops what is pending, tokens and rows included
+
+  size_t cache_share_bytes() const { return cache_share_bytes_; }
+
+private:
+  static constexpr size_t batch_items = 64;
+  enum Item : uint64_t { long_pretoken = 1, row_end, token }; // in key.low where key.high is 0
+  struct Batch {
+    size_t count = 0;
+    CacheKey keys[batch_items];
+    uint32_t hashes[batch_items];
+    const uint8_t *bytes[batch_items]; // of long pretokens
+    uint32_t values[batch_items];      // their size, or the token
+  };
+
+  Batch &open_batch();
+  void push(Item item, const uint8_t *bytes, uint32_t value);
+  void emit(Batch &batch);
+  uint32_t *emit_item(const Batch &batch, size_t i, uint32_t *out);
+  uint32_t *emit_missing(const CacheKey &key, uint32_t hash, uint32_t *out);
+  uint32_t *emit_slot(const PretokenCache::Slot &slot, uint32_t *out);
+  void emit_long(const uint8_t *bytes, size_t size);
+  void emit_part(const uint8_t *bytes, size_t size, bool whole);
+
+  const Vocabulary &vocabulary_;
+  const bool whole_pretokens_;
+  const size_t cache_share_bytes_;
+  std::optional<Pretokenizer> pretokenizer_;
+  PretokenCache cache_;
+  MergeScratch scratch_;
+  Batch batches_[2];
+  size_t open_ = 0; // the batch being filled; the other one, if not empty, comes before it
+};
+
+} // namespace bpe

@@ -1,0 +1,41 @@
+// Memory for large arrays: zeroed and mapped only where touched, in huge pages where the system has them.
+//
+// Growing keeps the contents and, on Linux, copies nothing (the pages move to another address).
+// Elsewhere, and below 256 KiB, it is calloc and realloc.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+namespace bpe {
+
+class PageMemory {
+public:
+  PageMemory() = default;
+  explicit PageMemory(size_t bytes) { resize(bytes); } // zeroed
+  ~PageMemory() { release(); }
+  PageMemory(PageMemory &&other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)),
+        mapped_(std::exchange(other.mapped_, false)) {}
+  PageMemory &operator=(PageMemory &&other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(mapped_, other.mapped_);
+    return *this;
+  }
+
+  // Contents are kept up to the smaller size; what is new is zero only where it was never mapped before.
+  // Throws std::bad_alloc and changes nothing.
+  void resize(size_t bytes);
+  void *data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+
+private:
+  void release() noexcept;
+
+  void *data_ = nullptr;
+  size_t bytes_ = 0;
+  bool mapped_ = false;
+};
+
+} // namespace bpe

@@ -1,0 +1,53 @@
+// Which two neighbouring symbols may merge, and how early: (left, right) -> rank, in one dependent load.
+//
+// A perfect hash built once: the pair's hash picks a bucket, the bucket's 16-bit displacement picks the slot,
+// and the slot is the only one that can hold the pair, so a miss costs what a hit does and nothing is
+// searched. An entry is one 64-bit word (left 21 bits, right 21, rank 22); at least half of the slots are
+// used as a rule. Immutable after construction, so any number of threads may read. Building costs about 50 ns
+// a pair.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bpe {
+
+class PairTable {
+public:
+  static constexpr uint32_t no_symbol = (1u << 21) - 1; // merges with nothing; larger than every symbol
+  static constexpr uint32_t no_rank = (1u << 22) - 1;   // larger than every rank
+
+  struct Pair {
+    uint32_t left, right; // < no_symbol
+    uint32_t rank;        // < no_rank
+  };
+
+  PairTable() : PairTable(std::vector<Pair>()) {}
+  // No (left, right) may occur twice.
+  explicit PairTable(const std::vector<Pair> &pairs);
+
+  // The pair's rank or no_rank. left, right: symbols or no_symbol.
+  uint32_t rank(uint32_t left, uint32_t right) const {
+    const uint64_t key = uint64_t{left} << 21 | right;
+    const uint64_t hash = key * multiplier_;
+    const uint64_t entry = slots_[slot(hash, displacements_[hash >> bucket_shift_])];
+    return entry >> 22 == key ? static_cast<uint32_t>(entry) & no_rank : no_rank;
+  }
+
+  size_t bytes() const { return slots_.size() * 8 + displacements_.size() * 2; }
+
+private:
+  uint32_t slot(uint64_t hash, uint32_t displacement) const {
+    return static_cast<uint32_t>(hash >> 16) * (2 * displacement + 1) >> slot_shift_;
+  }
+  bool place(const std::vector<Pair> &pairs, unsigned slot_bits);
+
+  uint64_t multiplier_ = 0;
+  unsigned bucket_shift_ = 63;
+  unsigned slot_shift_ = 31;
+  std::vector<uint64_t> slots_;
+  std::vector<uint16_t> displacements_;
+};
+
+} // namespace bpe

@@ -1,0 +1,259 @@
+#include "pretoken_cache.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace bpe {
+
+namespace {
+
+// A slot no key is in: stands for the table while there is none.
+constexpr PretokenCache::Slot no_slot{};
+
+constexpr size_t first_slot_count = 1 << 10;
+// 2^20 slots, 32 MiB: fewer slow English down (128 k 274 MB/s, 256 k 405, 1 M 600), more slow cold text of
+// many different words (unbounded 39 MB/s against 80) by page faults and misses of the machine's caches.
+constexpr size_t max_slot_count = 1 << 20;
+constexpr size_t first_arena_bytes = 16 << 10;
+// Offsets into an arena are 32-bit words.
+constexpr size_t max_arena_bytes = size_t{256} << 20;
+
+} // namespace
+
+bool CacheBudget::reserve(size_t bytes) {
+  size_t used = used_bytes_.load(std::memory_order_relaxed);
+  do {
+    if (bytes > limit_bytes_ - used)
+      return false;
+  } while (!used_bytes_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+  return true;
+}
+
+bool BudgetedMemory::grow(size_t bytes) {
+  const size_t more = bytes - memory_.bytes();
+  if (!budget_->reserve(more))
+    return false;
+  try {
+    memory_.resize(bytes);
+  } catch (const std::bad_alloc &) {
+    budget_->give_back(more); // a cache that can't grow is slower, not wrong
+    return false;
+  }
+  return true;
+}
+
+bool BudgetedMemory::replace(PageMemory &old, size_t bytes) {
+  if (!budget_->reserve(bytes))
+    return false;
+  try {
+    PageMemory fresh(bytes);
+    old = std::move(memory_);
+    memory_ = std::move(fresh);
+  } catch (const std::bad_alloc &) {
+    budget_->give_back(bytes);
+    return false;
+  }
+  return true;
+}
+
+void BudgetedMemory::give_back(PageMemory &old) {
+  budget_->give_back(old.bytes());
+  old.resize(0);
+}
+
+void BudgetedMemory::release() {
+  budget_->give_back(memory_.bytes());
+  memory_.resize(0);
+}
+
+// Of the share the slots may take a third (half while they double), ids a sixth, long pretokens a third.
+PretokenCache::PretokenCache(CacheBudget &budget, size_t share_bytes)
+    : share_bytes_(share_bytes), slots_(&no_slot), slot_memory_(budget), arena_memory_(budget),
+      long_memory_(budget), long_arena_memory_(budget) {}
+
+const PretokenCache::Slot *PretokenCache::find(const CacheKey &key, uint32_t hash) const {
+  for (size_t i = 0; i < max_probes; ++i) {
+    const Slot *const slot = slots_ + ((hash + i) & mask_);
+    if (slot->holds(key))
+      return slot;
+    if (slot->high == 0)
+      return nullptr;
+  }
+  return nullptr;
+}
+
+void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *ids, size_t count) {
+  if (2 * used_ >= slot_count_ && !make_room())
+    return;
+  Slot fresh{key.low, key.high, {}};
+  if (count <= 4) {
+    fresh.high |= uint64_t{count} << 61;
+    std::copy(ids, ids + count, fresh.ids);
+  } else {
+    uint32_t *place = arena_room(arena_memory_, arena_words_, count, share_bytes_ / 6);
+    if (!place) {
+      start_afresh();
+      place = arena_room(arena_memory_, 0, count, share_bytes_ / 6);
+      if (!place)
+        return;
+    }
+    std::copy(ids, ids + count, place);
+    fresh.high |= uint64_t{in_arena} << 61;
+    fresh.ids[0] = static_cast<uint32_t>(arena_words_);
+    fresh.ids[1] = static_cast<uint32_t>(count);
+    arena_words_ += count;
+  }
+  Slot *const slots = static_cast<Slot *>(slot_memory_.data());
+  for (size_t i = 0; i < max_probes; ++i) {
+    Slot &slot = slots[(hash + i) & mask_];
+    if (slot.high == 0) {
+      slot = fresh;
+      ++used_;
+      return;
+    }
+  }
+  slots[hash & mask_] = fresh; // in place of another
+}
+
+// Doubles the table, or empties it if it may not grow. False: there is no table.
+bool PretokenCache::make_room() {
+  const size_t wanted = slot_count_ == 0 ? first_slot_count : 2 * slot_count_;
+  PageMemory old;
+  if (wanted > max_slot_count || wanted * sizeof(Slot) > share_bytes_ / 3 ||
+      !slot_memory_.replace(old, wanted * sizeof(Slot))) {
+    start_afresh();
+    return slot_count_ > 0;
+  }
+  const Slot *const before = static_cast<const Slot *>(old.data());
+  const size_t before_count = slot_count_;
+  Slot *const slots = static_cast<Slot *>(slot_memory_.data());
+  slots_ = slots;
+  slot_count_ = wanted;
+  mask_ = wanted - 1;
+  for (size_t i = 0; i < before_count; ++i) {
+    if (before[i].high == 0)
+      continue;
+    const CacheKey key{before[i].low, before[i].high << 3 >> 3};
+    size_t place = key.hash() & mask_;
+    while (slots[place].high != 0)
+      place = (place + 1) & mask_;
+    slots[place] = before[i];
+  }
+  slot_memory_.give_back(old);
+  return true;
+}
+
+void PretokenCache::start_afresh() {
+  if (slot_count_ > 0)
+    std::memset(slot_memory_.data(), 0, slot_count_ * sizeof(Slot));
+  used_ = 0;
+  arena_words_ = 0;
+}
+
+// Room for `words` behind the used ones, and for a whole vector beyond, which readers may copy; null if
+// refused.
+uint32_t *PretokenCache::arena_room(BudgetedMemory &memory, size_t used_words, size_t words,
+                                    size_t limit_bytes) {
+  const size_t wanted = (used_words + words) * sizeof(uint32_t);
+  if (wanted > memory.bytes()) {
+    const size_t limit = std::min(limit_bytes, max_arena_bytes);
+    const size_t target = std::min(std::max({wanted, 2 * memory.bytes(), first_arena_bytes}), limit);
+    if (target < wanted || !memory.grow(target))
+      return nullptr;
+  }
+  return static_cast<uint32_t *>(memory.data()) + used_words;
+}
+
+uint64_t PretokenCache::long_hash(const uint8_t *bytes, size_t size, uint64_t seed) {
+  uint64_t hash = seed ^ size * 0x9E3779B97F4A7C15ull;
+  const auto mix = [&](uint64_t word) {
+    hash = (hash ^ word) * 0xC2B2AE3D27D4EB4Full;
+    hash ^= hash >> 32;
+  };
+  uint64_t word;
+  for (size_t i = 0; i + 8 <= size; i += 8) {
+    std::memcpy(&word, bytes + i, 8);
+    mix(word);
+  }
+  std::memcpy(&word, bytes + size - 8, 8); // size >= 16; may overlap
+  mix(word);
+  return hash * 0x9E3779B97F4A7C15ull;
+}
+
+PretokenCache::Ids PretokenCache::find_long(const uint8_t *bytes, size_t size, uint64_t hash) const {
+  if (long_slot_count_ == 0)
+    return {nullptr, 0};
+  for (size_t i = 0; i < max_probes; ++i) {
+    const LongSlot &slot = long_slots()[((hash >> 32) + i) & (long_slot_count_ - 1)];
+    if (slot.size == 0)
+      break;
+    if (slot.hash != hash || slot.size != size)
+      continue;
+    const uint32_t *const place = static_cast<const uint32_t *>(long_arena_memory_.data()) + slot.offset;
+    if (std::memcmp(place, bytes, size) == 0)
+      return {place + (size + 3) / 4, slot.count};
+  }
+  return {nullptr, 0};
+}
+
+void PretokenCache::insert_long(const uint8_t *bytes, size_t size, uint64_t hash, const uint32_t *ids,
+                                size_t count) {
+  const size_t words = (size + 3) / 4 + count;
+  if (!make_long_room(words))
+    return;
+  uint32_t *const place = static_cast<uint32_t *>(long_arena_memory_.data()) + long_words_;
+  std::memcpy(place, bytes, size);
+  std::copy(ids, ids + count, place + (size + 3) / 4);
+  const LongSlot fresh{hash, static_cast<uint32_t>(long_words_), static_cast<uint32_t>(size),
+                       static_cast<uint32_t>(count), 0};
+  long_words_ += words;
+  for (size_t i = 0; i < max_probes; ++i) {
+    LongSlot &slot = long_slots()[((hash >> 32) + i) & (long_slot_count_ - 1)];
+    if (slot.size == 0) {
+      slot = fresh;
+      ++long_used_;
+      return;
+    }
+  }
+  long_slots()[(hash >> 32) & (long_slot_count_ - 1)] = fresh;
+}
+
+bool PretokenCache::make_long_room(size_t words) {
+  if (2 * long_used_ >= long_slot_count_) {
+    const size_t wanted = long_slot_count_ == 0 ? first_slot_count : 2 * long_slot_count_;
+    PageMemory old;
+    // A quarter of long pretokens' third while doubling leaves three quarters for their bytes and ids.
+    if (wanted * sizeof(LongSlot) <= share_bytes_ / 18 &&
+        long_memory_.replace(old, wanted * sizeof(LongSlot))) {
+      const LongSlot *const before = static_cast<const LongSlot *>(old.data());
+      for (size_t i = 0; i < long_slot_count_; ++i) {
+        if (before[i].size == 0)
+          continue;
+        size_t place = (before[i].hash >> 32) & (wanted - 1);
+        while (long_slots()[place].size != 0)
+          place = (place + 1) & (wanted - 1);
+        long_slots()[place] = before[i];
+      }
+      long_slot_count_ = wanted;
+      long_memory_.give_back(old);
+    } else {
+      start_long_afresh();
+      if (long_slot_count_ == 0)
+        return false;
+    }
+  }
+  if (arena_room(long_arena_memory_, long_words_, words, share_bytes_ / 4))
+    return true;
+  start_long_afresh();
+  return arena_room(long_arena_memory_, 0, words, share_bytes_ / 4) != nullptr;
+}
+
+void PretokenCache::start_long_afresh() {
+  if (long_slot_count_ > 0)
+    std::memset(long_memory_.data(), 0, long_slot_count_ * sizeof(LongSlot));
+  long_used_ = 0;
+  long_words_ = 0;
+}
+
+} // namespace bpe
