@@ -42,7 +42,7 @@ def cpp(table: bytes) -> str:
     lines = [
         f"// Written by scripts/generate_unicode_classes.py with tiktoken {version('tiktoken')}; do not edit.",
         "//",
-        "// Unicode 16.0. Hugging Face tokenizers 0.23.3 (Oniguruma) agrees on every scalar. The regex package, once it",  # noqa: E501
+        "// Unicode 16.0. Hugging Face tokenizers 0.23.3 (Oniguruma) agrees on every scalar. The regex package, once it",
         "// knows Unicode 17 or later, puts characters that are new since then in their classes (here: other, for they",
         "// are unassigned) and U+0295 among the letters without case (here: lower case).",
         '#include "unicode_classes.hpp"',
@@ -62,4 +62,4 @@ def cpp(table: bytes) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(cpp(bytes(classes())))
+    sys.stdout.write(cpp(classes()))
