@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from flat_tokens.errors import DatasetError, printable
+from flat_tokens.files import read_whole
 from flat_tokens.zarr_metadata import parse_json
 
 LARGEST_TOKENIZER_BYTES = 2**30
@@ -24,11 +25,7 @@ def _byte_of_char() -> dict[str, int]:
 
 def load_entries(path: Path) -> dict[int, bytes]:
     """Id -> bytes of every entry of a tokenizer.json. DatasetError if it is not of that form."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise DatasetError(f"{printable(str(path))}: not there; give --tokenizer") from None
-    value = parse_json(data, path, LARGEST_TOKENIZER_BYTES)
+    value = parse_json(read_whole(path, LARGEST_TOKENIZER_BYTES), path)
     byte_of_char = _byte_of_char()
     try:
         vocabulary: dict[str, Any] = value["model"]["vocab"]

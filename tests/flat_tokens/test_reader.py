@@ -34,7 +34,7 @@ TINY = [
 
 @pytest.mark.parametrize("layout", TINY)
 def test_every_sequence_and_row(make_dataset: Any, random_sequences: Any, layout: ArrayLayout) -> None:
-    sequences = random_sequences(4, 12)
+    sequences = random_sequences(4, 12, longest=6)
     dataset = flat_tokens.open(make_dataset(sequences, random_sequences(5, 1), layout))
     train = dataset["train"]
     assert (train.seq_count, len(train)) == (12, 12)
@@ -45,7 +45,7 @@ def test_every_sequence_and_row(make_dataset: Any, random_sequences: Any, layout
     assert train.max_token_id == max_token_id
     assert train.seq_starts[:].tolist() == starts.tolist()
     all_inputs, all_targets = flat_format.inputs_and_targets(encoded)
-    for length in (1, 2, 3, 5, len(encoded) - 1, len(encoded)):
+    for length in (1, 3, 4, len(encoded) - 1, len(encoded)):
         assert train.row_count(length) == len(encoded) // length
         for index in range(train.row_count(length)):
             part = slice(index * length, (index + 1) * length)
@@ -57,7 +57,7 @@ def test_every_sequence_and_row(make_dataset: Any, random_sequences: Any, layout
             assert inputs.tolist() == all_inputs[part].tolist()
             assert targets.tolist() == all_targets[part].tolist()
     for start in range(len(encoded)):
-        for stop in range(start, len(encoded) + 1):
+        for stop in range(start, min(start + 9, len(encoded) + 1)):
             assert train.encoded_tokens[start:stop].tolist() == encoded[start:stop].tolist()
 
 
