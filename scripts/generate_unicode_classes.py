@@ -42,9 +42,9 @@ def cpp(table: bytes) -> str:
     lines = [
         f"// Written by scripts/generate_unicode_classes.py with tiktoken {version('tiktoken')}; do not edit.",
         "//",
-        "// Unicode 16.0. Hugging Face tokenizers 0.23.3 (Oniguruma) agrees on every scalar. The regex package, once it",
-        "// knows Unicode 17 or later, puts characters that are new since then in their classes (here: other, for they",
-        "// are unassigned) and U+0295 among the letters without case (here: lower case).",
+        "// Unicode 16.0. Hugging Face tokenizers 0.23.3 (Oniguruma) agrees on every scalar. The regex package,",
+        "// once it knows Unicode 17 or later, puts characters that are new since then in their classes (here: other,",
+        "// for they are unassigned) and U+0295 among the letters without case (here: lower case).",
         '#include "unicode_classes.hpp"',
         "",
         "namespace bpe {",

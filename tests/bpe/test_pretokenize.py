@@ -183,7 +183,7 @@ def test_every_character(classes: bytes, context: str) -> None:
     for (number, _), characters in groups.items():
         characters = [c for c in characters if c not in "sSdDmMtTlLvVrReE\u017f"]
         period = len(context.format(characters[0]).encode())
-        buffer = "".join(map(context.format, characters)).encode()
+        buffer = "".join([*map(context.format, characters), context[0]]).encode()  # the text ends elsewhere
         example = next(c for c in characters if c not in "\u0295")
         for pattern in PATTERNS:
             row = np.array(by_regex(context.format(example) * 2, pattern), np.int64)
@@ -191,7 +191,7 @@ def test_every_character(classes: bytes, context: str) -> None:
             assert row[-1] == period  # a context is pretokenized by itself
             for name in _core.simd_variants():
                 _core.set_simd_variant(name)
-                ends = _core.pretokenize(buffer, pattern).astype(np.int64)
+                ends = _core.pretokenize(buffer, pattern)[:-1].astype(np.int64)
                 assert len(ends) == len(row) * len(characters), (number, pattern, name)
                 rows = ends.reshape(len(characters), len(row)) - period * np.arange(len(characters))[:, None]
                 wrong = np.flatnonzero((rows != row).any(axis=1))
