@@ -33,7 +33,7 @@ def classes() -> bytearray:
 
 
 def cpp(table: bytes) -> str:
-    """The source text: a page number for each 64 code points, then the distinct pages."""
+    """The source text: a page number for each 64 code points, the distinct pages, and two-byte characters by bits."""
     page_numbers: dict[bytes, int] = {}
     index = [
         page_numbers.setdefault(bytes(table[start : start + PAGE]), len(page_numbers))
@@ -57,6 +57,11 @@ def cpp(table: bytes) -> str:
     lines += ["};", "", f"const uint8_t unicode_pages[{len(page_numbers)}][{PAGE}] = {{"]
     for page in page_numbers:
         lines.append("{" + ",".join(map(str, page)) + "},")
+    lines += ["};", "", "const uint8_t unicode_two_byte_bits[3][256] = {"]
+    for bit in range(3):
+        eighths = (table[start : start + 8] for start in range(0, 0x800, 8))
+        row = (sum((number >> bit & 1) << place for place, number in enumerate(eight)) for eight in eighths)
+        lines.append("{" + ",".join(map(str, row)) + "},")
     lines += ["};", "// clang-format on", "", "} // namespace bpe", ""]
     return "\n".join(lines)
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "simd_masks.hpp"
+#include "unicode_classes.hpp"
 #include "utf8_blocks.hpp"
 
 #include <immintrin.h>
@@ -69,6 +70,32 @@ struct Avx512Simd {
     const __m512i group = _mm512_shuffle_epi8(groups, _mm512_and_si512(_mm512_srli_epi16(v, 4), low_four));
     return {_mm512_cmpge_epu8_mask(v, _mm512_set1_epi8(static_cast<char>(0xC0))),
             _mm512_test_epi8_mask(place, group)};
+  }
+
+  // Sets the three bits of CharClass, one mask each, at those leads that are of two bytes, and returns these
+  // leads.
+  static uint64_t two_byte_classes(const uint8_t *p, uint64_t leads, uint64_t *bits) {
+    const __m512i v = _mm512_loadu_si512(p), next = _mm512_loadu_si512(p + 1);
+    leads &= _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(static_cast<char>(0xE0)));
+    if (leads == 0)
+      return 0;
+    // Byte of a 256-byte table: the five bits of the lead, then the upper three of the next byte's six; its
+    // lower three choose the bit.
+    const __m512i place =
+        _mm512_or_si512(_mm512_and_si512(_mm512_slli_epi16(v, 3), _mm512_set1_epi8(static_cast<char>(0xF8))),
+                        _mm512_and_si512(_mm512_srli_epi16(next, 3), _mm512_set1_epi8(7)));
+    const __m512i bit = _mm512_shuffle_epi8(_mm512_set1_epi64(static_cast<int64_t>(0x8040201008040201)),
+                                            _mm512_and_si512(next, _mm512_set1_epi8(7)));
+    const __mmask64 upper_half = _mm512_movepi8_mask(place);
+    for (int i = 0; i < 3; ++i) {
+      const uint8_t *const table = unicode_two_byte_bits[i];
+      const __m512i low =
+          _mm512_permutex2var_epi8(_mm512_loadu_si512(table), place, _mm512_loadu_si512(table + 64));
+      const __m512i high =
+          _mm512_permutex2var_epi8(_mm512_loadu_si512(table + 128), place, _mm512_loadu_si512(table + 192));
+      bits[i] |= leads & _mm512_test_epi8_mask(_mm512_mask_blend_epi8(upper_half, low, high), bit);
+    }
+    return leads;
   }
 
   static bool any_high(const uint8_t *p) { return _mm512_movepi8_mask(_mm512_loadu_si512(p)) != 0; }

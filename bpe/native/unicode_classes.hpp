@@ -11,6 +11,10 @@ enum CharClass : uint8_t { other, upper, lower, letter, mark, number, space };
 extern const uint16_t unicode_page_numbers[]; // code point / 64 -> page
 extern const uint8_t unicode_pages[][64];     // CharClass of the page's code points
 
+// The same for the characters of two bytes, for lookups of whole vectors: bit i of the class of code point c
+// is bit c % 8 of unicode_two_byte_bits[i][c / 8].
+extern const uint8_t unicode_two_byte_bits[3][256];
+
 // code_point <= 0x10FFFF; surrogates are other.
 // static: sources compiled for different instruction sets must not share one copy.
 static inline uint8_t char_class(uint32_t code_point) {
