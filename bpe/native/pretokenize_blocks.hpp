@@ -70,7 +70,7 @@ template <class Simd, bool cased> inline ClassMasks classes_of(const uint8_t *p,
   uint64_t bits[3] = {};
   uint64_t rest = leads.lead & ~leads.letter;
   if (rest != 0)
-    rest &= ~Simd::two_byte_classes(p, rest, bits);
+    rest &= ~Simd::vector_classes(p, rest, bits);
   for (; rest != 0; rest &= rest - 1) {
     const int place = lowest(rest);
     const uint64_t kind = wide_class(p + place);
@@ -289,6 +289,22 @@ template <class Simd, Pattern pattern> inline uint64_t prefix_boundaries(const u
   return boundaries;
 }
 
+// Long runs of letters, as in Chinese, a block at a time.
+template <class Simd, bool cased> struct BlockRuns {
+  static const uint8_t *letters(const uint8_t *p, const uint8_t *stop) {
+    while (static_cast<size_t>(stop - p) >= block_reads) {
+      const ClassMasks m = classes_of<Simd, cased>(p, Simd::template classify<cased>(p));
+      const uint64_t ends = ~(m.letter | m.mark);
+      if (ends != 0)
+        return p + lowest(ends);
+      p += block_bytes;
+      for (int i = 0; i < 3 && (*p & 0xC0) == 0x80; ++i) // the rest of a character
+        ++p;
+    }
+    return p;
+  }
+};
+
 template <class Simd, Pattern pattern>
 size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *stop, uint32_t *ends,
                    size_t room) {
@@ -310,7 +326,7 @@ size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *sto
         continue;
       }
     }
-    const uint8_t *end = match_end<pattern>(p, stop);
+    const uint8_t *end = match_end<pattern, BlockRuns<Simd, rules_of(pattern).cased>>(p, stop);
     if (static_cast<size_t>(end - origin) > max_pretoken_bytes)
       break;
     *out++ = static_cast<uint32_t>(end - origin);
