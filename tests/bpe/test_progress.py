@@ -52,7 +52,8 @@ def test_quiet_keeps_the_notes():
 
 def test_a_phase_that_failed_is_no_line_of_success():
     file = io.StringIO()
-    with pytest.raises(KeyError), TrainingProgress(file=file) as progress:
-        progress.begin("counting", 10, "bytes")
+    progress = TrainingProgress(file=file)
+    progress.begin("counting", 10, "bytes")
+    with pytest.raises(KeyError), progress:
         raise KeyError
     assert file.getvalue() == ""
