@@ -1,8 +1,8 @@
-"""python -m flat_tokens info | verify | head DATASET: what it is, whether it is sound, what its text looks
-like.
+"""python -m flat_tokens info | verify | head DATASET: what it is, whether it is sound, how it reads.
 
 stdout holds the answer, stderr errors and progress. Exit codes: 0, 2 usage, 3 bad or damaged dataset, 4 the
-machine (I/O, permission), 130 interrupted; 141 if the reader of stdout went away, without a word.
+machine (I/O, permission), 5 worker or memory lost, 130 interrupted; 141 if the reader of stdout went away,
+without a word.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -36,12 +36,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # or the interpreter complains as it flushes
+        # the interpreter flushes once more at its end and would complain
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except KeyboardInterrupt:
         return INTERRUPTED
+    except (BrokenExecutor, MemoryError) as error:
+        if arguments.debug:
+            raise
+        print(f"error: lost a worker or memory ({type(error).__name__}); use --workers 1", file=sys.stderr)
+        return 5
     except (FlatTokensError, OSError) as error:
         if arguments.debug:
             raise
@@ -52,21 +56,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _one_line(error: FlatTokensError | OSError) -> str:
     if isinstance(error, FlatTokensError):
         return str(error)
-    where = "" if error.filename is None else f"{printable(os.fsdecode(error.filename))}: "
+    where = "" if error.filename is None else f"{printable(str(error.filename))}: "
     return f"{where}{error.strerror or error} (errno {error.errno})"
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m flat_tokens", description=__doc__.split("\n")[0] if __doc__ else None
-    )
+    about = "Look at a flat-tokens dataset, or check it."
+    parser = argparse.ArgumentParser(prog="python -m flat_tokens", description=about)
     commands = parser.add_subparsers(required=True, metavar="info | verify | head")
     info = commands.add_parser("info", help="counts, lengths, sizes, tokenizer, sources")
     info.add_argument("--json", action="store_true", help="the same as one JSON object")
     info.set_defaults(run=_info)
     verify = commands.add_parser("verify", help="check every file and every token")
     verify.add_argument(
-        "--workers", type=_positive, default=min(os.cpu_count() or 1, 16), help="processes, default: cores"
+        "--workers", type=_positive, default=DEFAULT_WORKERS, help="processes, default: cores"
     )
     verify.set_defaults(run=_verify)
     head = commands.add_parser("head", help="the first sequences, as ids and text")
@@ -138,7 +141,9 @@ def _verify(arguments: argparse.Namespace) -> int:
     if arguments.workers == 1:
         report = verify_dataset(arguments.dataset)
     else:
-        with ProcessPoolExecutor(arguments.workers, mp_context=get_context("forkserver")) as executor:
+        with ProcessPoolExecutor(
+            arguments.workers, get_context("forkserver"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
+        ) as executor:
             report = verify_dataset(arguments.dataset, executor)
     for problem in report.problems:
         print(f"error: {problem}", file=sys.stderr)

@@ -24,6 +24,7 @@ from flat_tokens.chunks import (
     largest_file_bytes,
     parse_index,
 )
+from flat_tokens.codecs import COMPRESSORS, FILTERS
 from flat_tokens.errors import DatasetError, RangeError, printable
 from flat_tokens.files import AbsentFileError, open_regular, read_whole
 from flat_tokens.zarr_metadata import ForeignLayoutError, StoredArray
@@ -31,31 +32,11 @@ from flat_tokens.zarr_metadata import ForeignLayoutError, StoredArray
 CACHED_INDEXES = 64  # of shards: 4 KiB each by default
 
 # What the zarr library may be asked to decode. Names outside, pickle above all, are refused.
-HARMLESS_CODECS = frozenset(
-    [
-        "adler32",
-        "astype",
-        "bitround",
-        "blosc",
-        "bytes",
-        "bz2",
-        "crc32",
-        "crc32c",
-        "delta",
-        "fixedscaleoffset",
-        "fletcher32",
-        "gzip",
-        "jenkins_lookup3",
-        "lz4",
-        "lzma",
-        "packbits",
-        "quantize",
-        "sharding_indexed",
-        "shuffle",
-        "transpose",
-        "zlib",
-        "zstd",
-    ]
+HARMLESS_CODECS = (
+    COMPRESSORS
+    | FILTERS
+    | {"astype", "bitround", "fixedscaleoffset", "packbits", "quantize", "transpose"}
+    | {"adler32", "bytes", "crc32", "crc32c", "fletcher32", "jenkins_lookup3", "sharding_indexed"}
 )
 
 
@@ -125,7 +106,12 @@ class Elements:
         if self.stored is None:
             if self._foreign is None:
                 self._foreign = _open_foreign(self._path, None)
-            out[:] = self._foreign[start:stop]
+            try:
+                out[:] = self._foreign[start:stop]
+            except (MemoryError, OSError):
+                raise
+            except Exception as error:  # zarr has no common base for what damaged zarr chunks provoke
+                raise DatasetError(f"{self.name}: zarr cannot read it: {printable(str(error))}") from error
             return out
         chunk = self.stored.chunk_elements
         at = start
@@ -202,10 +188,14 @@ def _open_foreign(path: Path, reason: ForeignLayoutError | None) -> Any:
     try:
         array = zarr.open_array(path, mode="r")
     except Exception as error:  # zarr has no common base for what hostile metadata provokes
-        raise DatasetError(reason or f"{printable(str(path))}: {printable(str(error))}") from error
+        raise DatasetError(str(reason or "") or f"{printable(str(path))}: {printable(str(error))}") from error
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise DatasetError(
             f"{printable(str(path))}: {array.dtype} of {array.ndim} dimensions is not flat-tokens"
+        )
+    if not 0 < array.chunks[0] * array.dtype.itemsize <= zarr_metadata.LARGEST_CHUNK_BYTES:
+        raise DatasetError(
+            f"{printable(str(path))}: zarr chunks of {array.chunks[0]} elements; write other ones"
         )
     return array
 

@@ -20,7 +20,7 @@ DEFAULT_LEVELS = {"zstd": 1, "lz4": 1, "lz4-bitshuffle": 1, "none": 0}
 LEVEL_RANGES = {"zstd": (-7, 22), "lz4": (1, 9), "lz4-bitshuffle": (1, 9), "none": (0, 0)}
 COMPRESSIONS = tuple(DEFAULT_LEVELS)
 
-LARGEST_CHUNK_TOKENS = 2**27  # 1 GiB of seq_starts would still be below the 2 GiB that Blosc takes at once
+LARGEST_CHUNK_TOKENS = 2**27  # 512 MiB; Blosc takes at most 2 GiB at once
 
 
 @dataclass(frozen=True)

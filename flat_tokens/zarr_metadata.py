@@ -22,9 +22,7 @@ from flat_tokens.errors import DatasetError, printable
 from flat_tokens.files import read_whole
 from flat_tokens.layout import ArrayLayout
 
-LARGEST_METADATA_BYTES = (
-    2**24
-)  # 16 MiB: a few hundred bytes are usual; a hostile file is not read into memory
+LARGEST_METADATA_BYTES = 2**24  # a few hundred are usual
 LARGEST_FILE_COUNT = 2**40
 LARGEST_CHUNK_BYTES = 2**31  # what Blosc takes at once
 LARGEST_SHARD_CHUNKS = 2**24  # 256 MiB of index

@@ -121,6 +121,17 @@ def test_trouble_of_the_machine(
         main(["info", "--debug", str(root)])
 
 
+def test_lost_memory(
+    make_dataset: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr("flat_tokens.__main__.verify_dataset", broken)
+    assert main(["verify", "--workers", "1", str(make_dataset())]) == 5
+    assert capsys.readouterr().err == "error: lost a worker or memory (MemoryError); use --workers 1\n"
+
+
 def test_quiet_when_the_reader_goes_away(make_dataset: Any) -> None:
     root = make_dataset([[1] * 60] * 4000)
     command = [sys.executable, "-m", "flat_tokens", "head", "-n", "4000", str(root)]

@@ -34,7 +34,7 @@ TINY = [
 
 @pytest.mark.parametrize("layout", TINY)
 def test_every_sequence_and_row(make_dataset: Any, random_sequences: Any, layout: ArrayLayout) -> None:
-    sequences = random_sequences(4, 12, longest=6)
+    sequences = random_sequences(4, 12, longest=4)
     dataset = flat_tokens.open(make_dataset(sequences, random_sequences(5, 1), layout))
     train = dataset["train"]
     assert (train.seq_count, len(train)) == (12, 12)
