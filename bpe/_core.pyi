@@ -110,10 +110,12 @@ def train_merges(
     threads: int,
     progress: Callable[[int], None] | None,
     wide: bool = False,
+    first_pairs: int = 1000,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint64]]:
     """merges uint32[m, 2], products uint32[m], pair counts uint64[m] at the time of the merge.
 
     Ids: a byte is its value, 256 + k the k-th new entry, which is the product of merge k: a merge never makes bytes
     that are an entry already (proof in trainer.hpp). progress(entries so far) is called ten times a second; what it
-    raises ends the training, and so does Ctrl-C. wide: ids of 32 and places of 64 bits whatever the sizes (tests).
+    raises ends the training, and so does Ctrl-C. For tests: wide has ids of 32 and places of
+    64 bits whatever the sizes; a low first_pairs makes a small corpus be scanned often.
     """

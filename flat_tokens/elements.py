@@ -18,16 +18,14 @@ import numpy.typing as npt
 from flat_tokens import zarr_metadata
 from flat_tokens.chunks import (
     ABSENT,
-    AbsentFileError,
     ShardIndex,
     decode_chunk,
     index_length,
     largest_file_bytes,
-    open_regular,
     parse_index,
-    read_whole,
 )
 from flat_tokens.errors import DatasetError, RangeError, printable
+from flat_tokens.files import AbsentFileError, open_regular, read_whole
 from flat_tokens.zarr_metadata import ForeignLayoutError, StoredArray
 
 CACHED_INDEXES = 64  # of shards: 4 KiB each by default

@@ -53,7 +53,8 @@ class ArrayLayout:
         if self.zarr_format == 2 and self.shard_tokens != self.chunk_tokens:
             raise ArgumentError("zarr format 2 has no shards: leave shard_tokens out, or take zarr_format 3")
         if self.compression not in COMPRESSIONS:
-            raise ArgumentError(f"compression must be {', '.join(COMPRESSIONS)}, got {self.compression!r}")
+            names = ", ".join(COMPRESSIONS)
+            raise ArgumentError(f"compression must be one of {names}, got {self.compression!r}")
         low, high = LEVEL_RANGES[self.compression]
         if not low <= self.level <= high:
             raise ArgumentError(f"level of {self.compression} must be in [{low}, {high}], got {self.level}")

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from flat_tokens.errors import DatasetError, printable
+from flat_tokens.files import read_whole
 from flat_tokens.format import FORMAT_NAME, FORMAT_VERSION, LARGEST_TOKEN_ID, SPLITS
 from flat_tokens.zarr_metadata import parse_json
 
@@ -89,9 +90,8 @@ def read_manifest(root: Path) -> Manifest | None:
     path = root / MANIFEST_NAME
     if not path.is_file():
         return None
-    with path.open("rb") as file:
-        data = file.read(LARGEST_MANIFEST_BYTES + 1)
-    value = parse_json(data, path, LARGEST_MANIFEST_BYTES)
+    data = read_whole(path, LARGEST_MANIFEST_BYTES)
+    value = parse_json(data, path)
     where = printable(str(path))
     if value.get("format") != FORMAT_NAME:
         shown = printable(repr(value.get("format")), 60)

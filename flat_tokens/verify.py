@@ -148,9 +148,12 @@ class _Verification:
     def _report(self, relative: str, text: str) -> None:
         self.problems.setdefault(relative, f"{printable(relative)}: {text}")
 
+    def _is_damaged(self, name: str) -> bool:
+        """Whether anything is wrong with a split or array, or with a file in it."""
+        return any(path == name or path.startswith(f"{name}/") for path in self.problems)
+
     def _verify_split(self, split: reader.FlatTokensArray) -> None:
         starts, tokens = split.seq_starts, split.encoded_tokens
-        before = len(self.problems)
         borders: list[tuple[int, int, int]] = []
         for result in self._run(verify_starts, ((unit,) for unit in self._units(starts))):
             borders += result.borders
@@ -158,12 +161,12 @@ class _Verification:
             if first <= last:
                 text = f"entry {index} = {first} must be above {last} before it; convert again"
                 self.problems.setdefault(starts.name, f"{starts.name}: {text}")
-        known = borders if len(self.problems) == before else None
+        known = None if self._is_damaged(starts.name) else borders
         largest = -1
         for result in self._run(verify_tokens, ((unit,) for unit in self._token_units(split, known))):
             largest = max(largest, result.encoded_max)
         attained = max(largest, 0) >> 1
-        if len(self.problems) == before and self.manifest is not None and attained != split.max_token_id:
+        if not self._is_damaged(split.name) and self.manifest is not None and attained != split.max_token_id:
             text = f"max_token_id is {split.max_token_id}, but the largest id is {attained}; convert again"
             self.problems.setdefault(tokens.name, f"{tokens.name}: {text}")
 

@@ -17,15 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.chunks import (
-    AbsentFileError,
     decode_chunk,
     file_chunks,
     largest_file_bytes,
-    open_regular,
-    read_whole,
 )
 from flat_tokens.elements import Elements
 from flat_tokens.errors import DatasetError, printable
+from flat_tokens.files import AbsentFileError, open_regular, read_whole
 from flat_tokens.manifest import FileRecord
 
 READ_BYTES = 2**20

@@ -19,6 +19,7 @@ import numpy as np
 
 from flat_tokens.codecs import CodecChain, UnknownCodecError
 from flat_tokens.errors import DatasetError, printable
+from flat_tokens.files import read_whole
 from flat_tokens.layout import ArrayLayout
 
 LARGEST_METADATA_BYTES = (
@@ -153,17 +154,13 @@ def _json_bytes(value: Mapping[str, Any]) -> bytes:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; DatasetError if it cannot be one, FileNotFoundError if it is not there."""
-    with path.open("rb") as file:
-        data = file.read(LARGEST_METADATA_BYTES + 1)
-    return parse_json(data, path, LARGEST_METADATA_BYTES)
+    """The object in a JSON file; DatasetError if it is not there or cannot be one."""
+    return parse_json(read_whole(path, LARGEST_METADATA_BYTES), path)
 
 
-def parse_json(data: bytes, path: Path, limit_bytes: int) -> dict[str, Any]:
+def parse_json(data: bytes, path: Path) -> dict[str, Any]:
     """The object in the bytes of a JSON file; DatasetError names the file."""
     where = printable(str(path))
-    if len(data) > limit_bytes:
-        raise DatasetError(f"{where}: longer than {limit_bytes} bytes; this is no metadata of flat-tokens")
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:

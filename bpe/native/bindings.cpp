@@ -525,7 +525,7 @@ void bind_training(nb::module_ &m) {
       "train_merges",
       [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts, uint64_t new_entries,
          const std::string &tie_break, uint64_t min_frequency, unsigned threads, nb::object progress,
-         bool wide) {
+         bool wide, uint64_t first_pairs) {
         const BufferView bytes(pretoken_bytes);
         const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
         bpe::TrainingOptions options;
@@ -534,6 +534,7 @@ void bind_training(nb::module_ &m) {
         options.min_frequency = min_frequency;
         options.threads = threads;
         options.wide = wide;
+        options.first_pairs = first_pairs;
         // Called without a progress too, so that Ctrl-C is seen.
         const bpe::TrainingProgress report = [&](uint64_t entries) {
           nb::gil_scoped_acquire locked;
@@ -558,7 +559,7 @@ void bind_training(nb::module_ &m) {
       },
       nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("new_entries"),
       nb::arg("tie_break"), nb::arg("min_frequency"), nb::arg("threads"), nb::arg("progress").none(),
-      nb::arg("wide") = false);
+      nb::arg("wide") = false, nb::arg("first_pairs") = bpe::TrainingOptions{}.first_pairs);
 }
 
 } // namespace

@@ -49,11 +49,12 @@ public:
   Place *arena() { return arena_.get(); }
   Pair &pair(uint32_t number) { return pairs_[number]; }
 
-  // Forgets everything and lists the pairs that occur at least `threshold` times; 0: the highest count
-  // divided by `divisor`. After that best() works with `less`, a strict order of (count, key).
+  // Forgets everything, sets a threshold for some `wanted` pairs, but at least `floor` and below the last
+  // one, and lists the pairs that reach it. After that best() works with `less`, a strict order of (count,
+  // key).
   template <class Less, class Pause>
-  void scan(const MergeSlots<Id, Place> &slots, const Id *ids, uint64_t threshold, uint64_t floor,
-            uint64_t divisor, Less less, Pause pause) {
+  void scan(const MergeSlots<Id, Place> &slots, const Id *ids, uint64_t wanted, uint64_t floor, Less less,
+            Pause pause) {
     pairs_.clear();
     queue_.clear();
     table_.reset();
@@ -63,9 +64,7 @@ public:
     std::vector<uint64_t> sums(uint64_t{1} << sum_bits, 0);
     auto sum_of = [&](Key key) -> uint64_t & { return sums[hash(key) >> (64 - sum_bits)]; };
     slots.for_each_pair([&](Place at, uint64_t count) { sum_of(key(ids[at], ids[at + 1])) += count; }, pause);
-    if (threshold == 0)
-      threshold = *std::max_element(sums.begin(), sums.end()) / divisor;
-    threshold_ = std::max(threshold, floor);
+    threshold_ = std::max(floor, std::min(threshold_ / 2, reached_by(sums, wanted)));
 
     slots.for_each_pair(
         [&](Place at, uint64_t count) {
@@ -196,6 +195,21 @@ private:
     std::vector<Cell> cells_;
   };
 
+  // A number that about `wanted` of the sums reach; a power of two times 4 to 7.
+  static uint64_t reached_by(const std::vector<uint64_t> &sums, uint64_t wanted) {
+    std::array<uint64_t, 256> sizes{};
+    auto group = [](uint64_t sum) { // by the highest three bits
+      int shift = std::max(0, static_cast<int>(std::bit_width(sum)) - 3);
+      return 4 * shift + (sum >> shift);
+    };
+    for (uint64_t sum : sums)
+      sizes[group(sum)]++;
+    size_t chosen = sizes.size() - 1;
+    for (uint64_t reached = sizes[chosen]; chosen > 1 && reached + sizes[chosen - 1] <= wanted;)
+      reached += sizes[--chosen];
+    return chosen < 8 ? chosen : uint64_t{chosen % 4 + 4} << (chosen / 4 - 1);
+  }
+
   uint32_t find_or_add(Key key) {
     uint32_t number = table_.find_or_add(key, static_cast<uint32_t>(pairs_.size()));
     if (number == pairs_.size())
@@ -207,7 +221,7 @@ private:
     std::push_heap(queue_.begin(), queue_.end(), less);
   }
 
-  uint64_t threshold_ = 0;
+  uint64_t threshold_ = std::numeric_limits<uint64_t>::max();
   std::unique_ptr<Place[], decltype(&std::free)> arena_;
   uint64_t arena_used_ = 0;
   std::vector<Pair> pairs_;

@@ -63,6 +63,9 @@ struct Avx2Simd {
     return {lead, lead & ~mask(unsure[0], unsure[1])};
   }
 
+  // Tables as large as these need the byte permutations of AVX-512.
+  static uint64_t vector_classes(const uint8_t *, uint64_t, uint64_t *) { return 0; }
+
   static bool any_high(const uint8_t *p) {
     return _mm256_movemask_epi8(_mm256_or_si256(load(p), load(p + 32))) != 0;
   }

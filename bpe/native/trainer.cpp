@@ -17,10 +17,6 @@ namespace {
 // k.
 constexpr uint32_t first_new_id = 257;
 
-// From the highest count to the first threshold, and from each threshold to the next. A smaller factor means
-// more scans, a larger one more lists of pairs that are never merged; 100 to 3,000 were equal within noise.
-constexpr uint64_t threshold_divisor = 1000;
-
 // How far ahead in a list its slots are asked for: some 40 cache misses in flight or done.
 constexpr size_t prefetch_places = 40;
 
@@ -76,7 +72,7 @@ public:
     auto pause = [&] { ticker_.tick(merges_.size()); };
     if (options_.new_entries == 0)
       return {};
-    index_.scan(slots_, slots_.ids(), 0, floor, threshold_divisor, less(), pause);
+    index_.scan(slots_, slots_.ids(), options_.first_pairs, floor, less(), pause);
     while (merges_.size() < options_.new_entries) {
       uint32_t number = index_.best(less());
       if (number != Index::none) {
@@ -84,8 +80,11 @@ public:
       } else if (index_.threshold() > floor) {
         slots_.compact(lengths_);
         std::fill(lengths_.begin(), lengths_.end(), 1);
-        uint64_t threshold = std::max(floor, index_.threshold() / threshold_divisor);
-        index_.scan(slots_, slots_.ids(), threshold, floor, threshold_divisor, less(), pause);
+        // Enough for all that is left on each corpus tried, as pairs born on the way make up for those that
+        // fall below. No more than are left: one or two scans more; twice as many: longer lists. Both cost 20
+        // %.
+        uint64_t wanted = (options_.new_entries - merges_.size()) * 5 / 4;
+        index_.scan(slots_, slots_.ids(), wanted, floor, less(), pause);
       } else {
         break;
       }

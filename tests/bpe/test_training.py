@@ -34,12 +34,22 @@ def train_natively(
     min_frequency: int = 1,
     threads: int = 1,
     wide: bool = False,
+    first_pairs: int = 1000,
 ) -> tuple[Merges, list[int]]:
     """(merges as bytes, pair counts) of the core, its ids checked on the way."""
     ends = np.array(list(accumulate(map(len, counts))), dtype=np.uint64)
     weights = np.array(list(counts.values()), dtype=np.uint64)
     pairs, products, pair_counts = _core.train_merges(
-        b"".join(counts), ends, weights, new_entries, tie_break, min_frequency, threads, None, wide=wide
+        b"".join(counts),
+        ends,
+        weights,
+        new_entries,
+        tie_break,
+        min_frequency,
+        threads,
+        None,
+        wide=wide,
+        first_pairs=first_pairs,
     )
     assert pairs.dtype == np.uint32
     assert pairs.shape == (len(products), 2)
