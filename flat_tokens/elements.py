@@ -125,7 +125,12 @@ class Elements:
         if self.stored is None:
             if self._foreign is None:
                 self._foreign = _open_foreign(self._path, None)
-            out[:] = self._foreign[start:stop]
+            try:
+                out[:] = self._foreign[start:stop]
+            except (MemoryError, OSError):
+                raise
+            except Exception as error:  # zarr has no common base for what damaged zarr chunks provoke
+                raise DatasetError(f"{self.name}: zarr cannot read it: {printable(str(error))}") from error
             return out
         chunk = self.stored.chunk_elements
         at = start
@@ -206,6 +211,10 @@ def _open_foreign(path: Path, reason: ForeignLayoutError | None) -> Any:
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise DatasetError(
             f"{printable(str(path))}: {array.dtype} of {array.ndim} dimensions is not flat-tokens"
+        )
+    if not 0 < array.chunks[0] * array.dtype.itemsize <= zarr_metadata.LARGEST_CHUNK_BYTES:
+        raise DatasetError(
+            f"{printable(str(path))}: zarr chunks of {array.chunks[0]} elements; write other ones"
         )
     return array
 

@@ -78,7 +78,7 @@ def test_every_flip_is_found(sound: Path) -> None:
 
 
 def test_every_byte_of_the_metadata_counts(make_dataset: Any) -> None:
-    root = make_dataset()
+    root = make_dataset(layout=ArrayLayout.create(2, 4))
     for name in ("train/.zattrs", ".zgroup", "train/seq_starts/.zarray"):
         data = (root / name).read_bytes()
         for at in range(len(data)):
@@ -314,11 +314,11 @@ def test_every_truncation_of_the_manifest(make_dataset: Any) -> None:
     root = make_dataset()
     manifest = root / "manifest.json"
     data = manifest.read_bytes()
-    for length in range(0, len(data) - 1):
+    lengths = [*range(0, len(data) - 1, 7), len(data) - 2]
+    for length in lengths:
         manifest.write_bytes(data[:length])
         with pytest.raises(DatasetError, match=r"manifest\.json: "):
             read_manifest(root)
-    assert length == len(data) - 2
 
 
 def test_report_of_many_problems(sound: Path) -> None:
