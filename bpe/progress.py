@@ -23,8 +23,8 @@ class TrainingProgress:
         self._done = 0
         self._started = 0.0
 
-    def begin(self, phase: str, total: int, unit: str) -> None:
-        """A phase of `total` units ("bytes" or "entries") starts; the one before is over."""
+    def begin(self, phase: str, total: int | None, unit: str) -> None:
+        """A phase of `total` units ("bytes" or "entries"; None: not known) starts; the one before is over."""
         self._end_phase()
         self._phase, self._unit, self._done, self._started = phase, unit, 0, time.perf_counter()
         if not self._quiet and self._file.isatty():

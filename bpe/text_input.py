@@ -25,8 +25,12 @@ def expand_inputs(arguments: Iterable[str]) -> list[Path]:
         if path.is_file():
             found = [path]
         elif path.is_dir():
+            found = [
+                file for file in sorted(path.rglob("*")) if file.is_file() and not _is_hidden(file, path)
+            ]
+        else:
             matches = glob.glob(argument, recursive=True)  # noqa: PTH207 - absolute patterns too
-            found = [path for path in map(Path, sorted(matches)) if path.is_file()]
+            found = [match for match in map(Path, sorted(matches)) if match.is_file()]
         if not found:
             bad.append(_reason(argument, path))
         files.extend(found)

@@ -23,13 +23,15 @@ from bpe.errors import UnsupportedTokenizer, shown
 
 POSSESSIVE_INTERVAL: Final = re.compile(r"\{\d*,?\d*\}\+")
 
+_ONLY_OUTSIDE_CLASSES: Final = "²³¹¼½¾"  # Oniguruma's \w matches them, its [\w] does not
+
 # What Oniguruma is to see for what `regex` means by it.
 _TO_ONIGURUMA: Final = {
     "$": r"(?=\n?\z)",
     "^": r"\A",
     r"\Z": r"\z",
-    r"\w": r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}]",
-    r"\W": r"[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}]",
+    r"\w": r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200C\u200D]",
+    r"\W": r"[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200C\u200D]",
 }
 # What `regex` is to see for what Oniguruma means by it.
 _FROM_ONIGURUMA: Final = {
@@ -37,8 +39,8 @@ _FROM_ONIGURUMA: Final = {
     "^": r"(?<=\A|\n)",
     r"\Z": r"(?=\n?\Z)",
     r"\z": r"\Z",
-    r"\w": r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼½¾]",
-    r"\W": r"[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼½¾]",
+    r"\w": r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}" + _ONLY_OUTSIDE_CLASSES + "]",
+    r"\W": r"[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}" + _ONLY_OUTSIDE_CLASSES + "]",
 }
 _REFUSED_ESCAPES: Final = {
     r"\b",
@@ -84,7 +86,7 @@ def _translate(expression: str, replacements: Mapping[str, str]) -> str:
             if item == "]" and not _first_in_class(expression, place):
                 in_class = False
             elif item == r"\w":
-                item = replacements[item][1:-1]
+                item = replacements[item][1:-1].removesuffix(_ONLY_OUTSIDE_CLASSES)
             elif item in (r"\W", r"\Z", r"\z", r"\A"):
                 raise _refused(expression, f"[{item}]")
             out.append(item)

@@ -84,13 +84,13 @@ def test_expressions_hold_back_to_the_next_special_token(listed, nasty_texts):
 
 
 def test_it_is_lazy_and_bounded(listed):
-    """20 MB of text: what is held stays a small multiple of a block, and the first ids come after the first block."""
+    """6 MB of text: what is held stays a small multiple of a block, and the first ids come after the first block."""
     tokenizer = listed()
     given = 0
 
     def parts():
         nonlocal given
-        for _ in range(200):
+        for _ in range(60):
             given += 1
             yield "The quick brown fox it's 123 \n" * 3400
 
@@ -101,8 +101,8 @@ def test_it_is_lazy_and_bounded(listed):
     count = 1 + sum(1 for _ in ids)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert count == 200 * 3400 * len(tokenizer.encode("The quick brown fox it's 123 \n"))
-    assert peak < 20e6
+    assert count == 60 * 3400 * len(tokenizer.encode("The quick brown fox it's 123 \n"))
+    assert peak < 10e6
 
 
 def test_a_giant_pretoken_costs_linear_time(listed):
@@ -116,5 +116,5 @@ def test_nothing(listed):
 
 
 def test_a_lone_surrogate_is_named(listed):
-    with pytest.raises(InvalidText, match="text 1: character 2 .* is a lone surrogate"):
+    with pytest.raises(InvalidText, match=r"text 1: character 2 .* is a lone surrogate"):
         list(listed().encode_iterable(["ab", "cd\ud800"]))

@@ -273,7 +273,7 @@ def test_lone_surrogates_are_named(listed):
         lambda tokenizer: tokenizer.encode_batch(["x", "ab\ud800"]),
     ):
         for expression in ("gpt2", GAPPY):
-            with pytest.raises(InvalidText, match="character 2 .* is a lone surrogate"):
+            with pytest.raises(InvalidText, match=r"character 2 .* is a lone surrogate"):
                 call(listed(expression))
 
 
@@ -286,7 +286,7 @@ def test_what_is_no_text_is_a_type_error(listed):
 
 def test_bad_patterns(trained):
     entries, merges = trained("gpt2")
-    with pytest.raises(BadTokenizer, match="pattern '\\(a' is no valid expression: missing \\)"):
+    with pytest.raises(BadTokenizer, match=r"pattern '\(a' is no valid expression: missing \)"):
         Tokenizer(entries, merges, pattern="(a")
     with pytest.raises(BadArgument, match="pattern must be one of gpt2, cl100k"):
         Tokenizer(entries, merges, pattern="")

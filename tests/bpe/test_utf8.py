@@ -86,7 +86,7 @@ def test_read_valid(tmp_path):
     path = tmp_path / "t.txt"
     path.write_bytes(b"a\xffb\xff")
     assert utf8.read_valid(path, "replace") == ("a\ufffdb\ufffd".encode(), 2)
-    with pytest.raises(InvalidText, match="t.txt: byte 1"):
+    with pytest.raises(InvalidText, match=r"t.txt: byte 1"):
         utf8.read_valid(path)
     with pytest.raises(BadArgument, match='invalid must be "error" or "replace"'):
         utf8.ensure_valid(b"a", "f", "skip")
