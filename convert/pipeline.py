@@ -10,38 +10,35 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from bpe import _core
 from bpe.tokenizer import Tokenizer
 from convert import worker
-from convert.digest import DIGEST_NAME, source_digest
 from convert.errors import BadInput, BrokenInvariant, StorageError, UsageError, WorkerLost
 from convert.executors import ProcessExecutor
 from convert.merge import Run, Totals, plan_split, run_bytes
 from convert.options import ConvertOptions
 from convert.plan import Plan, TextChunk, make_plan, plan_record
 from convert.progress import Progress, make_progress
+from convert.provenance import save_tokenizer, write_manifest
 from convert.shard import SPLITS, ShardRecord
 from convert.sources import check_unchanged, find_sources
 from convert.splitting import hash_threshold
 from convert.summary import Summary, check_conservation, total_counts
+from convert.tasks import run_tasks
 from convert.workspace import Workspace
 from flat_tokens.layout import ArrayLayout
-from flat_tokens.manifest import FileRecord, SplitRecord
+from flat_tokens.manifest import FileRecord
 from flat_tokens.verify import verify_dataset
-from flat_tokens.writer import create_split, write_root
+from flat_tokens.writer import create_split
 
-TOKENIZER_NAME = "tokenizer.json"
 MAX_TOKEN_ID = 2**31 - 1  # the format keeps id * 2 + 1 in 32 bits
 
 ExecutorFactory = Callable[[Callable[..., None], tuple[Any, ...]], Executor]
-_T = TypeVar("_T")
-_R = TypeVar("_R")
 
 
 def convert(
@@ -89,7 +86,9 @@ def convert(
             check_conservation(plan, records)
             times.lap("encode")
             files = [tokenizer_file, *_merge(executor, window, records, layout, workspace, progress)]
-            _write_manifest(workspace, plan, records, files, layout, tokenizer, tokenizer_file, options)
+            write_manifest(
+                workspace.dataset, plan, records, files, layout, tokenizer, tokenizer_file, options
+            )
             times.lap("merge")
             _verify(executor, workspace.dataset, files, progress)
             times.lap("verify")
@@ -171,43 +170,6 @@ def _executor(
     executor.shutdown(wait=True)
 
 
-def run_tasks(
-    executor: Executor,
-    function: Callable[[_T], _R],
-    tasks: Iterable[_T],
-    window: int,
-    describe: Callable[[_T], str],
-) -> Iterator[tuple[_T, _R]]:
-    """(task, result) as they are done, at most `window` of them in flight; every result is read.
-
-    The first error ends it and cancels what has not begun; that of a lost worker names the task it was at.
-    """
-    waiting: dict[Future[_R], _T] = {}
-    remaining = iter(tasks)
-    try:
-        while True:
-            for task in remaining:
-                waiting[executor.submit(function, task)] = task
-                if len(waiting) >= window:
-                    break
-            if not waiting:
-                return
-            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                task = waiting.pop(future)
-                try:
-                    result = future.result()
-                except BrokenExecutor as error:
-                    raise WorkerLost(
-                        f"{error}, while it was at {describe(task)}; run the same command again to go on, "
-                        f"with fewer --workers if memory is short"
-                    ) from error
-                yield task, result
-    finally:
-        for future in waiting:
-            future.cancel()
-
-
 def _encode(
     executor: Executor,
     window: int,
@@ -229,7 +191,7 @@ def _encode(
     with _closing(stage.close):
         for chunk, result in run_tasks(executor, worker.encode_chunk, plan.chunks(), window, describe):
             if tokenizer_file is None:
-                tokenizer_file = _save_tokenizer(tokenizer, workspace.dataset)
+                tokenizer_file = save_tokenizer(tokenizer, workspace.dataset)
             record = result.record
             if record.chunk_index != chunk.index or record.text_bytes != chunk.text_bytes:
                 raise BadInput(
@@ -241,7 +203,7 @@ def _encode(
                 steps[step] = steps.get(step, 0.0) + seconds
             stage.advance(chunk.text_bytes, record.train.tokens + record.validation.tokens)
     ordered = [records[index] for index in sorted(records)]
-    return ordered, steps, reused, tokenizer_file or _save_tokenizer(tokenizer, workspace.dataset)
+    return ordered, steps, reused, tokenizer_file or save_tokenizer(tokenizer, workspace.dataset)
 
 
 @contextmanager
@@ -251,13 +213,6 @@ def _closing(close: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         close()
-
-
-def _save_tokenizer(tokenizer: Tokenizer, dataset: Path) -> FileRecord:
-    path = dataset / TOKENIZER_NAME
-    tokenizer.save(path)
-    data = path.read_bytes()
-    return FileRecord(TOKENIZER_NAME, len(data), hashlib.sha256(data).hexdigest())
 
 
 def _merge(
@@ -292,53 +247,6 @@ def _check_totals(split: str, total: Totals, records: list[ShardRecord]) -> None
         raise BrokenInvariant(
             f"{split}: the merge tree holds {total.tokens} tokens, the shards {counts.tokens}"
         )
-
-
-def _write_manifest(
-    workspace: Workspace,
-    plan: Plan,
-    records: list[ShardRecord],
-    files: list[FileRecord],
-    layout: ArrayLayout,
-    tokenizer: Tokenizer,
-    tokenizer_file: FileRecord,
-    options: ConvertOptions,
-) -> None:
-    digests: list[list[str]] = [[] for _ in plan.sources]
-    for source_index, _, digest in sorted(digest for record in records for digest in record.digests):
-        digests[source_index].append(digest)
-    splits = {}
-    for split in SPLITS:
-        counts = total_counts(records, split)
-        splits[split] = SplitRecord(counts.tokens, counts.sequences, counts.max_token_id)
-    write_root(
-        workspace.dataset,
-        splits,
-        files,
-        layout,
-        tokenizer={
-            "path": TOKENIZER_NAME,
-            "sha256": tokenizer_file.sha256,
-            "fingerprint": tokenizer.fingerprint(),
-        },
-        sources=[
-            {
-                "path": source.path,
-                "bytes": source.size_bytes,
-                "digest": source_digest(own),
-                "digest_of": DIGEST_NAME,
-                "split": source.split or "by hash",
-            }
-            for source, own in zip(plan.sources, digests, strict=True)
-        ],
-        options={
-            **options.recorded(),
-            "documents": {split: total_counts(records, split).documents for split in SPLITS},
-            "empty_documents": {split: total_counts(records, split).empty for split in SPLITS},
-            "replaced": sum(record.replaced for record in records),
-        },
-        versions={"tokenmill": _core.__version__},
-    )
 
 
 def _verify(executor: Executor, dataset: Path, files: list[FileRecord], progress: Progress) -> None:

@@ -98,8 +98,9 @@ def test_every_border_in_and_around_separators_and_special_tokens(
             validation_fraction=0.5,
             compression="none",
         )
-        check(output, expected, summary)
-        first = first or tree(output)
+        if not first:
+            check(output, expected, summary)
+            first = tree(output)
         assert tree(output) == first, chunk_bytes
 
 
@@ -136,7 +137,7 @@ def test_both_layouts_and_every_compression(
     zarr_format: int, compression: str, corpus: list[Path], tokenizer_path: Path, naive: Naive, tmp_path: Path
 ) -> None:
     expected = naive.convert(corpus, fraction=0.1)
-    for chunk_bytes, chunk_tokens in ((50, 1), (500, 256), (50, None)):
+    for chunk_bytes, chunk_tokens in ((50, 3), (500, None)):
         output = tmp_path / f"{chunk_bytes}-{chunk_tokens}"
         options = {"zarr_format": zarr_format, "compression": compression, "chunk_tokens": chunk_tokens}
         summary = run(

@@ -1,0 +1,79 @@
+"""What a dataset remembers of its making: the tokenizer itself, the sources with their digests, the options.
+
+Nothing here may depend on workers, text chunks, machine or time: the manifest's bytes follow from inputs, tokenizer,
+options and version alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from bpe import _core
+from bpe.tokenizer import Tokenizer
+from convert.digest import DIGEST_NAME, source_digest
+from convert.options import ConvertOptions
+from convert.plan import Plan
+from convert.shard import SPLITS, ShardRecord
+from convert.summary import total_counts
+from flat_tokens.layout import ArrayLayout
+from flat_tokens.manifest import FileRecord, SplitRecord
+from flat_tokens.writer import write_root
+
+TOKENIZER_NAME = "tokenizer.json"
+
+
+def save_tokenizer(tokenizer: Tokenizer, dataset: Path) -> FileRecord:
+    """Put the tokenizer beside the data, as tokenizer.json; the file's record."""
+    path = dataset / TOKENIZER_NAME
+    tokenizer.save(path)
+    data = path.read_bytes()
+    return FileRecord(TOKENIZER_NAME, len(data), hashlib.sha256(data).hexdigest())
+
+
+def write_manifest(
+    dataset: Path,
+    plan: Plan,
+    records: list[ShardRecord],
+    files: list[FileRecord],
+    layout: ArrayLayout,
+    tokenizer: Tokenizer,
+    tokenizer_file: FileRecord,
+    options: ConvertOptions,
+) -> None:
+    """Write the dataset's root and manifest, the last files of all: what it holds and what it was made from."""
+    digests: list[list[str]] = [[] for _ in plan.sources]
+    for source_index, _, digest in sorted(digest for record in records for digest in record.digests):
+        digests[source_index].append(digest)
+    splits = {}
+    for split in SPLITS:
+        counts = total_counts(records, split)
+        splits[split] = SplitRecord(counts.tokens, counts.sequences, counts.max_token_id)
+    write_root(
+        dataset,
+        splits,
+        files,
+        layout,
+        tokenizer={
+            "path": TOKENIZER_NAME,
+            "sha256": tokenizer_file.sha256,
+            "fingerprint": tokenizer.fingerprint(),
+        },
+        sources=[
+            {
+                "path": source.path,
+                "bytes": source.size_bytes,
+                "digest": source_digest(own),
+                "digest_of": DIGEST_NAME,
+                "split": source.split or "by hash",
+            }
+            for source, own in zip(plan.sources, digests, strict=True)
+        ],
+        options={
+            **options.recorded(),
+            "documents": {split: total_counts(records, split).documents for split in SPLITS},
+            "empty_documents": {split: total_counts(records, split).empty for split in SPLITS},
+            "replaced": sum(record.replaced for record in records),
+        },
+        versions={"tokenmill": _core.__version__},
+    )
