@@ -80,4 +80,4 @@ def bit_rows(part: bytes) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(cpp(classes()))
+    sys.stdout.write(cpp(bytes(classes())))
