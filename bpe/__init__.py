@@ -1,7 +1,73 @@
-"""Byte-level BPE: train a tokenizer on raw text, encode and decode with it."""
+"""Byte-level BPE: train a tokenizer on raw text, encode and decode with it.
 
+    tok = bpe.train(["corpus.txt"], vocab_size=32_000, special_tokens=["<|endoftext|>"])
+    tok.save("tokenizer.json")
+    bpe.Tokenizer.load("tokenizer.json").encode("Hello")
+
+The names below are imported when first used, so that `python -m bpe --help` waits neither for numpy nor for the core.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
 from pkgutil import extend_path
+from typing import TYPE_CHECKING, Any
 
 # Run from a checkout, this folder comes first on sys.path but the built core lies in site-packages/bpe:
 # looking in both lets `python -m bpe` find the core from anywhere.
 __path__ = extend_path(__path__, __name__)
+
+if TYPE_CHECKING:
+    from bpe.errors import (
+        BadArgument,
+        BadTokenizer,
+        BpeError,
+        EnvironmentFailure,
+        InvalidText,
+        MissingInput,
+        UnsupportedTokenizer,
+    )
+    from bpe.patterns import PATTERNS
+    from bpe.ragged import Ragged
+    from bpe.tokenizer import Tokenizer
+    from bpe.training import train
+
+_MODULE_OF = {
+    "BadArgument": "errors",
+    "BadTokenizer": "errors",
+    "BpeError": "errors",
+    "EnvironmentFailure": "errors",
+    "InvalidText": "errors",
+    "MissingInput": "errors",
+    "UnsupportedTokenizer": "errors",
+    "PATTERNS": "patterns",
+    "Ragged": "ragged",
+    "Tokenizer": "tokenizer",
+    "train": "training",
+}
+
+__all__ = [
+    "PATTERNS",
+    "BadArgument",
+    "BadTokenizer",
+    "BpeError",
+    "EnvironmentFailure",
+    "InvalidText",
+    "MissingInput",
+    "Ragged",
+    "Tokenizer",
+    "UnsupportedTokenizer",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"bpe.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -5,6 +5,7 @@
 #include "encoder.hpp"
 #include "find_bytes.hpp"
 #include "pretokenize.hpp"
+#include "simd_variants.hpp"
 #include "special_tokens.hpp"
 #include "utf8.hpp"
 
@@ -16,6 +17,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -101,6 +103,10 @@ void bind_pretokenize(nb::module_ &m) {
         return bpe::last_safe_cut(bpe::pattern_from_name(pattern), text.data(), text.size());
       },
       nb::arg("buffer"), nb::arg("pattern"));
+  m.def("simd_variants", &bpe::simd_variant_names);
+  m.def("set_simd_variant", &bpe::choose_simd_variant, nb::arg("name"));
+  if (const char *name = std::getenv("BPE_SIMD"); name != nullptr && *name != '\0')
+    bpe::choose_simd_variant(name);
 }
 
 // -- encoding

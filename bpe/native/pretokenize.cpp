@@ -1,49 +1,17 @@
 #include "pretokenize.hpp"
 
-#include "pretokenize_scalar.hpp"
+#include "simd_variants.hpp"
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace bpe {
 
 namespace {
 
-constexpr size_t batch_spans = 4096; // 16 KiB of ends: they and the text they cover stay in the first-level cache
-constexpr size_t max_pretoken_bytes = UINT32_MAX;
-
-// Write ends of pretokens from `p` on, as offsets from `origin` and up to max_pretoken_bytes of it, until `ends` is
-// full or the text is finished. Returns how many; `p` moves to the last of them.
-using Walk = size_t (*)(const uint8_t *origin, const uint8_t *&p, const uint8_t *stop, uint32_t *ends, size_t room);
-
-template <Pattern pattern>
-size_t walk_scalar(const uint8_t *origin, const uint8_t *&p, const uint8_t *stop, uint32_t *ends, size_t room) {
-  size_t count = 0;
-  while (count < room && p < stop) {
-    const uint8_t *end = match_end<pattern>(p, stop);
-    if (static_cast<size_t>(end - origin) > max_pretoken_bytes)
-      break;
-    ends[count++] = static_cast<uint32_t>(end - origin);
-    p = end;
-  }
-  return count;
-}
-
-Walk walk_of(Pattern pattern) {
-  switch (pattern) {
-  case Pattern::gpt2:
-    return walk_scalar<Pattern::gpt2>;
-  case Pattern::cl100k:
-    return walk_scalar<Pattern::cl100k>;
-  case Pattern::o200k:
-    return walk_scalar<Pattern::o200k>;
-  case Pattern::llama3:
-    return walk_scalar<Pattern::llama3>;
-  case Pattern::qwen2:
-    return walk_scalar<Pattern::qwen2>;
-  }
-  throw std::invalid_argument("unknown pattern");
-}
+constexpr size_t batch_spans =
+    4096; // 16 KiB of ends: they and the text they cover stay in the first-level cache
 
 } // namespace
 
@@ -62,12 +30,15 @@ Pattern pattern_from_name(std::string_view name) {
 }
 
 struct Pretokenizer::State {
-  Walk walk;
+  explicit State(SimdVariant::Walk walk) : walk(walk) {}
+
+  SimdVariant::Walk walk;
   const uint8_t *p = nullptr, *stop = nullptr;
   uint32_t ends[batch_spans];
 };
 
-Pretokenizer::Pretokenizer(Pattern pattern) : state_(new State{walk_of(pattern)}) {}
+Pretokenizer::Pretokenizer(Pattern pattern)
+    : state_(new State(simd_variant().walks[static_cast<size_t>(pattern)])) {}
 Pretokenizer::~Pretokenizer() = default;
 
 void Pretokenizer::reset(const uint8_t *text, size_t size) {
@@ -82,7 +53,5 @@ Spans Pretokenizer::next() {
     throw std::length_error("a pretoken of 4 GiB or more; cut the text into documents");
   return {origin, state_->ends, count};
 }
-
-size_t last_safe_cut(Pattern, const uint8_t *, size_t) { return 0; }
 
 } // namespace bpe

@@ -1,8 +1,10 @@
-// One match of a pattern, a character at a time: what the patterns mean, and what the block-wise walks fall back on.
+// One match of a pattern, a character at a time: what the patterns mean, and what the block-wise walks fall
+// back on.
 //
-// A match depends only on the text from its start on, so a walk may switch between this and any other way of finding
-// ends at every end it has found. Each function returns the end of the pretoken that starts at `p` < `stop`; the
-// result is greater than `p`, and nothing outside [p, stop) is read. `Rules` says which of the patterns it is.
+// A match depends only on the text from its start on, so a walk may switch between this and any other way of
+// finding ends at every end it has found. Each function returns the end of the pretoken that starts at `p` <
+// `stop`; the result is greater than `p`, and nothing outside [p, stop) is read. `Rules` says which of the
+// patterns it is.
 #pragma once
 
 #include "pretokenize.hpp"
@@ -13,10 +15,10 @@ namespace bpe {
 namespace {
 
 struct Rules {
-  bool prefix;             // one character other than letter, number, \r, \n may stand before a word (not gpt2)
-  bool cased;              // words end before an upper-case letter that follows lower case, marks are in words (o200k)
-  bool end_of_text_whole;  // whitespace that ends the text is one pretoken, line breaks or not
-  unsigned digits;         // the most numbers in a pretoken; 0: no limit, and a space may stand before them
+  bool prefix; // one character other than letter, number, \r, \n may stand before a word (not gpt2)
+  bool cased;  // words end before an upper-case letter that follows lower case, marks are in words (o200k)
+  bool end_of_text_whole; // whitespace that ends the text is one pretoken, line breaks or not
+  unsigned digits;        // the most numbers in a pretoken; 0: no limit, and a space may stand before them
 };
 
 constexpr Rules rules_of(Pattern pattern) {
@@ -45,8 +47,12 @@ inline Classed classed(const uint8_t *p, const uint8_t *stop) {
   return {char_class(c.code_point), static_cast<uint8_t>(c.length)};
 }
 
-constexpr bool is_letter(uint8_t kind) { return kind == upper || kind == lower || kind == letter; }
-constexpr bool is_line_break(uint8_t byte) { return byte == '\n' || byte == '\r'; }
+constexpr bool is_letter(uint8_t kind) {
+  return kind == upper || kind == lower || kind == letter;
+}
+constexpr bool is_line_break(uint8_t byte) {
+  return byte == '\n' || byte == '\r';
+}
 
 // The end of the longest run of characters that `belongs` accepts.
 template <class Belongs> const uint8_t *run_end(const uint8_t *p, const uint8_t *stop, Belongs belongs) {
@@ -59,8 +65,8 @@ template <class Belongs> const uint8_t *run_end(const uint8_t *p, const uint8_t 
   return p;
 }
 
-// The end of 's 't 'm 'd 'll 've 're at p, or p. Without case also U+017F for s, the one letter outside ASCII whose
-// case folding is one of theirs.
+// The end of 's 't 'm 'd 'll 've 're at p, or p. Without case also U+017F for s, the one letter outside ASCII
+// whose case folding is one of theirs.
 inline const uint8_t *contraction_end(const uint8_t *p, const uint8_t *stop, bool any_case) {
   if (stop - p < 2 || *p != '\'')
     return p;
@@ -77,13 +83,20 @@ inline const uint8_t *contraction_end(const uint8_t *p, const uint8_t *stop, boo
   return p;
 }
 
+// How far letters (o200k: letters without case and marks) go at least from p on. This one doesn't know; the
+// walks in blocks have one that does.
+struct PlainRuns {
+  static const uint8_t *letters(const uint8_t *p, const uint8_t *) { return p; }
+};
+
 // The letters (o200k: and marks) of a word from p on, without prefix; p if there is none.
-template <Pattern pattern> const uint8_t *letters_end(const uint8_t *p, const uint8_t *stop) {
+template <Pattern pattern, class Runs> const uint8_t *letters_end(const uint8_t *p, const uint8_t *stop) {
   constexpr Rules rules = rules_of(pattern);
+  p = Runs::letters(p, stop);
   if (!rules.cased)
     return run_end(p, stop, is_letter);
-  // [upper and caseless]* [lower and caseless]+: the first part takes all it can; if no lower-case letter follows it
-  // gives back up to its last caseless one.
+  // [upper and caseless]* [lower and caseless]+: the first part takes all it can; if no lower-case letter
+  // follows it gives back up to its last caseless one.
   const uint8_t *caseless_end = p;
   while (p < stop) {
     const Classed c = classed(p, stop);
@@ -99,13 +112,14 @@ template <Pattern pattern> const uint8_t *letters_end(const uint8_t *p, const ui
 }
 
 // The end of a word that starts at p with a character of `first`, or p if there is none.
-template <Pattern pattern> const uint8_t *word_end(const uint8_t *p, const uint8_t *stop, Classed first) {
+template <Pattern pattern, class Runs>
+const uint8_t *word_end(const uint8_t *p, const uint8_t *stop, Classed first) {
   constexpr Rules rules = rules_of(pattern);
   const bool may_prefix = !is_letter(first.kind) && first.kind != number && !is_line_break(*p);
   if (!may_prefix && !is_letter(first.kind))
     return p;
   const uint8_t *start = may_prefix ? p + first.length : p;
-  const uint8_t *end = letters_end<pattern>(start, stop);
+  const uint8_t *end = letters_end<pattern, Runs>(start, stop);
   if (!rules.cased)
     return end == start && may_prefix ? p : end;
   if (end == start) { // the first alternative failed with the prefix; without it only a mark can start a word
@@ -139,7 +153,8 @@ template <Pattern pattern> const uint8_t *whitespace_end(const uint8_t *p, const
   return q == stop || last == p ? q : last; // the last one goes with what follows, or is left alone
 }
 
-template <Pattern pattern> const uint8_t *match_end(const uint8_t *p, const uint8_t *stop) {
+template <Pattern pattern, class Runs = PlainRuns>
+const uint8_t *match_end(const uint8_t *p, const uint8_t *stop) {
   constexpr Rules rules = rules_of(pattern);
   if (!rules.cased) {
     if (const uint8_t *end = contraction_end(p, stop, rules.prefix); end > p)
@@ -147,7 +162,7 @@ template <Pattern pattern> const uint8_t *match_end(const uint8_t *p, const uint
   }
   const Classed first = classed(p, stop);
   if (rules.prefix) {
-    if (const uint8_t *end = word_end<pattern>(p, stop, first); end > p)
+    if (const uint8_t *end = word_end<pattern, Runs>(p, stop, first); end > p)
       return end;
     if (first.kind == number) {
       const uint8_t *end = p + first.length;
@@ -171,7 +186,7 @@ template <Pattern pattern> const uint8_t *match_end(const uint8_t *p, const uint
   if (kind == space || (rules.prefix && (is_letter(kind) || kind == number)))
     return whitespace_end<pattern>(p, stop);
   if (is_letter(kind))
-    return run_end(start, stop, is_letter);
+    return letters_end<pattern, Runs>(start, stop);
   if (kind == number)
     return run_end(start, stop, [](uint8_t k) { return k == number; });
   const uint8_t *end = run_end(start, stop, [](uint8_t k) { return k == other || k == mark; });

@@ -6,8 +6,8 @@
 
 namespace bpe {
 
-// The offset of the first byte that is not part of a valid sequence (as CPython's UnicodeDecodeError.start gives it:
-// the lead byte of a cut or wrong sequence), or `size`. Reads [text, text + size) only.
+// The offset of the first byte that is not part of a valid sequence (as CPython's UnicodeDecodeError.start
+// gives it: the lead byte of a cut or wrong sequence), or `size`. Reads [text, text + size) only.
 size_t validate_utf8(const uint8_t *text, size_t size);
 
 struct Char {
@@ -15,9 +15,10 @@ struct Char {
   uint32_t length; // bytes, 1 to 4
 };
 
-// The character at p < stop. The text must be valid UTF-8; if it isn't the answer is arbitrary, but nothing at or
-// after `stop` is read and 1 <= length <= stop - p and code_point <= 0x10FFFF hold.
-inline Char read_char(const uint8_t *p, const uint8_t *stop) {
+// The character at p < stop. The text must be valid UTF-8; if it isn't the answer is arbitrary, but nothing
+// at or after `stop` is read and 1 <= length <= stop - p and code_point <= 0x10FFFF hold. static: sources
+// compiled for different instruction sets must not share one copy.
+static inline Char read_char(const uint8_t *p, const uint8_t *stop) {
   const uint32_t lead = p[0];
   const size_t rest = static_cast<size_t>(stop - p);
   if (lead < 0xC0 || rest < 2)

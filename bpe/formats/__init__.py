@@ -1,0 +1,77 @@
+"""Tokenizer files, one format a module, each in both directions; here, which format a path is.
+
+Files are written beside their final name and then renamed, so a reader never sees half of one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from bpe.errors import BadArgument, BadTokenizer, EnvironmentFailure
+
+if TYPE_CHECKING:
+    from bpe.pretokenizer import Pretokenizer
+    from bpe.tokenizer import Tokenizer
+
+T = TypeVar("T")
+SpecialTokens = Collection[str] | Mapping[str, int] | None
+
+
+def load(path: Path, pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> Tokenizer:
+    """The tokenizer in a file or folder; see Tokenizer.load. Errors begin with the path of the file at fault."""
+    from bpe.formats import gpt2, huggingface, tiktoken
+
+    if path.is_dir():
+        if (path / "tokenizer.json").is_file():
+            path = path / "tokenizer.json"
+        elif (path / "vocab.json").is_file():
+            path = path / "vocab.json"
+        else:
+            raise BadTokenizer(f"{path}: the folder holds neither tokenizer.json nor vocab.json with merges.txt")
+    if path.name.endswith(("vocab.json", "merges.txt")):
+        vocab_path, merges_path = gpt2.both_paths(path)
+        vocab_data, merges_data = read_file(vocab_path), read_file(merges_path)
+        vocab = _named(vocab_path, lambda: gpt2.read_vocab(vocab_data))
+        merges = _named(merges_path, lambda: gpt2.read_merges(merges_data))
+        return _named(vocab_path.parent, lambda: gpt2.build(vocab, merges, pattern or "gpt2", special_tokens))
+    data = read_file(path)
+    if path.suffix == ".json" or data[:1] == b"{":
+        if pattern is not None or special_tokens is not None:
+            raise BadArgument(f"{path}: a tokenizer.json says its pattern and special tokens itself; give neither")
+        return _named(path, lambda: huggingface.read(data))
+    if pattern is None:
+        raise BadArgument(f"{path}: a rank file does not say its pattern; give pattern= (and special_tokens=)")
+    return _named(path, lambda: tiktoken.read(data, pattern, special_tokens))
+
+
+def read_file(path: Path) -> bytes:
+    """The file's bytes; BadTokenizer if it can't be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BadTokenizer(f"{path}: can't read the tokenizer: {error.strerror}") from None
+
+
+def write_file(path: str | Path, data: bytes) -> None:
+    """Write the file under its final name at once, with its data on disk; EnvironmentFailure names path and reason."""
+    path = Path(path)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise EnvironmentFailure(f"{path}: can't write: {error.strerror}") from None
+
+
+def _named(path: Path, read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except (BadTokenizer, BadArgument) as error:
+        raise type(error)(f"{path}: {error}") from None

@@ -1,0 +1,147 @@
+"""GPT-2's pair of files: vocab.json (entry in the byte alphabet -> id) and merges.txt (`left right` a line).
+
+They hold neither the pattern nor which entries are special tokens. An entry that is no byte, is made by no merge and
+looks like `<...>` is taken for one, such as GPT-2's `<|endoftext|>`; others are named by `special_tokens`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bpe.errors import BadTokenizer, EnvironmentFailure, UnsupportedTokenizer, shown
+from bpe.formats import SpecialTokens, write_file
+from bpe.formats.byte_alphabet import to_bytes, to_characters
+from bpe.formats.json_input import parse
+from bpe.formats.tiktoken import first_unreached
+
+if TYPE_CHECKING:
+    from bpe.pretokenizer import Pretokenizer
+    from bpe.tokenizer import Tokenizer
+
+_HEADER = "#version: 0.2"
+
+
+def both_paths(path: Path) -> tuple[Path, Path]:
+    """(vocab.json, merges.txt) of either; a prefix is kept: gpt2-merges.txt -> gpt2-vocab.json, gpt2-merges.txt."""
+    prefix = path.name.removesuffix("vocab.json").removesuffix("merges.txt")
+    return path.with_name(prefix + "vocab.json"), path.with_name(prefix + "merges.txt")
+
+
+def read_vocab(data: bytes) -> dict[str, int]:
+    """entry in the byte alphabet (special tokens as they are) -> id."""
+    vocab = parse(data)
+    if not isinstance(vocab, dict):
+        raise BadTokenizer("must be a JSON object of entries and their ids")
+    return vocab
+
+
+def read_merges(data: bytes) -> list[tuple[bytes, bytes]]:
+    """The merges; BadTokenizer names the line. "#version: 0.2\\nĠ t\\n" -> [(b" ", b"t")]."""
+    try:
+        lines = data.decode("utf-8").split("\n")  # splitlines would also split at characters inside entries
+    except UnicodeDecodeError as error:
+        raise BadTokenizer(f"byte {error.start} is not valid UTF-8") from None
+    merges: list[tuple[bytes, bytes]] = []
+    for index, line in enumerate(lines):
+        line = line.removesuffix("\r")
+        if not line or (index == 0 and line.startswith("#version")):
+            continue
+        merges.append(merge_of_line(line, f"line {index + 1}"))
+    return merges
+
+
+def merge_of_line(line: str, where: str) -> tuple[bytes, bytes]:
+    """ "Ġ t" -> (b" ", b"t"); the error begins with `where`."""
+    parts = line.split(" ")
+    if len(parts) != 2 or not all(parts):
+        raise BadTokenizer(f"{where} is {shown(line)}, must be two entries with one space between")
+    return entry_of(parts[0], where), entry_of(parts[1], where)
+
+
+def entry_of(characters: str, where: str) -> bytes:
+    """The bytes of an entry in the byte alphabet; the error begins with `where`."""
+    entry = to_bytes(characters)
+    if entry is None:
+        raise BadTokenizer(
+            f"{where}: {shown(characters)} has a character outside the byte alphabet; only byte-level vocabularies "
+            "are supported"
+        )
+    return entry
+
+
+def build(
+    vocab: Mapping[str, int],
+    merges: list[tuple[bytes, bytes]],
+    pattern: str | Pretokenizer,
+    special_tokens: SpecialTokens,
+) -> Tokenizer:
+    """The tokenizer of what the two files hold."""
+    from bpe.tokenizer import Tokenizer
+
+    products = {left + right for left, right in merges}
+    if special_tokens is None:
+        special_tokens = {
+            text: id_
+            for text, id_ in vocab.items()
+            if len(text) > 2 and text[0] == "<" and text[-1] == ">" and to_bytes(text) not in products
+        }
+    entries: dict[int, bytes] = {}
+    for characters, id_ in vocab.items():
+        entry = characters.encode() if characters in special_tokens else entry_of(characters, "vocab.json")
+        if not isinstance(id_, int) or id_ in entries:
+            raise BadTokenizer(f"entry {shown(characters)} has id {shown(id_)}, which is no free whole number")
+        entries[id_] = entry
+    if not isinstance(special_tokens, Mapping):
+        ids = {text: vocab[text] for text in special_tokens if text in vocab}
+        first_new = max(entries, default=-1) + 1
+        new = [text for text in special_tokens if text not in ids]
+        if len(set(special_tokens)) == len(special_tokens):
+            special_tokens = ids | {text: first_new + place for place, text in enumerate(new)}
+    return Tokenizer(entries, merges, special_tokens, pattern)
+
+
+def vocab_of(tokenizer: Tokenizer) -> dict[str, int]:
+    """entry in the byte alphabet, special tokens as they are -> id, by ascending id.
+
+    BadTokenizer if a special token is spelled like another entry: the byte entry 0xe9 is "é".
+    """
+    special = {id_: text for text, id_ in tokenizer.special_tokens.items()}
+    ordinary = tokenizer.ordinary_entries
+    vocab: dict[str, int] = {}
+    for id_, entry in tokenizer.vocab.items():
+        characters = special.get(id_) or to_characters(entry)
+        if characters in vocab or (id_ in special and id_ in ordinary and characters != to_characters(entry)):
+            raise BadTokenizer(
+                f"special token {shown(characters)} is spelled like an ordinary entry in the byte alphabet; "
+                "this file format can't hold both"
+            )
+        vocab[characters] = id_
+    return vocab
+
+
+def merge_lines(tokenizer: Tokenizer) -> list[str]:
+    """The merges as "left right" in the byte alphabet."""
+    return [f"{to_characters(left)} {to_characters(right)}" for left, right in tokenizer.merges]
+
+
+def export(tokenizer: Tokenizer, folder: Path) -> None:
+    """Write vocab.json and merges.txt; UnsupportedTokenizer if the two can't say what this tokenizer does."""
+    if tokenizer.normalizer is not None:
+        raise UnsupportedTokenizer(f"normalizer {tokenizer.normalizer} can't be written in vocab.json and merges.txt")
+    if tokenizer.whole_pretokens:
+        unreached = first_unreached(tokenizer.ordinary_entries, tokenizer.merges)
+        if unreached is not None:
+            raise UnsupportedTokenizer(
+                f"entry {unreached} ({shown(tokenizer.vocab[unreached])}) is reached by no merges, only as a whole "
+                "pretoken; vocab.json and merges.txt can't say so"
+            )
+    vocab: dict[str, Any] = vocab_of(tokenizer)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EnvironmentFailure(f"{folder}: can't make the folder: {error.strerror}") from None
+    write_file(folder / "merges.txt", "\n".join([_HEADER, *merge_lines(tokenizer), ""]).encode())
+    write_file(folder / "vocab.json", json.dumps(vocab, ensure_ascii=False).encode())

@@ -1,0 +1,67 @@
+"""JSON with the traps closed: duplicate keys, NaN, huge numbers, deep nesting and lone surrogates are errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+
+
+def parse(data: bytes) -> Any:
+    """The value, or BadTokenizer with line, column and reason."""
+    try:
+        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_constant)
+    except json.JSONDecodeError as error:
+        raise BadTokenizer(
+            f"no valid JSON at line {error.lineno} column {error.colno} ({error.msg}); the file may be cut short"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise BadTokenizer(f"byte {error.start} is not valid UTF-8, which JSON must be") from None
+    except RecursionError:
+        raise BadTokenizer("JSON nested too deeply") from None
+    except BadTokenizer:
+        raise
+    except ValueError as error:  # a number with thousands of digits
+        raise BadTokenizer(f"no valid JSON: {shown(str(error), 100)}") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise BadTokenizer(f"the key {shown(key)} is given twice in one JSON object")
+            seen.add(key)
+    return made
+
+
+def _constant(name: str) -> Any:
+    raise BadTokenizer(f"no valid JSON: {name}")
+
+
+def expect_object(value: Any, path: str, known_keys: Collection[str]) -> dict[str, Any]:
+    """The value if it is an object with known keys only; the error names the JSON path."""
+    if not isinstance(value, dict):
+        raise BadTokenizer(f"{path} must be an object, found {shown(value)}")
+    for key in value:
+        if key not in known_keys:
+            raise UnsupportedTokenizer(f"{path}.{key}: unknown field; this version can't honour it")
+    return value
+
+
+def expect_list(value: Any, path: str) -> list[Any]:
+    """The value if it is a list; the error names the JSON path."""
+    if not isinstance(value, list):
+        raise BadTokenizer(f"{path} must be a list, found {shown(value)}")
+    return value
+
+
+def expect(value: Any, allowed: Collection[Any], path: str, way_out: str = "") -> None:
+    """Nothing, or UnsupportedTokenizer: the field at `path` has a value other than those that can be honoured."""
+    if not any(value is each or (type(value) is type(each) and value == each) for each in allowed):
+        raise UnsupportedTokenizer(
+            f"{path} is {shown(value)}; supported: {' or '.join(map(repr, allowed))}" + (f" ({way_out})" if way_out else "")
+        )

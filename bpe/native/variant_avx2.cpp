@@ -1,0 +1,8 @@
+#include "pretokenize_blocks.hpp"
+#include "simd_avx2.hpp"
+
+namespace bpe {
+
+constinit const SimdVariant avx2_variant = variant_of<Avx2Simd>("avx2", valid_prefix<Avx2Simd>);
+
+} // namespace bpe

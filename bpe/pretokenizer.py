@@ -1,0 +1,121 @@
+"""How a text without special tokens falls into pretokens: a named pattern of the core, or expressions for `regex`.
+
+A `Pretokenizer` is a list of stages, each cutting the pieces of the one before at the matches of its expression. What
+lies between the matches is dropped (as tiktoken does) or kept as a pretoken of its own (Hugging Face's `Isolated`).
+One stage with a named pattern runs in the core, where nothing lies between matches; all else runs here, at some
+10 MB/s. There, an expression means what the `regex` package says it means (`$` also matches before a last newline).
+
+An expression that backtracks without end, such as `(a+)+$`, is stopped after `TIMEOUT_SECONDS` for one text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from bpe.errors import BadArgument, BadTokenizer, shown
+from bpe.patterns import PATTERNS, pattern_name
+
+Unmatched = Literal["drop", "keep"]
+
+TIMEOUT_SECONDS: Final = 60  # 1 MB of text takes 0.1 to 1 s; what takes 60 s backtracks
+
+
+@dataclass(frozen=True)
+class Stage:
+    """expression: a name of PATTERNS or an expression. unmatched: what becomes of text between the matches."""
+
+    expression: str
+    unmatched: Unmatched = "drop"
+
+
+@dataclass(frozen=True)
+class Pretokenizer:
+    """The stages in their order; equal ones cut alike."""
+
+    stages: tuple[Stage, ...]
+
+    @staticmethod
+    def from_pattern(pattern: str | Pretokenizer, unmatched: Unmatched = "drop") -> Pretokenizer:
+        """One stage; an expression that is a known spelling of a named pattern becomes that name.
+
+        BadTokenizer if the expression does not compile.
+        """
+        if isinstance(pattern, Pretokenizer):
+            return pattern
+        if not isinstance(pattern, str) or not pattern:
+            raise BadArgument(f"pattern must be one of {', '.join(PATTERNS)} or an expression, got {shown(pattern)}")
+        name = pattern_name(pattern)
+        pretokenizer = Pretokenizer((Stage(name, "drop") if name else Stage(pattern, unmatched),))
+        if not name:
+            _ = pretokenizer.compiled
+        return pretokenizer
+
+    @property
+    def core_pattern(self) -> str | None:
+        """The name of the pattern if the core can do it, else None."""
+        if len(self.stages) == 1 and self.stages[0].expression in PATTERNS:
+            return self.stages[0].expression
+        return None
+
+    @property
+    def description(self) -> str:
+        """The name, or the expressions joined by " then "."""
+        return " then ".join(stage.expression for stage in self.stages)
+
+    @cached_property
+    def compiled(self) -> list[tuple[Any, bool]]:
+        """(compiled expression, whether unmatched text is kept) of each stage."""
+        return [
+            (compile_expression(PATTERNS.get(stage.expression, stage.expression)), stage.unmatched == "keep")
+            for stage in self.stages
+        ]
+
+    def pretokens(self, text: str) -> list[str]:
+        """The pretokens of a text without special tokens, in order; none is empty.
+
+        Pretokenizer.from_pattern("[a-z]+").pretokens("ab cd") -> ["ab", "cd"]
+        """
+        pieces = [text] if text else []
+        for expression, keep in self.compiled:
+            pieces = [part for piece in pieces for part in cut(piece, expression, keep)]
+        return pieces
+
+    def pretoken_spans(self, text: str) -> tuple[bytes, NDArray[np.uint64]]:
+        """(the pretokens' UTF-8 end to end, uint64 ends of each), as the core's calls for given pretokens take them."""
+        pretokens = [pretoken.encode() for pretoken in self.pretokens(text)]
+        ends = np.cumsum([len(pretoken) for pretoken in pretokens], dtype=np.uint64)
+        return b"".join(pretokens), ends
+
+
+def compile_expression(expression: str) -> Any:
+    """The compiled expression, or BadTokenizer with what the `regex` package says is wrong and where."""
+    try:
+        return regex.compile(expression)
+    except regex.error as error:
+        raise BadTokenizer(f"pattern {shown(expression, 100)} is no valid expression: {error}") from None
+
+
+def cut(text: str, expression: Any, keep: bool) -> Iterator[str]:
+    """The matches in `text` and, if `keep`, what lies between them; an empty match only separates."""
+    start = 0
+    try:
+        for match in expression.finditer(text, timeout=TIMEOUT_SECONDS):
+            if keep and match.start() > start:
+                yield text[start : match.start()]
+            if match.end() > match.start():
+                yield match.group()
+            start = match.end()
+    except TimeoutError:
+        raise BadTokenizer(
+            f"pattern {shown(expression.pattern, 100)} took over {TIMEOUT_SECONDS} s on a text of {len(text)} characters: "
+            "it backtracks; use possessive quantifiers or a named pattern"
+        ) from None
+    if keep and start < len(text):
+        yield text[start:]

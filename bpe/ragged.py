@@ -1,0 +1,52 @@
+"""Rows of unequal length in two flat arrays: what encoding many texts gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ragged:
+    """Row i is `tokens[offsets[i] : offsets[i + 1]]`.
+
+    tokens: uint32[n]; offsets: uint64[rows + 1], not decreasing, the first 0 and the last n. A row may be empty.
+    tokens [5, 6, 7], offsets [0, 2, 2, 3] -> rows [5, 6], [], [7].
+    """
+
+    tokens: NDArray[np.uint32]
+    offsets: NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> NDArray[np.uint32]:
+        """The row, a view; negative numbers count from the end. IndexError past it."""
+        if not -len(self) <= row < len(self):
+            raise IndexError(f"row {row} of {len(self)}")
+        row %= len(self)
+        return self.tokens[int(self.offsets[row]) : int(self.offsets[row + 1])]
+
+    def __iter__(self) -> Iterator[NDArray[np.uint32]]:
+        for row in range(len(self)):
+            yield self[row]
+
+    @property
+    def lengths(self) -> NDArray[np.uint64]:
+        """uint64[rows], the length of each row."""
+        return np.diff(self.offsets)
+
+    def tolist(self) -> list[list[int]]:
+        """The rows as lists of Python integers."""
+        return [row.tolist() for row in self]
+
+    @staticmethod
+    def from_rows(rows: list[NDArray[np.uint32]]) -> Ragged:
+        """The rows end to end, copied."""
+        offsets = np.zeros(len(rows) + 1, np.uint64)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        tokens = np.concatenate(rows) if rows else np.zeros(0, np.uint32)
+        return Ragged(tokens.astype(np.uint32, copy=False), offsets)

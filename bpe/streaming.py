@@ -1,0 +1,123 @@
+"""Encode a text that arrives in parts, in bounded memory, with the ids of the whole.
+
+Invariant: joined, the stretches that are encoded one by one are the text, and each border between two of them is one at
+which the text may be cut whatever follows it. Such borders are: a special token that is decided (no longer one can still
+begin at its place or before it), and in the text between special tokens a place that the core calls safe for the
+pattern. Text that is to be normalized is held back to its last ASCII character, which no normalization crosses. With an
+expression as pattern no place is known to be safe, so text is held back to the next special token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from bpe import _core
+from bpe.errors import InvalidText, shown
+
+if TYPE_CHECKING:
+    from bpe.tokenizer import Tokenizer
+
+# Parts are joined up to here before the core is asked: 64 KiB makes a call's fixed cost invisible.
+BLOCK_BYTES: Final = 64 << 10
+
+
+def encode_iterable(
+    tokenizer: Tokenizer, texts: Iterable[str], allowed: Collection[str], block_bytes: int = BLOCK_BYTES
+) -> Iterator[int]:
+    """The ids of the texts joined; see Tokenizer.encode_iterable."""
+    encoder = _StretchEncoder(tokenizer, block_bytes)
+    special_ids = tokenizer.special_tokens
+    longest = max((len(token.encode()) for token in allowed), default=0)
+    pending = b""
+    for block in _blocks(texts, block_bytes):
+        pending += block
+        # A special token may begin at any of the last bytes and end in a part to come; those before are decided.
+        decided = len(pending) - longest + 1 if longest else len(pending)
+        start = 0
+        for place, token in tokenizer.find_special_tokens(pending, allowed):
+            if place >= decided:
+                break
+            yield from encoder.finish(pending[start:place])
+            yield special_ids[token]
+            start = place + len(token.encode())
+        stop = _character_start(pending, max(start, decided))
+        yield from encoder.feed(pending[start:stop])
+        pending = pending[stop:]
+    start = 0
+    for place, token in tokenizer.find_special_tokens(pending, allowed):
+        yield from encoder.finish(pending[start:place])
+        yield special_ids[token]
+        start = place + len(token.encode())
+    yield from encoder.finish(pending[start:])
+
+
+def _blocks(texts: Iterable[str], block_bytes: int) -> Iterator[bytes]:
+    """The UTF-8 of the texts in blocks of at least `block_bytes`, the last one excepted, each of whole characters."""
+    parts: list[bytes] = []
+    gathered_bytes = 0
+    for number, text in enumerate(texts):
+        try:
+            part = text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidText(
+                f"text {number}: character {error.start} ({shown(text[error.start])}) is a lone surrogate"
+            ) from None
+        parts.append(part)
+        gathered_bytes += len(part)
+        if gathered_bytes >= block_bytes:
+            yield b"".join(parts)
+            parts, gathered_bytes = [], 0
+    if gathered_bytes:
+        yield b"".join(parts)
+
+
+def _character_start(text: bytes, place: int) -> int:
+    """The start of the character that the byte at `place` belongs to."""
+    while 0 < place < len(text) and text[place] & 0xC0 == 0x80:
+        place -= 1
+    return place
+
+
+class _StretchEncoder:
+    """Encodes the text between two special tokens as it comes, holding back what the next part may still change."""
+
+    def __init__(self, tokenizer: Tokenizer, block_bytes: int) -> None:
+        self._tokenizer = tokenizer
+        self._pattern = tokenizer.pretokenizer.core_pattern
+        self._block_bytes = block_bytes
+        self._raw: list[bytes] = []  # text of which the normalization is not decided
+        self._held = bytearray()  # normalized text of which the pretokens are not decided
+        self._try_at_bytes = block_bytes  # doubled after a failure, so a giant pretoken costs linear time
+
+    def feed(self, part: bytes) -> Iterator[int]:
+        """Ids that are decided once `part` is there and whatever follows."""
+        self._held += self._normalized(part)
+        if self._pattern is None or len(self._held) < self._try_at_bytes:
+            return
+        cut = _core.last_safe_cut(self._held, self._pattern)
+        if cut:
+            yield from self._encode(self._held[:cut])
+            del self._held[:cut]
+        self._try_at_bytes = max(self._block_bytes, 2 * len(self._held))
+
+    def finish(self, part: bytes) -> Iterator[int]:
+        """The ids of what is held back and `part`, which a special token or the end of the text follows."""
+        held = self._held + self._tokenizer.normalize((b"".join(self._raw) + part).decode()).encode()
+        self._raw, self._held, self._try_at_bytes = [], bytearray(), self._block_bytes
+        if held:
+            yield from self._encode(held)
+
+    def _normalized(self, part: bytes) -> bytes:
+        if self._tokenizer.normalizer is None:
+            return part
+        last_ascii = next((place for place in reversed(range(len(part))) if part[place] < 0x80), -1)
+        if last_ascii < 0:
+            self._raw.append(part)
+            return b""
+        decided = b"".join(self._raw) + part[:last_ascii]
+        self._raw = [part[last_ascii:]]
+        return self._tokenizer.normalize(decided.decode()).encode()
+
+    def _encode(self, normalized: bytearray) -> list[int]:
+        return self._tokenizer.encode_normalized(normalized.decode())

@@ -1,0 +1,444 @@
+"""The tokenizer: text to ids and back, exactly as tiktoken and Hugging Face tokenizers do it.
+
+Text is cut at special tokens (leftmost first, of those at one place the longest), normalized if the tokenizer says so,
+pretokenized by the pattern, and each pretoken is encoded by the merges (`bpe.reference` is the specification). A
+`Tokenizer` never changes; it may be shared by threads and pickled to worker processes. The loops run in the core, except
+for patterns outside it and for text that NFC changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe import _core, utf8
+from bpe.errors import BadArgument, BadTokenizer, InvalidText, shown
+from bpe.pretokenizer import Pretokenizer
+from bpe.ragged import Ragged
+from bpe.vocabulary import make_vocabulary
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+AllowedSpecial = Literal["all"] | Collection[str]
+
+END_OF_TEXT: Final = "<|endoftext|>"
+
+
+class Tokenizer:
+    """An immutable byte-level BPE tokenizer."""
+
+    def __init__(
+        self,
+        vocab: Mapping[int, bytes],
+        merges: Iterable[tuple[bytes, bytes]] | None,
+        special_tokens: Collection[str] | Mapping[str, int] | None = None,
+        pattern: str | Pretokenizer = "gpt2",
+        *,
+        whole_pretokens: bool | None = None,
+        normalizer: Literal["NFC"] | None = None,
+        plain_added_tokens: Collection[str] = (),
+        template: Mapping[str, Any] | None = None,
+    ) -> None:
+        """A tokenizer of these entries and merges; BadTokenizer names the first thing that is wrong with them.
+
+        vocab: id -> bytes, with or without the special tokens. merges: lowest rank first; None for a rank file, where the
+        id is the rank and every adjacent pair whose bytes together are an entry may merge. special_tokens: as a list they
+        have the id of the entry of their bytes, or the next free ids. pattern: gpt2, cl100k, o200k, llama3, qwen2, or an
+        expression for the `regex` package; text that it leaves between matches is dropped.
+        whole_pretokens: a pretoken that is an entry is emitted at once (default: for rank files only).
+        normalizer: "NFC" is applied to the text between special tokens, with this Python's Unicode tables.
+        plain_added_tokens: those special tokens which Hugging Face keeps when it decodes without special tokens.
+        template: Hugging Face's TemplateProcessing, kept for `save` and not applied: encoding adds no token of its own.
+        """
+        if normalizer not in (None, "NFC"):
+            raise BadArgument(f'normalizer must be None or "NFC", got {shown(normalizer)}')
+        self._vocabulary = make_vocabulary(vocab, merges, special_tokens, whole_pretokens)
+        self._pretokenizer = Pretokenizer.from_pattern(pattern)
+        self._normalizer = normalizer
+        self._template = dict(template) if template is not None else None
+        self._plain_added_tokens = frozenset(plain_added_tokens)
+        if unknown := sorted(self._plain_added_tokens - set(self._vocabulary.special_tokens)):
+            raise BadArgument(f"plain added token {shown(unknown[0])} is not among the special tokens")
+        # Python need look at the text only to normalize it or to cut it by an expression.
+        self._all_in_core = normalizer is None and self._pretokenizer.core_pattern is not None
+
+    # -- what it is ----------------------------------------------------------------------------------------------
+
+    @property
+    def vocab(self) -> Mapping[int, bytes]:
+        """id -> bytes of every entry, special tokens included, by ascending id; read-only."""
+        return MappingProxyType(self._vocabulary.all_entries)
+
+    @property
+    def ordinary_entries(self) -> dict[int, bytes]:
+        """id -> bytes of the entries that text between special tokens is encoded with, a copy."""
+        return dict(self._vocabulary.entries)
+
+    @property
+    def merges(self) -> list[tuple[bytes, bytes]]:
+        """The pairs that merge, lowest rank first; of a rank file, every split of every entry (about 4 µs an entry)."""
+        return self._vocabulary.listed_merges
+
+    @property
+    def is_rank_file(self) -> bool:
+        """Whether the id of an entry is its rank and all pairs that make an entry merge."""
+        return self._vocabulary.merges is None
+
+    @property
+    def whole_pretokens(self) -> bool:
+        """Whether a pretoken that is an entry is emitted at once, be it reached by merges or not."""
+        return self._vocabulary.whole_pretokens
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """text -> id of the special tokens."""
+        return dict(self._vocabulary.special_tokens)
+
+    @property
+    def plain_added_tokens(self) -> frozenset[str]:
+        """The special tokens that Hugging Face keeps when it decodes without special tokens."""
+        return self._plain_added_tokens
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of entries, special tokens included; with gaps in the ids less than max_token_id + 1."""
+        return len(self._vocabulary.all_entries)
+
+    @property
+    def max_token_id(self) -> int:
+        """The highest id."""
+        return max(self._vocabulary.all_entries)
+
+    @property
+    def pattern(self) -> str:
+        """The name of the pattern, or its expression; several stages are joined by " then "."""
+        return self._pretokenizer.description
+
+    @property
+    def pretokenizer(self) -> Pretokenizer:
+        """How text between special tokens is cut."""
+        return self._pretokenizer
+
+    @property
+    def normalizer(self) -> Literal["NFC"] | None:
+        """What is done to the text first."""
+        return self._normalizer
+
+    @property
+    def template(self) -> dict[str, Any] | None:
+        """Hugging Face's TemplateProcessing, which is kept for `save` and not applied."""
+        return self._template
+
+    def token_to_id(self, token: bytes | str) -> int | None:
+        """The id of a special token (a text) or an ordinary entry (bytes), or None."""
+        if isinstance(token, str):
+            return self._vocabulary.special_tokens.get(token)
+        return self._id_of.get(token)
+
+    def id_to_token(self, id_: int) -> bytes | None:
+        """The bytes of an entry, or None."""
+        return self._vocabulary.all_entries.get(id_)
+
+    def __len__(self) -> int:
+        return self.vocab_size
+
+    def __repr__(self) -> str:
+        rule = "rank file" if self._vocabulary.merges is None else f"{len(self._vocabulary.merges)} merges"
+        return (
+            f"<Tokenizer {self.vocab_size} entries, {rule}, {len(self._vocabulary.special_tokens)} special tokens, "
+            f"pattern {shown(self.pattern)}>"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same tokenizer.json; a rank file equals the list of its merges."""
+        if self is other:
+            return True
+        return isinstance(other, Tokenizer) and self._canonical_json == other._canonical_json
+
+    def __hash__(self) -> int:
+        return hash((self.vocab_size, self.pattern))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = self._vocabulary
+        options = {
+            "whole_pretokens": state.whole_pretokens,
+            "normalizer": self._normalizer,
+            "plain_added_tokens": self._plain_added_tokens,
+            "template": self._template,
+        }
+        return _rebuild, (state.all_entries, state.merges, state.special_tokens, self._pretokenizer, options)
+
+    def fingerprint(self) -> str:
+        """The SHA-256 of the canonical tokenizer.json, the bytes that `save` writes, in hexadecimal."""
+        return hashlib.sha256(self._canonical_json).hexdigest()
+
+    @cached_property
+    def _canonical_json(self) -> bytes:
+        from bpe.formats import huggingface
+
+        return huggingface.to_json(self)
+
+    @cached_property
+    def _id_of(self) -> dict[bytes, int]:
+        return {entry: id_ for id_, entry in self._vocabulary.entries.items()}
+
+    @cached_property
+    def _encoder(self) -> _core.Encoder:
+        # Built on first use, so that converting between file formats does not wait for it.
+        state = self._vocabulary
+        special = {text.encode(): id_ for text, id_ in state.special_tokens.items()}
+        pattern = self._pretokenizer.core_pattern
+        try:
+            return _core.Encoder(state.entries, state.merges, special, pattern, state.whole_pretokens)
+        except ValueError as error:
+            raise BadTokenizer(str(error)) from None
+
+    # -- files ---------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def load(
+        path: str | Path,
+        pattern: str | Pretokenizer | None = None,
+        special_tokens: Collection[str] | Mapping[str, int] | None = None,
+    ) -> Tokenizer:
+        """The tokenizer in a file: tokenizer.json; vocab.json, merges.txt or the folder of both; *.tiktoken.
+
+        A tokenizer.json says all itself. For the two others, pattern (default gpt2 for vocab.json, needed for *.tiktoken)
+        and special_tokens are to be given. BadTokenizer or UnsupportedTokenizer in one line: the file, what, where.
+        """
+        from bpe.formats import load
+
+        return load(Path(path), pattern, special_tokens)
+
+    def save(self, path: str | Path, legacy_merges: bool = False) -> None:
+        """Write tokenizer.json, which Hugging Face tokenizers reads; the file appears complete or not at all.
+
+        legacy_merges: merges as "a b" texts, which readers from before 2024 need, not as pairs.
+        """
+        from bpe.formats import huggingface, write_file
+
+        write_file(path, huggingface.to_json(self, legacy_merges=True) if legacy_merges else self._canonical_json)
+
+    def export_tiktoken(self, path: str | Path) -> None:
+        """Write a rank file, a line `base64(bytes) rank` an entry; it holds no special tokens and no pattern.
+
+        BadTokenizer if ranks can't express this tokenizer's merges (see bpe.formats.tiktoken).
+        """
+        from bpe.formats import tiktoken, write_file
+
+        write_file(path, tiktoken.to_ranks(self))
+
+    def export_gpt2(self, folder: str | Path) -> None:
+        """Write GPT-2's vocab.json and merges.txt; they hold no pattern.
+
+        BadTokenizer if they can't express this tokenizer (see bpe.formats.gpt2).
+        """
+        from bpe.formats import gpt2
+
+        gpt2.export(self, Path(folder))
+
+    # -- encoding ------------------------------------------------------------------------------------------------
+
+    def encode(self, text: str, allowed_special: AllowedSpecial = "all") -> list[int]:
+        """The ids of the text; special tokens in it are recognised.
+
+        allowed_special: () takes all of them as plain text, a collection recognises just those in it.
+        No begin or end token is added. InvalidText if the text holds a lone surrogate.
+        """
+        if isinstance(allowed_special, str) and allowed_special == "all":
+            if self._all_in_core:
+                try:
+                    return self._encoder.encode(text)
+                except (TypeError, UnicodeError):
+                    raise _not_text(text, "text") from None
+            allowed: Collection[str] = self._vocabulary.special_tokens
+        else:
+            allowed = self._allowed(allowed_special)
+            if self._all_in_core and not allowed:
+                try:
+                    return self._encoder.encode(text, special=False)
+                except (TypeError, UnicodeError):
+                    raise _not_text(text, "text") from None
+        return self._encode_parts(text, allowed)
+
+    def encode_batch(
+        self, texts: Sequence[str], threads: int | None = None, allowed_special: AllowedSpecial = "all"
+    ) -> Ragged:
+        """The ids of each text, a row a text, as `encode` gives them. threads: None for all cores."""
+        if isinstance(texts, str):
+            raise BadArgument("encode_batch takes a list of texts, got one text")
+        texts = texts if isinstance(texts, (list, tuple)) else list(texts)
+        if self._all_in_core and isinstance(allowed_special, str) and allowed_special == "all":
+            try:
+                return Ragged(*self._encoder.encode_batch(texts, thread_count(threads)))
+            except (TypeError, UnicodeError):
+                for index, text in enumerate(texts):
+                    _check_text(text, f"texts[{index}]")
+                raise
+        thread_count(threads)
+        return Ragged.from_rows([np.array(self.encode(text, allowed_special), np.uint32) for text in texts])
+
+    def encode_documents(
+        self,
+        buffer: Buffer,
+        separator: str | bytes = END_OF_TEXT,
+        threads: int | None = 1,
+        *,
+        allowed_special: AllowedSpecial = "all",
+        checked: bool = False,
+    ) -> Ragged:
+        """The ids of the documents in a UTF-8 buffer, a row a document; the separators are not encoded.
+
+        n separators, found leftmost first, make n + 1 rows, of which some may be empty: b"a<s><s>b" has 3. Special tokens
+        within a document are recognised. checked: the buffer is known to be valid UTF-8 and not checked again.
+        """
+        separator_bytes = separator.encode() if isinstance(separator, str) else bytes(separator)
+        if not separator_bytes:
+            raise BadArgument("separator must not be empty")
+        if not checked:
+            utf8.check(buffer)
+        every = isinstance(allowed_special, str) and allowed_special == "all"
+        allowed = self._allowed(allowed_special)
+        if self._pretokenizer.core_pattern is not None and (every or not allowed):
+            if self._normalizer is None or _is_nfc(str(buffer, "utf-8")):  # type: ignore[arg-type]
+                return Ragged(
+                    *self._encoder.encode_documents(buffer, separator_bytes, thread_count(threads), special=every)
+                )
+        documents = bytes(buffer).split(separator_bytes)
+        return Ragged.from_rows(
+            [np.array(self.encode(document.decode(), allowed_special), np.uint32) for document in documents]
+        )
+
+    def encode_iterable(self, texts: Iterable[str], allowed_special: AllowedSpecial = "all") -> Iterator[int]:
+        """The ids of the texts joined, one by one and lazily; where one text ends and the next begins does not matter.
+
+        ["Hel", "lo"] gives the ids of "Hello". Memory is bounded by the longest stretch that cannot be cut, a pretoken
+        or so; with an expression as pattern, by the longest stretch between special tokens.
+        """
+        from bpe.streaming import encode_iterable
+
+        return encode_iterable(self, texts, self._allowed(allowed_special))
+
+    def encode_plain(self, text: str) -> list[int]:
+        """The ids of a text in which no special token is recognised; the same as encode(text, allowed_special=())."""
+        return self.encode_normalized(self.normalize(text))
+
+    def normalize(self, text: str) -> str:
+        """The text after the normalizer, which sees the text between two special tokens at once."""
+        if self._normalizer is None or _is_nfc(text):
+            return text
+        return unicodedata.normalize("NFC", text)
+
+    def encode_normalized(self, normalized: str) -> list[int]:
+        try:
+            if self._pretokenizer.core_pattern is not None:
+                return self._encoder.encode(normalized, special=False)
+            ids: list[int] = self._encoder.encode_pretokens(*self._pretokenizer.pretoken_spans(normalized)).tolist()
+            return ids
+        except (TypeError, UnicodeError):
+            raise _not_text(normalized, "text") from None
+
+    def _encode_parts(self, text: str, allowed: Collection[str]) -> list[int]:
+        """The ids, cutting the text at the allowed special tokens here and encoding what lies between."""
+        ids: list[int] = []
+        buffer = _check_text(text, "text")
+        start = 0
+        for stop, token in self.find_special_tokens(buffer, allowed):
+            if stop > start:
+                ids.extend(self.encode_plain(buffer[start:stop].decode()))
+            ids.append(self._vocabulary.special_tokens[token])
+            start = stop + len(token.encode())
+        if start < len(buffer):
+            ids.extend(self.encode_plain(buffer[start:].decode()))
+        return ids
+
+    @staticmethod
+    def find_special_tokens(buffer: bytes, allowed: Collection[str]) -> list[tuple[int, str]]:
+        """(byte offset, special token) of each that is recognised in the buffer, in order."""
+        if not allowed or not buffer:
+            return []
+        tokens = list(allowed)
+        starts, which = _core.find_special_tokens(buffer, [token.encode() for token in tokens])
+        return [(start, tokens[index]) for start, index in zip(starts.tolist(), which.tolist(), strict=True)]
+
+    def _allowed(self, allowed_special: AllowedSpecial) -> Collection[str]:
+        if isinstance(allowed_special, str):
+            if allowed_special != "all":
+                raise BadArgument(f'allowed_special must be "all" or a collection, got {shown(allowed_special)}')
+            return self._vocabulary.special_tokens
+        for token in allowed_special:
+            if token not in self._vocabulary.special_tokens:
+                raise BadArgument(f"allowed_special holds {shown(token)}, which is not a special token")
+        return allowed_special
+
+    # -- decoding ------------------------------------------------------------------------------------------------
+
+    def decode_bytes(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
+        """The bytes of the ids, special tokens included; BadArgument names the first id that is not an entry."""
+        if not isinstance(ids, (list, np.ndarray)):
+            ids = list(ids)
+        try:
+            return self._encoder.decode(ids)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise BadArgument(str(error).splitlines()[0]) from None
+
+    def decode(self, ids: Sequence[int] | NDArray[Any], errors: str = "replace") -> str:
+        """The text of the ids; bytes that are no UTF-8, such as a cut character, become U+FFFD.
+
+        errors: as for bytes.decode; "strict" raises UnicodeDecodeError.
+        """
+        return self.decode_bytes(ids).decode("utf-8", errors)
+
+
+def _rebuild(
+    vocab: dict[int, bytes],
+    merges: list[tuple[bytes, bytes]] | None,
+    special_tokens: dict[str, int],
+    pattern: Pretokenizer,
+    options: dict[str, Any],
+) -> Tokenizer:
+    return Tokenizer(vocab, merges, special_tokens, pattern, **options)
+
+
+def thread_count(threads: int | None) -> int:
+    """The threads to use: None for the cores this process may run on. BadArgument if below 1."""
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if threads < 1:
+        raise BadArgument(f"threads must be at least 1, got {threads}")
+    return threads
+
+
+def _is_nfc(text: str) -> bool:
+    return text.isascii() or unicodedata.is_normalized("NFC", text)
+
+
+def _check_text(text: object, where: str) -> bytes:
+    """The UTF-8 of a text, or InvalidText for a lone surrogate, TypeError for what is no text."""
+    if not isinstance(text, str):
+        raise TypeError(f"{where} must be a str, got {type(text).__name__}")
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidText(
+            f"{where}: character {error.start} ({shown(text[error.start])}) is a lone surrogate, which UTF-8 can't hold"
+        ) from None
+
+
+def _not_text(text: object, where: str) -> Exception:
+    """The error for what the core did not take as a text."""
+    try:
+        _check_text(text, where)
+    except (InvalidText, TypeError) as error:
+        return error
+    return BadArgument(f"{where} could not be encoded")

@@ -1,0 +1,103 @@
+"""Text must be valid UTF-8: find the first byte that is not, or replace what is wrong as CPython does.
+
+`replace_invalid(b)[0] == b.decode(errors="replace").encode()` for every b; `check` passes exactly those buffers
+that `b.decode()` accepts. Both cost one pass at memory speed over valid text and make no copy of it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from bpe import _core
+from bpe.errors import BadArgument, InvalidText
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+Invalid = Literal["error", "replace"]
+
+# UTF-32-LE begins with UTF-16-LE's mark, so it comes first.
+_OTHER_BOMS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+
+_this_thread = threading.local()  # handlers are global by name, so the count must not be
+
+
+def _replace_and_count(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    _this_thread.replaced += 1
+    return "\ufffd", error.end
+
+
+codecs.register_error("bpe.replace_invalid", _replace_and_count)
+
+
+def check(buffer: Buffer, where: str | Path = "text", base_bytes: int = 0) -> None:
+    """Nothing, or InvalidText with the offset of the first byte that is not valid UTF-8.
+
+    where: what the message calls the source. base_bytes: where `buffer` starts in it, added to the offset.
+    check(b"ab\\xff", "f.txt") -> InvalidText: f.txt: byte 2 (0xff) is not valid UTF-8 ...
+    """
+    offset = _core.validate_utf8(buffer)
+    if offset >= 0:
+        raise invalid_text(buffer, offset, where, base_bytes)
+
+
+def invalid_text(buffer: Buffer, offset: int, where: str | Path, base_bytes: int = 0) -> InvalidText:
+    """The error for the byte at `offset` of `buffer`, which starts `base_bytes` into its source."""
+    view = memoryview(buffer).cast("B")
+    if base_bytes == 0 and (name := other_encoding(view)):
+        return InvalidText(f"{where}: looks like {name}, not UTF-8; convert it first: iconv -f {name} -t UTF-8")
+    return InvalidText(
+        f"{where}: byte {base_bytes + offset} (0x{view[offset]:02x}) is not valid UTF-8; mend the text or replace "
+        f"such bytes by U+FFFD (--invalid replace)"
+    )
+
+
+def other_encoding(head: Buffer) -> str | None:
+    """ "UTF-16" or "UTF-32" if the text starts with that encoding's byte order mark, else None."""
+    start = bytes(memoryview(head).cast("B")[:4])
+    return next((name for mark, name in _OTHER_BOMS.items() if start.startswith(mark)), None)
+
+
+def replace_invalid(buffer: Buffer) -> tuple[Buffer, int]:
+    """(the text with U+FFFD for what is not valid UTF-8, how many were put in); valid text comes back as it is.
+
+    b"a\\xffb" -> (b"a\\xef\\xbf\\xbdb", 1). The replacements are CPython's: one for each maximal cut-off
+    sequence (Unicode 15, 3.9, practice for U+FFFD). Text after the first wrong byte is decoded once more.
+    """
+    offset = _core.validate_utf8(buffer)
+    if offset < 0:
+        return buffer, 0
+    view = memoryview(buffer).cast("B")
+    _this_thread.replaced = 0
+    tail = codecs.decode(view[offset:], "utf-8", "bpe.replace_invalid").encode()
+    return bytes(view[:offset]) + tail, _this_thread.replaced
+
+
+def read_valid(path: str | Path, invalid: Invalid = "error") -> tuple[Buffer, int]:
+    """(the file's text as valid UTF-8, how many U+FFFD were put in); with "error" InvalidText names the byte."""
+    data = Path(path).read_bytes()
+    return ensure_valid(data, path, invalid)
+
+
+def ensure_valid(
+    buffer: Buffer, where: str | Path, invalid: Invalid = "error", base_bytes: int = 0
+) -> tuple[Buffer, int]:
+    """`check` or `replace_invalid`, as `invalid` says; a text in UTF-16 is refused either way."""
+    if invalid == "error":
+        check(buffer, where, base_bytes)
+        return buffer, 0
+    if invalid != "replace":
+        raise BadArgument(f'invalid must be "error" or "replace", got {invalid!r}')
+    if base_bytes == 0 and other_encoding(buffer):
+        raise invalid_text(buffer, 0, where)
+    return replace_invalid(buffer)
