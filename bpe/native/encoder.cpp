@@ -1,6 +1,7 @@
 #include "encoder.hpp"
 
 #include "find_bytes.hpp"
+#include "piece_assembly.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -217,69 +218,6 @@ TokenBuffer Encoder::encode_pretokens(std::string_view text, const uint64_t *end
   return std::move(session->tokens);
 }
 
-namespace {
-
-// Pieces in any order in, one array in the order of the pieces out. Used by several threads.
-class PieceAssembly {
-public:
-  PieceAssembly(size_t piece_count, size_t max_tokens) : waiting_(piece_count) {
-    rows.tokens.reserve(max_tokens);
-    rows.offsets.push_back(0);
-  }
-
-  // Takes a finished piece, places every piece whose place is known by now, and returns an empty buffer to go
-  // on with.
-  TokenBuffer add(size_t piece, TokenBuffer tokens, std::vector<uint64_t> &row_ends) {
-    struct Placed {
-      TokenBuffer tokens;
-      uint64_t start;
-    };
-    std::vector<Placed> placed;
-    {
-      const std::lock_guard lock(mutex_);
-      waiting_[piece].emplace(std::move(tokens), std::move(row_ends));
-      for (; first_waiting_ < waiting_.size() && waiting_[first_waiting_]; ++first_waiting_) {
-        auto &[ids, ends] = *waiting_[first_waiting_];
-        for (const uint64_t end : ends)
-          rows.offsets.push_back(token_count_ + end);
-        const uint64_t start = token_count_;
-        token_count_ += ids.size();
-        placed.push_back({std::move(ids), start});
-        waiting_[first_waiting_].reset();
-      }
-    }
-    uint32_t *const out = rows.tokens.data();
-    for (const Placed &ready : placed)
-      std::copy(ready.tokens.data(), ready.tokens.data() + ready.tokens.size(), out + ready.start);
-    const std::lock_guard lock(mutex_);
-    for (Placed &ready : placed)
-      spare_.push_back(std::move(ready.tokens));
-    if (spare_.empty())
-      return TokenBuffer();
-    TokenBuffer buffer = std::move(spare_.back());
-    spare_.pop_back();
-    buffer.clear();
-    return buffer;
-  }
-
-  // Once all pieces are added.
-  EncodedRows take() {
-    rows.tokens.set_end(rows.tokens.data() + token_count_);
-    rows.tokens.shrink();
-    return std::move(rows);
-  }
-
-private:
-  EncodedRows rows; // the tokens have their full room from the start and don't move
-  std::mutex mutex_;
-  std::vector<std::optional<std::pair<TokenBuffer, std::vector<uint64_t>>>> waiting_;
-  size_t first_waiting_ = 0;
-  uint64_t token_count_ = 0;
-  std::vector<TokenBuffer> spare_;
-};
-
-} // namespace
-
 EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t max_tokens,
                                    const EncodePiece &encode) const {
   threads = std::min(threads, piece_count);
@@ -308,7 +246,7 @@ EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t ma
           return;
         encode(*session, piece);
         session->finish();
-        session->tokens = assembly.add(piece, std::move(session->tokens), session->row_ends);
+        session->tokens = assembly.add(piece, std::move(session->tokens), std::move(session->row_ends));
         session->row_ends.clear();
       }
     } catch (...) {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "encoder_session.hpp"
+#include "piece_assembly.hpp"
 #include "special_tokens.hpp"
 
 #include <cstddef>
@@ -26,11 +27,6 @@
 #include <vector>
 
 namespace bpe {
-
-struct EncodedRows {
-  TokenBuffer tokens;
-  std::vector<uint64_t> offsets; // rows + 1, from 0 to tokens.size()
-};
 
 class Encoder {
 public:
