@@ -53,12 +53,14 @@ class Encoder:
         """
 
     def encode(self, text: str, special: bool = True) -> list[int]: ...
-    def encode_batch(self, texts: Sequence[str], threads: int) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+    def encode_batch(
+        self, texts: Sequence[str], threads: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
         """tokens uint32[n], offsets uint64[len(texts) + 1]; special tokens are recognised."""
     def encode_documents(
         self, buffer: Buffer, separator: bytes, threads: int, special: bool = True
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """Valid UTF-8, cut at each separator, leftmost first: a row a document, empty ones too; n separators, n + 1 rows."""
+        """A row a document of valid UTF-8, cut at each separator, leftmost first: n separators, n + 1 rows."""
     def encode_pretokens(self, buffer: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Ids of given pretokens (a pattern outside the core), end to end in buffer."""
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
@@ -83,7 +85,15 @@ class PretokenCounter:
 
     def __init__(self, pattern: str | None) -> None: ...
     def count(self, buffer: Buffer, special_tokens: Sequence[bytes], threads: int) -> None:
-        """Add the pretokens of a valid UTF-8 text, cut at the special tokens, which are not counted."""
+        """Add the pretokens of a text, cut at the special tokens, which are not counted.
+
+        ValueError for text that is not valid UTF-8; what was counted is then incomplete.
+        """
+    def last_cut(self, buffer: Buffer, special_tokens: Sequence[bytes]) -> int:
+        """The largest place where a text that goes on after buffer may be cut without changing counts; 0: none.
+
+        Without a pattern, the end of the last special token that no longer one could be.
+        """
     def add(self, pretoken_bytes: Buffer, ends: NDArray[np.uint64], counts: NDArray[np.uint64]) -> None:
         """Add given pretokens with their counts (another pattern, another machine's counts)."""
     def __len__(self) -> int: ...
@@ -99,9 +109,13 @@ def train_merges(
     min_frequency: int,
     threads: int,
     progress: Callable[[int], None] | None,
+    wide: bool = False,
+    first_pairs: int = 1000,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint64]]:
     """merges uint32[m, 2], products uint32[m], pair counts uint64[m] at the time of the merge.
 
-    Ids: a byte is its value, 256 + k the k-th new entry; a merge whose bytes are already an entry has that entry's id
-    as product and adds none. progress(entries so far) is called now and then; what it raises ends the training.
+    Ids: a byte is its value, 256 + k the k-th new entry, which is the product of merge k: a merge never makes bytes
+    that are an entry already (proof in trainer.hpp). progress(entries so far) is called ten times a second; what it
+    raises ends the training, and so does Ctrl-C. For tests: wide has ids of 32 and places of
+    64 bits whatever the sizes; a low first_pairs makes a small corpus be scanned often.
     """

@@ -51,6 +51,6 @@ class EnvironmentFailure(BpeError, OSError):
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """The value as one printable line of at most `limit` characters: "a\\nb" -> 'a\\nb' in quotes; long ones end in …"""
+    """The value as a printable line of at most `limit` characters: "a\\nb" -> 'a\\nb' in quotes; long ones end in …"""
     text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -50,7 +50,9 @@ class Pretokenizer:
         if isinstance(pattern, Pretokenizer):
             return pattern
         if not isinstance(pattern, str) or not pattern:
-            raise BadArgument(f"pattern must be one of {', '.join(PATTERNS)} or an expression, got {shown(pattern)}")
+            raise BadArgument(
+                f"pattern must be one of {', '.join(PATTERNS)} or an expression, got {shown(pattern)}"
+            )
         name = pattern_name(pattern)
         pretokenizer = Pretokenizer((Stage(name, "drop") if name else Stage(pattern, unmatched),))
         if not name:
@@ -114,8 +116,8 @@ def cut(text: str, expression: Any, keep: bool) -> Iterator[str]:
             start = match.end()
     except TimeoutError:
         raise BadTokenizer(
-            f"pattern {shown(expression.pattern, 100)} took over {TIMEOUT_SECONDS} s on a text of {len(text)} characters: "
-            "it backtracks; use possessive quantifiers or a named pattern"
+            f"pattern {shown(expression.pattern, 100)} took over {TIMEOUT_SECONDS} s on a text of {len(text)} "
+            "characters: it backtracks; use possessive quantifiers or a named pattern"
         ) from None
     if keep and start < len(text):
         yield text[start:]

@@ -44,6 +44,16 @@ class Ragged:
         return [row.tolist() for row in self]
 
     @staticmethod
+    def concatenate(parts: list[Ragged]) -> Ragged:
+        """The rows of all parts, copied."""
+        lengths = [part.lengths for part in parts]
+        offsets = np.zeros(sum(map(len, lengths)) + 1, np.uint64)
+        if parts:
+            np.cumsum(np.concatenate(lengths), out=offsets[1:])
+        tokens = np.concatenate([part.tokens for part in parts]) if parts else np.zeros(0, np.uint32)
+        return Ragged(tokens, offsets)
+
+    @staticmethod
     def from_rows(rows: list[NDArray[np.uint32]]) -> Ragged:
         """The rows end to end, copied."""
         offsets = np.zeros(len(rows) + 1, np.uint64)

@@ -29,7 +29,11 @@ def printable_bytes() -> list[int]:
 
     Hugging Face numbers its byte alphabet in this order, so the huggingface tie rule depends on it.
     """
-    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    printable = [
+        *range(ord("!"), ord("~") + 1),
+        *range(ord("¡"), ord("¬") + 1),
+        *range(ord("®"), ord("ÿ") + 1),
+    ]
     return printable + [byte for byte in range(256) if byte not in printable]
 
 
@@ -200,11 +204,17 @@ def encode(
 ) -> list[int]:
     """The ids of a text; `merges` None means a rank file (whole pretokens are then emitted at once).
 
-    vocab may hold the special tokens; they take no part in merging.
+    vocab may hold the special tokens; they take no part in merging, unless the entry is a single byte that no other
+    entry is, or a part or product of a merge: plain text needs those.
     """
     special_tokens = special_tokens or {}
     special_ids = set(special_tokens.values())
     id_of = {entry: id_ for id_, entry in vocab.items() if id_ not in special_ids}
+    in_merges = {part for left, right in merges or () for part in (left, right, left + right)}
+    for token, id_ in special_tokens.items():
+        entry = token.encode()
+        if entry not in id_of and (len(entry) == 1 or entry in in_merges):
+            id_of[entry] = id_
     ranks = None if merges is None else {pair: rank for rank, pair in enumerate(merges)}
     whole = merges is None if whole_pretokens is None else whole_pretokens
     ids: list[int] = []

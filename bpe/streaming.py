@@ -1,10 +1,10 @@
 """Encode a text that arrives in parts, in bounded memory, with the ids of the whole.
 
-Invariant: joined, the stretches that are encoded one by one are the text, and each border between two of them is one at
-which the text may be cut whatever follows it. Such borders are: a special token that is decided (no longer one can still
-begin at its place or before it), and in the text between special tokens a place that the core calls safe for the
-pattern. Text that is to be normalized is held back to its last ASCII character, which no normalization crosses. With an
-expression as pattern no place is known to be safe, so text is held back to the next special token.
+Invariant: joined, the stretches that are encoded one by one are the text, and each border between two of them is one
+at which the text may be cut whatever follows it. Such borders are: a special token that is decided (no longer one can
+still begin at its place or before it), and in the text between special tokens a place that the core calls safe for
+the pattern. Text that is to be normalized is held back to its last ASCII character, which no normalization crosses.
+With an expression as pattern no place is known to be safe, so text is held back to the next special token.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 BLOCK_BYTES: Final = 64 << 10
 
 
-def encode_iterable(
+def encode_stretches(
     tokenizer: Tokenizer, texts: Iterable[str], allowed: Collection[str], block_bytes: int = BLOCK_BYTES
-) -> Iterator[int]:
-    """The ids of the texts joined; see Tokenizer.encode_iterable."""
+) -> Iterator[list[int]]:
+    """The ids of the texts joined, some at a time; a special token comes alone. See Tokenizer.encode_iterable."""
     encoder = _StretchEncoder(tokenizer, block_bytes)
     special_ids = tokenizer.special_tokens
     longest = max((len(token.encode()) for token in allowed), default=0)
@@ -38,18 +38,18 @@ def encode_iterable(
         for place, token in tokenizer.find_special_tokens(pending, allowed):
             if place >= decided:
                 break
-            yield from encoder.finish(pending[start:place])
-            yield special_ids[token]
+            yield encoder.finish(pending[start:place])
+            yield [special_ids[token]]
             start = place + len(token.encode())
         stop = _character_start(pending, max(start, decided))
-        yield from encoder.feed(pending[start:stop])
+        yield encoder.feed(pending[start:stop])
         pending = pending[stop:]
     start = 0
     for place, token in tokenizer.find_special_tokens(pending, allowed):
-        yield from encoder.finish(pending[start:place])
-        yield special_ids[token]
+        yield encoder.finish(pending[start:place])
+        yield [special_ids[token]]
         start = place + len(token.encode())
-    yield from encoder.finish(pending[start:])
+    yield encoder.finish(pending[start:])
 
 
 def _blocks(texts: Iterable[str], block_bytes: int) -> Iterator[bytes]:
@@ -90,23 +90,22 @@ class _StretchEncoder:
         self._held = bytearray()  # normalized text of which the pretokens are not decided
         self._try_at_bytes = block_bytes  # doubled after a failure, so a giant pretoken costs linear time
 
-    def feed(self, part: bytes) -> Iterator[int]:
-        """Ids that are decided once `part` is there and whatever follows."""
+    def feed(self, part: bytes) -> list[int]:
+        """The ids that are decided once `part` is there and whatever follows."""
         self._held += self._normalized(part)
         if self._pattern is None or len(self._held) < self._try_at_bytes:
-            return
+            return []
         cut = _core.last_safe_cut(self._held, self._pattern)
-        if cut:
-            yield from self._encode(self._held[:cut])
-            del self._held[:cut]
+        ids = self._encode(self._held[:cut])
+        del self._held[:cut]
         self._try_at_bytes = max(self._block_bytes, 2 * len(self._held))
+        return ids
 
-    def finish(self, part: bytes) -> Iterator[int]:
+    def finish(self, part: bytes) -> list[int]:
         """The ids of what is held back and `part`, which a special token or the end of the text follows."""
         held = self._held + self._tokenizer.normalize((b"".join(self._raw) + part).decode()).encode()
         self._raw, self._held, self._try_at_bytes = [], bytearray(), self._block_bytes
-        if held:
-            yield from self._encode(held)
+        return self._encode(held)
 
     def _normalized(self, part: bytes) -> bytes:
         if self._tokenizer.normalizer is None:
@@ -120,4 +119,4 @@ class _StretchEncoder:
         return self._tokenizer.normalize(decided.decode()).encode()
 
     def _encode(self, normalized: bytearray) -> list[int]:
-        return self._tokenizer.encode_normalized(normalized.decode())
+        return self._tokenizer.encode_normalized(normalized.decode()) if normalized else []

@@ -1,9 +1,9 @@
 """The tokenizer: text to ids and back, exactly as tiktoken and Hugging Face tokenizers do it.
 
-Text is cut at special tokens (leftmost first, of those at one place the longest), normalized if the tokenizer says so,
-pretokenized by the pattern, and each pretoken is encoded by the merges (`bpe.reference` is the specification). A
-`Tokenizer` never changes; it may be shared by threads and pickled to worker processes. The loops run in the core, except
-for patterns outside it and for text that NFC changes.
+Text is cut at special tokens (leftmost first, of those at one place the longest), normalized if the tokenizer says
+so, pretokenized by the pattern, and each pretoken is encoded by the merges (`bpe.reference` is the specification).
+A `Tokenizer` never changes; it may be shared by threads and pickled to worker processes. The loops run in the core,
+except for patterns outside it and for text that NFC changes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -51,10 +52,10 @@ class Tokenizer:
     ) -> None:
         """A tokenizer of these entries and merges; BadTokenizer names the first thing that is wrong with them.
 
-        vocab: id -> bytes, with or without the special tokens. merges: lowest rank first; None for a rank file, where the
-        id is the rank and every adjacent pair whose bytes together are an entry may merge. special_tokens: as a list they
-        have the id of the entry of their bytes, or the next free ids. pattern: gpt2, cl100k, o200k, llama3, qwen2, or an
-        expression for the `regex` package; text that it leaves between matches is dropped.
+        vocab: id -> bytes, with or without the special tokens. merges: lowest rank first; None for a rank file,
+        where the id is the rank and every adjacent pair whose bytes together are an entry may merge. special_tokens:
+        as a list they have the id of the entry of their bytes, or the next free ids. pattern: gpt2, cl100k, o200k,
+        llama3, qwen2, or an expression for the `regex` package; text that it leaves between matches is dropped.
         whole_pretokens: a pretoken that is an entry is emitted at once (default: for rank files only).
         normalizer: "NFC" is applied to the text between special tokens, with this Python's Unicode tables.
         plain_added_tokens: those special tokens which Hugging Face keeps when it decodes without special tokens.
@@ -213,8 +214,8 @@ class Tokenizer:
     ) -> Tokenizer:
         """The tokenizer in a file: tokenizer.json; vocab.json, merges.txt or the folder of both; *.tiktoken.
 
-        A tokenizer.json says all itself. For the two others, pattern (default gpt2 for vocab.json, needed for *.tiktoken)
-        and special_tokens are to be given. BadTokenizer or UnsupportedTokenizer in one line: the file, what, where.
+        A tokenizer.json says all itself. For the two others, pattern (default gpt2 for vocab.json, needed for
+        *.tiktoken) and special_tokens are to be given. BadTokenizer or UnsupportedTokenizer name file and place.
         """
         from bpe.formats import load
 
@@ -227,7 +228,9 @@ class Tokenizer:
         """
         from bpe.formats import huggingface, write_file
 
-        write_file(path, huggingface.to_json(self, legacy_merges=True) if legacy_merges else self._canonical_json)
+        write_file(
+            path, huggingface.to_json(self, legacy_merges=True) if legacy_merges else self._canonical_json
+        )
 
     def export_tiktoken(self, path: str | Path) -> None:
         """Write a rank file, a line `base64(bytes) rank` an entry; it holds no special tokens and no pattern.
@@ -299,8 +302,8 @@ class Tokenizer:
     ) -> Ragged:
         """The ids of the documents in a UTF-8 buffer, a row a document; the separators are not encoded.
 
-        n separators, found leftmost first, make n + 1 rows, of which some may be empty: b"a<s><s>b" has 3. Special tokens
-        within a document are recognised. checked: the buffer is known to be valid UTF-8 and not checked again.
+        n separators, found leftmost first, make n + 1 rows, of which some may be empty: b"a<s><s>b" has 3. Special
+        tokens within a document are recognised. checked: the buffer is known to be valid UTF-8, not checked again.
         """
         separator_bytes = separator.encode() if isinstance(separator, str) else bytes(separator)
         if not separator_bytes:
@@ -309,25 +312,39 @@ class Tokenizer:
             utf8.check(buffer)
         every = isinstance(allowed_special, str) and allowed_special == "all"
         allowed = self._allowed(allowed_special)
-        if self._pretokenizer.core_pattern is not None and (every or not allowed):
-            if self._normalizer is None or _is_nfc(str(buffer, "utf-8")):  # type: ignore[arg-type]
-                return Ragged(
-                    *self._encoder.encode_documents(buffer, separator_bytes, thread_count(threads), special=every)
-                )
-        documents = bytes(buffer).split(separator_bytes)
-        return Ragged.from_rows(
-            [np.array(self.encode(document.decode(), allowed_special), np.uint32) for document in documents]
-        )
+        threads = thread_count(threads)
+
+        def in_core(part: Buffer) -> Ragged:
+            return Ragged(*self._encoder.encode_documents(part, separator_bytes, threads, special=every))
+
+        can_be_in_core = self._pretokenizer.core_pattern is not None and (every or not allowed)
+        if can_be_in_core and (self._normalizer is None or _is_nfc(str(buffer, "utf-8"))):
+            return in_core(buffer)
+        # Neighbouring documents that are normal already go to the core together, each other one is encoded here.
+        parts: list[Ragged] = []
+        normal: list[bytes] = []
+        for document in bytes(buffer).split(separator_bytes):
+            text = document.decode()
+            if can_be_in_core and _is_nfc(text):
+                normal.append(document)
+                continue
+            if normal:
+                parts.append(in_core(separator_bytes.join(normal)))
+                normal = []
+            parts.append(Ragged.from_rows([np.array(self.encode(text, allowed_special), np.uint32)]))
+        if normal:
+            parts.append(in_core(separator_bytes.join(normal)))
+        return Ragged.concatenate(parts)
 
     def encode_iterable(self, texts: Iterable[str], allowed_special: AllowedSpecial = "all") -> Iterator[int]:
-        """The ids of the texts joined, one by one and lazily; where one text ends and the next begins does not matter.
+        """The ids of the texts joined, one by one and lazily; where one ends and the next begins does not matter.
 
-        ["Hel", "lo"] gives the ids of "Hello". Memory is bounded by the longest stretch that cannot be cut, a pretoken
-        or so; with an expression as pattern, by the longest stretch between special tokens.
+        ["Hel", "lo"] gives the ids of "Hello". Memory is bounded by the longest stretch that can't be cut, a
+        pretoken or so; with an expression as pattern, by the longest stretch between special tokens.
         """
-        from bpe.streaming import encode_iterable
+        from bpe.streaming import encode_stretches
 
-        return encode_iterable(self, texts, self._allowed(allowed_special))
+        return chain.from_iterable(encode_stretches(self, texts, self._allowed(allowed_special)))
 
     def encode_plain(self, text: str) -> list[int]:
         """The ids of a text in which no special token is recognised; the same as encode(text, allowed_special=())."""
@@ -343,7 +360,9 @@ class Tokenizer:
         try:
             if self._pretokenizer.core_pattern is not None:
                 return self._encoder.encode(normalized, special=False)
-            ids: list[int] = self._encoder.encode_pretokens(*self._pretokenizer.pretoken_spans(normalized)).tolist()
+            ids: list[int] = self._encoder.encode_pretokens(
+                *self._pretokenizer.pretoken_spans(normalized)
+            ).tolist()
             return ids
         except (TypeError, UnicodeError):
             raise _not_text(normalized, "text") from None
@@ -374,7 +393,9 @@ class Tokenizer:
     def _allowed(self, allowed_special: AllowedSpecial) -> Collection[str]:
         if isinstance(allowed_special, str):
             if allowed_special != "all":
-                raise BadArgument(f'allowed_special must be "all" or a collection, got {shown(allowed_special)}')
+                raise BadArgument(
+                    f'allowed_special must be "all" or a collection, got {shown(allowed_special)}'
+                )
             return self._vocabulary.special_tokens
         for token in allowed_special:
             if token not in self._vocabulary.special_tokens:

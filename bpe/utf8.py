@@ -55,11 +55,17 @@ def invalid_text(buffer: Buffer, offset: int, where: str | Path, base_bytes: int
     """The error for the byte at `offset` of `buffer`, which starts `base_bytes` into its source."""
     view = memoryview(buffer).cast("B")
     if base_bytes == 0 and (name := other_encoding(view)):
-        return InvalidText(f"{where}: looks like {name}, not UTF-8; convert it first: iconv -f {name} -t UTF-8")
+        return InvalidText(
+            f"{where}: looks like {name}, not UTF-8; convert it first: iconv -f {name} -t UTF-8"
+        )
     return InvalidText(
         f"{where}: byte {base_bytes + offset} (0x{view[offset]:02x}) is not valid UTF-8; mend the text or replace "
         f"such bytes by U+FFFD (--invalid replace)"
     )
+
+
+def _other_encoding_message(where: str | Path, name: str) -> str:
+    return f"{where}: looks like {name}, not UTF-8; convert it first: iconv -f {name} -t UTF-8"
 
 
 def other_encoding(head: Buffer) -> str | None:
@@ -101,3 +107,33 @@ def ensure_valid(
     if base_bytes == 0 and other_encoding(buffer):
         raise invalid_text(buffer, 0, where)
     return replace_invalid(buffer)
+
+
+class TextDecoder:
+    """Decodes a text that comes in blocks; a character may lie across two of them.
+
+    TextDecoder("f.txt", "error").decode(b"a\xc3"), .decode(b"\xa9", final=True) -> "a", "é"
+    """
+
+    def __init__(self, where: str | Path, invalid: Invalid = "error") -> None:
+        self._where = where
+        self._replace = invalid == "replace"
+        self._decoder = codecs.getincrementaldecoder("utf-8")(
+            "bpe.replace_invalid" if self._replace else "strict"
+        )
+        self._fed_bytes = 0
+        self.replaced = 0
+
+    def decode(self, block: bytes, final: bool = False) -> str:
+        """The block's text, less a cut character at its end; InvalidText names the byte's offset in the source."""
+        held = self._decoder.getstate()[0]
+        if self._fed_bytes == 0 and (name := other_encoding(block)):
+            raise InvalidText(_other_encoding_message(self._where, name))
+        _this_thread.replaced = 0
+        try:
+            text = self._decoder.decode(block, final)
+        except UnicodeDecodeError as error:
+            raise invalid_text(error.object, error.start, self._where, self._fed_bytes - len(held)) from None
+        self.replaced += _this_thread.replaced
+        self._fed_bytes += len(block)
+        return text

@@ -81,9 +81,7 @@ def make_vocabulary(
     check_ids(entries)
     specials = assign_special_ids(entries, special_tokens)
 
-    in_merges: set[bytes] = set()
-    for left, right in merge_list or ():
-        in_merges.update((left, right, left + right))
+    in_merges = used_by_merges({text.encode() for text in specials}, merge_list or ())
     special_ids = set(specials.values())
     ordinary = {id_: entry for id_, entry in entries.items() if id_ not in special_ids}
     ordinary_bytes = set(ordinary.values())
@@ -103,11 +101,29 @@ def make_vocabulary(
     )
 
 
+def used_by_merges(candidates: Collection[bytes], merges: Merges) -> set[bytes]:
+    """Those of the candidates that are a part or the product of a merge."""
+    if not candidates:
+        return set()
+    used = {part for pair in merges for part in pair if part in candidates}
+    return used | {left + right for left, right in merges if left + right in candidates}
+
+
 def check_ids(entries: Mapping[int, bytes]) -> None:
     """Nothing, or BadTokenizer for an id outside 0 .. 2^31 - 1 or an entry that is not bytes."""
+    if not entries or (
+        {*map(type, entries)} == {int}
+        and {*map(type, entries.values())} == {bytes}
+        and min(entries) >= 0
+        and max(entries) <= MAX_ID
+        and all(entries.values())
+    ):
+        return
     for id_, entry in entries.items():
         if type(id_) is not int or not 0 <= id_ <= MAX_ID:
-            raise BadTokenizer(f"id {shown(id_)} of entry {shown(entry)}: ids must be whole numbers 0 .. {MAX_ID}")
+            raise BadTokenizer(
+                f"id {shown(id_)} of entry {shown(entry)}: ids must be whole numbers 0 .. {MAX_ID}"
+            )
         if type(entry) is not bytes or not entry:
             raise BadTokenizer(f"entry {id_} is {shown(entry)}: an entry must be one or more bytes")
 
@@ -118,7 +134,9 @@ def check_entries(ordinary: Mapping[int, bytes]) -> dict[bytes, int]:
     if len(id_of) < len(ordinary):
         for id_, entry in ordinary.items():
             if id_of[entry] != id_:
-                raise BadTokenizer(f"entries {id_} and {id_of[entry]} are both {shown(entry)}: bytes must be unique")
+                raise BadTokenizer(
+                    f"entries {id_} and {id_of[entry]} are both {shown(entry)}: bytes must be unique"
+                )
     missing = [byte for byte in range(256) if bytes([byte]) not in id_of]
     if missing:
         raise BadTokenizer(
@@ -130,11 +148,21 @@ def check_entries(ordinary: Mapping[int, bytes]) -> dict[bytes, int]:
 
 def check_merges(merges: Merges, id_of: Mapping[bytes, int]) -> None:
     """Nothing, or BadTokenizer for the first merge of or to something that is no ordinary entry, or given twice."""
+    known = id_of.keys()
+    if (
+        {left for left, _ in merges} <= known
+        and {right for _, right in merges} <= known
+        and {left + right for left, right in merges} <= known
+        and len(set(merges)) == len(merges)
+    ):
+        return
     seen: dict[tuple[bytes, bytes], int] = {}
     for index, (left, right) in enumerate(merges):
         for part in (left, right):
             if part not in id_of:
-                raise BadTokenizer(f"merges[{index}] joins {shown(part)}, which is not an entry of the vocabulary")
+                raise BadTokenizer(
+                    f"merges[{index}] joins {shown(part)}, which is not an entry of the vocabulary"
+                )
         if left + right not in id_of:
             raise BadTokenizer(
                 f"merges[{index}] makes {shown(left + right)}, which is not an entry of the vocabulary"
@@ -173,7 +201,9 @@ def assign_special_ids(
         if owner.setdefault(id_, text) != text:
             raise BadTokenizer(f"special tokens {shown(owner[id_])} and {shown(text)} both have id {id_}")
         if entries.setdefault(id_, text.encode()) != text.encode():
-            raise BadTokenizer(f"special token {shown(text)} has id {id_}, which is the entry {shown(entries[id_])}")
+            raise BadTokenizer(
+                f"special token {shown(text)} has id {id_}, which is the entry {shown(entries[id_])}"
+            )
     return assigned
 
 

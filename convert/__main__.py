@@ -7,38 +7,41 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 # numpy's linear algebra would start threads that nothing here uses; with them the workers could not be forked.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from convert.arguments import parse_arguments
-from convert.errors import exit_code_of, one_line
+from convert.errors import exit_code_of, one_line, printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Convert as the arguments say; the exit code."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    started = time.perf_counter()
+    words = sys.argv[1:] if arguments is None else list(arguments)
     output = "the output"
     try:
-        options, parsed = parse_arguments(arguments)
+        options, parsed = parse_arguments(words)
         output = options.output
         from convert.pipeline import convert
 
-        summary = convert(options)
+        summary = convert(options, started=started)
         if not parsed.quiet:
             _print("\n".join(summary.lines(parsed.timings)))
         return 0
     except KeyboardInterrupt:
-        _complain(
-            f"interrupted: finished text chunks are kept in {output}.partial; the same command goes on from there"
-        )
+        partial = Path(f"{output.rstrip('/')}.partial")
+        kept = f"; finished text chunks are kept in {partial}, the same command goes on from there"
+        _complain(f"interrupted{printable(kept) if partial.exists() else ''}")
         return 130
     except Exception as error:
         code = exit_code_of(error)
-        if code is None or "--debug" in arguments:
+        if code is None or "--debug" in words:
             traceback.print_exc()
             return code or 1
         _complain(f"convert: error: {one_line(error)}")

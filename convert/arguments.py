@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="TEXT",
         help=r"between documents (default %(default)s); \n works",
     )
-    add("--seed", type=_size, default=0, metavar="N", help="of the hash that holds documents out (default 0)")
+    add("--seed", type=int, default=0, metavar="N", help="of the hash that holds documents out (default 0)")
     add(
         "--invalid",
         choices=INVALID_MODES,

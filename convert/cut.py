@@ -20,7 +20,7 @@ import io
 import os
 from types import TracebackType
 
-from convert.errors import BadInput
+from convert.errors import BadInput, naming
 
 # How much further to read at a time for the end of a document that goes on beyond the part: most are shorter.
 READ_AHEAD_BYTES = 64 << 10
@@ -61,7 +61,8 @@ class TextWindow:
         self._file.seek(self.stop)
         with memoryview(self._buffer) as view:
             while self.stop < stop:
-                got = self._file.readinto(view[self.stop - self.start : needed])
+                with naming(self.path):
+                    got = self._file.readinto(view[self.stop - self.start : needed])
                 if not got:
                     raise BadInput(
                         f"{self.path} changed while it was read: it ends at byte {self.stop}, "

@@ -7,7 +7,9 @@
 # ruff: noqa: N818 - named for what is wrong: BadInput, WorkerLost
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
 
 
 class ConvertError(Exception):
@@ -52,10 +54,23 @@ class BrokenInvariant(ConvertError):
 
 def printable(text: object) -> str:
     """`text` with control characters and undecodable bytes escaped, safe for a terminal: "a\\nb" -> "a\\\\nb"."""
+    if str(text).isprintable():
+        return str(text)
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
         for character in str(text)
     )
+
+
+@contextmanager
+def naming(path: object) -> Iterator[None]:
+    """Give an OSError raised inside the path it is about: the system does not say which file a write was for."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
 
 
 def exit_code_of(error: BaseException) -> int | None:

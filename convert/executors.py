@@ -15,6 +15,7 @@ pool starts its own thread.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import pickle
@@ -95,6 +96,8 @@ class ProcessExecutor(Executor):
         self._workers: list[_Worker] = []
         # No SIGINT between a child's birth and its first statement, which is to ignore it.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        if start_method == "fork":
+            gc.freeze()  # else the first collection in each child would write to, and so copy, every page it inherited
         try:
             for index in range(workers):
                 self._workers.append(_Worker(index, context, self._workers, initializer, initargs))
@@ -104,6 +107,7 @@ class ProcessExecutor(Executor):
             raise
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            gc.unfreeze()
         self._thread = threading.Thread(target=self._manage, name="convert-workers", daemon=True)
         self._thread.start()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from convert.errors import naming
 from convert.shard import ShardRecord, is_intact
 
 
@@ -26,8 +27,9 @@ class Journal:
         """Note that the shard of `record` is done; it must be under its final name by now."""
         path = self.path(record.chunk_index)
         temporary = path.with_suffix(".json.tmp")
-        temporary.write_text(json.dumps(record.as_json()), encoding="utf-8")
-        temporary.replace(path)
+        with naming(temporary):
+            temporary.write_text(json.dumps(record.as_json()), encoding="utf-8")
+            temporary.replace(path)
 
     def finished(self, chunk_index: int) -> ShardRecord | None:
         """The record of a shard that is done and intact, else None: a damaged one counts as not done."""

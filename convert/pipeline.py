@@ -20,7 +20,7 @@ from bpe import _core
 from bpe.tokenizer import Tokenizer
 from convert import worker
 from convert.digest import DIGEST_NAME, source_digest
-from convert.errors import BadInput, BrokenInvariant, UsageError, WorkerLost
+from convert.errors import BadInput, BrokenInvariant, StorageError, UsageError, WorkerLost
 from convert.executors import ProcessExecutor
 from convert.merge import Run, Totals, plan_split, run_bytes
 from convert.options import ConvertOptions
@@ -33,6 +33,7 @@ from convert.summary import Summary, check_conservation, total_counts
 from convert.workspace import Workspace
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord, SplitRecord
+from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import create_split, write_root
 
 TOKENIZER_NAME = "tokenizer.json"
@@ -43,14 +44,17 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-def convert(options: ConvertOptions, make_executor: ExecutorFactory | None = None) -> Summary:
+def convert(
+    options: ConvertOptions, make_executor: ExecutorFactory | None = None, started: float | None = None
+) -> Summary:
     """Convert and verify; the dataset lies at `options.output` when this returns.
 
     make_executor(initializer, initargs): where tasks run, by default worker processes on this machine; initializer
-    must be called in each process before its first task. Errors carry `exit_code` (convert/errors.py); whatever ends
+    must be called in each process before its first task. started: time.perf_counter() when the work began, if that was
+    earlier, so that imports count. Errors carry `exit_code` (convert/errors.py); whatever ends
     the work early leaves `<output>.partial`, from which the same call goes on.
     """
-    times = _Times()
+    times = _Times(started)
     progress = make_progress(options.progress)
     workspace = Workspace(options.output, options.overwrite)
     workspace.check_output()
@@ -87,7 +91,7 @@ def convert(options: ConvertOptions, make_executor: ExecutorFactory | None = Non
             files = [tokenizer_file, *_merge(executor, window, records, layout, workspace, progress)]
             _write_manifest(workspace, plan, records, files, layout, tokenizer, tokenizer_file, options)
             times.lap("merge")
-            _verify(executor, workspace.dataset, progress)
+            _verify(executor, workspace.dataset, files, progress)
             times.lap("verify")
         workspace.publish()
         times.lap("publish")
@@ -111,9 +115,9 @@ def convert(options: ConvertOptions, make_executor: ExecutorFactory | None = Non
 
 
 class _Times:
-    def __init__(self) -> None:
+    def __init__(self, started: float | None) -> None:
         self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
+        self._last = time.perf_counter() if started is None else started
 
     def lap(self, stage: str) -> None:
         now = time.perf_counter()
@@ -128,7 +132,9 @@ def load_tokenizer(path: Path) -> tuple[Tokenizer, str]:
     canonical tokenizer.json, which is made while the workers encode.
     """
     digest = hashlib.sha256()
-    files = sorted(path.glob("*.[jt][sx][ot]*")) if path.is_dir() else [path]
+    folder = path if path.is_dir() else path.parent
+    both = [folder / "vocab.json", folder / "merges.txt"]
+    files = both if path.is_dir() or path in both else [path]
     try:
         for file in files:
             digest.update(file.read_bytes())
@@ -335,11 +341,20 @@ def _write_manifest(
     )
 
 
-def _verify(executor: Executor, dataset: Path, progress: Progress) -> None:
-    from flat_tokens.verify import verify_dataset
+def _verify(executor: Executor, dataset: Path, files: list[FileRecord], progress: Progress) -> None:
+    """Read everything back and hold it against the manifest and the rules of the format."""
+    stage = progress.stage("verify", sum(file.bytes for file in files))
 
-    stage = progress.stage(
-        "verify", sum(path.stat().st_size for path in dataset.rglob("*") if path.is_file())
-    )
+    def advance(done_bytes: int, _: int) -> None:
+        stage.advance(done_bytes - stage.done_bytes)
+
     with _closing(stage.close):
-        verify_dataset(dataset, executor=executor)
+        try:
+            report = verify_dataset(dataset, executor, advance)
+        except BrokenExecutor as error:
+            raise WorkerLost(f"{error}, while it verified; run the same command again to go on") from error
+    if report.problems:
+        raise StorageError(
+            f"what was read back is not what was written: {report.problems[0]}; "
+            f"check the disk and run the same command again"
+        )

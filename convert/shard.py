@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convert.errors import BrokenInvariant
+from convert.errors import BrokenInvariant, naming
 
 SPLITS = ("train", "validation")
 _START_BYTES = 8
@@ -124,13 +124,18 @@ def write_shard(
     path = shard_path(folder, chunk_index)
     temporary = path.with_suffix(".tmp")
     crc = 0
-    with temporary.open("wb", buffering=0) as file:
-        for part in (*starts, *tokens):
-            view = np.ascontiguousarray(part).data.cast("B") if part.size else memoryview(b"")
-            crc = zlib.crc32(view, crc)
-            while view.nbytes:
-                view = view[file.write(view) :]
-    temporary.replace(path)
+    with naming(temporary):
+        try:
+            with temporary.open("wb", buffering=0) as file:
+                for part in (*starts, *tokens):
+                    view = np.ascontiguousarray(part).data.cast("B") if part.size else memoryview(b"")
+                    crc = zlib.crc32(view, crc)
+                    while view.nbytes:
+                        view = view[file.write(view) :]
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)  # on a full disk its space is needed to go on
+            raise
     return crc
 
 

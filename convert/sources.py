@@ -60,9 +60,9 @@ def find_sources(
     seen: dict[tuple[int, int], str] = {}
     for files, split in ((train_files, None), (validation_files, "validation")):
         for path, status in files:
-            first = seen.setdefault(_identity(status), path)
-            if first is not path:
-                problems.append(f"{path} is the same file as {first}; name it once")
+            if _identity(status) in seen:
+                problems.append(f"{path} is the same file as {seen[_identity(status)]}; name it once")
+            seen[_identity(status)] = path
             sources.append(Source(path, status.st_size, status.st_mtime_ns, split))
     if output is not None:
         problems.extend(_overlaps([*inputs, *validation], [source.path for source in sources], output))
@@ -159,7 +159,7 @@ def _overlaps(arguments: Sequence[str], files: Sequence[str], output: str) -> It
             yield f"--output {output} is the input {argument}; choose another output"
         elif os.path.isdir(place) and _is_inside(target, place):
             yield f"--output {output} lies inside the input folder {argument}; choose a place outside"
-    folders = {os.path.realpath(os.path.dirname(file) or ".") for file in files}
+    folders = {os.path.realpath(folder or ".") for folder in {os.path.dirname(file) for file in files}}
     for folder in sorted(folders):
         if folder == target or _is_inside(folder, target):
             yield f"the input folder {folder} lies inside --output {output}; choose another output"

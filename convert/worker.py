@@ -18,7 +18,7 @@ from bpe import _core, utf8
 from bpe.tokenizer import Tokenizer
 from convert.cut import TextWindow, own_documents
 from convert.digest import block_digests
-from convert.errors import BadInput, BrokenInvariant, printable
+from convert.errors import BadInput, BrokenInvariant, naming, printable
 from convert.journal import Journal
 from convert.merge import Run, write_run
 from convert.plan import Piece, TextChunk
@@ -76,6 +76,7 @@ def prepare(job: Job) -> None:
     """Make this process ready for the tasks of `job`."""
     global _job
     _job = job
+    job.tokenizer.encode_documents(b"")  # builds the encoder where it was not inherited
 
 
 def _prepared() -> Job:
@@ -175,4 +176,5 @@ def _split(
 def merge_run(run: Run) -> list[FileRecord]:
     """Write one run of the dataset's arrays; the records of its files."""
     job = _prepared()
-    return write_run(job.dataset, job.shards, job.layout, run)
+    with naming(job.dataset / run.split):
+        return write_run(job.dataset, job.shards, job.layout, run)

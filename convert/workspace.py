@@ -73,6 +73,10 @@ class Workspace:
         if foreign:
             raise Refused(f"{self.root} holds {foreign[0]}, which is not ours; move it away")
         self._take_lock()
+        replaced = self.root / REPLACED_NAME
+        if replaced.exists() and not os.path.lexists(self.output):
+            replaced.rename(self.output)  # an earlier run ended between the two renames of `publish`
+            self.check_output()
         goes_on = self._compare(plan)
         if not goes_on:
             self._clear()
@@ -82,7 +86,7 @@ class Workspace:
         self.dataset.mkdir()
         if not goes_on:
             temporary = self.root / (PLAN_NAME + ".tmp")
-            temporary.write_text(json.dumps(plan, indent=1), encoding="utf-8")
+            temporary.write_text(json.dumps(plan), encoding="utf-8")
             temporary.replace(self.root / PLAN_NAME)
         return goes_on
 
@@ -131,9 +135,6 @@ class Workspace:
         path = self.root / PLAN_NAME
         if not path.exists():
             return False  # an earlier run ended before it had begun
-        way_out = (
-            f"go on with the old value, or start anew with --overwrite; the work so far is in {self.root}"
-        )
         try:
             old = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
@@ -144,11 +145,14 @@ class Workspace:
         difference = first_difference(old, json.loads(json.dumps(plan)))
         if difference is None:
             return True
-        if self._overwrite:
-            return False
+        if self._overwrite or not any(self.shards.glob("*.json")):
+            return False  # asked for, or nothing would be lost
         name, was, is_ = difference
         raise Refused(
-            printable(f"{name} was {was!r} when {self.root} was begun and is {is_!r} now; {way_out}")
+            printable(
+                f"{name} was {was!r} when {self.root} was begun and is {is_!r} now; go on with the old value, "
+                f"or give up the work done so far with --overwrite"
+            )
         )
 
     def _clear(self) -> None:

@@ -1,3 +1,30 @@
-"""The flat-tokens dataset format: write, read and verify tokenized sequences for training."""
+"""The flat-tokens dataset format: write, read and verify tokenized sequences for training
+(docs/flat-tokens.md).
+
+    import flat_tokens
+    dataset = flat_tokens.open("owt.zarr")
+    dataset.train.sequence(0), dataset.train.row(5, length=1024), dataset.train.seq_count
+
+Reading imports numpy and numcodecs alone; zarr only for layouts that nobody in this package writes.
+"""
 
 from __future__ import annotations
+
+from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError
+from flat_tokens.layout import ArrayLayout
+from flat_tokens.reader import Dataset, FlatTokensArray, Row, open
+from flat_tokens.verify import VerifyReport, verify_dataset
+
+__all__ = [
+    "ArgumentError",
+    "ArrayLayout",
+    "Dataset",
+    "DatasetError",
+    "FlatTokensArray",
+    "FlatTokensError",
+    "RangeError",
+    "Row",
+    "VerifyReport",
+    "open",
+    "verify_dataset",
+]

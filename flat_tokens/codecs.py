@@ -98,7 +98,7 @@ class CodecChain:
 
 def _check(config: Json, allowed: frozenset[str]) -> None:
     name = config.get("id") if isinstance(config, Mapping) else None
-    if name not in allowed:
+    if not isinstance(name, str) or name not in allowed:
         raise UnknownCodecError(
             f"codec {printable(repr(name), 60)} is not one of {', '.join(sorted(allowed))}"
         )

@@ -20,7 +20,7 @@ DEFAULT_LEVELS = {"zstd": 1, "lz4": 1, "lz4-bitshuffle": 1, "none": 0}
 LEVEL_RANGES = {"zstd": (-7, 22), "lz4": (1, 9), "lz4-bitshuffle": (1, 9), "none": (0, 0)}
 COMPRESSIONS = tuple(DEFAULT_LEVELS)
 
-LARGEST_CHUNK_TOKENS = 2**27  # 1 GiB of seq_starts would still be below the 2 GiB that Blosc takes at once
+LARGEST_CHUNK_TOKENS = 2**27  # 512 MiB; Blosc takes at most 2 GiB at once
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,14 @@ class ArrayLayout:
             )
         if self.shard_tokens < 1 or self.shard_tokens % self.chunk_tokens:
             raise ArgumentError(
-                f"shard_tokens must be a multiple of chunk_tokens = {self.chunk_tokens}, got {self.shard_tokens}"
+                f"shard_tokens must be a multiple of chunk_tokens = {self.chunk_tokens}, got "
+                f"{self.shard_tokens}"
             )
         if self.zarr_format == 2 and self.shard_tokens != self.chunk_tokens:
             raise ArgumentError("zarr format 2 has no shards: leave shard_tokens out, or take zarr_format 3")
         if self.compression not in COMPRESSIONS:
-            raise ArgumentError(f"compression must be {', '.join(COMPRESSIONS)}, got {self.compression!r}")
+            names = ", ".join(COMPRESSIONS)
+            raise ArgumentError(f"compression must be one of {names}, got {self.compression!r}")
         low, high = LEVEL_RANGES[self.compression]
         if not low <= self.level <= high:
             raise ArgumentError(f"level of {self.compression} must be in [{low}, {high}], got {self.level}")

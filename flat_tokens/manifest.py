@@ -8,6 +8,7 @@ manifest; datasets of others have none.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,10 +16,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from flat_tokens.errors import DatasetError, printable
+from flat_tokens.files import read_whole
 from flat_tokens.format import FORMAT_NAME, FORMAT_VERSION, LARGEST_TOKEN_ID, SPLITS
 from flat_tokens.zarr_metadata import parse_json
 
 MANIFEST_NAME = "manifest.json"
+SELF_HASH_NAME = "manifest_sha256"
+SELF_HASH_ZEROS = "0" * 64
 LARGEST_MANIFEST_BYTES = 2**32  # 130 bytes a file: 30 million files
 
 
@@ -54,7 +58,9 @@ class Manifest:
     versions: Mapping[str, Any] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        """The bytes of manifest.json: one member a line, one file a line, ASCII."""
+        """The bytes of manifest.json: one member a line, one file a line, ASCII.
+
+        Its member manifest_sha256 is the hash of these bytes with 64 zeros in the place of the digits."""
         head = {
             "format": FORMAT_NAME,
             "format_version": FORMAT_VERSION,
@@ -67,7 +73,11 @@ class Manifest:
         members = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
         members += [_json_lines("sources", [dict(source) for source in self.sources])]
         members += [_json_lines("files", [vars(record) for record in self.files])]
-        return ("{\n" + ",\n".join(members) + "\n}\n").encode("ascii")
+        members += [f'"{SELF_HASH_NAME}": "{SELF_HASH_ZEROS}"']
+        text = "{\n" + ",\n".join(members) + "\n}\n"
+        digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+        head_text, _, tail = text.rpartition(SELF_HASH_ZEROS)
+        return (head_text + digest + tail).encode("ascii")
 
 
 def _json_lines(name: str, values: list[dict[str, Any]]) -> str:
@@ -80,9 +90,8 @@ def read_manifest(root: Path) -> Manifest | None:
     path = root / MANIFEST_NAME
     if not path.is_file():
         return None
-    with path.open("rb") as file:
-        data = file.read(LARGEST_MANIFEST_BYTES + 1)
-    value = parse_json(data, path, LARGEST_MANIFEST_BYTES)
+    data = read_whole(path, LARGEST_MANIFEST_BYTES)
+    value = parse_json(data, path)
     where = printable(str(path))
     if value.get("format") != FORMAT_NAME:
         shown = printable(repr(value.get("format")), 60)
@@ -92,14 +101,27 @@ def read_manifest(root: Path) -> Manifest | None:
     version = value.get("format_version")
     if version != FORMAT_VERSION:
         raise DatasetError(
-            f"{where}: format_version is {printable(repr(version), 60)}, this program reads {FORMAT_VERSION}; "
+            f"{where}: format_version is {printable(repr(version), 60)}, this program reads "
+            f"{FORMAT_VERSION}; "
             "update this program"
+        )
+    stated = value.get(SELF_HASH_NAME)
+    if not isinstance(stated, str) or not _self_hash_fits(data, stated):
+        raise DatasetError(
+            f"{where}: changed after it was written ({SELF_HASH_NAME}); restore it or convert again"
         )
     try:
         return _parse(value)
     except (KeyError, TypeError, ValueError) as error:
         reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
         raise DatasetError(f"{where}: {printable(reason)}; restore it or convert again") from None
+
+
+def _self_hash_fits(data: bytes, stated: str) -> bool:
+    digits = f'"{stated}"'.encode("utf-8", "surrogatepass")
+    head, found, tail = data.rpartition(digits)
+    zeroed = head + f'"{SELF_HASH_ZEROS}"'.encode("ascii") + tail
+    return bool(found) and hashlib.sha256(zeroed).hexdigest() == stated
 
 
 def _parse(value: dict[str, Any]) -> Manifest:

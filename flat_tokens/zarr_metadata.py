@@ -19,12 +19,13 @@ import numpy as np
 
 from flat_tokens.codecs import CodecChain, UnknownCodecError
 from flat_tokens.errors import DatasetError, printable
+from flat_tokens.files import read_whole
 from flat_tokens.layout import ArrayLayout
 
-LARGEST_METADATA_BYTES = (
-    2**24
-)  # 16 MiB: a few hundred bytes are usual; a hostile file is not read into memory
+LARGEST_METADATA_BYTES = 2**24  # a few hundred are usual
 LARGEST_FILE_COUNT = 2**40
+LARGEST_CHUNK_BYTES = 2**31  # what Blosc takes at once
+LARGEST_SHARD_CHUNKS = 2**24  # 256 MiB of index
 
 
 class ForeignLayoutError(DatasetError):
@@ -151,26 +152,22 @@ def _json_bytes(value: Mapping[str, Any]) -> bytes:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; DatasetError if it cannot be one, FileNotFoundError if it is not there."""
-    with path.open("rb") as file:
-        data = file.read(LARGEST_METADATA_BYTES + 1)
-    return parse_json(data, path, LARGEST_METADATA_BYTES)
+    """The object in a JSON file; DatasetError if it is not there or cannot be one."""
+    return parse_json(read_whole(path, LARGEST_METADATA_BYTES), path)
 
 
-def parse_json(data: bytes, path: Path, limit_bytes: int) -> dict[str, Any]:
+def parse_json(data: bytes, path: Path) -> dict[str, Any]:
     """The object in the bytes of a JSON file; DatasetError names the file."""
     where = printable(str(path))
-    if len(data) > limit_bytes:
-        raise DatasetError(f"{where}: longer than {limit_bytes} bytes; this is no metadata of flat-tokens")
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise DatasetError(
-            f"{where}: not valid JSON ({printable(str(error), 80)}); restore or convert again"
+            f"{where}: not valid JSON ({printable(str(error), 80)}); restore it or convert again"
         ) from None
     if not isinstance(value, dict):
         raise DatasetError(
-            f"{where}: holds a {type(value).__name__}, not an object; restore or convert again"
+            f"{where}: holds a {type(value).__name__}, not an object; restore it or convert again"
         )
     return value
 
@@ -212,7 +209,15 @@ def _guarded(path: Path, file: Path, parse: Any) -> StoredArray:
             raise
         raise ForeignLayoutError(f"{where}: {type(error).__name__} {printable(str(error), 80)}") from None
     if stored.file_count > LARGEST_FILE_COUNT:
-        raise DatasetError(f"{where}: {stored.file_count} zarr chunks cannot be; restore or convert again")
+        raise DatasetError(f"{where}: {stored.file_count} zarr chunks cannot be; restore it or convert again")
+    if stored.chunk_elements * np.dtype(stored.dtype).itemsize > LARGEST_CHUNK_BYTES:
+        raise DatasetError(
+            f"{where}: zarr chunks of {stored.chunk_elements} elements are over 2 GiB; write smaller ones"
+        )
+    if stored.shard_elements // stored.chunk_elements > LARGEST_SHARD_CHUNKS:
+        raise DatasetError(
+            f"{where}: a shard of more than {LARGEST_SHARD_CHUNKS} zarr chunks; write smaller ones"
+        )
     return stored
 
 

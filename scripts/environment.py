@@ -1,6 +1,6 @@
 """Makes the checkout's own environment, or brings it up to date; prints nothing when there is nothing to do.
 
-    python scripts/environment.py [EXTRA]
+    python scripts/environment.py runtime | EXTRA
 
 The environment is `.venv` in the checkout (VENV names another folder). Two stamps in it say what it holds:
 the hash of pyproject.toml for which the dependencies of each extra were installed, and the hash of the sources
@@ -33,9 +33,9 @@ CPP20_PROBE = "#include <bit>\n#include <span>\nstatic_assert(__cplusplus > 2017
 
 
 def main() -> None:
-    extra = sys.argv[1] if len(sys.argv) > 1 else ""
+    extra = sys.argv[1] if len(sys.argv) > 1 else "runtime"  # an extra of pyproject.toml, or what runs need
     started = time.monotonic()
-    dependencies_stamp = VENV / f"tokenmill-dependencies-{extra or 'runtime'}"
+    dependencies_stamp = VENV / f"tokenmill-dependencies-{extra}"
     package_stamp = VENV / "tokenmill-package"
     dependencies_hash, package_hash = hash_files(["pyproject.toml"]), hash_files(SOURCES)
     stale_dependencies = read_stamp(dependencies_stamp) != dependencies_hash
@@ -50,7 +50,7 @@ def main() -> None:
         pip(["install", *build_requirements()])
     say(f"building the package into {shown(VENV)}")
     # `.[extra]` also installs the dependencies; without them the build alone is some seconds faster.
-    target = f".[{extra}]" if extra else "."
+    target = "." if extra == "runtime" else f".[{extra}]"
     pip(["install", "--no-build-isolation", *([] if stale_dependencies else ["--no-deps"]), target])
     if stale_dependencies:
         dependencies_stamp.write_text(dependencies_hash)

@@ -92,7 +92,9 @@ def build(
     for characters, id_ in vocab.items():
         entry = characters.encode() if characters in special_tokens else entry_of(characters, "vocab.json")
         if not isinstance(id_, int) or id_ in entries:
-            raise BadTokenizer(f"entry {shown(characters)} has id {shown(id_)}, which is no free whole number")
+            raise BadTokenizer(
+                f"entry {shown(characters)} has id {shown(id_)}, which is no free whole number"
+            )
         entries[id_] = entry
     if not isinstance(special_tokens, Mapping):
         ids = {text: vocab[text] for text in special_tokens if text in vocab}
@@ -130,7 +132,9 @@ def merge_lines(tokenizer: Tokenizer) -> list[str]:
 def export(tokenizer: Tokenizer, folder: Path) -> None:
     """Write vocab.json and merges.txt; UnsupportedTokenizer if the two can't say what this tokenizer does."""
     if tokenizer.normalizer is not None:
-        raise UnsupportedTokenizer(f"normalizer {tokenizer.normalizer} can't be written in vocab.json and merges.txt")
+        raise UnsupportedTokenizer(
+            f"normalizer {tokenizer.normalizer} can't be written in vocab.json and merges.txt"
+        )
     if tokenizer.whole_pretokens:
         unreached = first_unreached(tokenizer.ordinary_entries, tokenizer.merges)
         if unreached is not None:

@@ -1,9 +1,10 @@
 """Hugging Face's tokenizer.json: each component is honoured or refused by its JSON path, never ignored.
 
-Two parts have no influence on the ids that `encode` gives: the decoder (it must be ByteLevel, which is what decoding does
-here) and the post-processor. A ByteLevel post-processor only moves offsets; a TemplateProcessing adds begin and
-end tokens around a text, which Hugging Face leaves out with `add_special_tokens=False`. Encoding here does always, as
-datasets want it, and the template is kept and written back. (Components of the text's way: `huggingface_pipeline`.)
+Two parts have no influence on the ids that `encode` gives: the decoder (it must be ByteLevel, which is what
+decoding does here) and the post-processor. A ByteLevel post-processor only moves offsets; a TemplateProcessing adds
+begin and end tokens around a text, which Hugging Face leaves out with `add_special_tokens=False`. Encoding here
+always leaves them out, as datasets want it, and the template is kept and written back. The components around the
+model are read and written in `huggingface_pipeline`.
 
 Written files hold every special token in model.vocab as well, with its id: a reader numbers those by their
 order that it does not find there.
@@ -25,6 +26,7 @@ from bpe.formats.huggingface_pipeline import (
     template_from_json,
 )
 from bpe.formats.json_input import expect, expect_list, expect_object, parse
+from bpe.vocabulary import used_by_merges
 
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
@@ -71,9 +73,13 @@ def read(data: bytes) -> Tokenizer:
 
     model = _model(root["model"])
     entries = _entries(model["vocab"])
-    merges = _merges(model["merges"])
-    in_merges = {part for left, right in merges for part in (left, right, left + right)}
-    special_tokens, plain = _added_tokens(root.get("added_tokens") or [], model["vocab"], in_merges)
+    in_alphabet = {
+        characters: entry
+        for characters, id_ in model["vocab"].items()
+        if isinstance(entry := entries[id_], bytes)
+    }
+    merges = _merges(model["merges"], in_alphabet)
+    special_tokens, plain = _added_tokens(root.get("added_tokens") or [], model["vocab"], merges)
     for text, id_ in special_tokens.items():
         entries[id_] = text.encode()
     for id_, entry in entries.items():
@@ -127,25 +133,43 @@ def _entries(vocab: Any) -> dict[int, bytes | str]:
             raise BadTokenizer(f"model.vocab[{shown(characters)}] is {shown(id_)}: ids must be whole numbers")
         entry = to_bytes(characters)
         if id_ in entries:
-            raise BadTokenizer(f"model.vocab[{shown(characters)}] has id {id_}, which another entry has: ids must be unique")
+            raise BadTokenizer(
+                f"model.vocab[{shown(characters)}] has id {id_}, which another entry has: ids must be unique"
+            )
         entries[id_] = characters if entry is None else entry
     return entries
 
 
-def _merges(value: Any) -> list[tuple[bytes, bytes]]:
+def _merges(value: Any, entry_by_characters: dict[str, bytes]) -> list[tuple[bytes, bytes]]:
     merges: list[tuple[bytes, bytes]] = []
     for index, merge in enumerate(expect_list(value, "model.merges")):
-        where = f"model.merges[{index}]"
-        if isinstance(merge, str):
-            merges.append(merge_of_line(merge, where))
-        elif isinstance(merge, list) and len(merge) == 2 and all(isinstance(part, str) for part in merge):
-            merges.append((entry_of(merge[0], where), entry_of(merge[1], where)))
-        else:
-            raise BadTokenizer(f'{where} is {shown(merge)}, must be ["left", "right"] or "left right"')
+        pair = merge.split(" ") if type(merge) is str else merge if type(merge) is list else []
+        try:
+            left, right = pair
+            merges.append((entry_by_characters[left], entry_by_characters[right]))
+        except (ValueError, TypeError, KeyError):
+            raise _bad_merge(merge, f"model.merges[{index}]") from None
     return merges
 
 
-def _added_tokens(value: Any, vocab: dict[str, int], in_merges: set[bytes]) -> tuple[dict[str, int], set[str]]:
+def _bad_merge(merge: Any, where: str) -> BadTokenizer:
+    try:
+        if isinstance(merge, list) and len(merge) == 2 and all(isinstance(part, str) for part in merge):
+            left, right = entry_of(merge[0], where), entry_of(merge[1], where)
+        elif isinstance(merge, str):
+            left, right = merge_of_line(merge, where)
+        else:
+            return BadTokenizer(f'{where} is {shown(merge)}, must be ["left", "right"] or "left right"')
+    except BadTokenizer as error:
+        return error
+    return BadTokenizer(
+        f"{where} joins {shown(left)} and {shown(right)}, of which one is no entry of model.vocab"
+    )
+
+
+def _added_tokens(
+    value: Any, vocab: dict[str, int], merges: list[tuple[bytes, bytes]]
+) -> tuple[dict[str, int], set[str]]:
     """(text -> id of the added tokens, those of them that are not special), with the ids that readers give them."""
     special_tokens: dict[str, int] = {}
     plain: set[str] = set()
@@ -166,8 +190,12 @@ def _added_tokens(value: Any, vocab: dict[str, int], in_merges: set[bytes]) -> t
             expected = max(len(vocab), *(each + 1 for each in special_tokens.values()), 0)
             if expected in vocab.values():
                 raise BadTokenizer(f"{where} {shown(text)}: put it in model.vocab, whose ids have gaps")
-        elif to_bytes(text) in in_merges and to_bytes(text) != text.encode():
-            raise BadTokenizer(f"{where}.content {shown(text)} is also how the byte alphabet spells an entry that merges use")
+        elif (entry := to_bytes(text)) not in (None, text.encode()) and (
+            len(entry) == 1 or used_by_merges({entry}, merges)
+        ):
+            raise BadTokenizer(
+                f"{where}.content {shown(text)} is also how the byte alphabet spells an entry that merges use"
+            )
         if id_ != expected or type(id_) is not int:
             raise BadTokenizer(
                 f"{where}.id of {shown(text)} is {shown(id_)}, but Hugging Face's readers give it {expected}; "
@@ -184,7 +212,9 @@ def _check_normalized_flags(added_tokens: list[dict[str, Any]], normalizer: str 
 
     Tokens with `normalized: true` are looked for after the others, in the normalized text between them.
     """
-    late = [token["content"] for token in added_tokens if token.get("normalized", not token.get("special", False))]
+    late = [
+        token["content"] for token in added_tokens if token.get("normalized", not token.get("special", False))
+    ]
     early = [token["content"] for token in added_tokens if token["content"] not in set(late)]
     if late and normalizer is not None:
         raise UnsupportedTokenizer(
@@ -203,7 +233,8 @@ def _can_overlap(first: str, second: str) -> bool:
     if first in second or second in first:
         return True
     return any(
-        first.endswith(second[:size]) or second.endswith(first[:size]) for size in range(1, min(len(first), len(second)))
+        first.endswith(second[:size]) or second.endswith(first[:size])
+        for size in range(1, min(len(first), len(second)))
     )
 
 

@@ -12,7 +12,7 @@ import regex
 
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.json_input import expect, expect_list, expect_object
-from bpe.formats.oniguruma import from_oniguruma, to_oniguruma
+from bpe.formats.oniguruma import POSSESSIVE_INTERVAL, from_oniguruma, to_oniguruma
 from bpe.patterns import HUGGINGFACE_SPELLINGS, PATTERNS, pattern_name
 from bpe.pretokenizer import Pretokenizer, Stage
 
@@ -57,7 +57,9 @@ def pretokenizer_from_json(value: Any) -> Pretokenizer:
     components = _sequence(value, "pre_tokenizer", "pretokenizers")
     if not components or _type(*components[-1]) != "ByteLevel":
         found = _type(*components[-1]) if components else "none"
-        raise UnsupportedTokenizer(f"pre_tokenizer ends with {found}; supported: ByteLevel, alone or as the last of a Sequence")
+        raise UnsupportedTokenizer(
+            f"pre_tokenizer ends with {found}; supported: ByteLevel, alone or as the last of a Sequence"
+        )
     stages = [stage for component, path in components for stage in _stages(component, path)]
     stages = stages or [Stage(_WHOLE_TEXT, "keep")]
     pretokenizer = Pretokenizer(tuple(stages))
@@ -87,19 +89,24 @@ def _split_stage(component: dict[str, Any], path: str) -> Stage:
     way = (component.get("behavior"), component.get("invert", False))
     if way not in (("Isolated", False), ("Removed", True)):
         raise UnsupportedTokenizer(
-            f"{path}: behavior {shown(way[0])} with invert {shown(way[1])}; supported: Isolated with false, Removed with true"
+            f"{path}: behavior {shown(way[0])} with invert {shown(way[1])}; "
+            "supported: Isolated with false, Removed with true"
         )
     pattern = component.get("pattern")
     if not isinstance(pattern, dict) or list(pattern) not in (["Regex"], ["String"]):
-        raise BadTokenizer(f'{path}.pattern must be {{"Regex": ...}} or {{"String": ...}}, found {shown(pattern)}')
+        raise BadTokenizer(
+            f'{path}.pattern must be {{"Regex": ...}} or {{"String": ...}}, found {shown(pattern)}'
+        )
     (kind, text), *_ = pattern.items()
     if not isinstance(text, str) or not text:
-        raise BadTokenizer(f"{path}.pattern.{kind} is {shown(text)}: must be a text of at least one character")
+        raise BadTokenizer(
+            f"{path}.pattern.{kind} is {shown(text)}: must be a text of at least one character"
+        )
     unmatched: Literal["keep", "drop"] = "keep" if way[0] == "Isolated" else "drop"
     if kind == "String":
         return Stage(regex.escape(text, special_only=True), unmatched)
     # `{1,3}+` is a repetition to Oniguruma, so tiktoken's spelling of cl100k is not cl100k in this file.
-    if (name := pattern_name(text)) and "}+" not in text:
+    if (name := pattern_name(text)) and not POSSESSIVE_INTERVAL.search(text):
         return Stage(name)
     try:
         return Stage(from_oniguruma(text), unmatched)
@@ -114,7 +121,9 @@ def pretokenizer_to_json(pretokenizer: Pretokenizer) -> dict[str, Any]:
     splits = []
     for stage in pretokenizer.stages:
         name = stage.expression if stage.expression in PATTERNS else None
-        keep = stage.unmatched == "keep" or name is not None  # nothing lies between the matches of a named pattern
+        keep = (
+            stage.unmatched == "keep" or name is not None
+        )  # nothing lies between the matches of a named pattern
         expression = HUGGINGFACE_SPELLINGS[name] if name else to_oniguruma(stage.expression)
         splits.append(
             {
@@ -140,7 +149,9 @@ def template_from_json(value: Any, special_tokens: dict[str, int]) -> dict[str, 
             expect_object(component, path, _BYTE_LEVEL)
             continue
         if name != "TemplateProcessing" or template is not None:
-            raise UnsupportedTokenizer(f"{path} is {shown(name)}; supported: ByteLevel, one TemplateProcessing")
+            raise UnsupportedTokenizer(
+                f"{path} is {shown(name)}; supported: ByteLevel, one TemplateProcessing"
+            )
         template = expect_object(component, path, {"type", "single", "pair", "special_tokens"})
         named = template.get("special_tokens")
         if not isinstance(named, dict):
@@ -148,7 +159,9 @@ def template_from_json(value: Any, special_tokens: dict[str, int]) -> dict[str, 
         for text, token in named.items():
             ids = token.get("ids") if isinstance(token, dict) else None
             if text in special_tokens and ids != [special_tokens[text]]:
-                raise BadTokenizer(f"{path}.special_tokens[{shown(text)}] has ids {shown(ids)}, not [{special_tokens[text]}]")
+                raise BadTokenizer(
+                    f"{path}.special_tokens[{shown(text)}] has ids {shown(ids)}, not [{special_tokens[text]}]"
+                )
     return template
 
 

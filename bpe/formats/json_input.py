@@ -63,5 +63,6 @@ def expect(value: Any, allowed: Collection[Any], path: str, way_out: str = "") -
     """Nothing, or UnsupportedTokenizer: the field at `path` has a value other than those that can be honoured."""
     if not any(value is each or (type(value) is type(each) and value == each) for each in allowed):
         raise UnsupportedTokenizer(
-            f"{path} is {shown(value)}; supported: {' or '.join(map(repr, allowed))}" + (f" ({way_out})" if way_out else "")
+            f"{path} is {shown(value)}; supported: {' or '.join(map(repr, allowed))}"
+            + (f" ({way_out})" if way_out else "")
         )

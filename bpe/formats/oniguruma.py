@@ -1,4 +1,4 @@
-"""Expressions between the `regex` package, which runs them here, and Oniguruma, which runs them in Hugging Face's readers.
+"""Expressions between the `regex` package, which runs them here, and Oniguruma, which Hugging Face's readers use.
 
 Most means the same in both. What differs is rewritten so that it cuts alike, or refused by name:
 
@@ -15,18 +15,23 @@ Checked against `tokenizers` in tests/bpe/test_oniguruma.py, `\\w` over all of U
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from bpe.errors import UnsupportedTokenizer, shown
+
+POSSESSIVE_INTERVAL: Final = re.compile(r"\{\d*,?\d*\}\+")
+
+_ONLY_OUTSIDE_CLASSES: Final = "²³¹¼½¾"  # Oniguruma's \w matches them, its [\w] does not
 
 # What Oniguruma is to see for what `regex` means by it.
 _TO_ONIGURUMA: Final = {
     "$": r"(?=\n?\z)",
     "^": r"\A",
     r"\Z": r"\z",
-    r"\w": r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}]",
-    r"\W": r"[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}]",
+    r"\w": r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200C\u200D]",
+    r"\W": r"[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200C\u200D]",
 }
 # What `regex` is to see for what Oniguruma means by it.
 _FROM_ONIGURUMA: Final = {
@@ -34,10 +39,28 @@ _FROM_ONIGURUMA: Final = {
     "^": r"(?<=\A|\n)",
     r"\Z": r"(?=\n?\Z)",
     r"\z": r"\Z",
-    r"\w": r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼½¾]",
-    r"\W": r"[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼½¾]",
+    r"\w": r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}" + _ONLY_OUTSIDE_CLASSES + "]",
+    r"\W": r"[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}" + _ONLY_OUTSIDE_CLASSES + "]",
 }
-_REFUSED_ESCAPES: Final = {r"\b", r"\B", r"\h", r"\H", r"\R", r"\X", r"\K", r"\G", r"\g", r"\k", r"\y", r"\Y", r"\m", r"\M", r"\O", r"\N", r"\L"}
+_REFUSED_ESCAPES: Final = {
+    r"\b",
+    r"\B",
+    r"\h",
+    r"\H",
+    r"\R",
+    r"\X",
+    r"\K",
+    r"\G",
+    r"\g",
+    r"\k",
+    r"\y",
+    r"\Y",
+    r"\m",
+    r"\M",
+    r"\O",
+    r"\N",
+    r"\L",
+}
 _PLAIN_GROUPS: Final = ("(?:", "(?i:", "(?i)", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?-i:")
 
 
@@ -63,16 +86,20 @@ def _translate(expression: str, replacements: Mapping[str, str]) -> str:
             if item == "]" and not _first_in_class(expression, place):
                 in_class = False
             elif item == r"\w":
-                item = replacements[item][1:-1]
+                item = replacements[item][1:-1].removesuffix(_ONLY_OUTSIDE_CLASSES)
             elif item in (r"\W", r"\Z", r"\z", r"\A"):
                 raise _refused(expression, f"[{item}]")
             out.append(item)
             continue
         if item == "[":
             in_class = True
-        elif item == "(" and expression.startswith("(?", place) and not expression.startswith(_PLAIN_GROUPS, place):
+        elif (
+            item == "("
+            and expression.startswith("(?", place)
+            and not expression.startswith(_PLAIN_GROUPS, place)
+        ):
             raise _refused(expression, expression[place : place + 4])
-        elif item == "}" and expression.startswith("}+", place):
+        elif item == "{" and POSSESSIVE_INTERVAL.match(expression, place):
             raise _refused(expression, "{n,m}+", "write it as an atomic group, (?>...{n,m})")
         out.append(replacements.get(item, item))
     return "".join(out)
@@ -93,7 +120,9 @@ def _first_in_class(expression: str, place: int) -> bool:
     return before.endswith("[") or before.endswith("[^")
 
 
-def _refused(expression: str, what: str, way_out: str = "use one of the named patterns or write it otherwise") -> UnsupportedTokenizer:
+def _refused(
+    expression: str, what: str, way_out: str = "use one of the named patterns or write it otherwise"
+) -> UnsupportedTokenizer:
     return UnsupportedTokenizer(
         f"pattern {shown(expression, 80)}: {what} does not mean the same to Hugging Face's readers and here; {way_out}"
     )

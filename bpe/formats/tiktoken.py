@@ -63,11 +63,15 @@ def to_ranks(tokenizer: Tokenizer) -> bytes:
     entries = tokenizer.ordinary_entries
     if not tokenizer.is_rank_file:
         check_ranks_do(entries, tokenizer.merges, tokenizer.whole_pretokens)
-    lines = [binascii.b2a_base64(entry, newline=False) + b" %d\n" % id_ for id_, entry in sorted(entries.items())]
+    lines = [
+        binascii.b2a_base64(entry, newline=False) + b" %d\n" % id_ for id_, entry in sorted(entries.items())
+    ]
     return b"".join(lines)
 
 
-def check_ranks_do(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]], whole_pretokens: bool) -> None:
+def check_ranks_do(
+    entries: dict[int, bytes], merges: list[tuple[bytes, bytes]], whole_pretokens: bool
+) -> None:
     """Nothing, or BadTokenizer if ranks equal to the ids do not merge as the list does."""
     id_of = {entry: id_ for id_, entry in entries.items()}
     highest = -1

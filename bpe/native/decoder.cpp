@@ -17,8 +17,9 @@ Decoder::Decoder(const Vocabulary &vocabulary, const std::vector<SpecialToken> &
   std::stable_sort(items_.begin(), items_.end(), [](const Item &a, const Item &b) { return a.id < b.id; });
   for (size_t i = 1; i < items_.size(); ++i)
     if (items_[i].id == items_[i - 1].id && items_[i].bytes != items_[i - 1].bytes)
-      throw std::invalid_argument("id " + std::to_string(items_[i].id) + " is both " + quoted(items_[i - 1].bytes) +
-                                  " and the special token " + quoted(items_[i].bytes) + "; ids must differ");
+      throw std::invalid_argument("id " + std::to_string(items_[i].id) + " is both " +
+                                  quoted(items_[i - 1].bytes) + " and the special token " +
+                                  quoted(items_[i].bytes) + "; ids must differ");
   if (!items_.empty() && items_.back().id <= 4 * items_.size()) {
     dense_.resize(size_t{items_.back().id} + 1);
     for (const Item &item : items_)
@@ -33,8 +34,9 @@ bool Decoder::find(uint64_t id, std::string_view &bytes) const {
     bytes = dense_[id];
     return true;
   }
-  const auto item = std::lower_bound(items_.begin(), items_.end(), id,
-                                     [](const Item &candidate, uint64_t wanted) { return candidate.id < wanted; });
+  const auto item =
+      std::lower_bound(items_.begin(), items_.end(), id,
+                       [](const Item &candidate, uint64_t wanted) { return candidate.id < wanted; });
   if (item == items_.end() || item->id != id)
     return false;
   bytes = item->bytes;

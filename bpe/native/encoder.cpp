@@ -18,6 +18,10 @@ namespace {
 // matter.
 constexpr size_t piece_bytes = 1 << 20;
 
+// Results that may be larger get address space for the largest they can be: growing would take huge pages
+// apart.
+constexpr size_t reserve_tokens_at_least = 1 << 20;
+
 const uint8_t *bytes_of(std::string_view text) {
   return reinterpret_cast<const uint8_t *>(text.data());
 }
@@ -97,8 +101,8 @@ private:
 Encoder::Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
                  std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern,
                  bool whole_pretokens, size_t cache_bytes)
-    : vocabulary_(std::move(entries), merges), special_tokens_(std::move(special_tokens)), pattern_(pattern),
-      whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
+    : vocabulary_(std::move(entries), merges, whole_pretokens), special_tokens_(std::move(special_tokens)),
+      pattern_(pattern), whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
 
 void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
                           const SpecialTokens &special) const {
@@ -180,6 +184,8 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
 
 TokenBuffer Encoder::encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const {
   const SessionLoan session(*this, 1);
+  if (text.size() >= reserve_tokens_at_least)
+    session->tokens.try_reserve(text.size());
   const uint8_t *const bytes = bytes_of(text);
   constexpr size_t block = 1024;
   uint32_t block_ends[block];
@@ -207,6 +213,7 @@ TokenBuffer Encoder::encode_pretokens(std::string_view text, const uint64_t *end
   }
   encode_block();
   session->finish();
+  session->tokens.shrink();
   return std::move(session->tokens);
 }
 
@@ -278,6 +285,8 @@ EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t ma
   threads = std::min(threads, piece_count);
   if (threads <= 1) {
     const SessionLoan session(*this, 1);
+    if (max_tokens >= reserve_tokens_at_least)
+      session->tokens.try_reserve(max_tokens);
     session->row_ends.push_back(0);
     for (size_t piece = 0; piece < piece_count; ++piece)
       encode(*session, piece);

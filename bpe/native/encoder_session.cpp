@@ -60,8 +60,8 @@ bool starts_character(uint8_t byte) {
 
 EncoderSession::EncoderSession(const Vocabulary &vocabulary, std::optional<Pattern> pattern,
                                bool whole_pretokens, CacheBudget &budget, size_t cache_share_bytes)
-    : vocabulary_(vocabulary), whole_pretokens_(whole_pretokens), cache_share_bytes_(cache_share_bytes),
-      cache_(budget, cache_share_bytes) {
+    : vocabulary_(vocabulary), whole_pretokens_(whole_pretokens && !vocabulary.all_reachable()),
+      cache_share_bytes_(cache_share_bytes), cache_(budget, cache_share_bytes) {
   if (pattern)
     pretokenizer_.emplace(*pattern);
 }
@@ -203,7 +203,7 @@ uint32_t *EncoderSession::emit_missing(const CacheKey &key, uint32_t hash, uint3
   size_t count = 1;
   symbols[0] = PairTable::no_symbol;
   if (whole_pretokens_ && !(key.high & CacheKey::part_bit))
-    symbols[0] = vocabulary_.find({reinterpret_cast<const char *>(bytes), size});
+    symbols[0] = vocabulary_.find_unreachable({reinterpret_cast<const char *>(bytes), size});
   if (symbols[0] == PairTable::no_symbol)
     count = merge_short(vocabulary_, bytes, size, symbols);
   for (size_t i = 0; i < count; ++i)
@@ -245,8 +245,9 @@ void EncoderSession::emit_part(const uint8_t *bytes, size_t size, bool whole) {
       return;
     }
   }
-  const uint32_t entry =
-      take_whole ? vocabulary_.find({reinterpret_cast<const char *>(bytes), size}) : PairTable::no_symbol;
+  const uint32_t entry = take_whole
+                             ? vocabulary_.find_unreachable({reinterpret_cast<const char *>(bytes), size})
+                             : PairTable::no_symbol;
   size_t count = 1;
   uint32_t *out;
   if (entry != PairTable::no_symbol) {

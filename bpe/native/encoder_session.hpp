@@ -66,7 +66,7 @@ private:
   void emit_part(const uint8_t *bytes, size_t size, bool whole);
 
   const Vocabulary &vocabulary_;
-  const bool whole_pretokens_;
+  const bool whole_pretokens_; // and there are entries that merges do not reach anyway
   const size_t cache_share_bytes_;
   std::optional<Pretokenizer> pretokenizer_;
   PretokenCache cache_;

@@ -3,12 +3,16 @@
 // merge_short holds up to 16 bytes in sixteen lanes and looks for the lowest of them each time. merge_long
 // keeps a tree of minima over the places, sixteen children a node, so every merge costs O(log n) whatever the
 // bytes and whatever the order of the ranks (a rank file may make a lower rank possible by a merge of a
-// higher one). Cost: about 10 ns a byte short, 40 ns long. No thread state; a MergeScratch belongs to one
-// thread.
+// higher one). Cost: about 25 ns a byte short, 20 to 40 ns long. No thread state; a MergeScratch belongs to
+// one thread.
+//
+// Rules is a Vocabulary, or what a Vocabulary is made from: symbol_of_byte(byte), rank_of_bytes(left, right),
+// rank(left, right) with PairTable::no_rank and no_symbol, product(rank).
 #pragma once
 
-#include "vocabulary.hpp"
+#include "pair_table.hpp"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,25 +21,195 @@ namespace bpe {
 
 inline constexpr size_t short_pretoken_bytes = 16;
 
+namespace merge_keys {
+
+// A key is rank * 16 + lane, so the least key of a group names the lowest rank and, of equals, the leftmost
+// lane. Keys stay below 2^26; signed compares, which plain SSE2 has, order them.
+inline constexpr unsigned lane_bits = 4;
+inline constexpr uint32_t lanes = 1u << lane_bits;
+inline constexpr uint32_t lane_mask = lanes - 1;
+inline constexpr uint32_t dead = 0x7FFFFFFF;
+inline constexpr uint32_t end = PairTable::no_rank << lane_bits; // this or more: no merge is left
+
+inline uint32_t make(uint32_t rank, uint32_t lane) {
+  return rank << lane_bits | (lane & lane_mask);
+}
+
+// The least of sixteen keys: halves folded onto each other, which compilers turn into vector minima.
+inline uint32_t least(const uint32_t *keys) {
+  int32_t m[8];
+  for (int i = 0; i < 8; ++i) {
+    const int32_t a = static_cast<int32_t>(keys[i]), b = static_cast<int32_t>(keys[i + 8]);
+    m[i] = a < b ? a : b;
+  }
+  for (int i = 0; i < 4; ++i)
+    m[i] = m[i] < m[i + 4] ? m[i] : m[i + 4];
+  const int32_t a = m[0] < m[2] ? m[0] : m[2], b = m[1] < m[3] ? m[1] : m[3];
+  return static_cast<uint32_t>(a < b ? a : b);
+}
+
+} // namespace merge_keys
+
 // The symbols of bytes[0, size), 1 <= size <= 16, into symbols[0, result); symbols has room for `size`.
-size_t merge_short(const Vocabulary &vocabulary, const uint8_t *bytes, size_t size, uint32_t *symbols);
+template <class Rules>
+size_t merge_short(const Rules &rules, const uint8_t *bytes, size_t size, uint32_t *symbols) {
+  using namespace merge_keys;
+  // padded[0] and the lane behind the last merge with nothing, so the ends need no case of their own.
+  uint32_t padded[lanes + 2];
+  uint32_t *const symbol = padded + 1;
+  alignas(64) uint32_t keys[lanes];
+  padded[0] = PairTable::no_symbol;
+  symbol[lanes] = PairTable::no_symbol;
+  for (uint32_t i = 0; i < lanes; ++i)
+    keys[i] = dead;
+  for (uint32_t i = 0; i < size; ++i)
+    symbol[i] = rules.symbol_of_byte(bytes[i]);
+  for (uint32_t i = 0; i + 1 < size; ++i)
+    keys[i] = make(rules.rank_of_bytes(bytes[i], bytes[i + 1]), i);
+
+  uint32_t alive = (1u << size) - 1; // lanes at which a symbol starts
+  for (;;) {
+    const uint32_t key = least(keys);
+    if (key >= end)
+      break;
+    const uint32_t place = key & lane_mask;
+    const uint32_t product = rules.product(key >> lane_bits);
+    uint32_t after = alive & ~1u << place;
+    const int right = std::countr_zero(after);
+    after &= after - 1;
+    const int next = std::countr_zero(after | 1u << lanes);
+    const uint32_t before = alive & ((1u << place) - 1);
+    const int previous = 31 - std::countl_zero(before); // -1: none, padded[0]
+    alive &= ~(1u << right);
+    symbol[place] = product;
+    keys[right] = dead;
+    keys[place] = make(rules.rank(product, symbol[next]), place);
+    if (before)
+      keys[previous] = make(rules.rank(symbol[previous], product), static_cast<uint32_t>(previous));
+  }
+  size_t count = 0;
+  for (; alive; alive &= alive - 1)
+    symbols[count++] = symbol[std::countr_zero(alive)];
+  return count;
+}
 
 // Working memory of merge_long: 17 bytes for each byte of the longest pretoken yet, less once trimmed.
 class MergeScratch {
 public:
   // The symbols of bytes[0, size), size >= 1, valid until the next call. At most 2^32 - 1 bytes.
   // Throws std::bad_alloc.
-  const std::vector<uint32_t> &merge_long(const Vocabulary &vocabulary, const uint8_t *bytes, size_t size);
-  // Gives memory back if a long pretoken left more than a megabyte.
-  void trim();
+  template <class Rules>
+  const std::vector<uint32_t> &merge_long(const Rules &rules, const uint8_t *bytes, size_t size);
+
+  // Gives memory back if a long pretoken left more than 17 MiB.
+  void trim() {
+    if (symbols_.capacity() > size_t{1} << 20)
+      *this = MergeScratch();
+  }
 
 private:
+  static constexpr uint32_t none = UINT32_MAX; // no neighbour: before the first and after the last
+
+  void lay_out(size_t size);
   void set_groups(uint32_t a, uint32_t b, uint32_t c);
   void set_group(uint32_t group);
+  uint32_t least_key(size_t level, size_t group) const {
+    return merge_keys::least(keys_.data() + level_starts_[level] + group * merge_keys::lanes);
+  }
 
   std::vector<uint32_t> symbols_, next_, previous_, result_;
   std::vector<uint32_t> keys_;       // all levels of the tree, the leaves first
   std::vector<size_t> level_starts_; // of each level in keys_; the last level is one group
 };
+
+inline void MergeScratch::lay_out(size_t size) {
+  using merge_keys::lanes;
+  symbols_.resize(size);
+  next_.resize(size);
+  previous_.resize(size);
+  level_starts_.clear();
+  size_t total = 0;
+  for (size_t width = size;; width = (width + lanes - 1) / lanes) {
+    level_starts_.push_back(total);
+    total += (width + lanes - 1) / lanes * lanes;
+    if (width <= lanes)
+      break;
+  }
+  keys_.assign(total, merge_keys::dead);
+}
+
+// The stored key of a group, at each level above the leaves, is its least key with the lane of the group
+// itself.
+inline void MergeScratch::set_group(uint32_t group) {
+  using namespace merge_keys;
+  for (size_t level = 0; level + 1 < level_starts_.size(); ++level) {
+    uint32_t &stored = keys_[level_starts_[level + 1] + group];
+    const uint32_t key = make(least_key(level, group) >> lane_bits, group);
+    if (stored == key)
+      return; // and so are all above
+    stored = key;
+    group >>= lane_bits;
+  }
+}
+
+inline void MergeScratch::set_groups(uint32_t a, uint32_t b, uint32_t c) {
+  a >>= merge_keys::lane_bits, b >>= merge_keys::lane_bits, c >>= merge_keys::lane_bits;
+  set_group(a);
+  if (b != a)
+    set_group(b);
+  if (c != b && c != a)
+    set_group(c);
+}
+
+template <class Rules>
+const std::vector<uint32_t> &MergeScratch::merge_long(const Rules &rules, const uint8_t *bytes, size_t size) {
+  using namespace merge_keys;
+  lay_out(size);
+  const uint32_t count = static_cast<uint32_t>(size);
+  for (uint32_t i = 0; i < count; ++i) {
+    symbols_[i] = rules.symbol_of_byte(bytes[i]);
+    next_[i] = i + 1 < count ? i + 1 : none;
+    previous_[i] = i - 1; // none at 0
+    if (i + 1 < count)
+      keys_[i] = make(rules.rank_of_bytes(bytes[i], bytes[i + 1]), i);
+  }
+  for (size_t level = 0; level + 1 < level_starts_.size(); ++level) {
+    const size_t groups = (level_starts_[level + 1] - level_starts_[level]) / lanes;
+    for (size_t group = 0; group < groups; ++group)
+      keys_[level_starts_[level + 1] + group] =
+          make(least_key(level, group) >> lane_bits, static_cast<uint32_t>(group));
+  }
+
+  for (;;) {
+    size_t level = level_starts_.size() - 1;
+    uint32_t key = least_key(level, 0);
+    if (key >= end)
+      break;
+    uint32_t place = key & lane_mask;
+    while (level-- > 0) {
+      key = least_key(level, place);
+      place = place << lane_bits | (key & lane_mask);
+    }
+    const uint32_t product = rules.product(key >> lane_bits);
+    const uint32_t right = next_[place];
+    const uint32_t next = next_[right];
+    const uint32_t previous = previous_[place];
+    symbols_[place] = product;
+    next_[place] = next;
+    keys_[right] = dead;
+    keys_[place] = dead;
+    if (next != none) {
+      previous_[next] = place;
+      keys_[place] = make(rules.rank(product, symbols_[next]), place);
+    }
+    if (previous != none)
+      keys_[previous] = make(rules.rank(symbols_[previous], product), previous);
+    set_groups(place, previous != none ? previous : place, right);
+  }
+  result_.clear();
+  for (uint32_t place = 0; place != none; place = next_[place])
+    result_.push_back(symbols_[place]);
+  return result_;
+}
 
 } // namespace bpe

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <utility>
 
 namespace bpe {
@@ -44,6 +45,13 @@ public:
   void reserve(size_t count) {
     if (count > capacity())
       memory_.resize(count * sizeof(uint32_t));
+  }
+  // The same if the system allows it; without it the buffer grows as it fills.
+  void try_reserve(size_t count) {
+    try {
+      reserve(count);
+    } catch (const std::bad_alloc &) { // limits on address space
+    }
   }
   // Gives back what lies behind the last id.
   void shrink() { memory_.resize(std::max<size_t>(size_, 1) * sizeof(uint32_t)); }

@@ -1,7 +1,11 @@
 #include "vocabulary.hpp"
 
+#include "merge_pretoken.hpp"
+
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <numeric>
 #include <stdexcept>
 #include <tuple>
 
@@ -9,22 +13,77 @@ namespace bpe {
 
 namespace {
 
-// A polynomial hash modulo 2^64, so that the hash of every suffix follows from those of the prefixes.
-constexpr uint64_t hash_base = 0x9E3779B97F4A7C15ull;
-
-uint64_t extend_hash(uint64_t hash, uint8_t byte) {
-  return hash * hash_base + byte + 1;
+uint32_t hash_of(std::string_view bytes) {
+  uint64_t hash = bytes.size(), word = 0;
+  size_t i = 0;
+  const auto mix = [&] {
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
+    hash ^= hash >> 32;
+  };
+  for (; i + 8 <= bytes.size(); i += 8) {
+    std::memcpy(&word, bytes.data() + i, 8);
+    mix();
+  }
+  word = 0;
+  std::memcpy(&word, bytes.data() + i, bytes.size() - i);
+  mix();
+  return static_cast<uint32_t>(hash * 0xC2B2AE3D27D4EB4Full >> 32);
 }
 
-uint64_t hash_of(std::string_view bytes) {
-  uint64_t hash = 0;
-  for (const char c : bytes)
-    hash = extend_hash(hash, static_cast<uint8_t>(c));
-  return hash;
-}
+// The pairs of a rank file as they are found, shortest products first: what rank_file_pairs merges by.
+class GrowingPairs {
+public:
+  GrowingPairs(const uint32_t *symbol_of_byte, size_t max_pairs)
+      : symbol_of_byte_(symbol_of_byte), slots_(std::bit_ceil(2 * max_pairs + 2), Slot{empty, 0}) {}
 
-uint32_t folded(uint64_t hash) {
-  return static_cast<uint32_t>((hash ^ hash >> 32) * 0xC2B2AE3D27D4EB4Full >> 32);
+  uint32_t symbol_of_byte(uint8_t byte) const { return symbol_of_byte_[byte]; }
+  uint32_t product(uint32_t rank) const { return rank; }
+  uint32_t rank_of_bytes(uint8_t left, uint8_t right) const {
+    return rank(symbol_of_byte_[left], symbol_of_byte_[right]);
+  }
+  uint32_t rank(uint32_t left, uint32_t right) const {
+    const Slot &slot = slots_[place_of(left, right)];
+    return slot.key == empty ? PairTable::no_rank : slot.rank;
+  }
+  void insert(uint32_t left, uint32_t right, uint32_t rank) {
+    slots_[place_of(left, right)] = {uint64_t{left} << 32 | right, rank};
+  }
+
+private:
+  static constexpr uint64_t empty = ~uint64_t{0};
+  struct Slot {
+    uint64_t key;
+    uint32_t rank;
+  };
+  size_t place_of(uint32_t left, uint32_t right) const {
+    const uint64_t key = uint64_t{left} << 32 | right;
+    const size_t mask = slots_.size() - 1;
+    size_t place = (key ^ key >> 32) * 0x9E3779B97F4A7C15ull >> 32 & mask;
+    while (slots_[place].key != key && slots_[place].key != empty)
+      place = (place + 1) & mask;
+    return place;
+  }
+
+  const uint32_t *symbol_of_byte_;
+  std::vector<Slot> slots_;
+};
+
+// The symbols the merges of these bytes end with: how many, and the first two.
+template <class Rules>
+size_t merged(const Rules &rules, std::string_view bytes, MergeScratch &scratch, uint32_t (&first_two)[2]) {
+  const uint8_t *const data = reinterpret_cast<const uint8_t *>(bytes.data());
+  uint32_t symbols[short_pretoken_bytes];
+  const uint32_t *result = symbols;
+  size_t count;
+  if (bytes.size() <= short_pretoken_bytes) {
+    count = merge_short(rules, data, bytes.size(), symbols);
+  } else {
+    const std::vector<uint32_t> &long_result = scratch.merge_long(rules, data, bytes.size());
+    count = long_result.size();
+    result = long_result.data();
+  }
+  std::copy_n(result, std::min<size_t>(count, 2), first_two);
+  return count;
 }
 
 } // namespace
@@ -49,7 +108,8 @@ std::string quoted(std::string_view bytes) {
   return out + (bytes.size() > longest ? "'..." : "'");
 }
 
-Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges) {
+Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges,
+                       bool whole_pretokens) {
   if (entries.size() >= PairTable::no_symbol)
     throw std::invalid_argument("the vocabulary has " + std::to_string(entries.size()) +
                                 " entries; at most " + std::to_string(PairTable::no_symbol - 1) +
@@ -73,12 +133,16 @@ Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &
   index_entries();
   list_bytes();
 
-  pairs_ = PairTable(merges ? listed_pairs(*merges) : rank_file_pairs());
+  std::vector<uint32_t> unreachable;
+  pairs_ = PairTable(merges ? listed_pairs(*merges) : rank_file_pairs(unreachable));
 
   byte_ranks_.resize(65536);
   for (uint32_t left = 0; left < 256; ++left)
     for (uint32_t right = 0; right < 256; ++right)
       byte_ranks_[left << 8 | right] = rank(symbol_of_byte_[left], symbol_of_byte_[right]);
+  if (merges && whole_pretokens)
+    unreachable = list_unreachable();
+  index_unreachable(unreachable);
   joined_.assign(65536, 0);
   for (uint32_t symbol = 0; symbol < size(); ++symbol) {
     const std::string_view entry = bytes(symbol);
@@ -91,7 +155,7 @@ void Vocabulary::index_entries() {
   index_.assign(std::bit_ceil(2 * size() + 2), IndexSlot{0, PairTable::no_symbol});
   const size_t mask = index_.size() - 1;
   for (uint32_t symbol = 0; symbol < size(); ++symbol) {
-    const uint32_t hash = folded(hash_of(bytes(symbol)));
+    const uint32_t hash = hash_of(bytes(symbol));
     size_t place = hash & mask;
     for (; index_[place].symbol != PairTable::no_symbol; place = (place + 1) & mask)
       if (index_[place].hash == hash && bytes(index_[place].symbol) == bytes(symbol))
@@ -123,14 +187,18 @@ void Vocabulary::list_bytes() {
 }
 
 uint32_t Vocabulary::find(std::string_view bytes) const {
-  return find_hashed(hash_of(bytes), bytes);
+  return find_in(index_, bytes);
 }
 
-uint32_t Vocabulary::find_hashed(uint64_t long_hash, std::string_view wanted) const {
-  const uint32_t hash = folded(long_hash);
-  const size_t mask = index_.size() - 1;
+uint32_t Vocabulary::find_unreachable(std::string_view bytes) const {
+  return find_in(unreachable_, bytes);
+}
+
+uint32_t Vocabulary::find_in(const Index &index, std::string_view wanted) const {
+  const uint32_t hash = hash_of(wanted);
+  const size_t mask = index.size() - 1;
   for (size_t place = hash & mask;; place = (place + 1) & mask) {
-    const IndexSlot slot = index_[place];
+    const IndexSlot slot = index[place];
     if (slot.symbol == PairTable::no_symbol || (slot.hash == hash && bytes(slot.symbol) == wanted))
       return slot.symbol;
   }
@@ -181,28 +249,56 @@ std::vector<PairTable::Pair> Vocabulary::listed_pairs(const Merges &merges) {
   return pairs;
 }
 
-std::vector<PairTable::Pair> Vocabulary::rank_file_pairs() const {
+// Which split of an entry can merge? Whatever text surrounds the entry's bytes, the merges within them happen
+// in the order in which they happen for the bytes alone, as long as no merge crosses their ends. So if two
+// symbols come to make up the entry, they are the two that the bytes alone come to; no other split is ever
+// seen. The merges before that make shorter entries only: shortest first, each entry's own pair is what its
+// bytes merge to by the pairs of the shorter ones, if those are two symbols.
+std::vector<PairTable::Pair> Vocabulary::rank_file_pairs(std::vector<uint32_t> &unreachable) const {
+  std::vector<uint32_t> shortest_first(size());
+  std::iota(shortest_first.begin(), shortest_first.end(), 0u);
+  std::stable_sort(shortest_first.begin(), shortest_first.end(),
+                   [&](uint32_t a, uint32_t b) { return bytes(a).size() < bytes(b).size(); });
   std::vector<PairTable::Pair> pairs;
-  pairs.reserve(4 * size());
-  std::vector<uint64_t> prefix_hashes, powers{1};
-  for (uint32_t product = 0; product < size(); ++product) {
-    const std::string_view entry = bytes(product);
-    prefix_hashes.assign(1, 0);
-    for (const char c : entry)
-      prefix_hashes.push_back(extend_hash(prefix_hashes.back(), static_cast<uint8_t>(c)));
-    while (powers.size() <= entry.size())
-      powers.push_back(powers.back() * hash_base);
-    for (size_t cut = 1; cut < entry.size(); ++cut) {
-      const uint32_t left = find_hashed(prefix_hashes[cut], entry.substr(0, cut));
-      if (left == PairTable::no_symbol)
-        continue;
-      const uint64_t suffix_hash = prefix_hashes.back() - prefix_hashes[cut] * powers[entry.size() - cut];
-      const uint32_t right = find_hashed(suffix_hash, entry.substr(cut));
-      if (right != PairTable::no_symbol)
-        pairs.push_back({left, right, product});
+  pairs.reserve(size());
+  GrowingPairs known(symbol_of_byte_, size());
+  MergeScratch scratch;
+  for (const uint32_t symbol : shortest_first) {
+    uint32_t parts[2];
+    if (bytes(symbol).size() < 2)
+      continue;
+    if (merged(known, bytes(symbol), scratch, parts) != 2) {
+      unreachable.push_back(symbol);
+      continue;
     }
+    pairs.push_back({parts[0], parts[1], symbol});
+    known.insert(parts[0], parts[1], symbol);
   }
   return pairs;
+}
+
+std::vector<uint32_t> Vocabulary::list_unreachable() const {
+  std::vector<uint32_t> symbols;
+  MergeScratch scratch;
+  for (uint32_t symbol = 0; symbol < size(); ++symbol) {
+    uint32_t parts[2];
+    if (merged(*this, bytes(symbol), scratch, parts) != 1)
+      symbols.push_back(symbol);
+  }
+  return symbols;
+}
+
+void Vocabulary::index_unreachable(const std::vector<uint32_t> &symbols) {
+  unreachable_count_ = symbols.size();
+  unreachable_.assign(std::bit_ceil(4 * symbols.size() + 2), IndexSlot{0, PairTable::no_symbol});
+  const size_t mask = unreachable_.size() - 1;
+  for (const uint32_t symbol : symbols) {
+    const uint32_t hash = hash_of(bytes(symbol));
+    size_t place = hash & mask;
+    while (unreachable_[place].symbol != PairTable::no_symbol)
+      place = (place + 1) & mask;
+    unreachable_[place] = {hash, symbol};
+  }
 }
 
 } // namespace bpe

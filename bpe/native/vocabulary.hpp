@@ -5,7 +5,9 @@
 // - listed merges: just those pairs, ranked by their place in the list (of a pair listed twice the last place
 // counts,
 //   as in Hugging Face tokenizers); several pairs may make one entry;
-// - a rank file: every two entries whose bytes together are an entry, ranked by that entry's id;
+// - a rank file: every two entries whose bytes together are an entry, ranked by that entry's id. Of an
+// entry's
+//   splits at most one can come up (see rank_file_pairs), so the table holds one pair an entry;
 // - whole pretokens (the encoder asks find()): a pretoken that is an entry is emitted at once.
 // Entries that no merges reach may exist; they are emitted by the last rule only.
 //
@@ -37,7 +39,9 @@ public:
   // Throws std::invalid_argument that names the entry or merge at fault: a byte without an entry, an empty
   // entry, two entries with the same bytes, a merge of or into bytes that are no entry, more than 2^21 - 2
   // entries.
-  Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges);
+  // whole_pretokens: find_unreachable will be asked (finding those out costs about 0.2 us an entry of a
+  // list).
+  Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges, bool whole_pretokens);
 
   size_t size() const { return ids_.size(); }
   uint32_t id(uint32_t symbol) const { return ids_[symbol]; }
@@ -46,6 +50,9 @@ public:
   }
   // The symbol with these bytes or PairTable::no_symbol.
   uint32_t find(std::string_view bytes) const;
+  // The same for entries that their own bytes' merges do not make; the others need no looking up.
+  uint32_t find_unreachable(std::string_view bytes) const;
+  bool all_reachable() const { return unreachable_count_ == 0; }
 
   uint32_t symbol_of_byte(uint8_t byte) const { return symbol_of_byte_[byte]; }
   uint32_t rank(uint32_t left, uint32_t right) const { return pairs_.rank(left, right); }
@@ -57,19 +64,25 @@ public:
   bool may_join(uint8_t left, uint8_t right) const { return joined_[left << 8 | right]; }
 
 private:
+  // Open addressing, at most half full; symbol no_symbol: empty.
+  struct IndexSlot {
+    uint32_t hash, symbol;
+  };
+  using Index = std::vector<IndexSlot>;
+
   void index_entries();
   void list_bytes();
   std::vector<PairTable::Pair> listed_pairs(const Merges &merges);
-  std::vector<PairTable::Pair> rank_file_pairs() const;
-  uint32_t find_hashed(uint64_t hash, std::string_view bytes) const;
+  std::vector<PairTable::Pair> rank_file_pairs(std::vector<uint32_t> &unreachable) const;
+  std::vector<uint32_t> list_unreachable() const;
+  void index_unreachable(const std::vector<uint32_t> &symbols);
+  uint32_t find_in(const Index &index, std::string_view bytes) const;
 
   std::vector<uint32_t> ids_; // by symbol
   std::string bytes_;         // of all entries, end to end
   std::vector<uint64_t> starts_;
-  struct IndexSlot {
-    uint32_t hash, symbol; // symbol no_symbol: empty
-  };
-  std::vector<IndexSlot> index_; // open addressing, at most half full
+  Index index_, unreachable_;
+  size_t unreachable_count_ = 0;
   uint32_t symbol_of_byte_[256];
   PairTable pairs_;
   std::vector<uint32_t>

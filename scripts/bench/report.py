@@ -1,4 +1,4 @@
-"""Runs the benchmarks and writes docs/performance.md from what they saved.
+"""Runs the benchmarks; writes docs/performance.md and the table of the README from what they saved.
 
 python scripts/bench/report.py [--corpus FILE ...] [--tokenizer FILE]     run all, then write
 python scripts/bench/report.py --from-saved                               only write, from data/bench/*.json
@@ -7,6 +7,7 @@ python scripts/bench/report.py --from-saved                               only w
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ from pathlib import Path
 import harness
 
 PAGE = harness.ROOT / "docs" / "performance.md"
+README = harness.ROOT / "README.md"
+CONTENDERS = ("tokenmill", "gigatoken", "rustbpe", "tiktoken", "tokenizers")
 QUESTIONS = {
     "training": "Training",
     "encoding": "Encoding",
@@ -48,7 +51,10 @@ def main() -> None:
         sys.exit(f"error: nothing is saved in {harness.SAVED}; run this without --from-saved")
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text("\n".join([OPENING, *map(section, saved)]))
-    print(f"wrote {PAGE.relative_to(harness.ROOT)}")
+    text = README.read_text()
+    marked = re.compile(r"(?<=<!-- speed: from docs/performance.md -->\n).*?(?=<!-- /speed -->)", re.DOTALL)
+    README.write_text(marked.sub(lambda _: readme_table({each["question"]: each for each in saved}), text))
+    print(f"wrote {PAGE.relative_to(harness.ROOT)} and the table of {README.name}")
 
 
 def section(saved: harness.Row) -> str:
@@ -74,6 +80,30 @@ def section(saved: harness.Row) -> str:
     )
     lines.append(f"- `python scripts/bench/{script.name}`")
     return "\n".join(lines) + "\n"
+
+
+def readme_table(saved: dict[str, harness.Row]) -> str:
+    """The figures that most people ask for, a line a task and a column a contender."""
+    lines: dict[str, dict[str, str]] = {}
+    for row in saved.get("training", {"rows": []})["rows"]:
+        task = f"train {row['entries']:,} entries on {row['text']}, {harness.cell('text_bytes', row['text_bytes'])} MB"
+        lines.setdefault(f"{task}, {row['threads']} threads", {})[row["trainer"]] = f"{row['seconds']:.1f} s"
+    for row in saved.get("encoding", {"rows": []})["rows"]:
+        task = (
+            f"encode {row['text']}, {row['threads']} thread{'s' if row['threads'] > 1 else ''}, cold / warm"
+        )
+        cold, warm = (harness.cell("", row[f"{state}, MB/s"]) for state in ("cold", "warm"))
+        lines.setdefault(task, {})[row["encoder"]] = f"{cold} / {warm} MB/s"
+    for row in saved.get("conversion", {"rows": []})["rows"]:
+        size = harness.cell("text_bytes", row["text_bytes"])
+        task = f"convert {row['text']}, {size} MB, to a verified dataset, {row['workers']} workers"
+        contender, _, what = row["what"].partition(", ")
+        footnote = "" if contender == "tokenmill" else f" ({what})"
+        lines.setdefault(task, {})[contender] = f"{row['seconds']:.1f} s{footnote}"
+    rows = [{"": task} | {name: cells.get(name, "") for name in CONTENDERS} for task, cells in lines.items()]
+    machine = next(iter(saved.values()))["machine"]
+    where = f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, {machine['date']}"
+    return f"{where}; medians, contenders in turns:\n\n{harness.table(rows)}\n"
 
 
 def opening_words(script: Path) -> str:

@@ -15,6 +15,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import harness
 
@@ -87,8 +88,10 @@ def compare(name: str, results: dict[str, harness.Row]) -> list[str]:
 
 def child(options: argparse.Namespace) -> None:
     """One training; the result is the last line of stdout."""
-    text = harness.read_text(options.corpus[0], options.limit_mb * 1e6)
-    seconds, merges = harness.timed(TRAINERS[options.child](text, options.vocab_size, options.threads))
+    # No name is kept for the text: a trainer that reads it in another form need not hold both.
+    make, limit_bytes = TRAINERS[options.child], options.limit_mb * 1e6
+    train = make(harness.read_text(options.corpus[0], limit_bytes), options.vocab_size, options.threads)
+    seconds, merges = harness.timed(train)
     peak = harness.peak_bytes()
     result = {"seconds": seconds, "peak_bytes": peak, "entries": options.vocab_size}
     if callable(merges):
@@ -107,7 +110,7 @@ def child(options: argparse.Namespace) -> None:
 Trainer = Callable[[bytes, int, int], Callable[[], "Merges | int | Callable[[], Merges]"]]
 
 
-def ours(tie_break: str) -> Trainer:
+def ours(tie_break: Literal["lexicographic", "huggingface"]) -> Trainer:
     def make(text: bytes, vocab_size: int, threads: int) -> Callable[[], Callable[[], Merges]]:
         import tempfile
 

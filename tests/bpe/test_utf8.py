@@ -1,80 +1,126 @@
-"""validate_utf8 against CPython: the same first invalid byte for every buffer, in every SIMD variant."""
+"""check accepts what CPython decodes; replace_invalid gives what errors="replace" does, on every kind of damage."""
 
 from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
+import threading
 
 import pytest
 
-from bpe import _core
+from bpe import utf8
+from bpe.errors import BadArgument, InvalidText
 
-# The first and last of each kind of byte that Table 3-7 of the Unicode standard tells apart.
-EDGES = [0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF]
-EDGES += [0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF]
-
-
-@pytest.fixture(params=_core.simd_variants())
-def variant(request: pytest.FixtureRequest) -> Iterator[str]:
-    _core.set_simd_variant(request.param)
-    yield request.param
-    _core.set_simd_variant(_core.simd_variants()[0])
+# Borders of the ranges in Unicode's table 3-7, and plain bytes.
+EDGES = bytes.fromhex("00 41 7f 80 8f 90 9f a0 bf c0 c1 c2 df e0 e1 ec ed ee ef f0 f1 f3 f4 f5 ff")
 
 
-def by_python(buffer: bytes) -> int:
-    try:
-        buffer.decode()
-    except UnicodeDecodeError as error:
-        return error.start
-    return -1
+def damaged(seed, count):
+    generator = random.Random(seed)
+    text = "aé你🙂\u0800\uffff\U0010ffff z".encode()
+    for _ in range(count):
+        data = bytearray(text * generator.randrange(1, 5))
+        for _ in range(generator.randrange(4)):
+            data[generator.randrange(len(data))] = generator.choice(EDGES)
+        yield bytes(data[generator.randrange(4) : len(data) - generator.randrange(4)])
 
 
-def test_all_short_strings_of_edges(variant: str) -> None:
-    behind_a_block = b"a" * 61 + "中é".encode()
-    before_a_block = "ü中".encode() * 40
-    for size in range(1, 4):
-        for values in itertools.product(EDGES, repeat=size):
-            fault = bytes(values)
-            expected = by_python(fault)
-            assert _core.validate_utf8(fault) == expected, fault
-            long = behind_a_block + fault + before_a_block
-            assert _core.validate_utf8(long) == by_python(long), fault
+def all_short():
+    for size in (0, 1, 2, 3):
+        yield from map(bytes, itertools.product(EDGES, repeat=size))
 
 
-def test_four_bytes_in_a_block(variant: str) -> None:
-    for lead in (0xEF, 0xF0, 0xF1, 0xF4, 0xF5):
-        for rest in itertools.product(EDGES[1:9], repeat=3):
-            buffer = b"x" * 62 + bytes([lead, *rest]) + b"y" * 70
-            assert _core.validate_utf8(buffer) == by_python(buffer), buffer
+def test_replacing_equals_cpython():
+    for data in itertools.chain(all_short(), damaged(1, 500)):
+        if utf8.other_encoding(data):
+            continue
+        expected = data.decode(errors="replace")
+        made, replaced = utf8.replace_invalid(data)
+        assert bytes(made) == expected.encode(), data
+        assert replaced == expected.count("\ufffd") - data.count("\ufffd".encode()), data
 
 
-@pytest.mark.parametrize("character", ["é", "中", "😀"])
-def test_a_fault_at_every_place(variant: str, character: str) -> None:
-    for size in [0, 1, 63, 64, 65, 127, 128, 129, 191, 192, 193]:
-        for mixed in (b"a" * size, (character * size).encode()[:size]):
-            assert _core.validate_utf8(mixed) == by_python(mixed)
-    text = (character * 150).encode()
-    for place in range(200):
-        for wrong in (b"\xff", b"\x80", b"a", character.encode()[:-1], b""):
-            buffer = text[:place] + wrong + text[place + 1 :]
-            assert _core.validate_utf8(buffer) == by_python(buffer), (place, wrong)
-        assert _core.validate_utf8(text[:place]) == by_python(text[:place])
+def test_check_names_the_first_wrong_byte():
+    for data in itertools.chain(all_short(), damaged(2, 500)):
+        if utf8.other_encoding(data):
+            continue
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            with pytest.raises(
+                InvalidText, match=rf"^f\.txt: byte {100 + error.start} \(0x{data[error.start]:02x}\)"
+            ):
+                utf8.check(data, "f.txt", base_bytes=100)
+        else:
+            utf8.check(data)
+            assert utf8.replace_invalid(data) == (data, 0)
 
 
-def test_random_text_with_a_fault(variant: str) -> None:
-    rng = random.Random(6)
-    for _ in range(1500):
-        text = "".join(rng.choices("aaaa \nйé中文한😀\U0010ffff", k=rng.randint(0, 300)))
-        buffer = bytearray(text.encode())
-        assert _core.validate_utf8(buffer) == -1
-        if buffer:
-            buffer[rng.randrange(len(buffer))] = rng.choice(EDGES)
-        assert _core.validate_utf8(buffer) == by_python(bytes(buffer)), bytes(buffer)
+def test_the_message_says_what_to_do():
+    with pytest.raises(InvalidText) as caught:
+        utf8.check(b"ab\xff", "f.txt")
+    assert str(caught.value) == (
+        "f.txt: byte 2 (0xff) is not valid UTF-8; mend the text or replace such bytes by U+FFFD (--invalid replace)"
+    )
+    assert caught.value.exit_code == 3
 
 
-def test_buffers() -> None:
-    assert _core.validate_utf8(b"") == -1
-    assert _core.validate_utf8(memoryview(b"\xc3\xa9\xc3")) == 2
-    with pytest.raises(TypeError):
-        _core.validate_utf8("é")  # type: ignore[arg-type]
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-32-be"])
+def test_other_encodings_are_recognised_by_their_mark(encoding):
+    data = "\ufeffhello".encode(encoding) if encoding.endswith("be") else "hello".encode(encoding)
+    name = encoding.upper()[:6]
+    for invalid in ("error", "replace"):
+        with pytest.raises(
+            InvalidText, match=f"^f: looks like {name}, not UTF-8; convert it first: iconv -f {name}"
+        ):
+            utf8.ensure_valid(data, "f", invalid)
+        with pytest.raises(InvalidText, match=f"looks like {name}"):
+            utf8.TextDecoder("f", invalid).decode(data)
+
+
+def test_a_utf8_mark_is_text():
+    assert utf8.ensure_valid(b"\xef\xbb\xbfa", "f") == (b"\xef\xbb\xbfa", 0)
+
+
+def test_read_valid(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_bytes(b"a\xffb\xff")
+    assert utf8.read_valid(path, "replace") == ("a\ufffdb\ufffd".encode(), 2)
+    with pytest.raises(InvalidText, match=r"t.txt: byte 1"):
+        utf8.read_valid(path)
+    with pytest.raises(BadArgument, match='invalid must be "error" or "replace"'):
+        utf8.ensure_valid(b"a", "f", "skip")
+
+
+@pytest.mark.parametrize("block_bytes", [1, 2, 3, 7])
+def test_decoding_in_blocks_is_decoding_at_once(block_bytes):
+    for data in damaged(3, 150):
+        if utf8.other_encoding(data):
+            continue
+        decoder = utf8.TextDecoder("f", "replace")
+        blocks = [data[start : start + block_bytes] for start in range(0, len(data), block_bytes)]
+        text = "".join(map(decoder.decode, blocks)) + decoder.decode(b"", final=True)
+        assert text == data.decode(errors="replace")
+        assert decoder.replaced == utf8.replace_invalid(data)[1]
+        strict = utf8.TextDecoder("f")
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            with pytest.raises(InvalidText, match=f"^f: byte {error.start} "):
+                _ = [strict.decode(block) for block in blocks] + [strict.decode(b"", final=True)]
+        else:
+            assert "".join(map(strict.decode, blocks)) + strict.decode(b"", final=True) == text
+
+
+def test_threads_count_their_own_replacements():
+    results = {}
+
+    def count(number):
+        results[number] = {utf8.replace_invalid(b"\xff" * number + b"a" * 5000)[1] for _ in range(50)}
+
+    threads = [threading.Thread(target=count, args=(number,)) for number in (1, 2, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {1: {1}, 2: {2}, 3: {3}}

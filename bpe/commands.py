@@ -1,0 +1,190 @@
+"""What each command of `python -m bpe` does with its parsed options; each gives the exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from bpe.errors import BadArgument, EnvironmentFailure, InvalidText, MissingInput, shown
+from bpe.formats.huggingface_pipeline import pretokenizer_to_json
+from bpe.ids_file import format_of, parse_size, read_ids, write_ids
+from bpe.pretokenizer import Pretokenizer
+from bpe.text_input import expand_inputs, read_text
+from bpe.tokenizer import Tokenizer
+
+
+def train(options: Namespace) -> int:
+    """Train on the inputs and write tokenizer.json."""
+    from bpe.progress import TrainingProgress
+    from bpe.training import train as train_tokenizer
+
+    if "-" in options.inputs:
+        raise BadArgument("train does not read stdin; name the files")
+    vocab_size = parse_size(options.vocab_size)
+    output = Path(options.output)
+    if not output.parent.is_dir():
+        raise BadArgument(f"--output {output}: its folder does not exist")
+    inputs = expand_inputs(options.inputs)
+    # Known now, not after the training: whether tokenizer.json can say this pattern.
+    pretokenizer_to_json(Pretokenizer.from_pattern(options.pattern))
+    with TrainingProgress(options.quiet) as progress:
+        tokenizer = train_tokenizer(
+            inputs,
+            vocab_size=vocab_size,
+            special_tokens=options.special_token,
+            pattern=options.pattern,
+            tie_break=options.tie_break,
+            min_frequency=options.min_frequency,
+            threads=options.threads,
+            invalid=options.invalid,
+            progress=progress,
+        )
+    tokenizer.save(output)
+    if not options.quiet:
+        print(f"{output}: {tokenizer.vocab_size} entries, pattern {tokenizer.pattern}", file=sys.stderr)
+    return 0
+
+
+def encode(options: Namespace) -> int:
+    """Write the ids of one text."""
+    from bpe.streaming import encode_stretches
+
+    tokenizer = load_tokenizer(options)
+    form = options.format or format_of(options.output)
+    if form == "npy" and options.output == "-":
+        raise BadArgument("--format npy needs --output FILE; stdout can carry text and bin")
+    allowed = () if options.plain else tuple(tokenizer.special_tokens)
+    with open_input(options.input) as source, open_output(options.output) as target:
+        texts = read_text(source, _name(options.input), options.invalid)
+        stretches = encode_stretches(tokenizer, texts, allowed)
+        write_ids(target, stretches, form, tokenizer.special_tokens.values())
+    return 0
+
+
+def decode(options: Namespace) -> int:
+    """Write the bytes of ids."""
+    tokenizer = load_tokenizer(options)
+    form = options.format or format_of(options.input)
+    name = _name(options.input)
+    with open_input(options.input) as source, open_output(options.output) as target:
+        first = 0
+        for ids in read_ids(source, form, name):
+            try:
+                target.write(tokenizer.decode_bytes(ids))
+            except BadArgument as error:  # the ids are data here
+                counted = f", counted from id {first}" if first else ""
+                raise InvalidText(f"{name}: {error}{counted}") from None
+            first += len(ids)
+    return 0
+
+
+def info(options: Namespace) -> int:
+    """Print what the tokenizer is."""
+    tokenizer = load_tokenizer(options)
+    facts = describe(tokenizer)
+    if options.json:
+        print(json.dumps(facts, indent=2))
+        return 0
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            value = "  ".join(f"{text}={id_}" for text, id_ in value.items()) or "none"
+        elif isinstance(value, list):
+            value = "  ".join(map(str, value))
+        print(f"{name:<{width}}  {value}")
+    return 0
+
+
+def describe(tokenizer: Tokenizer) -> dict[str, Any]:
+    """The facts that `info` prints, by name; texts are printable."""
+    longest = sorted(tokenizer.ordinary_entries.items(), key=lambda item: (-len(item[1]), item[0]))[:5]
+    merges = "of a rank file: all that make an entry" if tokenizer.is_rank_file else len(tokenizer.merges)
+    facts: dict[str, Any] = {
+        "entries": tokenizer.vocab_size,
+        "highest id": tokenizer.max_token_id,
+        "merges": merges,
+        "whole pretokens": "emitted if they are entries"
+        if tokenizer.whole_pretokens
+        else "reached by merges only",
+        "pattern": shown(tokenizer.pattern, 500)[1:-1],
+        "normalizer": tokenizer.normalizer or "none",
+        "special tokens": {shown(text)[1:-1]: id_ for text, id_ in tokenizer.special_tokens.items()},
+        "longest entries": [
+            f"{shown(entry.decode('utf-8', 'backslashreplace'))} ({id_})" for id_, entry in longest
+        ],
+        "fingerprint": tokenizer.fingerprint(),
+    }
+    if tokenizer.template is not None:
+        facts["template"] = "kept in the file, not applied: encoding adds no begin or end tokens"
+    return facts
+
+
+def load_tokenizer(options: Namespace) -> Tokenizer:
+    """The tokenizer that the options name."""
+    return Tokenizer.load(options.tokenizer, options.pattern, parse_special_tokens(options.special_token))
+
+
+def parse_special_tokens(arguments: list[str] | None) -> list[str] | dict[str, int] | None:
+    """["<s>=5", "<t>=6"] -> {"<s>": 5, "<t>": 6}; without ids a list. All or none must have one."""
+    if not arguments:
+        return None
+    with_id = {}
+    for argument in arguments:
+        text, equals, id_ = argument.rpartition("=")
+        if equals and text and id_.isascii() and id_.isdigit():
+            if text in with_id:
+                raise BadArgument(f"--special-token {shown(text)} is given twice")
+            with_id[text] = int(id_)
+    if not with_id:
+        return arguments
+    if len(with_id) < len(arguments):
+        raise BadArgument("--special-token: give all an id (TOKEN=ID) or none")
+    return with_id
+
+
+def _name(path: str) -> str:
+    return "stdin" if path == "-" else path
+
+
+@contextmanager
+def open_input(path: str) -> Iterator[BinaryIO]:
+    """The file, or stdin for "-"."""
+    if path == "-":
+        yield sys.stdin.buffer
+        return
+    if Path(path).is_dir():
+        raise MissingInput(f"{path}: is a folder, must be one file")
+    try:
+        file = Path(path).open("rb")  # noqa: SIM115 - opened here for its error alone
+    except OSError as error:
+        raise MissingInput(f"{path}: {error.strerror}") from None
+    with file:
+        yield file
+
+
+@contextmanager
+def open_output(path: str) -> Iterator[BinaryIO]:
+    """stdout for "-", or a file that gets its name when all is written and none if something fails."""
+    if path == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        file = partial.open("wb")
+    except OSError as error:
+        raise EnvironmentFailure(f"{path}: can't write: {error.strerror}") from None
+    try:
+        with file:
+            yield file
+        partial.replace(target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise

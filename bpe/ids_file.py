@@ -1,0 +1,121 @@
+"""Files of token ids: text, .npy and .bin, written and read in blocks.
+
+text: decimal ids with white space between; written with a new line after each special token, so usually a document a
+line. .npy: numpy, uint32, one dimension. .bin: uint32, little-endian, nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe.errors import BadArgument, InvalidText, shown
+
+IdsFormat = Literal["text", "npy", "bin"]
+_BLOCK: Final = 1 << 20
+
+
+def format_of(path: str) -> IdsFormat:
+    """The format by the ending: .npy, .bin, else text."""
+    suffix = Path(path).suffix
+    return "npy" if suffix == ".npy" else "bin" if suffix == ".bin" else "text"
+
+
+def write_ids(
+    file: BinaryIO, id_lists: Iterable[list[int]], form: IdsFormat, line_ends: Collection[int]
+) -> int:
+    """The number of ids written. line_ends: the ids after which text goes on in a new line. .npy must be seekable."""
+    if form == "text":
+        return _write_text(file, id_lists, frozenset(line_ends))
+    if form == "npy":
+        # The header has room for any length, so it is written again with the true one at the end.
+        _write_header(file, 0)
+    count = 0
+    for ids in id_lists:
+        file.write(np.array(ids, "<u4").tobytes())
+        count += len(ids)
+    if form == "npy":
+        end = file.tell()
+        file.seek(0)
+        _write_header(file, count)
+        file.seek(end)
+    return count
+
+
+def _write_header(file: BinaryIO, count: int) -> None:
+    np.lib.format.write_array_header_1_0(file, {"descr": "<u4", "fortran_order": False, "shape": (count,)})
+
+
+def _write_text(file: BinaryIO, id_lists: Iterable[list[int]], line_ends: frozenset[int]) -> int:
+    count = 0
+    gap = b""
+    for ids in id_lists:
+        if not ids:
+            continue
+        file.write(gap + " ".join(map(str, ids)).encode())
+        gap = b"\n" if ids[-1] in line_ends else b" "
+        count += len(ids)
+    if count:
+        file.write(b"\n")
+    return count
+
+
+def read_ids(file: BinaryIO, form: IdsFormat, where: str) -> Iterator[NDArray[np.int64] | list[int]]:
+    """Blocks of ids; InvalidText names the source and what in it is no id."""
+    if form == "npy":
+        try:
+            array = np.load(file, allow_pickle=False)
+        except (ValueError, EOFError, OSError) as error:
+            raise InvalidText(f"{where}: no .npy file: {shown(str(error), 100)}") from None
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise InvalidText(
+                f"{where}: holds {array.ndim}-dimensional {array.dtype}, must be one row of integers"
+            )
+        for start in range(0, len(array), _BLOCK):
+            yield array[start : start + _BLOCK].astype(np.int64)
+        return
+    if form == "bin":
+        offset = 0
+        while block := file.read(4 * _BLOCK):
+            if len(block) % 4:
+                raise InvalidText(
+                    f"{where}: {offset + len(block)} bytes are no whole number of uint32; is it cut short?"
+                )
+            offset += len(block)
+            yield np.frombuffer(block, "<u4").astype(np.int64)
+        return
+    yield from _read_text(file, where)
+
+
+def _read_text(file: BinaryIO, where: str) -> Iterator[list[int]]:
+    rest, number = b"", 0
+    while True:
+        block = file.read(_BLOCK)
+        words = (rest + block).split()
+        # A number may go on in the next block.
+        rest = words.pop() if block and words and not block[-1:].isspace() else b""
+        ids = []
+        for word in words:
+            if not word.isdigit() or len(word) > 10:
+                raise InvalidText(
+                    f"{where}: id {number} is {shown(word.decode('utf-8', 'replace'))}, must be a whole number"
+                )
+            ids.append(int(word))
+            number += 1
+        if ids:
+            yield ids
+        if not block:
+            return
+
+
+def parse_size(text: str) -> int:
+    """A whole number with an optional k, m or g (thousands): "32k" -> 32000. BadArgument otherwise."""
+    scale = {"k": 10**3, "m": 10**6, "g": 10**9}.get(text[-1:].lower(), 1)
+    digits = (text[:-1] if scale > 1 else text).replace("_", "").replace(",", "")
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
+        raise BadArgument(f"{shown(text)} is no whole number such as 32000 or 32k")
+    return int(digits) * scale

@@ -1,0 +1,178 @@
+// The pretokens while they are merged: one flat array of ids, a slot for each byte, a separator between
+// pretokens.
+//
+//   "aab" x 3, "ab" x 1    |a|a|b|.|a|b|       | is the separator, . a slot inside an entry
+//                          after (a, b):  | a [ab .. ] | [ab ..] |
+//
+// An entry of n slots has its id in its first and its last slot, so both neighbours of a place are one read
+// away without links. Its other slots hold `dead` or rubbish, never the id of an entry that once started
+// there, so a place remembered from before is recognised as stale by reading it. compact() gives each entry
+// one slot again.
+//
+// Pretokens lie in falling order of their counts, so equal counts form runs: the count of a place is the
+// count of its run, found through an index of blocks, and for ascending places mostly without any search.
+#pragma once
+
+#include "trainer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+namespace bpe {
+
+// How many slots the pretokens need: what has no pair is left out.
+inline uint64_t merge_slot_count(const PretokenView &pretokens) {
+  uint64_t slots = 1, start = 0;
+  unsigned __int128 weighted_bytes = 0;
+  for (size_t i = 0; i < pretokens.size; i++) {
+    uint64_t bytes = pretokens.ends[i] - start;
+    start = pretokens.ends[i];
+    weighted_bytes += static_cast<unsigned __int128>(bytes) * pretokens.counts[i];
+    if (bytes >= 2 && pretokens.counts[i] > 0)
+      slots += bytes + 1;
+  }
+  if (weighted_bytes >> 63)
+    throw std::invalid_argument("the counts times the lengths of the pretokens pass 2^63 bytes");
+  return slots;
+}
+
+template <class Id, class Place> class MergeSlots {
+public:
+  static constexpr Id separator = 0;
+  static constexpr Id dead = std::numeric_limits<Id>::max();
+
+  // byte_ids[byte] is the id of a byte, at least 1.
+  MergeSlots(const PretokenView &pretokens, uint64_t slots, const std::array<Id, 256> &byte_ids) {
+    ids_.reserve(slots);
+    ids_.push_back(separator);
+    uint64_t last_count = 0;
+    for (size_t i : by_falling_count(pretokens)) {
+      uint64_t start = i == 0 ? 0 : pretokens.ends[i - 1], stop = pretokens.ends[i];
+      if (runs_.empty() || pretokens.counts[i] != last_count) {
+        last_count = pretokens.counts[i];
+        runs_.push_back({static_cast<Place>(ids_.size()), last_count});
+      }
+      for (uint64_t at = start; at < stop; at++)
+        ids_.push_back(byte_ids[pretokens.bytes[at]]);
+      ids_.push_back(separator);
+    }
+    index_runs();
+  }
+
+  Id *ids() { return ids_.data(); }
+  uint64_t size() const { return ids_.size(); }
+
+  // Calls visit(place, count) for each place that has an id and is not the last of its pretoken, in ascending
+  // order, and pause() now and then. Only right after construction or compact(), while an entry is one slot.
+  template <class Visit, class Pause> void for_each_pair(Visit visit, Pause pause) const {
+    constexpr uint64_t pause_slots = 1 << 22; // some 20 ms
+    for (size_t run = 0; run + 1 < runs_.size(); run++) {
+      uint64_t count = runs_[run].count, stop = runs_[run + 1].start;
+      for (uint64_t at = runs_[run].start; at < stop;) {
+        uint64_t block_stop = std::min(stop, at + pause_slots);
+        for (; at < block_stop; at++)
+          if (ids_[at] != separator && ids_[at + 1] != separator)
+            visit(static_cast<Place>(at), count);
+        pause();
+      }
+    }
+  }
+
+  // Gives each entry one slot and drops pretokens that have become a single entry. lengths[id]: its slots so
+  // far.
+  template <class Lengths> void compact(const Lengths &lengths) {
+    uint64_t to = 1;
+    std::vector<Run> kept;
+    for (size_t run = 0; run + 1 < runs_.size(); run++) {
+      uint64_t run_start = to;
+      for (uint64_t at = runs_[run].start; at < runs_[run + 1].start; at++) {
+        uint64_t pretoken_start = to;
+        while (ids_[at] != separator) {
+          Id id = ids_[at];
+          at += lengths[id];
+          ids_[to++] = id;
+        }
+        if (to - pretoken_start < 2)
+          to = pretoken_start;
+        else
+          ids_[to++] = separator;
+      }
+      if (to > run_start)
+        kept.push_back({static_cast<Place>(run_start), runs_[run].count});
+    }
+    ids_.resize(to);
+    runs_ = std::move(kept);
+    index_runs();
+  }
+
+  // Counts at places asked for in ascending order.
+  class Counts {
+  public:
+    explicit Counts(const MergeSlots &slots) : slots_(slots) {}
+    uint64_t at(Place place) {
+      if (place >= stop_)
+        seek(place);
+      return count_;
+    }
+
+  private:
+    void seek(Place place) {
+      size_t run = slots_.run_of_block_[place / block_slots];
+      while (slots_.runs_[run + 1].start <= place)
+        run++;
+      stop_ = slots_.runs_[run + 1].start;
+      count_ = slots_.runs_[run].count;
+    }
+    const MergeSlots &slots_;
+    Place stop_ = 0;
+    uint64_t count_ = 0;
+  };
+
+private:
+  struct Run {
+    Place start; // [start, start of the next)
+    uint64_t count;
+  };
+  static constexpr uint64_t block_slots = 16; // a few pretokens, so few steps even where every count differs
+
+  static std::vector<size_t> by_falling_count(const PretokenView &pretokens) {
+    constexpr size_t small = 1 << 16; // counts below are sorted by counting, the few others by comparing
+    auto bucket = [&](size_t i) { return small - std::min<uint64_t>(pretokens.counts[i], small); };
+    auto used = [&](size_t i) {
+      uint64_t start = i == 0 ? 0 : pretokens.ends[i - 1];
+      return pretokens.ends[i] - start >= 2 && pretokens.counts[i] > 0;
+    };
+    std::vector<size_t> next(small + 2, 0);
+    for (size_t i = 0; i < pretokens.size; i++)
+      if (used(i))
+        next[bucket(i) + 1]++;
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    std::vector<size_t> order(next.back());
+    for (size_t i = 0; i < pretokens.size; i++)
+      if (used(i))
+        order[next[bucket(i)]++] = i;
+    std::sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(next[0]),
+              [&](size_t i, size_t j) { return pretokens.counts[i] > pretokens.counts[j]; });
+    return order;
+  }
+
+  // Ends the runs with an empty one and notes for each block of slots the run its first slot is in.
+  void index_runs() {
+    runs_.push_back({static_cast<Place>(ids_.size()), 0});
+    run_of_block_.assign(ids_.size() / block_slots + 1, 0);
+    for (size_t run = 0; run + 1 < runs_.size(); run++) {
+      uint64_t block = (static_cast<uint64_t>(runs_[run].start) + block_slots - 1) / block_slots;
+      for (; block * block_slots < runs_[run + 1].start; block++)
+        run_of_block_[block] = static_cast<uint32_t>(run);
+    }
+  }
+
+  std::vector<Id> ids_;
+  std::vector<Run> runs_;
+  std::vector<uint32_t> run_of_block_;
+};
+
+} // namespace bpe

@@ -1,0 +1,280 @@
+// One merge: read the list of the pair, replace each occurrence that is still there, sum what its left and
+// right neighbours gain and lose in arrays indexed by neighbour, then do one table operation a distinct
+// neighbour and write the lists of the new pairs. A merge costs its occurrences plus its distinct neighbours,
+// never the corpus.
+#include "trainer.hpp"
+
+#include "merge_slots.hpp"
+#include "pair_index.hpp"
+
+#include <chrono>
+#include <string>
+
+namespace bpe {
+namespace {
+
+// Inside, ids are one higher than outside: 0 is the separator, 1 to 256 the bytes, 257 + k the entry of merge
+// k.
+constexpr uint32_t first_new_id = 257;
+
+// How far ahead in a list its slots are asked for: some 40 cache misses in flight or done.
+constexpr size_t prefetch_places = 40;
+
+// The bytes in the order of their ids: by value, or as GPT-2 prints them (the 188 printable Latin-1 bytes
+// first).
+std::array<uint8_t, 256> byte_order(TieBreak tie_break) {
+  auto is_late = [&](int byte) {
+    bool printable = (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+    return tie_break == TieBreak::huggingface && !printable;
+  };
+  std::array<uint8_t, 256> order;
+  size_t used = 0;
+  for (bool late : {false, true})
+    for (int byte = 0; byte < 256; byte++)
+      if (is_late(byte) == late)
+        order[used++] = static_cast<uint8_t>(byte);
+  return order;
+}
+
+class Ticker {
+public:
+  explicit Ticker(const TrainingProgress &progress) : progress_(progress) {}
+  void tick(uint64_t entries) {
+    auto now = std::chrono::steady_clock::now();
+    if (!progress_ || now < next_)
+      return;
+    next_ = now + std::chrono::milliseconds(100);
+    progress_(entries);
+  }
+
+private:
+  const TrainingProgress &progress_;
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
+};
+
+template <class Id, class Place> class Trainer {
+public:
+  Trainer(const PretokenView &pretokens, uint64_t slots, const TrainingOptions &options,
+          const TrainingProgress &progress)
+      : options_(options), order_(byte_order(options.tie_break)), slots_(pretokens, slots, byte_ids()),
+        index_(slots), ticker_(progress) {
+    lengths_.assign(first_new_id, 1);
+    entries_.push_back("");
+    for (uint8_t byte : order_)
+      entries_.emplace_back(1, static_cast<char>(byte));
+    // Reserved, not filled: a training that is asked for more than there are pairs stops long before.
+    left_.neighbours.resize(first_new_id);
+    right_.neighbours.resize(first_new_id);
+  }
+
+  std::vector<Merge> run() {
+    uint64_t floor = std::max<uint64_t>(1, options_.min_frequency);
+    auto pause = [&] { ticker_.tick(merges_.size()); };
+    if (options_.new_entries == 0)
+      return {};
+    index_.scan(slots_, slots_.ids(), options_.first_pairs, floor, less(), pause);
+    while (merges_.size() < options_.new_entries) {
+      uint32_t number = index_.best(less());
+      if (number != Index::none) {
+        merge(number);
+      } else if (index_.threshold() > floor) {
+        slots_.compact(lengths_);
+        std::fill(lengths_.begin(), lengths_.end(), 1);
+        // Enough for all that is left on each corpus tried, as pairs born on the way make up for those that
+        // fall below. No more than are left: one or two scans more; twice as many: longer lists. Both cost 20
+        // %.
+        uint64_t wanted = (options_.new_entries - merges_.size()) * 5 / 4;
+        index_.scan(slots_, slots_.ids(), wanted, floor, less(), pause);
+      } else {
+        break;
+      }
+      pause();
+    }
+    return std::move(merges_);
+  }
+
+private:
+  using Index = PairIndex<Id, Place>;
+  using Key = typename Index::Key;
+  using Pair = typename Index::Pair;
+  using Waiting = typename Index::Waiting;
+  static constexpr uint64_t no_list = std::numeric_limits<uint64_t>::max();
+
+  // What the entries on one side of the merged pair take part in; index: the neighbour's id.
+  struct Side {
+    struct Neighbour {
+      uint64_t count = 0; // of the new pair with it
+      uint64_t next = 0;  // where the next place of that pair goes
+      Place places = 0;
+    };
+    std::vector<Neighbour> neighbours;
+    std::vector<Id> touched;
+    void add(Id id, uint64_t count) {
+      Neighbour &neighbour = neighbours[id];
+      if (neighbour.places++ == 0)
+        touched.push_back(id);
+      neighbour.count += count;
+    }
+    void clear() {
+      for (Id id : touched)
+        neighbours[id] = {};
+      touched.clear();
+    }
+  };
+
+  struct Occurrence {
+    Id left, right; // the neighbours when it was replaced
+    Place place;
+  };
+
+  std::array<Id, 256> byte_ids() const {
+    std::array<Id, 256> ids;
+    for (size_t i = 0; i < 256; i++)
+      ids[order_[i]] = static_cast<Id>(i + 1);
+    return ids;
+  }
+
+  uint32_t outside_id(Id id) const { return id >= first_new_id ? id - 1u : order_[id - 1u]; }
+
+  // The order of the queue: by count, then by the tie rule.
+  auto less() const {
+    return [this](const Waiting &a, const Waiting &b) {
+      if (a.count != b.count)
+        return a.count < b.count;
+      if (options_.tie_break == TieBreak::huggingface)
+        return a.key > b.key;
+      int left = entries_[Index::left(a.key)].compare(entries_[Index::left(b.key)]);
+      return left != 0 ? left < 0 : entries_[Index::right(a.key)] < entries_[Index::right(b.key)];
+    };
+  }
+
+  void merge(uint32_t number) {
+    const Pair pair = index_.pair(number);
+    index_.pair(number).count = 0;
+    Id a = Index::left(pair.key), b = Index::right(pair.key), merged = static_cast<Id>(entries_.size());
+    merges_.push_back({outside_id(a), outside_id(b), pair.count});
+    entries_.push_back(entries_[a] + entries_[b]);
+    lengths_.push_back(lengths_[a] + lengths_[b]);
+    left_.neighbours.emplace_back();
+    right_.neighbours.emplace_back();
+
+    uint64_t after_merged = replace(pair, a, b, merged);
+    if (add_pairs(pair, a, b, merged, after_merged))
+      write_lists();
+    left_.clear();
+    right_.clear();
+  }
+
+  // Replaces the pair at the places of its list that still hold it, and sums up the neighbours.
+  // Returns how often an occurrence directly followed another one ("abab"): see add_pairs.
+  uint64_t replace(const Pair &pair, Id a, Id b, Id merged) {
+    const Place *list = index_.arena() + pair.list_start;
+    Id *ids = slots_.ids();
+    size_t a_slots = lengths_[a], merged_slots = lengths_[merged], size = pair.list_size;
+    typename MergeSlots<Id, Place>::Counts counts(slots_);
+    uint64_t after_merged = 0;
+    occurrences_.clear();
+    for (size_t i = 0; i < size; i++) {
+      if (i + prefetch_places < size)
+        __builtin_prefetch(ids + list[i + prefetch_places], 1);
+      Place at = list[i];
+      if (ids[at] != a || ids[at + a_slots] != b)
+        continue; // stale
+      uint64_t count = counts.at(at);
+      Id left = ids[at - 1], right = ids[at + merged_slots];
+      ids[at + a_slots] = MergeSlots<Id, Place>::dead;
+      ids[at] = ids[at + merged_slots - 1] = merged;
+      left_.add(left, count);
+      right_.add(right, count);
+      if (left == merged)
+        after_merged += count;
+      occurrences_.push_back({left, right, at});
+    }
+    return after_merged;
+  }
+
+  // Takes the counts of the pairs that are gone and adds the new pairs; true if one of them has a list to
+  // write.
+  //
+  // In "abab" the first occurrence sees a as its right neighbour, which the second then takes away: its left
+  // neighbour is the merged entry. So (merged, a) was counted once too often for each such place, and the
+  // pair (b, a) between the two is already taken off as a right neighbour.
+  bool add_pairs(const Pair &pair, Id a, Id b, Id merged, uint64_t after_merged) {
+    for (Id left : left_.touched)
+      index_.prefetch(Index::key(left, a));
+    for (Id right : right_.touched)
+      index_.prefetch(Index::key(b, right));
+    uint64_t room = pair.list_start, room_stop = pair.list_start + pair.list_size;
+    bool any = false;
+    auto add = [&](Id left, Id right, typename Side::Neighbour &neighbour, uint64_t count) {
+      if (count < index_.threshold()) {
+        neighbour.next = no_list;
+        return;
+      }
+      neighbour.next = index_.add(Index::key(left, right), count, neighbour.places, room, room_stop, less());
+      any = true;
+    };
+    for (Id left : left_.touched) {
+      auto &neighbour = left_.neighbours[left];
+      neighbour.next = no_list;
+      if (left == MergeSlots<Id, Place>::separator)
+        continue;
+      if (left != merged)
+        index_.subtract(Index::key(left, a), neighbour.count);
+      add(left, merged, neighbour, neighbour.count);
+    }
+    for (Id right : right_.touched) {
+      auto &neighbour = right_.neighbours[right];
+      neighbour.next = no_list;
+      if (right == MergeSlots<Id, Place>::separator)
+        continue;
+      index_.subtract(Index::key(b, right), neighbour.count);
+      add(merged, right, neighbour, neighbour.count - (right == a ? after_merged : 0));
+    }
+    return any;
+  }
+
+  // The list of the merged pair has been read: its room may be written over.
+  void write_lists() {
+    Place *arena = index_.arena();
+    for (const Occurrence &occurrence : occurrences_) {
+      uint64_t &left = left_.neighbours[occurrence.left].next;
+      if (left != no_list)
+        arena[left++] = static_cast<Place>(occurrence.place - lengths_[occurrence.left]);
+      uint64_t &right = right_.neighbours[occurrence.right].next;
+      if (right != no_list)
+        arena[right++] = occurrence.place;
+    }
+  }
+
+  const TrainingOptions options_;
+  const std::array<uint8_t, 256> order_;
+  MergeSlots<Id, Place> slots_;
+  Index index_;
+  Ticker ticker_;
+  std::vector<std::string> entries_; // the bytes of each id
+  std::vector<Place> lengths_;       // the slots of each id since the last compact()
+  std::vector<Merge> merges_;
+  Side left_, right_;
+  std::vector<Occurrence> occurrences_;
+};
+
+} // namespace
+
+std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOptions &options,
+                                const TrainingProgress &progress) {
+  uint64_t slots = merge_slot_count(pretokens);
+  if (options.new_entries > (uint64_t{1} << 31) - 256)
+    throw std::invalid_argument("new_entries is " + std::to_string(options.new_entries) +
+                                "; ids must stay below 2^31");
+  // The ids of 16 bits must leave room for the separator and `dead`; a merge takes a slot, so `slots` bounds
+  // both.
+  uint64_t ids = first_new_id + std::min(options.new_entries, slots);
+  if (options.wide || slots >= std::numeric_limits<uint32_t>::max())
+    return Trainer<uint32_t, uint64_t>(pretokens, slots, options, progress).run();
+  if (ids >= std::numeric_limits<uint16_t>::max())
+    return Trainer<uint32_t, uint32_t>(pretokens, slots, options, progress).run();
+  return Trainer<uint16_t, uint32_t>(pretokens, slots, options, progress).run();
+}
+
+} // namespace bpe

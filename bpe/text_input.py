@@ -1,0 +1,62 @@
+"""Text files for the commands: which files the arguments mean, and their text in blocks of valid UTF-8."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from bpe.errors import MissingInput, shown
+from bpe.utf8 import Invalid, TextDecoder
+
+_BLOCK_BYTES: Final = 1 << 20
+
+
+def expand_inputs(arguments: Iterable[str]) -> list[Path]:
+    """The files that the arguments mean: a file, all files below a folder, the matches of a glob, each sorted.
+
+    Hidden files below a folder are left out. MissingInput lists every argument that means no readable file.
+    """
+    files: list[Path] = []
+    bad: list[str] = []
+    for argument in arguments:
+        path = Path(argument)
+        if path.is_file():
+            found = [path]
+        elif path.is_dir():
+            found = [
+                file for file in sorted(path.rglob("*")) if file.is_file() and not _is_hidden(file, path)
+            ]
+        else:
+            matches = glob.glob(argument, recursive=True)  # noqa: PTH207 - absolute patterns too
+            found = [match for match in map(Path, sorted(matches)) if match.is_file()]
+        if not found:
+            bad.append(_reason(argument, path))
+        files.extend(found)
+    if bad:
+        raise MissingInput("; ".join(bad))
+    return files
+
+
+def _is_hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def _reason(argument: str, path: Path) -> str:
+    name = shown(argument, 200)
+    if path.is_dir():
+        return f"{name}: the folder holds no files"
+    if path.exists():
+        return f"{name}: is no regular file"
+    if any(character in argument for character in "*?["):
+        return f"{name}: no file matches"
+    return f"{name}: no such file"
+
+
+def read_text(file: BinaryIO, where: str, invalid: Invalid) -> Iterator[str]:
+    """The text in blocks of about 1 MiB, whole characters; InvalidText names source and byte offset."""
+    decoder = TextDecoder(where, invalid)
+    while block := file.read(_BLOCK_BYTES):
+        yield decoder.decode(block)
+    yield decoder.decode(b"", final=True)

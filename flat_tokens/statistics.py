@@ -1,0 +1,74 @@
+"""What a dataset is like: counts, lengths, sizes; one pass over seq_starts and none over the tokens."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flat_tokens.elements import Elements
+from flat_tokens.reader import Dataset, FlatTokensArray
+
+STARTS_AT_A_TIME = 2**20
+
+
+def describe(dataset: Dataset) -> dict[str, Any]:
+    """Everything that `info` tells, as JSON values: path, zarr_format, splits, tokenizer, sources, options,
+    versions."""
+    manifest = dataset.manifest
+    return {
+        "path": str(dataset.path),
+        "zarr_format": dataset.zarr_format,
+        "has_manifest": manifest is not None,
+        "splits": {name: _describe_split(dataset, dataset[name]) for name in ("train", "validation")},
+        "tokenizer": dict(manifest.tokenizer) if manifest and manifest.tokenizer else None,
+        "sources": [dict(source) for source in manifest.sources] if manifest else [],
+        "options": dict(manifest.options) if manifest else {},
+        "versions": dict(manifest.versions) if manifest else {},
+    }
+
+
+def _describe_split(dataset: Dataset, array: FlatTokensArray) -> dict[str, Any]:
+    disk_bytes = sum(
+        _folder_bytes(dataset.path / elements.name) for elements in (array.encoded_tokens, array.seq_starts)
+    )
+    stored = array.encoded_tokens.stored
+    return {
+        "token_count": array.token_count,
+        "seq_count": array.seq_count,
+        "max_token_id": array.max_token_id,
+        "seq_tokens": lengths(array.seq_starts),
+        "disk_bytes": disk_bytes,
+        "disk_bytes_per_token": round(disk_bytes / array.token_count, 4) if array.token_count else None,
+        "compression": stored.compression if stored else "read by the zarr library",
+        "chunk_tokens": stored.chunk_elements if stored else None,
+        "shard_tokens": stored.shard_elements if stored and stored.sharded else None,
+    }
+
+
+def lengths(seq_starts: Elements) -> dict[str, float] | None:
+    """Least, median, mean and greatest length of the sequences in tokens, None if there are none.
+
+    [0, 2, 5, 8] -> {"min": 2, "median": 3, "mean": 2.67, "max": 3}. Exact; memory grows with the number of
+    different lengths, not of sequences."""
+    counts: Counter[int] = Counter()
+    for first in range(0, len(seq_starts) - 1, STARTS_AT_A_TIME):
+        starts = seq_starts[first : first + STARTS_AT_A_TIME + 1]
+        values, occurrences = np.unique(np.diff(starts.astype(np.int64)), return_counts=True)
+        counts.update(dict(zip(values.tolist(), occurrences.tolist(), strict=True)))
+    if not counts:
+        return None
+    seq_count = counts.total()
+    ordered = sorted(counts.items())
+    running = np.cumsum([occurrences for _, occurrences in ordered])
+    middle = [
+        ordered[int(np.searchsorted(running, at + 1))][0] for at in ((seq_count - 1) // 2, seq_count // 2)
+    ]
+    mean = sum(length * occurrences for length, occurrences in ordered) / seq_count
+    return {"min": ordered[0][0], "median": sum(middle) / 2, "mean": round(mean, 2), "max": ordered[-1][0]}
+
+
+def _folder_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,197 @@
+"""The units of work of `verify`: top-level functions of picklable arguments, for any process to run.
+
+A unit reads some whole files, compares size and sha256 with the manifest's, decodes each zarr chunk once and
+checks the format's rules on it. Damage is returned as problems, never raised; errors of the machine
+(OSError) pass through.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens.chunks import (
+    decode_chunk,
+    file_chunks,
+    largest_file_bytes,
+)
+from flat_tokens.elements import Elements
+from flat_tokens.errors import DatasetError, printable
+from flat_tokens.files import AbsentFileError, open_regular, read_whole
+from flat_tokens.manifest import FileRecord
+
+READ_BYTES = 2**20
+FOREIGN_BLOCK = 2**20  # elements at a time where the zarr library reads
+
+
+@dataclass(frozen=True)
+class ArrayUnit:
+    """The elements [start, stop) of an array; whole files of it where this package decodes it.
+
+    records: the manifest's records of these files, None without a manifest. seq_starts and the range
+    [first_start, stop_start) of its entries tell a unit of encoded_tokens where sequences may start; None if
+    unknown."""
+
+    root: Path
+    elements: Elements
+    start: int
+    stop: int
+    records: dict[str, FileRecord] | None
+    max_token_id: int = 0
+    seq_starts: Elements | None = None
+    first_start: int = 0
+    stop_start: int = 0
+
+
+@dataclass
+class UnitResult:
+    """problems: path or array -> one line. borders: (index, first, last entry) of each zarr chunk of
+    seq_starts. encoded_max: the largest encoded token, -1 if there was none."""
+
+    problems: dict[str, str] = field(default_factory=dict)
+    byte_count: int = 0
+    borders: list[tuple[int, int, int]] = field(default_factory=list)
+    encoded_max: int = -1
+
+    def report(self, path: str, text: str) -> None:
+        """Keep the first problem of each path: the rest mostly follows from it."""
+        self.problems.setdefault(path, f"{printable(path)}: {text}")
+
+
+def verify_files(root: Path, records: tuple[FileRecord, ...]) -> UnitResult:
+    """Compare files that hold no zarr chunks with the manifest."""
+    result = UnitResult()
+    for record in records:
+        try:
+            file, size = open_regular(root / record.path)
+        except DatasetError:
+            result.report(record.path, "not there, or not a regular file; restore it or convert again")
+            continue
+        with file:
+            digest = hashlib.sha256()
+            while block := file.read(READ_BYTES):
+                digest.update(block)
+        _compare(result, record, size, digest.hexdigest())
+    return result
+
+
+def _compare(result: UnitResult, record: FileRecord, size: int, sha256: str) -> bool:
+    result.byte_count += size
+    if size != record.bytes:
+        result.report(
+            record.path, f"{size} bytes, the manifest says {record.bytes}; restore it or convert again"
+        )
+    elif sha256 != record.sha256:
+        result.report(
+            record.path,
+            "sha256 is not the manifest's: changed after it was written; restore it or convert again",
+        )
+    else:
+        return True
+    return False
+
+
+def verify_starts(unit: ArrayUnit) -> UnitResult:
+    """Check that entries rise strictly within each zarr chunk, and return the border entries for the rest."""
+    result = UnitResult()
+    for first, values in _blocks(unit, result):
+        falls = np.flatnonzero(values[1:] <= values[:-1])
+        if len(falls):
+            at = int(falls[0])
+            result.report(
+                unit.elements.name,
+                f"entry {first + at + 1} = {values[at + 1]} is not above entry {first + at} = {values[at]}; "
+                "starts must rise, convert again",
+            )
+        result.borders.append((first, int(values[0]), int(values[-1])))
+    return result
+
+
+def verify_tokens(unit: ArrayUnit) -> UnitResult:
+    """Check the start flags against seq_starts and the ids against max_token_id.
+
+    Cost beside reading, sha256 and decoding: 0.5 ns a token."""
+    result = UnitResult()
+    starts = None
+    if unit.seq_starts is not None:
+        try:
+            starts = unit.seq_starts.read(unit.first_start, unit.stop_start)
+        except DatasetError as error:
+            result.problems.setdefault(unit.seq_starts.name, str(error))
+    low_bit = np.empty(0, dtype=np.uint32)
+    for first, values in _blocks(unit, result):
+        if len(low_bit) != len(values):
+            low_bit = np.empty(len(values), dtype=np.uint32)
+        largest = int(values.max())
+        result.encoded_max = max(result.encoded_max, largest)
+        if largest >> 1 > unit.max_token_id:
+            at = int(values.argmax())
+            result.report(
+                unit.elements.name,
+                f"id {largest >> 1} at {first + at} is above max_token_id {unit.max_token_id}; convert again",
+            )
+        if starts is not None:
+            window = np.searchsorted(starts, np.array([first, first + len(values)], dtype=starts.dtype))
+            expected = (starts[window[0] : window[1]] - np.uint64(first)).astype(np.intp)
+            np.bitwise_and(values, np.uint32(1), out=low_bit)
+            if np.count_nonzero(low_bit) != len(expected) or not low_bit[expected].all():
+                _report_flag(result, unit.elements.name, first, low_bit, expected)
+    return result
+
+
+def _report_flag(
+    result: UnitResult, name: str, first: int, low_bit: npt.NDArray[Any], expected: npt.NDArray[Any]
+) -> None:
+    wanted = np.zeros(len(low_bit), dtype=np.uint32)
+    wanted[expected] = 1
+    at = int(np.flatnonzero(wanted != low_bit)[0])
+    has, says = ("no start flag", "begins") if wanted[at] else ("a start flag", "does not begin")
+    result.report(
+        name, f"token {first + at} has {has}, but seq_starts {says} a sequence there; convert again"
+    )
+
+
+def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """(first element, values) of the unit, block by block; a block that cannot be read is reported and left
+    out.
+
+    The values are overwritten by the next block."""
+    elements, stored = unit.elements, unit.elements.stored
+    if stored is None:
+        for first in range(unit.start, unit.stop, FOREIGN_BLOCK):
+            yield first, elements.read(first, min(first + FOREIGN_BLOCK, unit.stop))
+        return
+    buffer = np.empty(stored.chunk_elements, dtype=elements.dtype)
+    for file_index in range(unit.start // stored.shard_elements, -(-unit.stop // stored.shard_elements)):
+        path = stored.file_path(file_index)
+        relative = path.relative_to(unit.root).as_posix()
+        try:
+            payload = read_whole(path, largest_file_bytes(stored))
+            if unit.records is None:
+                result.byte_count += len(payload)
+            elif (
+                relative in unit.records
+            ):  # otherwise it is reported as a file that the manifest does not list
+                _compare(result, unit.records[relative], len(payload), hashlib.sha256(payload).hexdigest())
+            for chunk_index, part in file_chunks(stored, file_index, payload):
+                first = chunk_index * stored.chunk_elements
+                if part is None:
+                    result.report(
+                        relative, f"zarr chunk {chunk_index} is not in the shard; restore it or convert again"
+                    )
+                    continue
+                decode_chunk(stored, part, buffer, path)
+                yield first, buffer[: stored.element_count - first]
+        except AbsentFileError:
+            if unit.records is None and elements.is_lone_zero:
+                yield 0, np.zeros(1, dtype=elements.dtype)
+                continue
+            result.report(relative, "not there, zarr would read it as zeros; restore it or convert again")
+        except DatasetError as error:
+            result.problems.setdefault(relative, str(error))

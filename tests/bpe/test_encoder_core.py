@@ -1,0 +1,260 @@
+"""Whole texts, batches and document streams through the core equal the reference, for any threads and any cache."""
+
+from __future__ import annotations
+
+import random
+import threading
+
+import numpy as np
+import pytest
+
+from bpe import _core
+from bpe.patterns import PATTERNS
+from bpe.reference import count_pretokens, encode, pretokenize, train
+
+BYTES = [bytes([value]) for value in range(256)]
+SENTENCES = [
+    "The quick brown fox jumps over the lazy dog.",
+    "  It's 1234567 o'clock;\n\n\twe'll see\u00a0— naïve façade, ÆØÅ.",
+    "def f(x):\n    return x ** 2  # squared\r\n",
+    "漢字とカタカナ、한국어 그리고 русский язык уменьшить",
+    "🙂🙃👩‍👩‍👧 e\u0301 \u200d ﬁ ½ ٣٤ \x00\x7f",
+    "-----------------------------------------------------------------=====",
+    "QWxhZGRpbjpvcGVuIHNlc2FtZQ==" * 9,
+    " " * 70 + "x" + "\n" * 20,
+    "internationalization " * 3,
+]
+SPECIAL = {"<|endoftext|>": 5000, "<|pad|>": 5001, "<|pad|>>": 5002, "EOT": 5003}
+SEPARATOR = b"<|endoftext|>"
+
+
+def text_of(seed: int, size: int) -> str:
+    rng = random.Random(seed)
+    parts = [rng.choice(SENTENCES) if rng.random() < 0.8 else rng.choice(list(SPECIAL)) for _ in range(size)]
+    return rng.choice(["", " ", "\n"]).join(parts)
+
+
+MERGES = train(count_pretokens(SENTENCES), 400)
+ENTRIES = dict(enumerate(dict.fromkeys(BYTES + [left + right for left, right in MERGES])))
+# Entries no merge reaches, one of which is a pretoken of the sentences and one a part of a pretoken.
+ENTRIES |= {4000: b" fo", 4001: "字と".encode(), 4002: b"-" * 41, 4003: b"internationalizatio"}
+
+
+def core(rule: str, pattern: str | None = "gpt2", **options: int) -> _core.Encoder:
+    special = {text.encode(): id_ for text, id_ in SPECIAL.items()}
+    return _core.Encoder(
+        ENTRIES, None if rule == "ranks" else MERGES, special, pattern, rule != "merges", **options
+    )
+
+
+def reference(text: str, rule: str, pattern: str = "gpt2", special: bool = True) -> list[int]:
+    merges = None if rule == "ranks" else MERGES
+    return encode(text, ENTRIES, merges, SPECIAL if special else {}, pattern, rule != "merges")
+
+
+RULES = ["merges", "merges whole", "ranks"]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_encode_equals_the_reference(rule: str, pattern: str) -> None:
+    encoder = core(rule, pattern)
+    for seed in range(4):
+        text = text_of(seed, 25)
+        assert encoder.encode(text) == reference(text, rule, pattern)
+        assert encoder.encode(text, special=False) == reference(text, rule, pattern, special=False)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_prefix_of_a_text(rule: str) -> None:
+    """Short texts, so that the last bytes of the buffer lie in every place of a key."""
+    encoder = core(rule)
+    for text in SENTENCES:
+        for size in range(min(len(text), 40)):
+            assert encoder.encode(text[:size]) == reference(text[:size], rule)
+
+
+@pytest.mark.parametrize("count", [0, 1, 62, 63, 64, 65, 127, 128, 129, 300])
+def test_pretoken_counts_around_a_batch(count: int) -> None:
+    encoder = core("ranks")
+    text = " a" * count
+    assert encoder.encode(text) == reference(text, "ranks")
+    documents = [" a" * (count % 7)] * count + [text]
+    tokens, offsets = encoder.encode_documents(SEPARATOR.join(d.encode() for d in documents), SEPARATOR, 1)
+    assert np.diff(offsets).tolist() == [len(reference(document, "ranks")) for document in documents]
+    assert len(tokens) == offsets[-1]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("special", [True, False])
+@pytest.mark.parametrize("separator", [SEPARATOR, b"\n\n", b"a", b"--"])
+def test_documents_equal_the_reference(threads: int, special: bool, separator: bytes) -> None:
+    encoder = core("ranks")
+    text = text_of(11, 60)
+    tokens, offsets = encoder.encode_documents(text.encode(), separator, threads, special)
+    want = [reference(document, "ranks", special=special) for document in text.split(separator.decode())]
+    assert tokens.dtype == np.uint32
+    assert offsets.dtype == np.uint64
+    rows = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+    assert [tokens[a:b].tolist() for a, b in rows] == want
+
+
+@pytest.mark.parametrize("separator", [SEPARATOR, b"\n\n", b"--"], ids=["border-free", "newlines", "dashes"])
+def test_pieces_of_any_thread_count_give_the_same(separator: bytes) -> None:
+    """Several megabytes, so that there are pieces; documents from empty to longer than a piece; runs of separators."""
+    rng = random.Random(3)
+    parts = [text_of(seed, 40).encode() for seed in range(30)]
+    documents = [b"".join(rng.choices(parts, k=rng.choice([0, 1, 1, 2, 5]))) for _ in range(900)]
+    documents[500] = b"".join(rng.choices(parts, k=900))
+    text = separator.join(documents)
+    assert len(text) > 5 << 20
+    one = core("ranks").encode_documents(text, separator, 1)
+    rows = text.split(separator)
+    assert len(one[1]) == len(rows) + 1
+    encoder = core("ranks")
+    for threads in [2, 3, 8]:
+        many = encoder.encode_documents(text, separator, threads)
+        assert np.array_equal(one[0], many[0])
+        assert np.array_equal(one[1], many[1])
+    for row in rng.sample(range(len(rows)), 40):
+        start, stop = one[1][row : row + 2].tolist()
+        assert encoder.decode(one[0][start:stop]) == rows[row]
+
+
+@pytest.mark.parametrize("text", [b"", SEPARATOR, SEPARATOR * 3, b"a" + SEPARATOR, SEPARATOR + b"a"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_empty_documents_are_rows(text: bytes, threads: int) -> None:
+    tokens, offsets = core("ranks").encode_documents(text, SEPARATOR, threads)
+    assert np.diff(offsets).tolist() == [len(document) for document in text.split(SEPARATOR)]
+    assert tokens.tolist() == [97] * text.count(b"a")
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("count", [0, 1, 5, 4000])
+def test_batches_equal_single_texts(threads: int, count: int) -> None:
+    encoder = core("merges")
+    texts = [text_of(seed % 50, seed % 9) for seed in range(count)]
+    tokens, offsets = encoder.encode_batch(texts, threads)
+    assert offsets.tolist()[0] == 0
+    assert len(offsets) == count + 1
+    want = {text: encoder.encode(text) for text in set(texts)}
+    rows = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+    assert [tokens[a:b].tolist() for a, b in rows] == [want[text] for text in texts]
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 1000, 100_000, 300_000, 2_000_000])
+@pytest.mark.parametrize("rule", ["merges whole", "ranks"])
+def test_the_cache_is_bounded_and_changes_no_id(cache_bytes: int, rule: str) -> None:
+    rng = random.Random(5)
+    words = ["".join(rng.choices("abcdefghij", k=rng.randint(1, 40))) for _ in range(6000)]
+    text = " ".join(rng.choices(words, k=12_000))
+    unbounded = core(rule).encode(text)
+    encoder = core(rule, cache_bytes=cache_bytes)
+    for threads in [1, 2, 1]:
+        assert encoder.encode(text) == unbounded
+        tokens, _ = encoder.encode_documents((text + "|" + text).encode() * 2, b"|", threads)
+        assert tokens[: len(unbounded)].tolist() == unbounded
+        assert encoder.cache_bytes_used() <= cache_bytes
+    sample = " ".join(words[:300])
+    assert encoder.encode(sample) == reference(sample, rule)
+
+
+def test_calls_from_several_threads_at_once() -> None:
+    encoder = core("ranks", cache_bytes=4 << 20)
+    texts = [text_of(seed, 200) for seed in range(8)]
+    want = [core("ranks").encode(text) for text in texts]
+    wrong: list[int] = []
+
+    def work(index: int) -> None:
+        for turn in range(20):
+            i = (index + turn) % len(texts)
+            if encoder.encode(texts[i]) != want[i]:
+                wrong.append(i)
+            if encoder.encode_batch([texts[i]] * 2, 2)[0].tolist() != want[i] * 2:
+                wrong.append(i)
+
+    workers = [threading.Thread(target=work, args=(index,)) for index in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert wrong == []
+    assert encoder.cache_bytes_used() <= 4 << 20
+
+
+def test_given_pretokens() -> None:
+    encoder = core("ranks", None)
+    for text in SENTENCES:
+        pretokens = pretokenize(text, "cl100k")
+        ends = np.cumsum([len(pretoken) for pretoken in pretokens], dtype=np.uint64)
+        got = encoder.encode_pretokens(text.encode(), ends)
+        assert got.tolist() == reference(text, "ranks", "cl100k", special=False)
+    assert encoder.encode_pretokens(b"", np.array([], np.uint64)).tolist() == []
+    assert encoder.encode_pretokens(b"ab", np.array([0, 1, 1, 2, 2], np.uint64)).tolist() == [97, 98]
+    with pytest.raises(ValueError, match="no pattern"):
+        encoder.encode("a")
+
+
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        ([2, 1], r"ends\[1\] = 1 is below ends\[0\] = 2"),
+        ([1, 4], r"ends\[1\] = 4 is beyond the buffer of 3 bytes"),
+    ],
+)
+def test_bad_ends_are_refused(ends: list[int], message: str) -> None:
+    encoder = core("ranks")
+    with pytest.raises(ValueError, match=message):
+        encoder.encode_pretokens(b"abc", np.array(ends, np.uint64))
+    assert encoder.encode("abc") == reference("abc", "ranks")  # the session is in order again
+
+
+MISSING = {id_: entry for id_, entry in ENTRIES.items() if entry not in (b"a", b"\xff")}
+
+
+@pytest.mark.parametrize(
+    ("entries", "merges", "message"),
+    [
+        pytest.param(MISSING, None, r"lacks 2 of the 256 bytes \(b'a', b'\\xff'\)", id="missing bytes"),
+        pytest.param({}, None, "lacks 256 of the 256 bytes .*, ...", id="nothing"),
+        pytest.param(ENTRIES | {9000: b""}, None, "entry 9000 is empty", id="empty entry"),
+        pytest.param(ENTRIES | {9000: b"a"}, None, "entries 97 and 9000 are both b'a'", id="same bytes"),
+        pytest.param(
+            ENTRIES | {2**31: b"xyz"}, None, "entry id 2147483648 is out of range", id="id too large"
+        ),
+        pytest.param(ENTRIES | {-1: b"xyz"}, None, "entry id -1 is out of range", id="id negative"),
+        pytest.param(
+            ENTRIES,
+            [(b"a", b"qqq")],
+            r"merge 0 \(b'a', b'qqq'\): its right part b'qqq' is not an entry",
+            id="part",
+        ),
+        pytest.param(
+            ENTRIES,
+            [*MERGES, (b"\x01", b"\x02")],
+            rf"merge {len(MERGES)} \(b'\\x01', b'\\x02'\): its product b'\\x01\\x02' is not an entry",
+            id="product",
+        ),
+    ],
+)
+def test_bad_vocabularies_are_named(
+    entries: dict[int, bytes], merges: list[tuple[bytes, bytes]] | None, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        _core.Encoder(entries, merges, {}, "gpt2", False)
+
+
+def test_bad_arguments_are_named() -> None:
+    with pytest.raises(ValueError, match="nonsense"):
+        core("ranks", "nonsense")
+    encoder = core("ranks")
+    with pytest.raises(ValueError, match="threads must be at least 1, got 0"):
+        encoder.encode_batch(["a"], 0)
+    with pytest.raises(ValueError, match="separator is empty"):
+        encoder.encode_documents(b"a", b"", 1)
+    with pytest.raises(ValueError, match="cache_bytes must be at least 0, got -1"):
+        core("ranks", cache_bytes=-1)
+    with pytest.raises(UnicodeEncodeError):
+        encoder.encode("\ud800")
+    with pytest.raises(TypeError, match="text must be str, got bytes"):
+        encoder.encode(b"a")  # type: ignore[arg-type]

@@ -1,0 +1,119 @@
+"""GPT-2's vocab.json and merges.txt: round trips, what readers of them find, and each line of refusal."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from bpe.errors import BadTokenizer, UnsupportedTokenizer
+from bpe.formats.gpt2 import read_merges
+from bpe.tokenizer import Tokenizer
+
+
+@pytest.fixture
+def folder(listed, tmp_path):
+    listed().export_gpt2(tmp_path / "gpt2")
+    return tmp_path / "gpt2"
+
+
+def change(folder, **entries):
+    vocab = json.loads((folder / "vocab.json").read_bytes())
+    vocab.update(entries)
+    (folder / "vocab.json").write_text(
+        json.dumps({key: id_ for key, id_ in vocab.items() if id_ is not None})
+    )
+
+
+def test_round_trip_by_every_path(folder, listed):
+    for path in (folder, folder / "vocab.json", folder / "merges.txt", str(folder)):
+        assert Tokenizer.load(path) == listed()
+
+
+def test_a_prefix_of_the_names(folder, listed):
+    for name in ("vocab.json", "merges.txt"):
+        (folder / name).rename(folder / f"gpt2-{name}")
+    assert Tokenizer.load(folder / "gpt2-merges.txt") == listed()
+
+
+def test_pattern_and_special_tokens_are_given(listed, tmp_path):
+    listed("llama3", special_tokens=["<s>", "[x]"]).export_gpt2(tmp_path)
+    assert Tokenizer.load(tmp_path).special_tokens == {"<s>": 556}
+    again = Tokenizer.load(tmp_path, pattern="llama3", special_tokens=["<s>", "[x]", "<new>"])
+    assert again.special_tokens == {"<s>": 556, "[x]": 557, "<new>": 558}
+    assert again.pattern == "llama3"
+    assert Tokenizer.load(tmp_path, special_tokens={"<s>": 556}).special_tokens == {"<s>": 556}
+
+
+def test_hugging_face_reads_it(folder, listed, nasty_texts):
+    from tokenizers import Tokenizer as Theirs
+    from tokenizers import models, pre_tokenizers
+
+    theirs = Theirs(models.BPE.from_file(str(folder / "vocab.json"), str(folder / "merges.txt")))
+    theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    for text in nasty_texts.values():
+        assert theirs.encode(text).ids == listed().encode(text, allowed_special=())
+
+
+def test_a_tokenizer_json_in_the_folder_comes_first(folder, listed):
+    listed("llama3").save(folder / "tokenizer.json")
+    assert Tokenizer.load(folder).pattern == "llama3"
+
+
+def test_merges_may_begin_with_a_hash_and_end_with_cr():
+    assert read_merges("#version: 0.2\r\n# #\r\nĠ t\r\n\r\n".encode()) == [(b"#", b"#"), (b" ", b"t")]
+    assert read_merges(b"") == []
+    assert read_merges(b"a b") == [(b"a", b"b")]
+
+
+BAD_MERGES = {
+    "one part": (b"a b\nab\n", "line 2 is 'ab', must be two entries with one space between"),
+    "three parts": (b"a b c\n", "line 1 is 'a b c'"),
+    "two spaces": (b"a  b\n", "line 1 is 'a  b'"),
+    "outside the alphabet": ("▁ a\n".encode(), "line 1: '▁' has a character outside the byte alphabet"),
+    "not UTF-8": (b"a \xff\n", "byte 2 is not valid UTF-8"),
+    "unknown entry": (b"zzz b\n", "merges[0] joins b'zzz', which is not an entry"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_MERGES)
+def test_bad_merges(name, folder):
+    data, message = BAD_MERGES[name]
+    (folder / "merges.txt").write_bytes(data)
+    with pytest.raises(BadTokenizer, match=re.escape(message)) as caught:
+        Tokenizer.load(folder)
+    assert str(caught.value).startswith(str(folder))
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_vocabularies(folder):
+    change(folder, a=None)
+    with pytest.raises(BadTokenizer, match=r"1 of the 256 bytes have no entry, the first is 0x61|joins b'a'"):
+        Tokenizer.load(folder)
+    change(folder, a=98)
+    with pytest.raises(BadTokenizer, match=r"has id 98, which is no free whole number"):
+        Tokenizer.load(folder)
+    change(folder, a="x")
+    with pytest.raises(BadTokenizer, match=r"entry 'a' has id 'x', which is no free whole number"):
+        Tokenizer.load(folder)
+    change(folder, a=97, **{"a b": 900})
+    with pytest.raises(BadTokenizer, match=r"vocab.json: 'a b' has a character outside the byte alphabet"):
+        Tokenizer.load(folder)
+    (folder / "vocab.json").write_text("[1]")
+    with pytest.raises(BadTokenizer, match=r"vocab.json: must be a JSON object"):
+        Tokenizer.load(folder)
+    (folder / "merges.txt").unlink()
+    with pytest.raises(
+        BadTokenizer, match=r"merges.txt: can't read the tokenizer: No such file or directory"
+    ):
+        Tokenizer.load(folder)
+
+
+def test_what_the_files_can_not_say_is_not_written(listed, ranked, tmp_path):
+    with pytest.raises(UnsupportedTokenizer, match="normalizer NFC can't be written"):
+        listed(normalizer="NFC").export_gpt2(tmp_path)
+    with pytest.raises(UnsupportedTokenizer, match="is reached by no merges, only as a whole pretoken"):
+        ranked().export_gpt2(tmp_path)
+    listed(whole_pretokens=True).export_gpt2(tmp_path)  # every entry is reached, so it makes no difference
+    assert Tokenizer.load(tmp_path) == listed()

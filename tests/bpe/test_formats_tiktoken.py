@@ -1,0 +1,109 @@
+"""Rank files: round trips, equal ids in tiktoken, and each line of refusal."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from bpe.errors import BadArgument, BadTokenizer
+from bpe.formats.tiktoken import read_ranks, to_ranks
+from bpe.tokenizer import Tokenizer
+from bpe.vocabulary import every_split
+
+
+def test_round_trip(ranked, pattern, tmp_path):
+    tokenizer = ranked(pattern)
+    path = tmp_path / "t.tiktoken"
+    tokenizer.export_tiktoken(path)
+    again = Tokenizer.load(path, pattern=pattern, special_tokens=tokenizer.special_tokens)
+    assert again == tokenizer
+    assert again.is_rank_file
+    assert Tokenizer.load(path, pattern, ["<|endoftext|>"]) == tokenizer
+
+
+def test_tiktoken_reads_it(ranked, tmp_path, nasty_texts, tiktoken_of):
+    from tiktoken.load import load_tiktoken_bpe
+
+    path = tmp_path / "t.tiktoken"
+    ranked().export_tiktoken(path)
+    ranks = load_tiktoken_bpe(str(path))
+    assert ranks == {entry: id_ for id_, entry in ranked().ordinary_entries.items()}
+
+
+def test_listed_merges_as_ranks_give_the_same_ids(listed, pattern, tmp_path, nasty_texts, random_texts):
+    tokenizer = listed(pattern)
+    tokenizer.export_tiktoken(tmp_path / "t.tiktoken")
+    again = Tokenizer.load(tmp_path / "t.tiktoken", pattern, ["<|endoftext|>"])
+    for text in [*nasty_texts.values(), *random_texts(seed=9, count=80, size=40)]:
+        assert again.encode(text) == tokenizer.encode(text), repr(text)
+
+
+def test_a_rank_file_that_went_through_json(ranked, tmp_path):
+    ranked().save(tmp_path / "t.json")
+    again = Tokenizer.load(tmp_path / "t.json")
+    assert not again.is_rank_file
+    assert to_ranks(again) == to_ranks(ranked())
+
+
+def test_merges_that_ranks_can_not_express(trained):
+    entries, merges = trained("gpt2")
+    with pytest.raises(BadTokenizer, match=r"entry 900 .*'xyzzy'.* is not what its bytes encode to"):
+        to_ranks(Tokenizer(entries | {900: b"xyzzy"}, merges))
+    last = max(entries)
+    entries[900], entries[901] = entries.pop(last), entries.pop(last - 1)
+    with pytest.raises(BadTokenizer, match="ids must follow the order of the merges"):
+        to_ranks(Tokenizer(entries, merges))
+    entries = trained("gpt2")[0] | {900: b"theth"}
+    splits = every_split(entries)
+    assert to_ranks(Tokenizer(entries, splits, whole_pretokens=True)).endswith(b" 900\n")
+
+
+BAD = {
+    "no rank": (b"IQ==\n", "line 1 is 'IQ==', must be `base64 rank`"),
+    "three parts": (b"IQ== 0 1\n", "line 1 is 'IQ== 0 1'"),
+    "no number": (b"IQ== x\n", "line 1 is 'IQ== x'"),
+    "negative": (b"IQ== -1\n", "line 1 is 'IQ== -1'"),
+    "no base64": (b"IQ== 0\nI?== 1\n", "line 2 is 'I?== 1'"),
+    "rank twice": (b"IQ== 0\n\nIg== 0\n", "line 3 gives rank 0 a second time"),
+    "bytes twice": (None, "entries 0 and 300 are both b'\\x00': bytes must be unique"),
+    "bytes missing": (b"IQ== 0\n", "255 of the 256 bytes have no entry, the first is 0x00"),
+    "nothing": (b"", "256 of the 256 bytes have no entry"),
+    "binary": (b"\x00\xff\x00", "line 1 is "),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_rank_files(name, ranked, tmp_path):
+    data, message = BAD[name]
+    path = tmp_path / "t.tiktoken"
+    path.write_bytes(
+        data if data is not None else to_ranks(ranked()) + b"AA== 300\n"[:9].replace(b"300", b"900")
+    )
+    message = message.replace("300", "900")
+    with pytest.raises(BadTokenizer, match=re.escape(f"{path}: {message}")) as caught:
+        Tokenizer.load(path, "gpt2")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_last_line_without_end_and_cr():
+    assert read_ranks(b"IQ== 0\r\nIg== 1") == {0: b"!", 1: b'"'}
+
+
+def test_arguments(ranked, listed, tmp_path):
+    ranked().export_tiktoken(tmp_path / "t.tiktoken")
+    with pytest.raises(BadArgument, match="a rank file does not say its pattern; give pattern="):
+        Tokenizer.load(tmp_path / "t.tiktoken")
+    with pytest.raises(BadTokenizer, match="special token 'xyzzy' is an ordinary entry of the rank file"):
+        Tokenizer.load(tmp_path / "t.tiktoken", "gpt2", ["xyzzy"])
+    with pytest.raises(
+        BadTokenizer, match=r"nothing.json: can't read the tokenizer: No such file or directory"
+    ):
+        Tokenizer.load(tmp_path / "nothing.json")
+    with pytest.raises(BadTokenizer, match=r"the folder holds neither tokenizer.json nor vocab.json"):
+        Tokenizer.load(tmp_path)
+    listed().save(tmp_path / "t.json")
+    with pytest.raises(
+        BadArgument, match=r"t.json: a tokenizer.json says its pattern and special tokens itself"
+    ):
+        Tokenizer.load(tmp_path / "t.json", pattern="gpt2")

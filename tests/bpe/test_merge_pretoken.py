@@ -1,0 +1,148 @@
+"""One pretoken's merges: the short and the long routine equal the reference for every rule and every size."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import numpy as np
+import pytest
+
+from bpe import _core
+from bpe.reference import encode_pretoken, train
+
+BYTES = [bytes([value]) for value in range(256)]
+Vocabulary = tuple[dict[int, bytes], list[tuple[bytes, bytes]] | None]
+
+
+def trained(seed: int, alphabet: bytes, new_entries: int) -> list[tuple[bytes, bytes]]:
+    rng = random.Random(seed)
+    pretokens = {bytes(rng.choices(alphabet, k=rng.randint(1, 14))): rng.randint(1, 50) for _ in range(150)}
+    return train(pretokens, new_entries)
+
+
+def entries_of(merges: list[tuple[bytes, bytes]]) -> dict[int, bytes]:
+    return dict(enumerate(dict.fromkeys(BYTES + [left + right for left, right in merges])))
+
+
+def listed(seed: int) -> Vocabulary:
+    merges = trained(seed, b"abc", 60)
+    return entries_of(merges), merges
+
+
+def listed_shuffled(seed: int) -> Vocabulary:
+    """Ranks that do not ascend with the ids, so lower ranks appear after higher ones; some pairs twice."""
+    merges = trained(seed, b"abc", 60)
+    entries = entries_of(merges)
+    rng = random.Random(seed)
+    merges += rng.choices(merges, k=10)
+    rng.shuffle(merges)
+    return entries, merges
+
+
+def listed_several_splits(seed: int) -> Vocabulary:
+    """Every split of every entry is a merge, so several merges make one entry."""
+    entries = entries_of(trained(seed, b"ab", 40))
+    known = set(entries.values())
+    merges = [
+        (entry[:cut], entry[cut:])
+        for entry in known
+        for cut in range(1, len(entry))
+        if entry[:cut] in known and entry[cut:] in known
+    ]
+    merges.sort()
+    random.Random(seed).shuffle(merges)
+    return entries, merges
+
+
+def rank_file(seed: int) -> Vocabulary:
+    return entries_of(trained(seed, b"abc", 60)), None
+
+
+def rank_file_unreachable(seed: int) -> Vocabulary:
+    """Entries that no merges reach among those they do, ids with gaps, bytes in any order."""
+    rng = random.Random(seed)
+    entries = set(entries_of(trained(seed, b"abc", 40)).values())
+    entries |= {bytes(rng.choices(b"abc", k=rng.randint(3, 40))) for _ in range(30)}
+    ids = [*rng.sample(range(10_000), len(entries) - 1), 2**31 - 1]
+    return dict(zip(ids, rng.sample(sorted(entries), len(entries)), strict=True)), None
+
+
+RULES = [listed, listed_shuffled, listed_several_splits, rank_file, rank_file_unreachable]
+SIZES = [*range(1, 36), 63, 64, 65, 127, 128, 255, 256, 257, 300]
+
+
+def encode_all(encoder: _core.Encoder, pretokens: list[bytes]) -> list[int]:
+    ends = np.cumsum([len(pretoken) for pretoken in pretokens], dtype=np.uint64)
+    return [int(id_) for id_ in encoder.encode_pretokens(b"".join(pretokens), ends)]
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["by merges", "whole"])
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("seed", range(3))
+def test_equals_the_reference(rule: object, whole: bool, seed: int) -> None:
+    assert callable(rule)
+    entries, merges = rule(seed)
+    encoder = _core.Encoder(entries, merges, {}, None, whole)
+    id_of = {entry: id_ for id_, entry in entries.items()}
+    ranks = None if merges is None else {pair: rank for rank, pair in enumerate(merges)}
+    rng = random.Random(seed)
+    pretokens = list(entries.values())
+    for alphabet in [b"ab", b"abc", b"abcd\xc3\xa9"]:
+        pretokens += [bytes(rng.choices(alphabet, k=size)) for size in SIZES]
+    pretokens += [b"a" * size for size in SIZES]
+    rng.shuffle(pretokens)
+    want = [id_ for pretoken in pretokens for id_ in encode_pretoken(pretoken, id_of, ranks, whole)]
+    assert encode_all(encoder, pretokens) == want  # cold, with repetitions
+    assert encode_all(encoder, pretokens) == want  # out of the cache
+
+
+def test_of_a_pair_listed_twice_the_last_place_counts() -> None:
+    entries = dict(enumerate([*BYTES, b"ab", b"bc"]))
+    merges = [(b"a", b"b"), (b"b", b"c"), (b"a", b"b")]
+    assert encode_all(_core.Encoder(entries, merges, {}, None, False), [b"abc"]) == [97, 257]
+
+
+def test_parts_cut_between_characters_are_not_whole_pretokens() -> None:
+    """b"\\xe6\\xbc" alone is emitted at once, but as a part of a longer pretoken it must be reached by merges."""
+    character = "漢".encode()
+    entries = dict(enumerate([*BYTES, character + b"!", character]))
+    encoder = _core.Encoder(entries, None, {}, None, True)
+    id_of = {entry: id_ for id_, entry in entries.items()}
+    pretokens = [character, character * 6, character, character * 40, character * 6]
+    want = [id_ for pretoken in pretokens for id_ in encode_pretoken(pretoken, id_of, None, True)]
+    assert encode_all(encoder, pretokens) == want
+    assert len(want) > 100  # the parts stay bytes: no pair of two bytes is an entry
+
+
+def fibonacci_word(size: int) -> bytes:
+    a, b = b"a", b"ab"
+    while len(b) < size:
+        a, b = b, b + a
+    return b[:size]
+
+
+@pytest.mark.parametrize(
+    "name", ["one letter", "random letters", "fibonacci", "spaces", "all bytes", "alternating", "thue-morse"]
+)
+def test_a_pretoken_of_a_megabyte_takes_well_under_a_second(name: str) -> None:
+    size = 1 << 20
+    rng = random.Random(4)
+    text = {
+        "one letter": b"a" * size,
+        "random letters": bytes(rng.choices(b"abcdefgh", k=size)),
+        "fibonacci": fibonacci_word(size),
+        "spaces": b" " * size,
+        "all bytes": rng.randbytes(size),
+        "alternating": b"ab" * (size // 2),
+        "thue-morse": bytes(97 + i.bit_count() % 2 for i in range(size)),
+    }[name]
+    doubling = [(letter * 2**k, letter * 2**k) for letter in [b"a", b" "] for k in range(12)]
+    merges = trained(1, b"ab", 100) + trained(2, b"abcdefgh", 400) + doubling
+    merges = list(dict.fromkeys(merges))
+    encoder = _core.Encoder(entries_of(merges), merges, {}, None, False)
+    start = time.process_time()
+    ids = encoder.encode_pretokens(text, np.array([size], np.uint64))
+    elapsed = time.process_time() - start
+    assert encoder.decode(ids) == text
+    assert elapsed < 2, f"{elapsed:.2f} s"  # measured 0.05 to 0.15 s; quadratic would be hours

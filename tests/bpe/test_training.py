@@ -1,0 +1,407 @@
+"""The native trainer equals the reference and Hugging Face's BpeTrainer; training does and refuses what it says."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Mapping
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tokenizers
+from tokenizers import models, pre_tokenizers, trainers
+
+import bpe
+from bpe import _core, reference
+from bpe.counting import PretokenCounts, count_pretokens
+from bpe.errors import BadArgument, BadTokenizer, BpeError, InvalidText, MissingInput
+from bpe.training import Training, train, train_on
+
+TIE_BREAKS = ["lexicographic", "huggingface"]
+END = "<|endoftext|>"
+
+Merges = list[tuple[bytes, bytes]]
+
+
+def train_natively(
+    counts: Mapping[bytes, int],
+    new_entries: int,
+    tie_break: str = "lexicographic",
+    min_frequency: int = 1,
+    threads: int = 1,
+    wide: bool = False,
+    first_pairs: int = 1000,
+) -> tuple[Merges, list[int]]:
+    """(merges as bytes, pair counts) of the core, its ids checked on the way."""
+    ends = np.array(list(accumulate(map(len, counts))), dtype=np.uint64)
+    weights = np.array(list(counts.values()), dtype=np.uint64)
+    pairs, products, pair_counts = _core.train_merges(
+        b"".join(counts),
+        ends,
+        weights,
+        new_entries,
+        tie_break,
+        min_frequency,
+        threads,
+        None,
+        wide=wide,
+        first_pairs=first_pairs,
+    )
+    assert pairs.dtype == np.uint32
+    assert pairs.shape == (len(products), 2)
+    assert products.tolist() == list(range(256, 256 + len(products)))
+    entries = [bytes([byte]) for byte in range(256)]
+    merges = []
+    for left, right in pairs.tolist():
+        merges.append((entries[left], entries[right]))
+        entries.append(entries[left] + entries[right])
+    return merges, pair_counts.tolist()
+
+
+def random_counts(rng: random.Random) -> dict[bytes, int]:
+    """Small alphabets for ties and runs; counts that span many thresholds of the trainer."""
+    alphabet = rng.choice([b"a", b"ab", b"abc", b"ab \xff", b"abcdefgh", bytes(range(256))])
+    counts: dict[bytes, int] = {}
+    for _ in range(rng.randint(0, 30)):
+        pretoken = bytes(rng.choices(alphabet, k=rng.randint(1, 12))) * rng.choice([1, 1, 1, 2, 4])
+        counts[pretoken] = rng.choice(
+            [1, 1, 2, 3, rng.randint(1, 50), rng.randint(1, 10**7), 2 ** rng.randint(1, 53)]
+        )
+    return counts
+
+
+# -- merges equal the reference ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tie_break", TIE_BREAKS)
+@pytest.mark.parametrize("wide", [False, True], ids=["narrow", "wide"])
+@pytest.mark.parametrize("seed", range(8))
+def test_merges_equal_the_reference_on_random_corpora(seed: int, wide: bool, tie_break: str) -> None:
+    rng = random.Random(seed)
+    for case in range(120):
+        counts = random_counts(rng)
+        new_entries, min_frequency = rng.choice([0, 1, 5, 30, 300]), rng.choice([0, 1, 1, 2, 5, 1000])
+        expected = reference.train(counts, new_entries, tie_break, min_frequency)
+        merges, pair_counts = train_natively(
+            counts, new_entries, tie_break, min_frequency, rng.choice([1, 2, 3]), wide
+        )
+        assert merges == expected, (seed, case)
+        assert pair_counts == sorted(pair_counts, reverse=True), (seed, case)
+
+
+@pytest.mark.parametrize("tie_break", TIE_BREAKS)
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33])
+@pytest.mark.parametrize("unit", [b"a", b"ab", b"aab", b"aba", b"abcab"], ids=bytes.decode)
+def test_runs(unit: bytes, length: int, tie_break: str) -> None:
+    counts = {(unit * length)[:length]: 3, b"b" + unit * (length // 2): 2}
+    assert train_natively(counts, 50, tie_break)[0] == reference.train(counts, 50, tie_break)
+
+
+@pytest.mark.parametrize("tie_break", TIE_BREAKS)
+@pytest.mark.parametrize("count", [2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53, 2**53 + 1, 2**59])
+def test_counts_are_exact(count: int, tie_break: str) -> None:
+    # One more or less decides; 32-bit counts and floats would see ties.
+    counts = {b"ab": count, b"cd": count + 1, b"ef": count - 1, b"xab": 1}
+    merges, pair_counts = train_natively(counts, 4, tie_break)
+    assert merges == reference.train(counts, 4, tie_break)
+    assert pair_counts == [count + 1, count + 1, count - 1, 1]
+
+
+def test_more_than_16_bit_ids() -> None:
+    rng = random.Random(5)
+    counts = {rng.randbytes(8): rng.randint(1, 3) for _ in range(60_000)}
+    first, _ = train_natively(counts, 40_000)
+    merges, pair_counts = train_natively(counts, 70_000)
+    assert len(merges) == 70_000
+    assert merges[:40_000] == first
+    assert (merges, pair_counts) == train_natively(counts, 70_000, wide=True)
+
+
+def test_repeated_pretokens_and_zero_counts() -> None:
+    ends = np.array([2, 2, 4, 6], dtype=np.uint64)
+    counts = np.array([1, 9, 1, 0], dtype=np.uint64)
+    pairs, _, pair_counts = _core.train_merges(b"ababcd", ends, counts, 9, "lexicographic", 1, 1, None)
+    assert pairs.tolist() == [[ord("a"), ord("b")]]
+    assert pair_counts.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("ends", "counts", "tie_break", "message"),
+    [
+        ([1, 2], [1], "lexicographic", "2 ends but 1 counts"),
+        ([2, 1], [1, 1], "lexicographic", r"ends\[1\] = 1 is not in \[2, 2\]"),
+        ([3], [1], "lexicographic", r"ends\[0\] = 3"),
+        ([1], [1], "lexicographic", "the last end is 1 but there are 2 bytes"),
+        ([2], [2**63], "lexicographic", "pass 2\\^63"),
+        ([2], [1], "random", "unknown tie_break 'random'"),
+    ],
+)
+def test_core_refuses(ends: list[int], counts: list[int], tie_break: str, message: str) -> None:
+    arrays = np.array(ends, dtype=np.uint64), np.array(counts, dtype=np.uint64)
+    with pytest.raises(ValueError, match=message):
+        _core.train_merges(b"ab", *arrays, 1, tie_break, 1, 1, None)
+
+
+# -- Hugging Face --------------------------------------------------------------------------------------------
+
+
+def sample_text(seed: int, words: int) -> str:
+    """Words of skewed frequency from a few scripts, so that there are ties and characters of every length."""
+    rng = random.Random(seed)
+    letters = [
+        "aeinorst",
+        "abcdefghijklmnopqrstuvwxyz",
+        "äöüß",
+        "авеино",
+        "日本語中文",
+        "👍🏽🎉",
+        "0123456789",
+        "-_.,;!?",
+    ]
+    vocabulary = ["".join(rng.choices(rng.choice(letters), k=rng.randint(1, 9))) for _ in range(600)]
+    weights = [1 / (rank + 1) for rank in range(len(vocabulary))]
+    return "".join(
+        word + rng.choice([" ", " ", " ", " ", "\n", "  ", "'s "])
+        for word in rng.choices(vocabulary, weights, k=words)
+    )
+
+
+def train_by_huggingface(
+    texts: list[str], vocab_size: int, special_tokens: list[str], min_frequency: int
+) -> Any:
+    tokenizer = tokenizers.Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=special_tokens,
+        min_frequency=min_frequency,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+@pytest.mark.parametrize("min_frequency", [0, 3])
+@pytest.mark.parametrize("special_tokens", [[], [END, "<pad>"]], ids=["plain", "special"])
+@pytest.mark.parametrize("seed", range(3))
+def test_vocabulary_equals_huggingface(seed: int, special_tokens: list[str], min_frequency: int) -> None:
+    text = sample_text(seed, 4000)
+    theirs = train_by_huggingface([text], 2000, special_tokens, min_frequency).get_vocab()
+    ours = train([text.encode()], 2000, special_tokens, tie_break="huggingface", min_frequency=min_frequency)
+    characters = dict(
+        zip(reference.printable_bytes(), sorted(pre_tokenizers.ByteLevel.alphabet()), strict=True)
+    )
+    written = {
+        "".join(characters[byte] for byte in entry): id_
+        for id_, entry in ours.vocab.items()
+        if id_ >= len(special_tokens)
+    }
+    written |= {token: id_ for id_, token in enumerate(special_tokens)}
+    assert written == theirs
+
+
+# -- train() -------------------------------------------------------------------------------------------------
+
+
+class Recorder:
+    """A Progress that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.phases: list[tuple[str, int | None, str]] = []
+        self.done: list[int] = []
+        self.notes: list[str] = []
+
+    def begin(self, phase: str, total: int | None, unit: str) -> None:
+        self.phases.append((phase, total, unit))
+
+    def update(self, done: int) -> None:
+        self.done.append(done)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def test_ids_are_special_tokens_then_bytes_then_merges() -> None:
+    tokenizer = train([b"aab ab<s>aab"], 261, ["<s>", END])
+    assert tokenizer.vocab[0] == b"<s>"
+    assert tokenizer.vocab[1] == END.encode()
+    assert [tokenizer.vocab[id_] for id_ in range(2, 258)] == [
+        bytes([b]) for b in reference.printable_bytes()
+    ]
+    assert [tokenizer.vocab[id_] for id_ in range(258, 261)] == [
+        left + right for left, right in tokenizer.merges
+    ]
+    assert dict(tokenizer.special_tokens) == {"<s>": 0, END: 1}
+    assert tokenizer.vocab_size == 261
+
+
+@pytest.mark.parametrize("tie_break", TIE_BREAKS)
+@pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", r"\w+|\W"])
+def test_merges_equal_the_reference(pattern: str, tie_break: Any) -> None:
+    texts = [sample_text(7, 500) + END + sample_text(8, 500), sample_text(9, 100)]
+    expected = reference.train(reference.count_pretokens(texts, [END], pattern), 200, tie_break)
+    tokenizer = train([text.encode() for text in texts], 457, [END], pattern, tie_break)
+    assert list(tokenizer.merges) == expected
+
+
+def test_threads_and_file_order_change_nothing(tmp_path: Path) -> None:
+    paths = []
+    for seed in range(3):
+        paths.append(tmp_path / f"{seed}.txt")
+        text = END.join(sample_text(seed * 10 + document, 300) for document in range(8))
+        paths[-1].write_text((text + END) * 42, encoding="utf-8")
+    assert sum(path.stat().st_size for path in paths) > 3 << 20  # enough for three threads
+    first = train(paths, 800, [END], threads=1)
+    for threads, order in [(2, paths), (3, paths[::-1]), (2, [paths[1], paths[2], paths[0]])]:
+        other = train(order, 800, [END], threads=threads)
+        assert (list(other.merges), dict(other.vocab)) == (list(first.merges), dict(first.vocab))
+
+
+@pytest.mark.parametrize("special", [END, "aab", "ab", "\n\n"])
+def test_special_tokens_never_leak_into_merges(special: str) -> None:
+    text = (f"{special}aab ab\n\n{special}{special}x aabab" * 5).encode()
+    tokenizer = train([text], 256 + 1 + 40, [special])
+    assert all(special.encode() not in entry for id_, entry in tokenizer.vocab.items() if id_ != 0)
+    assert list(tokenizer.merges) == reference.train(
+        reference.count_pretokens([text.decode()], [special]), 40
+    )
+
+
+def test_special_token_of_one_character_has_its_own_id() -> None:
+    tokenizer = train(["ab\nab日".encode()], 259, ["\n", "日"])
+    assert tokenizer.vocab[0] == b"\n"
+    assert list(tokenizer.vocab.values()).count(b"\n") == 2  # the byte is an entry of its own
+    assert list(tokenizer.merges) == [(b"a", b"b")]
+
+
+def test_progress_of_both_phases_and_the_early_stop() -> None:
+    recorder = Recorder()
+    tokenizer = train([b"aab ab"], 1000, [END], progress=recorder)
+    assert recorder.phases == [("counting", 6, "bytes"), ("merging", 743, "entries")]
+    assert recorder.done[0] == 6
+    assert recorder.done[-1] == len(tokenizer.merges) == 3
+    assert recorder.notes == [
+        "training stopped at 260 of 1000 entries: no pair is left; train on more text or ask for fewer entries"
+    ]
+
+
+def test_min_frequency_is_named_when_it_stops_the_training() -> None:
+    training = train_on(PretokenCounts.from_mapping({b"ab": 5, b"cd": 4}), 300, min_frequency=5)
+    assert isinstance(training, Training)
+    assert list(training.tokenizer.merges) == [(b"a", b"b")]
+    assert training.pair_counts.tolist() == [5]
+    assert "no pair occurs 5 times or more" in training.notes[0]
+
+
+def test_a_full_vocabulary_has_no_notes() -> None:
+    assert train_on(PretokenCounts.from_mapping({b"ab": 5}), 257).notes == ()
+
+
+def test_invalid_text_is_named_or_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "bad.txt"
+    path.write_bytes(b"abc\xff\xffabc")
+    with pytest.raises(InvalidText, match=r"bad\.txt: byte 3 \(0xff\)"):
+        train([path], 300)
+    recorder = Recorder()
+    replaced = train([path], 300, invalid="replace", progress=recorder)
+    assert list(replaced.merges) == list(train(["abc��abc".encode()], 300).merges)
+    assert recorder.notes[0].startswith("2 byte sequences")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"inputs": []}, BadArgument, "no input"),
+        ({"inputs": [b""]}, BadArgument, "no text to train on"),
+        ({"inputs": [b"<s><s>"], "special_tokens": ["<s>"]}, BadArgument, "no text to train on"),
+        ({"inputs": ["no/such/file.txt"]}, MissingInput, "no/such/file.txt"),
+        ({"vocab_size": 255}, BadArgument, "at least 256 .* got 255"),
+        ({"vocab_size": 257, "special_tokens": ["<s>", "<t>"]}, BadArgument, "at least 258"),
+        ({"vocab_size": 2**31 + 1}, BadArgument, "at most 2147483648"),
+        ({"special_tokens": ["<s>", "<s>"]}, BadArgument, "'<s>' is given twice"),
+        ({"special_tokens": [""]}, BadTokenizer, "at least one character"),
+        ({"special_tokens": ["\ud800"]}, BadTokenizer, "lone surrogate"),
+        ({"special_tokens": "<s>"}, BadArgument, "must be a list"),
+        ({"special_tokens": ["a"]}, BadArgument, "writes a single byte"),
+        ({"special_tokens": ["Ġ"]}, BadArgument, "writes a single byte"),
+        ({"tie_break": "first"}, BadArgument, "tie_break must be one of lexicographic, huggingface"),
+        ({"min_frequency": -1}, BadArgument, "min_frequency must be at least 0, got -1"),
+        ({"threads": 0}, BadArgument, "threads must be at least 1, got 0"),
+        ({"invalid": "skip"}, BadArgument, "invalid must be"),
+        ({"pattern": "("}, BadTokenizer, "no valid expression"),
+    ],
+)
+def test_bad_input_gets_one_line_and_exit_code_2(
+    arguments: dict[str, Any], error: type, message: str
+) -> None:
+    with pytest.raises(error, match=message) as raised:
+        train(**({"inputs": [b"ab"], "vocab_size": 300} | arguments))
+    assert isinstance(raised.value, BpeError)
+    assert raised.value.exit_code == 2
+    assert "\n" not in str(raised.value)
+
+
+def test_256_bytes_are_a_vocabulary() -> None:
+    assert list(train([b"ab"], 256).merges) == []
+
+
+def test_trained_tokenizer_encodes_as_the_reference_does() -> None:
+    text = sample_text(3, 400)
+    tokenizer = bpe.train([text.encode()], 500, [END])
+    expected = reference.encode(text + END, tokenizer.vocab, tokenizer.merges, tokenizer.special_tokens)
+    assert tokenizer.encode(text + END) == expected
+
+
+# -- interruption --------------------------------------------------------------------------------------------
+
+
+class StoppedError(Exception):
+    pass
+
+
+def many_pretokens() -> PretokenCounts:
+    rng = random.Random(11)
+    return PretokenCounts.from_mapping({rng.randbytes(12): rng.randint(1, 9) for _ in range(100_000)})
+
+
+def test_what_progress_raises_ends_the_merging() -> None:
+    class Stopping(Recorder):
+        def update(self, done: int) -> None:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        train_on(many_pretokens(), 100_000, progress=Stopping())
+
+
+def test_a_signal_ends_the_merging_within_a_second() -> None:
+    counts = many_pretokens()
+
+    def stop(*_: object) -> None:
+        raise StoppedError
+
+    def train_again_and_again() -> None:
+        while True:
+            _core.train_merges(
+                counts.pretoken_bytes.data, counts.ends, counts.counts, 100_000, "lexicographic", 1, 1, None
+            )
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        start = time.monotonic()
+        with pytest.raises(StoppedError):
+            train_again_and_again()
+        assert time.monotonic() - start < 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_counts_of_files_and_texts_agree(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"aab ab")
+    assert count_pretokens([tmp_path / "a.txt"]).as_dict() == count_pretokens([b"aab ab"]).as_dict()

@@ -1,0 +1,149 @@
+"""What makes a vocabulary sound, one line for each way in which it is not, and how special tokens get their ids."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from bpe.errors import BadTokenizer
+from bpe.vocabulary import every_split, make_vocabulary
+
+BYTES = {byte: bytes([byte]) for byte in range(256)}
+AB = BYTES | {256: b"ab", 257: b"abc"}
+MERGES = [(b"a", b"b"), (b"ab", b"c")]
+
+
+def without(*ids):
+    return {id_: entry for id_, entry in AB.items() if id_ not in ids}
+
+
+BAD = {
+    "no entries": ({}, [], None, "256 of the 256 bytes have no entry, the first is 0x00"),
+    "bytes missing": (without(65, 66), [], None, "2 of the 256 bytes have no entry, the first is 0x41"),
+    "duplicate bytes": (
+        AB | {300: b"ab"},
+        [],
+        None,
+        "entries 256 and 300 are both b'ab': bytes must be unique",
+    ),
+    "negative id": (
+        AB | {-1: b"x1"},
+        [],
+        None,
+        "id -1 of entry b'x1': ids must be whole numbers 0 .. 2147483647",
+    ),
+    "id past the end": (
+        AB | {2**31: b"x1"},
+        [],
+        None,
+        "id 2147483648 of entry b'x1': ids must be whole numbers",
+    ),
+    "id no integer": (AB | {True: b"x1"}, [], None, "id 1 of entry b'x1'")
+    and (AB | {1.5: b"x1"}, [], None, "id 1.5"),
+    "empty entry": (AB | {300: b""}, [], None, "entry 300 is b'': an entry must be one or more bytes"),
+    "entry no bytes": (AB | {300: "x1"}, [], None, "entry 300 is 'x1': an entry must be"),
+    "merge of unknown": (AB, [*MERGES, (b"a", b"zz")], None, "merges[2] joins b'zz', which is not an entry"),
+    "merge makes unknown": (
+        AB,
+        [*MERGES, (b"a", b"z")],
+        None,
+        "merges[2] makes b'az', which is not an entry",
+    ),
+    "duplicate merge": (AB, [*MERGES, MERGES[0]], None, "merges[2] repeats merges[0], b'a' and b'b'"),
+    "merge of a special token": (
+        AB | {300: b"<s>"},
+        [(b"<s>", b"a")],
+        ["<s>"],
+        "merges[0] makes b'<s>a', which is not an entry",
+    ),
+    "special token empty": (AB, MERGES, [""], "special token '': must be a text of at least one character"),
+    "special token twice": (AB, MERGES, ["<s>", "<s>"], "special token '<s>' is given twice"),
+    "special token no text": (AB, MERGES, [b"<s>"], "special token b'<s>': must be a text"),
+    "special tokens no list": (
+        AB,
+        MERGES,
+        "<s>",
+        "special tokens must be a list of texts, got the text '<s>'",
+    ),
+    "special token with a surrogate": (
+        AB,
+        MERGES,
+        ["\ud800"],
+        "special token '\\ud800' holds a lone surrogate",
+    ),
+    "special ids equal": (
+        AB,
+        MERGES,
+        {"<s>": 300, "<t>": 300},
+        "special tokens '<s>' and '<t>' both have id 300",
+    ),
+    "special id taken": (
+        AB,
+        MERGES,
+        {"<s>": 256},
+        "special token '<s>' has id 256, which is the entry b'ab'",
+    ),
+    "special id negative": (AB, MERGES, {"<s>": -2}, "id -2 of entry b'<s>'"),
+    "special id too high": (AB, MERGES, {"<s>": 2**31}, "id 2147483648 of entry b'<s>'"),
+    "no ids left": (AB | {2**31 - 1: b"x1"}, MERGES, ["<s>"], "no ids left for the special tokens"),
+    "special token ambiguous": (
+        AB | {300: b"<s>", 301: b"<s>"},
+        MERGES,
+        ["<s>"],
+        "special token '<s>' could be entry 300 or 301: give the special tokens as {text: id}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_is_named(name):
+    vocab, merges, special_tokens, message = BAD[name]
+    with pytest.raises(BadTokenizer, match=re.escape(message)) as caught:
+        make_vocabulary(vocab, merges, special_tokens)
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_special_tokens_take_their_entry_or_the_next_ids():
+    vocabulary = make_vocabulary(AB | {400: b"<t>"}, MERGES, ["<s>", "<t>", "<u>"])
+    assert vocabulary.special_tokens == {"<s>": 401, "<t>": 400, "<u>": 402}
+    assert vocabulary.all_entries == AB | {400: b"<t>", 401: b"<s>", 402: b"<u>"}
+    assert vocabulary.entries == AB
+
+
+def test_special_tokens_that_plain_text_needs_are_ordinary_too():
+    vocabulary = make_vocabulary(AB | {300: b"<s>"}, MERGES, ["a", "ab", "<s>"])
+    assert vocabulary.special_tokens == {"a": 97, "ab": 256, "<s>": 300}
+    assert vocabulary.entries == AB
+
+
+def test_a_special_token_may_have_the_bytes_of_another_entry():
+    vocabulary = make_vocabulary(AB, MERGES, {"ab": 500, "\n": 501})
+    assert vocabulary.entries == AB
+    assert vocabulary.all_entries[500] == b"ab"
+
+
+@pytest.mark.parametrize("id_", [0, 2**31 - 1])
+def test_ids_may_have_gaps_and_reach_the_last(id_):
+    moved = {byte + 1000: entry for byte, entry in BYTES.items()} | {id_: b"ab"}
+    assert make_vocabulary(moved, [(b"a", b"b")]).entries[id_] == b"ab"
+
+
+def test_whole_pretokens_default():
+    assert make_vocabulary(AB, None).whole_pretokens
+    assert not make_vocabulary(AB, MERGES).whole_pretokens
+    assert make_vocabulary(AB, MERGES, whole_pretokens=True).whole_pretokens
+
+
+def test_every_split():
+    entries = AB | {258: b"bc", 259: b"abcd"}
+    assert every_split(entries) == [
+        (b"a", b"b"),
+        (b"a", b"bc"),
+        (b"ab", b"c"),
+        (b"b", b"c"),
+        (b"abc", b"d"),
+    ]
+    assert make_vocabulary(entries, None).listed_merges == every_split(entries)
+    assert make_vocabulary(AB, MERGES).listed_merges == MERGES

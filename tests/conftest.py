@@ -1,0 +1,179 @@
+"""Shared fixtures: a small trained vocabulary, nasty and random text, and the two libraries whose ids are the oracle.
+
+Nothing is downloaded: the vocabulary is trained by bpe.reference on a few lines, then given to each library.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from bpe import reference
+from bpe.formats.huggingface import to_json
+from bpe.patterns import PATTERNS
+from bpe.tokenizer import Tokenizer
+
+CORPUS = """The quick brown fox jumps over the lazy dog. It's what they'll say: we've seen THEM, I'm sure you'd agree!
+ the there then them these their  and  in  on   of    to \t\t for\n\n\nreturn x == 12345 + 678; // isn't it?
+def encode(self, text: str) -> list[int]:\n    return [self.id_of[part] for part in text.split()]\r\n\r\n
+Größe, naïve café — déjà vu; Straße und Übermut. Привет, мир! Привет всем. 你好，世界。你好吗？ こんにちは世界
+123 4567 89 1000000 3.14159 aaaa aaaaaaaa abababab 🙂🙂🙂 👩‍👩‍👧 e\u0301 a\u0300\u0301 नमस्ते दुनिया العربية עברית
+"""
+
+NASTY_TEXTS = {
+    "empty": "",
+    "one letter": "a",
+    "NUL": "a\0b\0\0 \0",
+    "spaces": " ",
+    "many spaces": "a     b      ",
+    "spaces at the end": "word  \n  ",
+    "whitespace of all kinds": " a\t\tb\r\nc\r\rd\u00a0e\u2003 f\u3000\u3000g\x0b\x0c h\x85 i\u2028j \n \n\n k",
+    "contractions": "it's IT'S I'LL we'Ve 'tis 's'd'm'll y'all'd've ''s 'ſ 'LLx",
+    "digits": "1 12 123 1234 12345678 ½ ² ٣٤٥ 1a2b 3.14",
+    "punctuation": "!!! ... -- \n//\n [x]=={y}; <|x|> ''' \"\"\" \\n/\r\n/",
+    "combining marks": "e\u0301e\u0301 \u0301a n\u0303o\u0308 \u0915\u094d\u0937 a\u0300\u0301\u0302b",
+    "emoji": "🙂👍🏽👩‍👩‍👧‍👦🇩🇪🇫🇷 x🙂y ❤️",
+    "CJK": "你好世界，こんにちは。한국어 文字abc 你1好",
+    "mixed case": "HTTPServer fooBar FOO Foo ǅ ʰx İstanbul ÀÉ",
+    "right to left": "שלום עולם مرحبا بالعالم",
+    "private use and unassigned": "\ue000\uf8ff\U000f0000 \uffff\ufffe",
+    "largest characters": "\U0010ffff\U0010fffd",
+    "long run": "ab" * 300 + " " * 200 + "\n" * 70 + "🙂" * 40,
+}
+
+
+@pytest.fixture(params=sorted(PATTERNS))
+def pattern(request: pytest.FixtureRequest) -> str:
+    """Each named pattern."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(scope="session")
+def nasty_texts() -> dict[str, str]:
+    """Texts at which encoders have failed, by name."""
+    return NASTY_TEXTS
+
+
+@pytest.fixture(scope="session")
+def random_texts() -> Callable[..., Iterator[str]]:
+    """random_texts(seed, count, size): texts of words, spaces, marks and other scripts."""
+    pieces = [
+        *"abcdeorst \t\n\r.,'!/0123456789",
+        *[
+            "",
+            "the",
+            "and",
+            "of",
+            "you'll",
+            "'S",
+            "123",
+            "é",
+            "é",
+            "ü",
+            "ß",
+            "你",
+            "好",
+            "の",
+            "🙂",
+            "\u200d",
+            "\xa0",
+            "\u3000",
+            "\r\n",
+            "\n\n",
+            "",
+            "",
+            "\x00",
+            "ǅ",
+            "ʰ",
+            "½",
+            "П",
+            "р",
+        ],
+        "  ",
+        " the",
+        "<|endoftext|>",
+    ]
+
+    def texts(seed: int, count: int, size: int) -> Iterator[str]:
+        generator = random.Random(seed)
+        for _ in range(count):
+            yield "".join(generator.choices(pieces, k=generator.randrange(size + 1)))
+
+    return texts
+
+
+@pytest.fixture(scope="session")
+def trained() -> Callable[[str], tuple[dict[int, bytes], list[tuple[bytes, bytes]]]]:
+    """trained(pattern): (entries by id, merges) of 300 merges over the corpus above; bytes come first, by value."""
+    made: dict[str, tuple[dict[int, bytes], list[tuple[bytes, bytes]]]] = {}
+
+    def train(pattern: str) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
+        if pattern not in made:
+            merges = reference.train(reference.count_pretokens([CORPUS], [], pattern), 300)
+            entries = [bytes([byte]) for byte in range(256)]
+            for left, right in merges:
+                if left + right not in entries:
+                    entries.append(left + right)
+            made[pattern] = dict(enumerate(entries)), merges
+        entries_by_id, merges = made[pattern]
+        return dict(entries_by_id), list(merges)
+
+    return train
+
+
+@pytest.fixture(scope="session")
+def listed(trained: Any) -> Callable[..., Tokenizer]:
+    """listed(pattern, **options): a tokenizer with a list of merges and <|endoftext|>."""
+
+    def make(pattern: str = "gpt2", special_tokens: Any = ("<|endoftext|>",), **options: Any) -> Tokenizer:
+        entries, merges = trained(pattern if pattern in PATTERNS else "gpt2")
+        return Tokenizer(entries, merges, special_tokens, pattern, **options)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def ranked(trained: Any) -> Callable[..., Tokenizer]:
+    """ranked(pattern): a tokenizer of a rank file with <|endoftext|>; some of its entries no merge reaches."""
+
+    def make(pattern: str = "gpt2", special_tokens: Any = ("<|endoftext|>",)) -> Tokenizer:
+        entries, _ = trained(pattern if pattern in PATTERNS else "gpt2")
+        more = [b" lazy dogs", b"xyzzy", b"the the", " Приветик".encode(), b"aaa", b"babab"]
+        entries |= {len(entries) + place: entry for place, entry in enumerate(more)}
+        return Tokenizer(entries, None, special_tokens, pattern)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiktoken_of() -> Callable[[Tokenizer], Any]:
+    """tiktoken's Encoding with the tokenizer's entries as ranks."""
+    import tiktoken
+
+    def make(tokenizer: Tokenizer) -> Any:
+        expression = PATTERNS.get(tokenizer.pattern, tokenizer.pattern).replace(r"\Z", "$")
+        return tiktoken.Encoding(
+            "test",
+            pat_str=expression,
+            mergeable_ranks={entry: id_ for id_, entry in tokenizer.ordinary_entries.items()},
+            special_tokens=tokenizer.special_tokens,
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def huggingface_of() -> Callable[[Tokenizer | dict[str, Any]], Any]:
+    """Hugging Face's Tokenizer of our tokenizer.json, or of a given one."""
+    import tokenizers
+
+    def make(tokenizer: Tokenizer | dict[str, Any]) -> Any:
+        text = to_json(tokenizer).decode() if isinstance(tokenizer, Tokenizer) else json.dumps(tokenizer)
+        return tokenizers.Tokenizer.from_str(text)
+
+    return make

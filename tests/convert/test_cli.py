@@ -1,0 +1,239 @@
+"""`python -m convert` as a user meets it: a line and an exit code for each mistake, a summary when all is well."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from naive_conversion import END, make_documents, tree
+
+import convert.pipeline
+from convert.__main__ import main
+from convert.executors import InlineExecutor
+
+
+@pytest.fixture
+def inline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks run in this process: the command line is what is tested."""
+    monkeypatch.setattr(
+        convert.pipeline,
+        "ProcessExecutor",
+        lambda workers, init, args, start_method: InlineExecutor(init, args),
+    )
+
+
+@pytest.fixture
+def here(tmp_path: Path, tokenizer_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tok.json").write_bytes(tokenizer_path.read_bytes())
+    (tmp_path / "en.txt").write_text(END.join(make_documents(30, seed=5)), newline="")
+    return tmp_path
+
+
+def command(*arguments: str, tokenizer: str = "tok.json", output: str = "out.zarr") -> list[str]:
+    inputs = () if any(not argument.startswith("-") for argument in arguments[:1]) else ("en.txt",)
+    return [*inputs, *arguments, "--tokenizer", tokenizer, "--output", output]
+
+
+def fails(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, *parts: str) -> str:
+    assert main(arguments) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = [line for line in captured.err.splitlines() if line.startswith("convert: error: ")]
+    assert len(lines) == 1
+    assert "Traceback" not in captured.err
+    for part in parts:
+        assert part in lines[0]
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "parts"),
+    [
+        (["--workers", "0"], 2, ["--workers must be at least 1, got 0"]),
+        (["--validation-fraction", "2"], 2, ["--validation-fraction must be from 0 to 1, got 2.0"]),
+        (["missing.txt", "gone"], 2, ["missing.txt does not exist; gone does not exist"]),
+        (["--validation", "no.txt"], 2, ["no.txt does not exist"]),
+        (["--nonsense"], 2, ["unrecognized arguments: --nonsense"]),
+        (["--chunk-tokens", "0"], 2, ["--chunk-tokens must be at least 1, got 0"]),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_bad_arguments(
+    arguments: list[str], code: int, parts: list[str], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = tree(here)
+    fails(capsys, command(*arguments), code, *parts)
+    assert tree(here) == before
+
+
+def test_bad_tokenizers(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fails(capsys, command(tokenizer="none.json"), 2, "none.json")
+    (here / "cut.json").write_bytes((here / "tok.json").read_bytes()[:1000])
+    fails(capsys, command(tokenizer="cut.json"), 2, "cut.json")
+    content = json.loads((here / "tok.json").read_text())
+    content["normalizer"] = {"type": "Lowercase"}
+    (here / "lower.json").write_text(json.dumps(content))
+    fails(capsys, command(tokenizer="lower.json"), 2, "Lowercase")
+    content["normalizer"] = None
+    content["added_tokens"][0]["id"] = 2**31
+    (here / "large.json").write_text(json.dumps(content))
+    fails(capsys, command(tokenizer="large.json"), 2, str(2**31))
+    assert not (here / "out.zarr.partial").exists()
+
+
+@pytest.mark.usefixtures("inline")
+def test_invalid_utf8_names_the_file_and_the_byte(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = b"fine" + END.encode() + "é".encode() * 500 + b"\xffrest"
+    (here / "bad.txt").write_bytes(data)
+    for chunk_bytes in ("1", "100", "4k"):
+        arguments = command("en.txt", "bad.txt", "--text-chunk-bytes", chunk_bytes, "--overwrite")
+        fails(
+            capsys,
+            arguments,
+            3,
+            f"bad.txt: byte {data.index(255)} (0xff) is not valid UTF-8",
+            "--invalid replace",
+        )
+    (here / "wide.txt").write_bytes("text".encode("utf-16"))
+    fails(capsys, command("wide.txt", "--overwrite"), 3, "wide.txt: looks like UTF-16")
+    assert not (here / "out.zarr").exists()
+
+
+@pytest.mark.usefixtures("inline")
+def test_an_output_that_exists(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("file", "folder", "link"):
+        path = here / name
+        if name == "file":
+            path.write_text("mine")
+        elif name == "folder":
+            path.mkdir()
+            (path / "mine").write_text("mine")
+        else:
+            path.symlink_to("folder")
+        fails(capsys, command(output=name), 6, f"{name} exists", "--overwrite")
+        fails(
+            capsys, command("--overwrite", output=name), 6, f"{name} is left alone", "choose another --output"
+        )
+    assert (here / "folder/mine").read_text() == "mine"
+
+    assert main(command("--seed", "1")) == 0
+    capsys.readouterr()
+    fails(capsys, command(), 6, "out.zarr exists")
+    first = tree(here / "out.zarr")
+    assert main(command("--seed", "2", "--overwrite", "--validation-fraction", "0.5")) == 0
+    assert tree(here / "out.zarr") != first
+    (here / "out.zarr/notes.txt").write_text("mine")
+    capsys.readouterr()
+    fails(capsys, command("--overwrite"), 6, "it holds notes.txt, which its manifest does not list")
+    assert (here / "out.zarr/notes.txt").read_text() == "mine"
+
+
+def test_places_where_nothing_can_be_written(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fails(capsys, command(output="no/such/out"), 4, "the folder no/such for --output does not exist")
+    (here / "out.zarr.partial").write_text("mine")
+    fails(capsys, command(), 6, "out.zarr.partial exists and is not a folder of ours")
+    (here / "out.zarr.partial").unlink()
+    (here / "out.zarr.partial").mkdir()
+    (here / "out.zarr.partial/mine").touch()
+    fails(capsys, command(), 6, "out.zarr.partial holds mine, which is not ours")
+    fails(capsys, command("--overwrite"), 6, "out.zarr.partial holds mine, which is not ours")
+    assert (here / "out.zarr.partial/mine").exists()
+
+
+def cli(*arguments: str, **more: object) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(convert.pipeline.__file__).parents[1])}
+    return subprocess.Popen(
+        [sys.executable, "-m", "convert", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        **more,  # type: ignore[call-overload]
+    )
+
+
+def test_the_whole_command(here: Path) -> None:
+    process = cli(*command("--workers", "2", "--text-chunk-bytes", "500", "--timings"))
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert out.startswith("out.zarr: ")
+    assert "30 documents" in out or "documents" in out
+    assert "workers" in out
+    assert [line.split(":")[0] for line in err.splitlines()] == ["encode", "merge", "verify"]
+    process = cli(*command("--quiet", output="quiet.zarr"))
+    assert process.communicate(timeout=60) == ("", "")
+    assert tree(here / "quiet.zarr") == tree(here / "out.zarr")
+
+
+def test_a_file_size_limit_is_an_error_with_the_path(here: Path) -> None:
+    (here / "en.txt").write_text(END.join(make_documents(3000, seed=6)), newline="")
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    process = cli(*command("--workers", "1"), preexec_fn=limit)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 4, err
+    assert "out.zarr.partial/" in err
+    assert "File too large (errno 27)" in err
+    assert len(err.splitlines()) == 2  # the stage and the error
+    assert not (here / "out.zarr").exists()
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> None:
+    (here / "en.txt").write_text(END.join(make_documents(6_000, seed=7)), newline="")
+    arguments = command("--workers", "2", "--text-chunk-bytes", "500", "--progress", "json")
+    process = cli(*arguments, start_new_session=True)
+    deadline = time.monotonic() + 30
+    while not list(here.glob("out.zarr.partial/shards/*.json")) and time.monotonic() < deadline:
+        time.sleep(0.002)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert out == ""
+    plain = [line for line in err.splitlines() if not line.startswith("{")]
+    assert plain == [
+        "interrupted; finished text chunks are kept in out.zarr.partial, the same command goes on from there"
+    ]
+    assert not (here / "out.zarr").exists()
+    done = len(list(here.glob("out.zarr.partial/shards/*.json")))
+    assert done
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)  # no worker is left
+
+    process = cli(*arguments)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert f"reused     {done:,} of" in out
+    assert '"note": "going on from out.zarr.partial"' in err
+    process = cli(*command("--quiet", "--workers", "1", output="clean.zarr"))
+    assert process.communicate(timeout=60) == ("", "")
+    assert tree(here / "out.zarr") == tree(here / "clean.zarr")
+
+
+def test_a_closed_stdout_does_not_spoil_the_result(here: Path) -> None:
+    process = cli(
+        *command("--progress", "none"), preexec_fn=lambda: os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
+    )
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert (here / "out.zarr/manifest.json").exists()
+
+
+def test_debug_shows_the_traceback(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command("missing", "--debug")) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_help_needs_nothing_heavy() -> None:
+    code = "import sys, convert.arguments as a; a._parser().format_help(); print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,281 @@
+"""What is left when a worker, a stage or a file fails, and that the next run makes the same dataset of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+from naive_conversion import END, make_documents, tree
+
+import convert.worker
+from convert import ConvertOptions
+from convert import convert as run_conversion
+from convert.errors import BadInput, BrokenInvariant, Refused, StorageError, UsageError, WorkerLost
+from convert.executors import InlineExecutor
+from convert.plan import TextChunk
+from convert.worker import ChunkResult, encode_chunk, merge_run
+from convert.workspace import Workspace
+
+
+@pytest.fixture
+def here(tmp_path: Path, tokenizer_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tok.json").write_bytes(tokenizer_path.read_bytes())
+    (tmp_path / "en.txt").write_text(END.join(make_documents(40, seed=5)), newline="")
+    return tmp_path
+
+
+def options(**more: Any) -> ConvertOptions:
+    base: dict[str, Any] = {
+        "inputs": ["en.txt"],
+        "tokenizer": "tok.json",
+        "output": "out",
+        "progress": "none",
+    }
+    return ConvertOptions(**{**base, "text_chunk_bytes": 200, "workers": 2, **more})
+
+
+def encode_or_die(chunk: TextChunk) -> ChunkResult:
+    if chunk.index == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return encode_chunk(chunk)
+
+
+def encode_or_fail(chunk: TextChunk) -> ChunkResult:
+    if chunk.index == 5:
+        raise BadInput("no more")
+    return encode_chunk(chunk)
+
+
+def merge_fails(run: object) -> None:
+    raise BadInput("no merge")
+
+
+def interrupt(chunk: TextChunk) -> ChunkResult:
+    if chunk.index == 5:
+        raise KeyboardInterrupt
+    return encode_chunk(chunk)
+
+
+@pytest.fixture
+def clean(here: Path) -> dict[str, bytes]:
+    run_conversion(options(output="clean"), InlineExecutor)
+    return tree(here / "clean")
+
+
+def test_a_killed_worker_is_named_with_its_text_chunk_and_the_next_run_goes_on(
+    here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(convert.worker, "encode_chunk", encode_or_die)
+    started = time.monotonic()
+    with pytest.raises(
+        WorkerLost, match=r"SIGKILL.*text chunk 5 \(en\.txt, bytes 1000 to 1200\).*same command again"
+    ):
+        run_conversion(options(start_method="fork"))
+    assert time.monotonic() - started < 10
+    assert not (here / "out").exists()
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    summary = run_conversion(options(), InlineExecutor)
+    assert summary.reused_chunks > 0
+    assert tree(here / "out") == clean
+    assert not (here / "out.partial").exists()
+
+
+def test_the_standard_pool_can_stand_in_and_its_losses_are_told_too(
+    here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pool(initializer: Any, arguments: Any) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(2, get_context("fork"), initializer, arguments)
+
+    run_conversion(options(), pool)
+    assert tree(here / "out") == clean
+    monkeypatch.setattr(convert.worker, "encode_chunk", encode_or_die)
+    with pytest.raises(WorkerLost, match="text chunk"):
+        run_conversion(options(output="other"), pool)
+
+
+@pytest.mark.parametrize("kind", ["encode", "merge", "interrupt"])
+def test_after_any_stage_fails_the_same_call_goes_on(
+    kind: str, here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, broken, error = {
+        "encode": ("encode_chunk", encode_or_fail, BadInput),
+        "merge": ("merge_run", merge_fails, BadInput),
+        "interrupt": ("encode_chunk", interrupt, KeyboardInterrupt),
+    }[kind]
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.worker, name, broken)
+        for _ in range(2):  # twice: failing again loses nothing
+            with pytest.raises(error):
+                run_conversion(options(), InlineExecutor)
+    assert sorted(path.name for path in here.glob("out*")) == ["out.partial"]
+    summary = run_conversion(options(workers=1), InlineExecutor)
+    # The chunks before the broken one are done, and some behind it, which were already on their way.
+    lowest, highest = {"merge": (summary.text_chunks,) * 2, "interrupt": (5, 5)}.get(
+        kind, (5, summary.text_chunks - 1)
+    )
+    assert lowest <= summary.reused_chunks <= highest
+    assert tree(here / "out") == clean
+
+
+def leave_partial(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.worker, "merge_run", merge_fails)
+        with pytest.raises(BadInput, match="no merge"):
+            run_conversion(options(), InlineExecutor)
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "delete", "zeros", "record"])
+def test_damaged_shards_are_made_again(
+    damage: str, here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_partial(monkeypatch)
+    path = here / "out.partial/shards/00000003.shard"
+    data = path.read_bytes()
+    if damage == "flip":
+        path.write_bytes(data[:9] + bytes([data[9] ^ 4]) + data[10:])
+    elif damage == "cut":
+        path.write_bytes(data[:-1])
+    elif damage == "zeros":
+        path.write_bytes(bytes(len(data)))
+    elif damage == "delete":
+        path.unlink()
+    else:
+        path.with_suffix(".json").write_text("{")
+    summary = run_conversion(options(), InlineExecutor)
+    assert summary.reused_chunks == summary.text_chunks - 1
+    assert tree(here / "out") == clean
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": 1}, r"options\.seed was 0 when out\.partial was begun and is 1 now"),
+        ({"separator": "x"}, r"options\.separator was '<\|endoftext\|>'"),
+        ({"text_chunk_bytes": 300}, "text_chunk_bytes was 200 .* is 300 now"),
+        ({"validation": ["more.txt"]}, r"options\.validation_fraction was 0\.005"),
+        ({"inputs": ["en.txt", "more.txt"]}, "number of sources was 1 .* is 2 now"),
+        ({"inputs": ["more.txt"]}, r"sources\[0\]\.path was 'en\.txt'"),
+        ({"tokenizer": "tok2.json"}, "tokenizer_sha256 was"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_going_on_with_another_plan_is_refused(
+    change: dict[str, Any], message: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "more.txt").write_text("more")
+    (here / "tok2.json").write_text((here / "tok.json").read_text() + " ")
+    leave_partial(monkeypatch)
+    before = tree(here / "out.partial/shards")
+    with pytest.raises(Refused, match=message + ".*--overwrite"):
+        run_conversion(options(**change), InlineExecutor)
+    assert tree(here / "out.partial/shards") == before
+    summary = run_conversion(options(**change, overwrite=True), InlineExecutor)
+    assert summary.reused_chunks == 0
+    assert not (here / "out.partial").exists()
+
+
+def test_a_changed_source_is_refused_but_not_when_nothing_was_done(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_partial(monkeypatch)
+    os.utime("en.txt", ns=(1, 1))
+    with pytest.raises(Refused, match=r"sources\[0\]\.mtime_ns was .* and is 1 now"):
+        run_conversion(options(), InlineExecutor)
+    for path in here.glob("out.partial/shards/*.json"):
+        path.unlink()
+    run_conversion(options(), InlineExecutor)
+    assert (here / "out").exists()
+
+
+def test_an_unreadable_plan_is_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_partial(monkeypatch)
+    plan = here / "out.partial/plan.json"
+    plan.write_text(plan.read_text()[:50])
+    with pytest.raises(Refused, match=r"plan\.json cannot be read .* --overwrite"):
+        run_conversion(options(), InlineExecutor)
+    run_conversion(options(overwrite=True), InlineExecutor)
+    assert (here / "out").exists()
+
+
+def test_two_runs_on_one_output(here: Path) -> None:
+    first = Workspace("out")
+    assert first.open({"a": 1}) is False
+    with pytest.raises(Refused, match=rf"another run \(process {os.getpid()}\) is writing out"):
+        run_conversion(options(), InlineExecutor)
+    first.close()
+    run_conversion(options(), InlineExecutor)
+    assert (here / "out").exists()
+
+
+def append_while_encoding(chunk: TextChunk) -> ChunkResult:
+    result = encode_chunk(chunk)
+    if chunk.index == 3:
+        with Path("en.txt").open("a") as file:
+            file.write("more")
+    return result
+
+
+def test_a_source_that_changes_meanwhile(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convert.worker, "encode_chunk", append_while_encoding)
+    with pytest.raises(BadInput, match=r"en\.txt changed"):
+        run_conversion(options(), InlineExecutor)
+    assert not (here / "out").exists()
+
+
+def test_a_source_that_is_gone_at_the_end(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(run: Any) -> Any:
+        Path("en.txt").unlink(missing_ok=True)
+        return merge_run(run)
+
+    monkeypatch.setattr(convert.worker, "merge_run", gone)
+    run_conversion(options(), InlineExecutor)  # it was read and checked before: nothing is wrong
+    with pytest.raises(UsageError, match=r"en\.txt does not exist"):
+        run_conversion(options(output="again"), InlineExecutor)
+
+
+def lose_a_document(chunk: TextChunk) -> ChunkResult:
+    from dataclasses import replace
+
+    result = encode_chunk(chunk)
+    if chunk.index != 4:
+        return result
+    train = replace(result.record.train, documents=result.record.train.documents + 1)
+    return replace(result, record=replace(result.record, train=train))
+
+
+def test_a_lost_document_is_never_published(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convert.worker, "encode_chunk", lose_a_document)
+    with pytest.raises(BrokenInvariant, match=r"text chunk 4, train: .* documents are not"):
+        run_conversion(options(), InlineExecutor)
+    assert not (here / "out").exists()
+
+
+def merge_and_spoil(run: Any) -> Any:
+    written = merge_run(run)
+    if run.split == "train" and run.array == "tokens":
+        path = Path("out.partial/dataset") / written[0].path
+        data = path.read_bytes()
+        path.write_bytes(data[:-3] + bytes([data[-3] ^ 1]) + data[-2:])
+    return written
+
+
+def test_a_byte_that_the_disk_changed_is_found_before_publishing(
+    here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.worker, "merge_run", merge_and_spoil)
+        with pytest.raises(
+            StorageError, match=r"not what was written: train/encoded_tokens/0.*check the disk"
+        ):
+            run_conversion(options(), InlineExecutor)
+    assert not (here / "out").exists()
+    run_conversion(options(), InlineExecutor)
+    assert tree(here / "out") == clean

@@ -1,0 +1,154 @@
+"""Totals up, offsets down, and runs that cover both arrays once in whole write units."""
+
+from __future__ import annotations
+
+import random
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from convert import merge
+from convert.errors import BrokenInvariant
+from convert.journal import Journal
+from convert.merge import Totals, encoded_run, offsets_down, plan_split, starts_run, totals_up
+from convert.shard import (
+    ShardReader,
+    ShardRecord,
+    SplitCounts,
+    is_intact,
+    shard_path,
+    token_dtype,
+    write_shard,
+)
+from flat_tokens.layout import ArrayLayout
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33])
+def test_the_tree_gives_sums_and_what_lies_before(count: int) -> None:
+    rng = random.Random(count)
+    leaves = [Totals(rng.randrange(5), rng.randrange(3), rng.randrange(100)) for _ in range(count)]
+    levels = totals_up(leaves)
+    assert levels[-1] == [sum(leaves, Totals())]
+    assert levels[-1][0].max_token_id == max((leaf.max_token_id for leaf in leaves), default=0)
+    offsets = offsets_down(levels)
+    before = list(accumulate((leaf.tokens for leaf in leaves), initial=0))
+    assert [offset.tokens for offset in offsets][:count] == before[:count]
+    assert [offset.sequences for offset in offsets][:count] == [
+        *accumulate((leaf.sequences for leaf in leaves), initial=0)
+    ][:count]
+
+
+def shard_of(
+    folder: Path, index: int, sequences: dict[str, list[list[int]]], dtype: str = "u2"
+) -> ShardRecord:
+    starts, tokens, counts = [], [], []
+    for split in ("train", "validation"):
+        rows = sequences[split]
+        flat = [id_ for row in rows for id_ in row]
+        starts.append(np.array([0, *accumulate(len(row) for row in rows)][: len(rows)], dtype=np.uint64))
+        tokens.append(np.array(flat, dtype=dtype))
+        counts.append(SplitCounts(len(rows), 0, len(rows), len(flat), max(flat, default=0)))
+    crc32 = write_shard(folder, index, starts, tokens)
+    return ShardRecord(
+        index, 10, 0, np.dtype(dtype).itemsize, crc32, counts[0], counts[1], ((0, index, "ab"),)
+    )
+
+
+@pytest.mark.parametrize("dtype", ["u2", "u4"])
+@pytest.mark.parametrize("unit", [1, 2, 3, 8, 1000])
+@pytest.mark.parametrize("shards", [0, 1, 2, 5])
+def test_runs_put_the_shards_together(
+    shards: int, unit: int, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(f"{shards} {unit}")
+    monkeypatch.setattr(merge, "RUN_TOKENS", 2 * unit)
+    layout = ArrayLayout.create(chunk_tokens=unit)
+    rows: dict[str, list[list[int]]] = {"train": [], "validation": []}
+    records = []
+    for index in range(shards):
+        own = {
+            split: [
+                [rng.randrange(65536) for _ in range(rng.randint(1, 9))] for _ in range(rng.choice([0, 1, 6]))
+            ]
+            for split in rows
+        }
+        records.append(shard_of(tmp_path, index, own, dtype))
+        for split in rows:
+            rows[split] += own[split]
+    for split, expected in rows.items():
+        total, runs = plan_split(split, records, layout)
+        assert (total.tokens, total.sequences) == (sum(map(len, expected)), len(expected))
+        tokens = [run for run in runs if run.array == "tokens"]
+        starts = [run for run in runs if run.array == "starts"]
+        for some, size in ((tokens, layout.write_unit_tokens), (starts, layout.write_unit_starts)):
+            assert all(run.first % size == 0 for run in some)
+            assert all(run.item_count % size == 0 for run in some[:-1])
+        encoded = [value for run in tokens for value in encoded_run(tmp_path, run).tolist()]
+        assert encoded == [id_ * 2 + (place == 0) for row in expected for place, id_ in enumerate(row)]
+        assert [value for run in starts for value in starts_run(tmp_path, run).tolist()] == [
+            0,
+            *accumulate(map(len, expected)),
+        ]
+
+
+def test_ids_keep_their_upper_bit(tmp_path: Path) -> None:
+    largest = 2**31 - 1
+    record = shard_of(tmp_path, 0, {"train": [[largest, 65536]], "validation": []}, "u4")
+    _, runs = plan_split("train", [record], ArrayLayout.create())
+    assert encoded_run(tmp_path, runs[0]).tolist() == [largest * 2 + 1, 65536 * 2]
+
+
+@pytest.mark.parametrize(("highest", "dtype"), [(0, "u2"), (65535, "u2"), (65536, "u4"), (2**31 - 1, "u4")])
+def test_the_narrowest_type(highest: int, dtype: str) -> None:
+    assert token_dtype(highest) == np.dtype(dtype)
+
+
+def test_the_journal_trusts_only_intact_shards(tmp_path: Path) -> None:
+    record = shard_of(tmp_path, 3, {"train": [[1, 2], [3]], "validation": [[4]]})
+    journal = Journal(tmp_path)
+    assert journal.finished(3) is None
+    journal.finish(record)
+    assert journal.finished(3) == record
+    assert journal.finished(2) is None
+
+    path = shard_path(tmp_path, 3)
+    data = path.read_bytes()
+    for damaged in (
+        b"",
+        data[:-1],
+        data + b"\0",
+        *(data[:i] + bytes([data[i] ^ 1]) + data[i + 1 :] for i in range(len(data))),
+    ):
+        path.write_bytes(damaged)
+        assert journal.finished(3) is None
+    path.unlink()
+    assert not is_intact(tmp_path, record)
+    path.write_bytes(data)
+    assert journal.finished(3) == record
+
+    entry = journal.path(3)
+    text = entry.read_bytes()
+    for length in range(len(text)):
+        entry.write_bytes(text[:length])
+        assert journal.finished(3) is None
+    for other in (
+        b"[]",
+        b"3",
+        b'{"chunk_index": 3}',
+        b"\xff",
+        text.replace(b'"chunk_index": 3', b'"chunk_index": 4'),
+    ):
+        entry.write_bytes(other)
+        assert journal.finished(3) is None
+
+
+def test_a_shard_shorter_than_its_record_is_not_read_as_zeros(tmp_path: Path) -> None:
+    record = shard_of(tmp_path, 0, {"train": [[1, 2, 3]], "validation": []})
+    path = shard_path(tmp_path, 0)
+    path.write_bytes(path.read_bytes()[:-1])
+    reader = ShardReader(tmp_path, record.shape)
+    with pytest.raises(BrokenInvariant, match="shorter than its record"):
+        reader.tokens("train", 0, 3)
+    reader.close()

@@ -1,0 +1,183 @@
+"""Every option outside its range is refused with the flag, the rule and the value; sizes and escapes are understood."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convert.arguments import parse_arguments, parse_size, unescape
+from convert.errors import UsageError
+from convert.options import ConvertOptions
+
+BAD = [
+    ({"workers": 0}, "--workers must be at least 1, got 0"),
+    ({"workers": -1}, "--workers must be at least 1, got -1"),
+    ({"workers": 10**6}, "--workers must be at most 4096, got 1000000"),
+    ({"workers": 1.5}, "--workers must be a whole number, got 1.5"),
+    ({"workers": True}, "--workers must be a whole number, got True"),
+    ({"seed": -1}, "--seed must be at least 0, got -1"),
+    ({"seed": 2**64}, f"--seed must be at most {2**64 - 1}, got {2**64}"),
+    ({"text_chunk_bytes": 0}, "--text-chunk-bytes must be at least 1, got 0"),
+    ({"text_chunk_bytes": 2**63}, "--text-chunk-bytes must be at most 4294967296"),
+    ({"chunk_tokens": 0}, "--chunk-tokens must be at least 1, got 0"),
+    ({"chunk_tokens": 2**40}, "--chunk-tokens must be at most"),
+    ({"validation_fraction": 1.1}, "--validation-fraction must be from 0 to 1, got 1.1"),
+    ({"validation_fraction": -0.1}, "--validation-fraction must be from 0 to 1, got -0.1"),
+    ({"validation_fraction": float("nan")}, "--validation-fraction must be from 0 to 1, got nan"),
+    (
+        {"validation_fraction": 0.1, "validation": ["v"]},
+        "--validation and --validation-fraction exclude each other",
+    ),
+    ({"separator": ""}, "--separator must not be empty"),
+    ({"separator": "\ud800"}, "--separator must be valid text"),
+    ({"separator": "x" * 5000}, "--separator must be at most 4096 characters, got 5000"),
+    ({"separator": "a\ufffd", "invalid": "replace"}, "--separator must not hold U+FFFD"),
+    ({"zarr_format": 1}, "--zarr-format must be one of 2, 3, got 1"),
+    ({"compression": "gzip"}, "--compression must be one of zstd, lz4, lz4-bitshuffle, none, got 'gzip'"),
+    ({"invalid": "skip"}, "--invalid must be one of error, replace, got 'skip'"),
+    ({"progress": "x"}, "--progress must be one of auto, bar, json, none, got 'x'"),
+    ({"start_method": "x"}, "--start-method must be one of"),
+    ({"inputs": []}, "no input given"),
+    ({"output": ""}, "--output must be a path, got ''"),
+    ({"output": "a\0b"}, "--output must not hold a NUL character"),
+    ({"tokenizer": None}, "--tokenizer must be a path, got None"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD, ids=lambda value: str(value)[:40])
+def test_a_value_outside_its_range_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        ConvertOptions(**{"inputs": ["a"], "tokenizer": "t", "output": "o", **change})
+    assert str(caught.value).startswith(message)
+    assert caught.value.exit_code == 2
+
+
+def test_defaults_and_kinds_of_paths() -> None:
+    options = ConvertOptions(Path("a"), Path("t"), b"o")  # type: ignore[arg-type]
+    assert (options.inputs, options.tokenizer, options.output) == (("a",), "t", "o")
+    assert options.fraction == 0.005
+    assert options.worker_count >= 1
+    assert ConvertOptions(["a"], "t", "o", validation=["v"]).fraction == 0
+
+
+def test_only_what_decides_the_bytes_is_recorded() -> None:
+    base = ConvertOptions(["a"], "t", "o")
+    same = ConvertOptions(["b"], "t", "p", workers=7, progress="json", overwrite=True, text_chunk_bytes=9)
+    assert base.recorded() == same.recorded()
+    for change in (
+        {"seed": 1},
+        {"separator": "x"},
+        {"zarr_format": 3},
+        {"compression": "none"},
+        {"invalid": "replace"},
+    ):
+        assert ConvertOptions(["a"], "t", "o", **change).recorded() != base.recorded()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("0", 0),
+        ("7", 7),
+        ("64k", 65536),
+        ("64K", 65536),
+        ("1MiB", 1 << 20),
+        ("100MB", 10**8),
+        ("1e9", 10**9),
+        ("1.5k", 1536),
+        ("2g", 2 << 30),
+        ("1b", 1),
+        ("18446744073709551615", None),
+        ("3kB", 3000),
+    ],
+)
+def test_sizes(text: str, size: int | None) -> None:
+    if size is None:
+        with pytest.raises(ValueError, match="below 2"):
+            parse_size(text)
+    else:
+        assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1x", "1.5", "0x10", "1 k k", "nan", "inf", "1e", "٣"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is not"):
+        parse_size(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        (r"\n\n", "\n\n"),
+        (r"\t\r\0", "\t\r\0"),
+        (r"\\n", "\\n"),
+        (r"\x1e", "\x1e"),
+        (r"\u20ac", "€"),
+        ("€|", "€|"),
+        (r"\U0001F642", "🙂"),
+        ("<|endoftext|>", "<|endoftext|>"),
+    ],
+)
+def test_escapes(text: str, plain: str) -> None:
+    assert unescape(text) == plain
+
+
+@pytest.mark.parametrize("text", ["\\", r"\q", r"\x1", r"\u12", r"\UFFFFFFFF"])
+def test_what_is_no_escape(text: str) -> None:
+    with pytest.raises(ValueError, match="is not an escape"):
+        unescape(text)
+
+
+def test_the_command_line_becomes_options() -> None:
+    arguments = [
+        "a",
+        "b",
+        "--tokenizer",
+        "t",
+        "--output",
+        "o",
+        "--validation",
+        "v",
+        "w",
+        "--separator",
+        r"\n\n",
+    ]
+    arguments += [
+        "--seed",
+        "5",
+        "--workers",
+        "3",
+        "--text-chunk-bytes",
+        "64k",
+        "--chunk-tokens",
+        "1k",
+        "--quiet",
+    ]
+    options, parsed = parse_arguments(arguments)
+    assert options.inputs == ("a", "b")
+    assert options.validation == ("v", "w")
+    assert (options.separator, options.seed, options.workers) == ("\n\n", 5, 3)
+    assert (options.text_chunk_bytes, options.chunk_tokens, options.progress) == (65536, 1024, "none")
+    assert parsed.quiet
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a"], "the following arguments are required: --tokenizer, --output"),
+        (["--workers", "abc"], "argument --workers: invalid int value: 'abc'"),
+        (["--chunk-tokens", "lots"], "argument --chunk-tokens: 'lots' is not a size"),
+        (["--zarr-format", "4"], "argument --zarr-format: invalid choice"),
+        (["--separator", "\\q"], "--separator: \\q is not an escape"),
+        (["--nonsense"], "unrecognized arguments: --nonsense"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_a_bad_command_line_is_one_line(arguments: list[str], message: str) -> None:
+    base = [] if "required" in message else ["a", "--tokenizer", "t", "--output", "o"]
+    with pytest.raises(UsageError) as caught:
+        parse_arguments([*base, *arguments])
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,87 @@
+"""Each display says what it should, where it should, and never gets in the way."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+import convert.progress
+from convert.progress import Bars, JsonLines, Lines, Progress, make_progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Broken(io.StringIO):
+    def write(self, text: str) -> int:
+        raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("mode", "terminal", "kind"),
+    [
+        ("auto", True, Bars),
+        ("auto", False, Lines),
+        ("bar", False, Bars),
+        ("json", True, JsonLines),
+        ("none", True, Progress),
+    ],
+)
+def test_modes(mode: str, terminal: bool, kind: type[Progress]) -> None:
+    assert type(make_progress(mode, Terminal() if terminal else io.StringIO())) is kind
+
+
+def work(progress: Progress) -> None:
+    stage = progress.stage("encode", 3_000_000)
+    stage.advance(1_000_000, 250_000)
+    stage.advance(2_000_000, 500_000)
+    stage.close()
+    progress.note("done")
+
+
+def test_a_log_gets_one_line_a_stage() -> None:
+    stream = io.StringIO()
+    work(Lines(stream))
+    first, second = stream.getvalue().splitlines()
+    assert first.startswith("encode: 3.0 MB in ")
+    assert "MB/s" in first
+    assert "M tokens/s" in first
+    assert second == "done"
+
+
+def test_a_long_stage_shows_that_it_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convert.progress, "LOG_SECONDS", 0.0)
+    stream = io.StringIO()
+    work(Lines(stream))
+    assert stream.getvalue().startswith("encode: 33 % of 3.0 MB, ")
+
+
+def test_json() -> None:
+    stream = io.StringIO()
+    work(JsonLines(stream))
+    records = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert records[0]["state"] == "running"
+    assert {"stage": "encode", "state": "done", "current": 3_000_000, "total": 3_000_000}.items() <= records[
+        -2
+    ].items()
+    assert records[-2]["tokens"] == 750_000
+    assert records[-1] == {"note": "done"}
+
+
+def test_a_bar_counts_bytes_and_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    work(Bars(stream))
+    assert "encode" in stream.getvalue()
+    assert "MB/s" in stream.getvalue() or "B/s" in stream.getvalue()
+    assert "3.00M/3.00M" in stream.getvalue()
+
+
+@pytest.mark.parametrize("kind", [Lines, JsonLines])
+def test_a_stream_that_cannot_be_written_is_no_error(kind: type[Lines]) -> None:
+    stream = Broken()
+    work(kind(stream))
+    assert stream.getvalue() == ""

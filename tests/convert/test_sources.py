@@ -1,0 +1,156 @@
+"""Which files are read, in which order, and what is refused: all of it at once."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from convert.errors import BadInput, UsageError
+from convert.sources import check_unchanged, find_sources
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in (
+        "corpus/b.txt",
+        "corpus/a.txt",
+        "corpus/Z.txt",
+        "corpus/deep/er/c",
+        "corpus/.hidden",
+        "single.txt",
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return tmp_path
+
+
+def paths(*inputs: str, validation: tuple[str, ...] = ()) -> list[str]:
+    return [source.path for source in find_sources(inputs, validation)]
+
+
+def test_arguments_keep_their_order_and_folders_and_globs_are_sorted(here: Path) -> None:
+    in_folder = ["corpus/Z.txt", "corpus/a.txt", "corpus/b.txt", "corpus/deep/er/c"]
+    assert paths("single.txt", "corpus") == ["single.txt", *in_folder]
+    assert paths("corpus", "./single.txt") == [*in_folder, "./single.txt"]
+    assert paths("corpus/*.txt") == in_folder[:3]
+    assert paths("**/*.txt") == [*in_folder[:3], "single.txt"]
+
+
+def test_sizes_and_splits(here: Path) -> None:
+    sources = find_sources(["corpus"], ["single.txt", "corpus/a.txt"])
+    assert [(s.path, s.split) for s in sources] == [
+        ("corpus/Z.txt", None),
+        ("corpus/b.txt", None),
+        ("corpus/deep/er/c", None),
+        ("single.txt", "validation"),
+        ("corpus/a.txt", "validation"),
+    ]
+    assert all(source.size_bytes == len(source.path) for source in sources)
+
+
+def test_names_of_every_kind(here: Path) -> None:
+    names = [b"\xff\xfe", b"new\nline", b"-x", "עברית".encode(), b"n" * 255]
+    folder = here / "odd"
+    folder.mkdir()
+    for name in names:
+        (folder / os.fsdecode(name)).write_bytes(b"x")
+    assert [os.fsencode(path) for path in paths("odd")] == [b"odd/" + name for name in sorted(names)]
+
+
+def test_links_are_followed(here: Path) -> None:
+    (here / "elsewhere").mkdir()
+    (here / "elsewhere/d.txt").write_text("d")
+    (here / "corpus/link").symlink_to(here / "elsewhere")
+    assert "corpus/link/d.txt" in paths("corpus")
+
+
+def test_all_that_is_wrong_is_told_at_once(here: Path) -> None:
+    os.mkfifo(here / "fifo")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+    (here / "dangling").symlink_to("nowhere")
+    (here / "loop").symlink_to("loop")
+    (here / "corpus/up").symlink_to(here / "corpus")
+    (here / "packed.gz").touch()
+    inputs = [
+        "missing",
+        "*.none",
+        "fifo",
+        "socket",
+        "/dev/zero",
+        "dangling",
+        "loop",
+        "corpus",
+        "packed.gz",
+        "-",
+    ]
+    with pytest.raises(UsageError) as caught:
+        find_sources([*inputs, "single.txt", "single.txt"])
+    expected = [
+        "missing does not exist",
+        "*.none matches no file",
+        "fifo is a pipe, not a file or folder",
+        "socket is a socket, not a file or folder",
+        "/dev/zero is a device, not a file or folder",
+        "dangling is a link to nowhere, which does not exist",
+        "loop: Too many levels of symbolic links",
+        "corpus/up is a link to a folder that it lies in",
+        "packed.gz: this kind of file cannot be read yet; unpack it to plain text",
+        "-: standard input is not supported; write it to a file first",
+        "single.txt is the same file as single.txt; name it once",
+    ]
+    assert str(caught.value).split("; ") == "; ".join(expected).split("; ")
+
+
+def test_a_long_list_is_cut(here: Path) -> None:
+    with pytest.raises(UsageError, match=r"missing19 does not exist; and 30 more$"):
+        find_sources([f"missing{index}" for index in range(50)])
+
+
+def test_the_same_file_under_two_names(here: Path) -> None:
+    os.link("single.txt", "hard")
+    (here / "soft").symlink_to("single.txt")
+    for other in ("hard", "soft", "./single.txt"):
+        with pytest.raises(UsageError, match=r"is the same file as single\.txt"):
+            find_sources(["single.txt", other])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "output", "message"),
+    [
+        (["corpus"], "corpus/out.zarr", "--output corpus/out.zarr lies inside the input folder corpus"),
+        (["corpus"], "corpus/deep/../new/out", "lies inside the input folder corpus"),
+        (["link"], "corpus/out", "lies inside the input folder link"),
+        (["corpus"], "corpus", "--output corpus is the input corpus"),
+        (["single.txt"], "./single.txt", "--output ./single.txt is the input single.txt"),
+        (["corpus/deep/er/c"], "corpus/deep", "lies inside --output corpus/deep"),
+        (["corpus/deep/er/c"], "corpus/deep/er", "lies inside --output corpus/deep/er"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_an_output_among_the_inputs(inputs: list[str], output: str, message: str, here: Path) -> None:
+    (here / "link").symlink_to("corpus")
+    with pytest.raises(UsageError) as caught:
+        find_sources(inputs, (), output)
+    assert message in str(caught.value)
+
+
+def test_an_output_beside_the_inputs_is_fine(here: Path) -> None:
+    assert len(find_sources(["corpus/a.txt", "single.txt"], (), "corpus/out.zarr")) == 2
+    assert len(find_sources(["corpus"], (), "corpus.zarr")) == 4
+
+
+def test_changes_are_noticed(here: Path) -> None:
+    sources = find_sources(["single.txt"])
+    check_unchanged(sources)
+    os.utime("single.txt", ns=(1, 1))
+    with pytest.raises(BadInput, match=r"single\.txt was written to while it was read"):
+        check_unchanged(sources)
+    (here / "single.txt").write_text("longer than before")
+    with pytest.raises(BadInput, match="10 bytes at first, 18 now"):
+        check_unchanged(sources)

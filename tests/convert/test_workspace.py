@@ -1,0 +1,99 @@
+"""The partial folder: what is taken, what is refused, and what a kill between any two steps leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import convert
+from convert.errors import Refused
+from convert.workspace import Workspace, not_ours
+
+
+def a_dataset(path: Path, content: str) -> None:
+    path.mkdir()
+    (path / "data").write_text(content)
+    (path / "manifest.json").write_text('{"files": [{"path": "data"}]}')
+
+
+def test_publishing_moves_the_dataset_and_leaves_nothing(tmp_path: Path) -> None:
+    workspace = Workspace(f"{tmp_path}/out.zarr/")
+    assert workspace.output == tmp_path / "out.zarr"
+    workspace.check_output()
+    assert workspace.open({"a": 1}) is False
+    (workspace.dataset / "data").write_text("new")
+    workspace.publish()
+    assert [path.name for path in tmp_path.iterdir()] == ["out.zarr"]
+    assert (tmp_path / "out.zarr/data").read_text() == "new"
+
+
+def test_going_on_keeps_the_shards_and_drops_the_unfinished_dataset(tmp_path: Path) -> None:
+    first = Workspace(tmp_path / "out")
+    first.open({"a": (1, 2)})
+    (first.shards / "0.json").write_text("{}")
+    (first.dataset / "half").write_text("")
+    first.close()
+    second = Workspace(tmp_path / "out")
+    assert second.open({"a": [1, 2]}) is True
+    assert [path.name for path in second.shards.iterdir()] == ["0.json"]
+    assert list(second.dataset.iterdir()) == []
+    second.close()
+
+
+def test_a_run_that_had_not_begun_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "out.partial/shards").mkdir(parents=True)
+    (tmp_path / "out.partial/plan.json.tmp").touch()
+    workspace = Workspace(tmp_path / "out")
+    assert workspace.open({"a": 1}) is False
+    workspace.close()
+
+
+def test_the_former_output_comes_back_after_a_kill_between_the_renames(tmp_path: Path) -> None:
+    a_dataset(tmp_path / "out", "old")
+    first = Workspace(tmp_path / "out", overwrite=True)
+    first.open({"a": 1})
+    (tmp_path / "out").rename(tmp_path / "out.partial/replaced")
+    first.close()  # as if killed here
+    careful = Workspace(tmp_path / "out")
+    with pytest.raises(Refused, match="out exists"):
+        careful.open({"a": 1})
+    careful.close()
+    assert (tmp_path / "out/data").read_text() == "old"
+    again = Workspace(tmp_path / "out", overwrite=True)
+    again.open({"a": 2})
+    a_dataset_file = again.dataset / "data"
+    a_dataset_file.write_text("new")
+    again.publish()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out/data").read_text() == "new"
+
+
+def test_an_output_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "out")
+    workspace.check_output()
+    workspace.open({"a": 1})
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(Refused, match="out exists"):
+        workspace.publish()
+    workspace.close()
+    assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_what_counts_as_ours(tmp_path: Path) -> None:
+    a_dataset(tmp_path / "ours", "x")
+    assert not_ours(tmp_path / "ours") is None
+    (tmp_path / "ours/sub").mkdir()
+    (tmp_path / "ours/sub/more").touch()
+    assert not_ours(tmp_path / "ours") == "it holds sub/more, which its manifest does not list"
+    for name, text in {"list": "[]", "none": '{"files": 3}', "text": "x", "other": '{"files": [1]}'}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text(text)
+        assert "not a dataset of ours" in str(not_ours(tmp_path / name))
+
+
+def test_the_exported_names() -> None:
+    assert sorted(convert.__all__) == ["ConvertOptions", "Summary", "convert"]
+    assert all(callable(getattr(convert, name)) for name in convert.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = convert.nothing

@@ -1,0 +1,89 @@
+"""The example of the format page, and the rules for ids and starts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import flat_tokens
+from flat_tokens import format as flat_format
+from flat_tokens.errors import ArgumentError, printable
+
+PAGE = Path(__file__).parents[2] / "docs" / "flat-tokens.md"
+
+
+def test_the_example_by_hand() -> None:
+    encoded, starts, max_token_id = flat_format.from_sequences([[1, 2], [3, 4, 5], [6, 7, 8]])
+    assert encoded.tolist() == [3, 4, 7, 8, 10, 13, 14, 16]
+    assert starts.tolist() == [0, 2, 5, 8]
+    assert max_token_id == 8
+    assert (encoded.dtype, starts.dtype) == (np.dtype("<u4"), np.dtype("<u8"))
+    inputs, targets = flat_format.inputs_and_targets(encoded)
+    assert inputs.tolist() == [0, 1, 0, 3, 4, 0, 6, 7]
+    assert targets.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert flat_format.decode_start_flags(encoded).tolist() == [
+        True,
+        False,
+        True,
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_the_python_of_the_page_runs() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert blocks, "the page has lost its examples"
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), {})
+
+
+def test_public_names() -> None:
+    assert flat_tokens.__all__ == sorted(flat_tokens.__all__)
+    assert all(hasattr(flat_tokens, name) for name in flat_tokens.__all__)
+
+
+@pytest.mark.parametrize(
+    "ids", [[0], [2**31 - 1], [0, 1], list(range(255)), list(range(256)), list(range(257))], ids=str
+)
+def test_ids_come_back(ids: list[int]) -> None:
+    encoded, starts, max_token_id = flat_format.from_sequences([ids])
+    assert flat_format.decode_ids(encoded).tolist() == ids
+    assert flat_format.decode_start_flags(encoded).tolist() == [True] + [False] * (len(ids) - 1)
+    assert starts.tolist() == [0, len(ids)]
+    assert max_token_id == max(ids)
+
+
+def test_rows_take_the_token_in_front() -> None:
+    encoded = np.array([[4, 6, 9], [8, 10, 12]], dtype=np.uint32)
+    inputs, targets = flat_format.inputs_and_targets(encoded, before=np.array([14, 9]))
+    assert targets.tolist() == [[2, 3, 4], [4, 5, 6]]
+    assert inputs.tolist() == [[7, 2, 0], [4, 4, 5]]
+    empty = np.zeros(0, dtype=np.uint32)
+    assert [part.tolist() for part in flat_format.inputs_and_targets(empty)] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("ids", "starts", "message"),
+    [
+        pytest.param([2**31], [0, 1], "token id 2147483648 is outside", id="id too large"),
+        pytest.param([-1], [0, 1], "token id -1 is outside", id="negative id"),
+        pytest.param([1, 2], [0, 1], "goes from 0 to 1", id="last start short"),
+        pytest.param([1, 2], [1, 2], "goes from 1 to 2", id="first start late"),
+        pytest.param([1], [], "is empty", id="no starts"),
+        pytest.param([1, 2], [0, 1, 1, 2], r"seq_starts\[2\] = 1 is not above", id="empty sequence"),
+    ],
+)
+def test_refused(ids: list[int], starts: list[int], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        flat_format.encode_tokens(np.array(ids, dtype=np.int64), np.array(starts, dtype=np.uint64))
+
+
+def test_printable_escapes_what_drives_a_terminal() -> None:
+    assert printable("a\x1b[2J\n\x9b\u202e\udcff Ж") == "a\\x1b[2J\\n\\x9b\\u202e\\udcff Ж"
+    assert printable("x" * 300) == "x" * 197 + "..."

@@ -1,0 +1,49 @@
+"""Layouts check themselves and fill in their defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from flat_tokens.errors import ArgumentError
+from flat_tokens.layout import ArrayLayout
+
+
+def test_defaults() -> None:
+    assert ArrayLayout.create() == ArrayLayout()
+    assert ArrayLayout().write_unit_tokens == 2**18
+    assert ArrayLayout().write_unit_starts == 2**16
+    sharded = ArrayLayout.create(3)
+    assert (sharded.chunk_tokens, sharded.write_unit_tokens, sharded.write_unit_starts) == (
+        2**16,
+        2**24,
+        2**22,
+    )
+    assert sharded.to_json() == {
+        "zarr_format": 3,
+        "chunk_tokens": 2**16,
+        "shard_tokens": 2**24,
+        "compression": "zstd",
+        "level": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"zarr_format": 1}, "zarr_format must be 2 or 3, got 1"),
+        ({"chunk_tokens": 0}, "chunk_tokens must be in .* got 0"),
+        ({"chunk_tokens": 2**63}, "chunk_tokens must be in"),
+        ({"chunk_tokens": 4, "shard_tokens": 8}, "zarr format 2 has no shards"),
+        ({"zarr_format": 3, "chunk_tokens": 4, "shard_tokens": 6}, "multiple of chunk_tokens = 4, got 6"),
+        ({"zarr_format": 3, "chunk_tokens": 4, "shard_tokens": 0}, "multiple of chunk_tokens = 4, got 0"),
+        ({"compression": "snappy"}, "compression must be one of zstd, .* got 'snappy'"),
+        ({"level": 23}, r"level of zstd must be in \[-7, 22\], got 23"),
+        ({"compression": "none", "level": 1}, "level of none"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        ArrayLayout.create(**options)

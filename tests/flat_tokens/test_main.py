@@ -1,0 +1,175 @@
+"""The command line: what it prints, where, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flat_tokens import entries
+from flat_tokens.__main__ import main
+from flat_tokens.errors import DatasetError
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_info(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_dataset()
+    assert main(["info", str(root)]) == 0
+    text = capsys.readouterr().out
+    assert "train: 8 tokens in 3 sequences, ids up to 8" in text
+    assert "median 3, mean 2.67, 2 to 3" in text
+    assert "validation: 0 tokens in 0 sequences" in text
+    assert "zstd 1, zarr chunks of 262,144 tokens" in text
+    assert "tokenizer: tokenizer.json, sha256 " in text
+    assert '{"path": "a.txt", "bytes": 3}' in text
+    assert main(["info", "--json", str(root)]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["splits"]["train"]["seq_tokens"] == {"min": 2, "median": 3.0, "mean": 2.67, "max": 3}
+    assert facts["splits"]["validation"]["seq_tokens"] is None
+    assert facts["options"] == {"seed": 0}
+
+
+def test_info_of_a_foreign_dataset(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_dataset()
+    (root / "manifest.json").unlink()
+    assert main(["info", str(root)]) == 0
+    assert "manifest: none" in capsys.readouterr().out
+    assert main(["verify", "--workers", "1", str(root)]) == 0
+    assert "no manifest, only the format's rules" in capsys.readouterr().out
+
+
+def test_verify(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_dataset()
+    assert main(["verify", "--workers", "2", str(root)]) == 0
+    assert "sound, 8 tokens, 3 sequences, 14 files" in capsys.readouterr().out
+    (root / "train/encoded_tokens/0").unlink()
+    assert main(["verify", "--workers", "1", str(root)]) == 3
+    out, err = capsys.readouterr()
+    assert "DAMAGED, 1 problems" in out
+    assert "error: train/encoded_tokens/0: not there, zarr" in err
+
+
+def test_head(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_dataset([[7, 4, 26, 28], [27, 0, 99], [1] * 100])
+    assert main(["head", "-n", "3", "--tokens", "5", str(root)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:6] == [
+        "train[0]: 4 tokens",
+        "  ids: 7 4 26 28",
+        "  text: he <|end|>",
+        "train[1]: 3 tokens",
+        "  ids: 27 0 99",
+        "  text: \\na<99>",
+    ]
+    assert lines[7:] == ["  ids: 1 1 1 1 1 ...", "  text: bbbbb ..."]
+    assert main(["head", "--split", "validation", str(root)]) == 0
+    assert capsys.readouterr().out == "validation: no sequences\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([], 2, "required"),
+        (["info"], 2, "DATASET"),
+        (["frob", "d"], 2, "invalid choice"),
+        (["head", "-n", "0", "d"], 2, "at least 1, got '0'"),
+        (["head", "-n", "9" * 20, "d"], 2, "at least 1"),
+        (["verify", "--workers", "abc", "d"], 2, "at least 1, got 'abc'"),
+        (["head", "--split", "test", "d"], 2, "invalid choice"),
+        (["info", "nothing\x1b[2J"], 3, "error: nothing\\x1b[2J: does not exist"),
+        (["verify", "nothing"], 3, "error: nothing: not a directory"),
+        (["head", "--tokenizer", "nothing", "DATASET"], 2, "--tokenizer nothing: no such file"),
+        (["head", "--tokenizer", "DATASET/manifest.json", "DATASET"], 3, "no byte-level tokenizer.json"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_usage_errors(
+    make_dataset: Any, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
+    root = make_dataset()
+    arguments = [argument.replace("DATASET", str(root)) for argument in arguments]
+    try:
+        returned: Any = main(arguments)
+    except SystemExit as stopped:  # argparse
+        returned = stopped.code
+    assert returned == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_trouble_of_the_machine(
+    make_dataset: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_dataset()
+
+    def broken(*arguments: Any, **options: Any) -> Any:
+        raise OSError(5, "Input/output error", "a\nb")
+
+    monkeypatch.setattr("flat_tokens.reader.open", broken)
+    assert main(["info", str(root)]) == 4
+    assert capsys.readouterr().err == "error: a\\nb: Input/output error (errno 5)\n"
+    with pytest.raises(OSError, match="Input/output"):
+        main(["info", "--debug", str(root)])
+
+
+def test_lost_memory(
+    make_dataset: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr("flat_tokens.__main__.verify_dataset", broken)
+    assert main(["verify", "--workers", "1", str(make_dataset())]) == 5
+    assert capsys.readouterr().err == "error: lost a worker or memory (MemoryError); use --workers 1\n"
+
+
+def test_quiet_when_the_reader_goes_away(make_dataset: Any) -> None:
+    root = make_dataset([[1] * 60] * 4000)
+    command = [sys.executable, "-m", "flat_tokens", "head", "-n", "4000", str(root)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 128 + signal.SIGPIPE
+
+
+def test_full_stdout_is_reported(make_dataset: Any) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        result = subprocess.run(
+            [sys.executable, "-m", "flat_tokens", "info", str(make_dataset())],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert b"Traceback" not in result.stderr
+    assert result.returncode == 4
+    assert os.strerror(28).encode() in result.stderr
+
+
+def test_entries_of_every_byte(tmp_path: Path) -> None:
+    """All 256 single-byte entries in the printable alphabet, written down here independently: 33 is
+    U+0121."""
+    printable_bytes = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    chars = {byte: chr(byte) for byte in printable_bytes}
+    for byte in range(256):
+        chars.setdefault(byte, chr(256 + len([b for b in range(byte) if b not in printable_bytes])))
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({"model": {"vocab": {chars[byte]: byte for byte in range(256)}}}))
+    assert entries.load_entries(path) == {byte: bytes([byte]) for byte in range(256)}
+    assert entries.decode([0xD0, 0x96, 0xFF, 300], entries.load_entries(path)) == "Ж\ufffd<300>"
+    with pytest.raises(DatasetError, match="not there"):
+        entries.load_entries(tmp_path / "nothing")

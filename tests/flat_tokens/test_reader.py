@@ -1,0 +1,290 @@
+"""Reading: sequences, rows and slices equal those of the sequences that were written, in every layout."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numcodecs
+import numpy as np
+import pytest
+import zarr
+
+import flat_tokens
+from flat_tokens import format as flat_format
+from flat_tokens.errors import ArgumentError, DatasetError, RangeError
+from flat_tokens.layout import ArrayLayout
+
+FIXTURES = Path(__file__).parent / "datasets"
+TINY = [
+    pytest.param(ArrayLayout.create(2, 1), id="v2-1"),
+    pytest.param(ArrayLayout.create(2, 3, compression="none"), id="v2-3"),
+    pytest.param(ArrayLayout.create(2, 4, compression="lz4-bitshuffle"), id="v2-4"),
+    pytest.param(ArrayLayout(), id="v2"),
+    pytest.param(ArrayLayout.create(3, 1, 1), id="v3-1"),
+    pytest.param(ArrayLayout.create(3, 3, 6, "none"), id="v3-3-6"),
+    pytest.param(ArrayLayout.create(3, 4, 16, "lz4"), id="v3-4-16"),
+]
+
+
+@pytest.mark.parametrize("layout", TINY)
+def test_every_sequence_and_row(make_dataset: Any, random_sequences: Any, layout: ArrayLayout) -> None:
+    sequences = random_sequences(4, 12, longest=4)
+    dataset = flat_tokens.open(make_dataset(sequences, random_sequences(5, 1), layout))
+    train = dataset["train"]
+    assert (train.seq_count, len(train)) == (12, 12)
+    assert [train.sequence(i).tolist() for i in range(12)] == sequences
+    assert [train.sequence(i - 12).tolist() for i in range(12)] == sequences
+    assert [sequence.tolist() for sequence in train.sequences(3, 99)] == sequences[3:]
+    encoded, starts, max_token_id = flat_format.from_sequences(sequences)
+    assert train.max_token_id == max_token_id
+    assert train.seq_starts[:].tolist() == starts.tolist()
+    all_inputs, all_targets = flat_format.inputs_and_targets(encoded)
+    for length in (1, 3, 4, len(encoded) - 1, len(encoded)):
+        assert train.row_count(length) == len(encoded) // length
+        for index in range(train.row_count(length)):
+            part = slice(index * length, (index + 1) * length)
+            assert train.encoded_row(index, length).tolist() == encoded[part].tolist()
+            row = train.row(index - train.row_count(length), length)
+            assert row.ids.tolist() == flat_format.decode_ids(encoded)[part].tolist()
+            assert row.is_start.tolist() == flat_format.decode_start_flags(encoded)[part].tolist()
+            inputs, targets = train.inputs_and_targets(index, length)
+            assert inputs.tolist() == all_inputs[part].tolist()
+            assert targets.tolist() == all_targets[part].tolist()
+    for start in range(len(encoded)):
+        for stop in range(start, min(start + 9, len(encoded) + 1)):
+            assert train.encoded_tokens[start:stop].tolist() == encoded[start:stop].tolist()
+
+
+@pytest.mark.parametrize("name", ["zarr-v2", "zarr-v3"])
+def test_datasets_of_format_version_1_stay_readable(name: str) -> None:
+    dataset = flat_tokens.open(FIXTURES / name)
+    assert [sequence.tolist() for sequence in dataset.train.sequences()] == [[1, 2], [3, 4, 5], [6, 7, 8]]
+    assert dataset.validation.seq_count == 0
+    assert flat_tokens.verify_dataset(FIXTURES / name).ok
+
+
+@pytest.mark.parametrize("layout", TINY)
+def test_empty_splits(make_dataset: Any, layout: ArrayLayout) -> None:
+    dataset = flat_tokens.open(make_dataset([], [], layout))
+    assert (dataset.train.token_count, dataset.train.seq_count, dataset.train.max_token_id) == (0, 0, 0)
+    assert list(dataset.train.sequences()) == []
+    assert dataset.train.row_count(1) == 0
+    with pytest.raises(IndexError, match=r"train: sequence 0 is outside \[0, 0\)"):
+        dataset.train.sequence(0)
+
+
+def test_errors_name_bound_and_value(make_dataset: Any) -> None:
+    train = flat_tokens.open(make_dataset()).train
+    for call, message in (
+        (lambda: train.sequence(3), r"sequence 3 is outside \[0, 3\)"),
+        (lambda: train.sequence(-4), r"sequence -4 is outside \[0, 3\)"),
+        (lambda: train.row(2, 3), r"row 2 of length 3 is outside \[0, 2\)"),
+        (lambda: train.row(0, 0), "at least 1, got 0"),
+        (lambda: train.seq_starts[4], r"train/seq_starts: index 4 is outside \[0, 4\)"),
+        (lambda: train.encoded_tokens[::2], "must have step 1, got 2"),
+        (lambda: train.encoded_tokens.read(3, 9), r"\[3, 9\) is outside \[0, 8\)"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            call()
+    assert issubclass(RangeError, IndexError)
+    with pytest.raises(KeyError, match="got 'test'"):
+        flat_tokens.open(make_dataset(name="e"))["test"]
+
+
+def test_pickled(make_dataset: Any) -> None:
+    dataset = flat_tokens.open(make_dataset())
+    assert dataset.train.sequence(1).tolist() == [3, 4, 5]
+    copy = pickle.loads(pickle.dumps(dataset))
+    assert copy.train.sequence(1).tolist() == [3, 4, 5]
+    assert "3 sequences, 8 tokens" in repr(copy.train)
+    assert len(pickle.dumps(dataset.train)) < 3000  # no zarr chunk travels along
+
+
+def test_a_returned_array_is_the_callers(make_dataset: Any) -> None:
+    train = flat_tokens.open(make_dataset()).train
+    train.sequence(0)[:] = 0
+    train.encoded_tokens[:][:] = 0
+    assert train.sequence(0).tolist() == [1, 2]
+
+
+def test_tokenizer_must_be_the_datasets(make_dataset: Any, tmp_path: Path) -> None:
+    root = make_dataset()
+    dataset = flat_tokens.open(root, tokenizer=root / "tokenizer.json")
+    assert dataset.tokenizer_path == root / "tokenizer.json"
+
+    class Tokenizer:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def fingerprint(self) -> str:
+            return self.name * 64
+
+    assert flat_tokens.open(root, tokenizer=Tokenizer("f")).train.seq_count == 3
+    with pytest.raises(
+        DatasetError, match=r"made with another tokenizer .fingerprint ffff.* the given one has 0000"
+    ):
+        flat_tokens.open(root, tokenizer=Tokenizer("0"))
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(DatasetError, match=r"made with another tokenizer .sha256"):
+        flat_tokens.open(root, tokenizer=tmp_path / "other.json")
+
+
+def edit_json(path: Path, **changes: Any) -> None:
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps(value | changes))
+
+
+REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "nothing there": (shutil.rmtree, "does not exist"),
+    "a file": (lambda root: (shutil.rmtree(root), root.write_text("")), "not a directory"),
+    "foreign": (lambda root: (shutil.rmtree(root), root.mkdir()), "no dataset, or an unfinished one"),
+    "no root group": (lambda root: (root / ".zgroup").unlink(), "no dataset, or an unfinished one"),
+    "no train": (lambda root: shutil.rmtree(root / "train"), "has no entry train .foreign"),
+    "no validation": (lambda root: shutil.rmtree(root / "validation"), "validation: no zarr group"),
+    "no array": (lambda root: shutil.rmtree(root / "train/seq_starts"), "train/seq_starts: no zarr array"),
+    "no attribute": (lambda root: (root / "train/.zattrs").unlink(), "max_token_id is None"),
+    "attribute": (
+        lambda root: edit_json(root / "train/.zattrs", max_token_id=2**31),
+        "max_token_id is 2147483648",
+    ),
+    "lost starts": (lambda root: (root / "train/seq_starts/0").unlink(), "zarr would read it as zeros"),
+    "short": (lambda root: edit_json(root / "train/encoded_tokens/.zarray", shape=[7]), "goes from 0 to 8"),
+    "manifest": (lambda root: (root / "manifest.json").write_text("{"), "not valid JSON"),
+    "manifest, other": (lambda root: (root / "manifest.json").write_text("{}"), "another program's manifest"),
+    "manifest, future": (
+        lambda root: edit_json(root / "manifest.json", format_version=2),
+        "format_version is 2, this program reads 1; update",
+    ),
+    "manifest, changed": (
+        lambda root: edit_json(root / "manifest.json", options={}),
+        "changed after it was written",
+    ),
+    "counts": (lambda root: edit_json(root / "train/.zattrs", max_token_id=9), "is 9, the manifest says 8"),
+    "deep": (lambda root: (root / "train/.zattrs").write_text("[" * 10**5), "not valid JSON"),
+    "list": (lambda root: (root / "train/.zattrs").write_text("[]"), "holds a list, not an object"),
+    "pickle": (
+        lambda root: edit_json(root / "train/seq_starts/.zarray", filters=[{"id": "pickle"}]),
+        "codec pickle is not allowed",
+    ),
+    "type": (lambda root: edit_json(root / "train/seq_starts/.zarray", dtype="<i8"), "data type is int64"),
+    "objects": (lambda root: edit_json(root / "train/seq_starts/.zarray", dtype="|O"), "seq_starts"),
+    "chunks": (lambda root: edit_json(root / "train/seq_starts/.zarray", chunks=[-1]), "seq_starts"),
+    "huge chunks": (lambda root: edit_json(root / "train/seq_starts/.zarray", chunks=[2**40]), "over 2 GiB"),
+    "huge shape": (
+        lambda root: edit_json(root / "train/seq_starts/.zarray", shape=[2**62], chunks=[1]),
+        "cannot be",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_on_opening(make_dataset: Any, case: str) -> None:
+    root = make_dataset()
+    damage, message = REFUSED[case]
+    damage(root)
+    with pytest.raises(DatasetError, match=message) as caught:
+        flat_tokens.open(root)
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 3
+
+
+def test_a_single_array_is_not_a_dataset(make_dataset: Any) -> None:
+    with pytest.raises(DatasetError, match="open its parent"):
+        flat_tokens.open(make_dataset() / "train")
+
+
+def test_lost_files_are_errors_not_zeros(make_dataset: Any, random_sequences: Any) -> None:
+    root = make_dataset(random_sequences(6, 30), layout=ArrayLayout.create(2, 4))
+    (root / "train/encoded_tokens/2").unlink()
+    train = flat_tokens.open(root).train
+    assert len(train.encoded_tokens[0:8]) == 8
+    with pytest.raises(DatasetError, match="encoded_tokens/2: not there; zarr would read it as zeros"):
+        train.encoded_tokens[8:9]
+
+
+def test_flips_are_found_on_reading(make_dataset: Any, random_sequences: Any) -> None:
+    for layout in (ArrayLayout(), ArrayLayout.create(3)):
+        root = make_dataset(random_sequences(7, 3000), layout=layout, name=f"d{layout.zarr_format}")
+        file = root / "train/encoded_tokens" / ("0" if layout.zarr_format == 2 else "c/0")
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2 if layout.zarr_format == 2 else 100] ^= 16
+        file.write_bytes(data)
+        with pytest.raises(DatasetError, match="restore it or convert again"):
+            flat_tokens.open(root).train.sequence(0)
+
+
+def foreign_dataset(root: Path, zarr_format: int, **options: Any) -> None:
+    """Written by zarr with its defaults, as other programs do."""
+    group = zarr.open_group(root, mode="w-", zarr_format=zarr_format)
+    for name, sequences in (("train", [[1, 2], [3, 4, 5], [6, 7, 8]]), ("validation", [])):
+        split = group.require_group(name)
+        encoded, starts, split.attrs["max_token_id"] = flat_format.from_sequences(sequences)
+        for array_name, values in (("encoded_tokens", encoded), ("seq_starts", starts)):
+            filters = options.get("filters") if len(values) > 1 and array_name == "seq_starts" else None
+            array = split.create_array(
+                array_name,
+                shape=values.shape,
+                dtype=values.dtype,
+                chunks=(3,),
+                **{**options, "filters": filters if zarr_format == 2 else filters or "auto"},
+            )
+            array[:] = values
+
+
+@pytest.mark.filterwarnings("ignore:Numcodecs codecs are not in the Zarr version 3 specification")
+@pytest.mark.parametrize(
+    ("zarr_format", "options"),
+    [
+        pytest.param(2, {}, id="v2 defaults"),
+        pytest.param(2, {"filters": [numcodecs.Delta(dtype="i8")]}, id="v2 delta"),
+        pytest.param(
+            2, {"filters": [numcodecs.Delta(dtype="<u8", astype="<i4")]}, id="v2 delta of another type"
+        ),
+        pytest.param(2, {"compressors": numcodecs.GZip(1)}, id="v2 gzip"),
+        pytest.param(2, {"compressors": numcodecs.LZ4(1)}, id="v2 lz4"),
+        pytest.param(2, {"compressors": None}, id="v2 raw"),
+        pytest.param(2, {"chunk_key_encoding": {"name": "v2", "separator": "/"}}, id="v2 separator"),
+        pytest.param(3, {}, id="v3 defaults"),
+        pytest.param(3, {"compressors": None}, id="v3 raw"),
+        pytest.param(3, {"shards": (6,)}, id="v3 sharded"),
+        pytest.param(3, {"compressors": zarr.codecs.GzipCodec()}, id="v3 gzip"),
+        pytest.param(3, {"chunk_key_encoding": {"name": "default", "separator": "."}}, id="v3 separator"),
+        pytest.param(3, {"chunk_key_encoding": {"name": "v2", "separator": "."}}, id="v3, left to zarr"),
+    ],
+)
+def test_datasets_of_others_open(tmp_path: Path, zarr_format: int, options: dict[str, Any]) -> None:
+    root = tmp_path / "foreign"
+    foreign_dataset(root, zarr_format, **options)
+    dataset = pickle.loads(pickle.dumps(flat_tokens.open(root)))
+    assert dataset.manifest is None
+    assert dataset.tokenizer_path is None
+    assert [sequence.tolist() for sequence in dataset.train.sequences()] == [[1, 2], [3, 4, 5], [6, 7, 8]]
+    assert dataset.validation.seq_starts[:].tolist() == [0]
+    report = flat_tokens.verify_dataset(root)
+    assert (report.ok, report.has_manifest, report.problems) == (True, False, ())
+    with pytest.raises(DatasetError, match="does not say which tokenizer"):
+        flat_tokens.open(root, tokenizer="tokenizer.json")
+
+
+def test_reading_from_threads(make_dataset: Any, random_sequences: Any) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    sequences = random_sequences(8, 200)
+    for layout in (ArrayLayout.create(2, 16), ArrayLayout.create(3, 4, 16)):
+        train = flat_tokens.open(make_dataset(sequences, layout=layout, name=f"d{layout.zarr_format}")).train
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-5)
+        try:
+            with ThreadPoolExecutor(4) as executor:
+                order = np.random.default_rng(0).permutation(np.repeat(np.arange(200), 3)).tolist()
+                assert [ids.tolist() for ids in executor.map(train.sequence, order)] == [
+                    sequences[i] for i in order
+                ]
+        finally:
+            sys.setswitchinterval(interval)

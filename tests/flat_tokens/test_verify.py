@@ -1,0 +1,332 @@
+"""Every mutation of a dataset is found, in both layouts; a sound one is not accused."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flat_tokens
+from flat_tokens import format as flat_format
+from flat_tokens import verify, writer
+from flat_tokens.errors import DatasetError
+from flat_tokens.layout import ArrayLayout
+from flat_tokens.manifest import SELF_HASH_ZEROS, FileRecord, SplitRecord, read_manifest
+
+LAYOUTS = [
+    pytest.param(ArrayLayout.create(2, 16), id="v2"),
+    pytest.param(ArrayLayout.create(2, 16, compression="none"), id="v2-none"),
+    pytest.param(ArrayLayout.create(3, 8, 32), id="v3"),
+    pytest.param(ArrayLayout.create(3, 8, 32, "lz4"), id="v3-lz4"),
+]
+
+
+@pytest.fixture(params=LAYOUTS)
+def sound(request: pytest.FixtureRequest, make_dataset: Any, random_sequences: Any) -> Path:
+    """A sound dataset of a few dozen files."""
+    root: Path = make_dataset(random_sequences(1, 60), random_sequences(2, 5), request.param)
+    return root
+
+
+def files_of(root: Path) -> list[Path]:
+    return sorted(path for path in root.rglob("*") if path.is_file())
+
+
+def found(root: Path) -> str:
+    """What verify has to say, empty if nothing."""
+    try:
+        return "\n".join(flat_tokens.verify_dataset(root).problems)
+    except DatasetError as error:
+        return str(error)
+
+
+def test_a_sound_dataset_is_sound(sound: Path) -> None:
+    report = flat_tokens.verify_dataset(sound)
+    assert report.problems == ()
+    report.require_ok()
+    assert report.file_count == len(files_of(sound))
+    assert report.byte_count == sum(path.stat().st_size for path in files_of(sound)) - manifest_bytes(sound)
+    dataset = flat_tokens.open(sound)
+    assert report.token_count == dataset.train.token_count + dataset.validation.token_count
+    assert report.seq_count == 65
+
+
+def manifest_bytes(root: Path) -> int:
+    return (root / "manifest.json").stat().st_size
+
+
+def test_every_flip_is_found(sound: Path) -> None:
+    rng = random.Random(0)
+    for path in files_of(sound):
+        data = path.read_bytes()
+        for at in sorted(rng.sample(range(len(data)), min(len(data), 5))):
+            changed = bytearray(data)
+            changed[at] ^= 1 << rng.randrange(8)
+            path.write_bytes(changed)
+            assert found(sound), f"{path.relative_to(sound)}: byte {at} of {len(data)}"
+        path.write_bytes(data)
+    assert not found(sound)
+
+
+def test_every_byte_of_the_metadata_counts(make_dataset: Any) -> None:
+    root = make_dataset(layout=ArrayLayout.create(2, 4))
+    for name in ("train/.zattrs", ".zgroup", "train/seq_starts/.zarray"):
+        data = (root / name).read_bytes()
+        for at in range(len(data)):
+            (root / name).write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+            assert name in found(root), f"{name}: byte {at}"
+        (root / name).write_bytes(data)
+    manifest = (root / "manifest.json").read_bytes()
+    for at in range(len(manifest)):
+        (root / "manifest.json").write_bytes(manifest[:at] + bytes([manifest[at] ^ 1]) + manifest[at + 1 :])
+        with pytest.raises(DatasetError, match=r"manifest\.json: "):
+            read_manifest(root)
+
+
+def test_every_truncation_is_found(sound: Path) -> None:
+    rng = random.Random(1)
+    for path in files_of(sound):
+        data = path.read_bytes()
+        for length in sorted({0, len(data) - 1, rng.randrange(len(data))}):
+            path.write_bytes(data[:length])
+            assert found(sound), f"{path.relative_to(sound)} cut to {length} of {len(data)}"
+        path.write_bytes(data)
+
+
+def test_every_missing_file_is_found(sound: Path) -> None:
+    for path in files_of(sound):
+        if path.name == "manifest.json":
+            continue
+        data = path.read_bytes()
+        path.unlink()
+        problems = found(sound)
+        relative = str(path.relative_to(sound))
+        assert f"{relative}: not there" in problems or path.name.startswith((".z", "zarr.json")), relative
+        assert problems, relative
+        path.write_bytes(data)
+
+
+def test_swapped_neighbours_and_extra_files(sound: Path) -> None:
+    folder = sound / "train/encoded_tokens"
+    first, second = (folder / name for name in (("0", "1") if (folder / "0").exists() else ("c/0", "c/1")))
+    spare = folder / "spare"
+    first.rename(spare)
+    second.rename(first)
+    spare.rename(second)
+    assert found(sound).count("sha256 is not the manifest's") + found(sound).count("the manifest says") >= 2
+    (sound / "train" / "more\x1b[2J").write_bytes(b"")
+    assert "train/more\\x1b[2J: not in the manifest" in found(sound)
+
+
+def test_links_and_special_files_are_not_followed(sound: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.json"
+    (sound / "tokenizer.json").rename(outside)
+    (sound / "tokenizer.json").symlink_to(outside)
+    assert "tokenizer.json: is a link, it may escape" in found(sound)
+    (sound / "tokenizer.json").unlink()
+    os.mkfifo(sound / "tokenizer.json")
+    assert "tokenizer.json: is a special file" in found(sound)
+    (sound / "tokenizer.json").unlink()
+    outside.rename(sound / "tokenizer.json")
+    starts = next(path for path in files_of(sound / "train/seq_starts") if path.name == "0")
+    starts.unlink()
+    os.mkfifo(starts)
+    assert "not a regular file" in found(sound)
+    shutil.rmtree(sound / "validation")
+    (sound / "validation").symlink_to(sound / "train")
+    assert "validation: is a link" in found(sound)
+
+
+def write_wrong(
+    root: Path, layout: ArrayLayout, encoded: list[int], starts: list[int], max_token_id: int
+) -> Path:
+    """A dataset whose files all match the manifest, but whose content is wrong."""
+    records: list[FileRecord] = []
+    splits = {}
+    for name, tokens, entries, largest in (
+        ("train", encoded, starts, max_token_id),
+        ("validation", [], [0], 0),
+    ):
+        splits[name] = SplitRecord(len(tokens), len(entries) - 1, largest)
+        records += writer.create_split(root, name, len(tokens), len(entries) - 1, largest, layout)
+        records += writer.write_tokens(root, name, layout, 0, np.array(tokens, dtype=np.uint32))
+        records += writer.write_starts(root, name, layout, 0, np.array(entries, dtype=np.uint64))
+    writer.write_root(root, splits, records, layout)
+    return root
+
+
+WRONG: dict[str, tuple[list[int], list[int], int, str]] = {
+    "right": ([3, 4, 7, 8, 10, 13, 14, 16], [0, 2, 5, 8], 8, ""),
+    "flag missing": (
+        [3, 4, 6, 8, 10, 13, 14, 16],
+        [0, 2, 5, 8],
+        8,
+        "token 2 has no start flag, but seq_starts begins",
+    ),
+    "flag too many": ([3, 4, 7, 9, 10, 13, 14, 16], [0, 2, 5, 8], 8, "token 3 has a start flag"),
+    "flag moved": ([3, 4, 7, 8, 10, 12, 15, 16], [0, 2, 5, 8], 8, "token 5 has no start flag"),
+    "first flag": ([2, 4, 7, 8, 10, 13, 14, 16], [0, 2, 5, 8], 8, "token 0 has no start flag"),
+    "id too large": ([3, 4, 7, 8, 10, 13, 14, 18], [0, 2, 5, 8], 8, "id 9 at 7 is above max_token_id 8"),
+    "maximum not attained": (
+        [3, 4, 7, 8, 10, 13, 14, 16],
+        [0, 2, 5, 8],
+        9,
+        "max_token_id is 9, but the largest id is 8",
+    ),
+    "falling": ([3, 4, 7, 8, 10, 13, 14, 16], [0, 5, 2, 8], 8, "= 2 "),
+    "equal": ([3, 4, 7, 8, 10, 13, 14, 16], [0, 2, 2, 8], 8, "= 2 "),
+    "first start": ([3, 4, 7, 8, 10, 13, 14, 16], [1, 2, 5, 8], 8, "goes from 1 to 8"),
+    "last start": ([3, 4, 7, 8, 10, 13, 14, 16], [0, 2, 5, 7], 8, "goes from 0 to 7"),
+}
+
+
+@pytest.mark.parametrize(
+    "layout", [*(ArrayLayout.create(2, 4 * n) for n in (1, 2, 3)), ArrayLayout.create(3, 4, 8)], ids=str
+)
+@pytest.mark.parametrize("case", WRONG)
+def test_the_rules_of_the_format(tmp_path: Path, layout: ArrayLayout, case: str) -> None:
+    encoded, starts, max_token_id, message = WRONG[case]
+    root = write_wrong(tmp_path / "d", layout, encoded, starts, max_token_id)
+    problems = found(root)
+    assert (message in problems) if message else not problems, problems
+    (root / "manifest.json").unlink()
+    assert bool(found(root)) == (bool(message) and case != "maximum not attained")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_wrong_bit_of_content(tmp_path: Path, random_sequences: Any, seed: int) -> None:
+    """Low bits are flags and always matter; the rules alone find them, whatever the units and zarr chunks."""
+    rng = random.Random(seed)
+    encoded, starts, max_token_id = flat_format.from_sequences(random_sequences(seed, 50))
+    wrong = encoded.tolist()
+    at = rng.randrange(len(wrong))
+    wrong[at] ^= 1
+    layout = (
+        ArrayLayout.create(2, rng.randint(1, 40))
+        if seed % 2
+        else ArrayLayout.create(3, rng.randint(1, 5), 60)
+    )
+    assert f"token {at} has" in found(
+        write_wrong(tmp_path / "d", layout, wrong, starts.tolist(), max_token_id)
+    )
+
+
+class Inline(Executor):
+    """Runs a task as it is submitted."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def processes() -> Executor:
+    return ProcessPoolExecutor(2, mp_context=get_context("spawn"))
+
+
+@pytest.mark.parametrize(
+    "make_executor", [Inline, lambda: ThreadPoolExecutor(2), processes], ids=["inline", "thread", "process"]
+)
+def test_executors_agree(
+    sound: Path, monkeypatch: pytest.MonkeyPatch, make_executor: Callable[[], Executor]
+) -> None:
+    monkeypatch.setattr(verify, "UNIT_TOKENS", 32)
+    monkeypatch.setattr(verify, "UNITS_IN_FLIGHT", 3)
+    calls: list[tuple[int, int]] = []
+    file = next(path for path in files_of(sound / "train/encoded_tokens") if path.name == "1")
+    with make_executor() as executor:
+        report = flat_tokens.verify_dataset(sound, executor, lambda done, total: calls.append((done, total)))
+        assert report == flat_tokens.verify_dataset(sound)
+        file.write_bytes(b"")
+        assert flat_tokens.verify_dataset(sound, executor) == flat_tokens.verify_dataset(sound)
+    assert report.ok
+    assert calls == sorted(calls)
+    assert calls[-1][0] == report.byte_count
+
+
+def test_a_machine_error_is_no_damage(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: Any) -> Any:
+        raise OSError(5, "Input/output error", "file")
+
+    monkeypatch.setattr(verify, "verify_tokens", broken)
+    with pytest.raises(OSError, match="Input/output error"):
+        flat_tokens.verify_dataset(sound)
+
+
+def rewritten_manifest(root: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Change the manifest and make its own hash fit again, as a hostile writer would."""
+    import hashlib
+
+    value = json.loads((root / "manifest.json").read_text())
+    change(value)
+    value["manifest_sha256"] = SELF_HASH_ZEROS
+    text = json.dumps(value)
+    value["manifest_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    (root / "manifest.json").write_text(json.dumps(value))
+
+
+HOSTILE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "parent": (lambda m: m["files"][0].update(path="../outside.json"), "escapes the dataset"),
+    "absolute": (lambda m: m["files"][0].update(path="/etc/passwd"), "escapes the dataset"),
+    "NUL": (lambda m: m["files"][0].update(path="a\0b"), "escapes the dataset"),
+    "empty path": (lambda m: m["files"][0].update(path=""), "escapes the dataset"),
+    "path is a number": (lambda m: m["files"][0].update(path=5), "files.path is a int"),
+    "itself": (lambda m: m["files"][0].update(path="manifest.json"), "lists itself"),
+    "twice": (lambda m: m["files"].append(m["files"][0]), "listed twice"),
+    "sha256": (lambda m: m["files"][0].update(sha256="x" * 64), "is not 64 hexadecimal digits"),
+    "bytes": (lambda m: m["files"][0].update(bytes=-1), "is outside"),
+    "bytes as bool": (lambda m: m["files"][0].update(bytes=True), "is outside"),
+    "no bytes": (lambda m: m["files"][0].pop("bytes"), "lacks 'bytes'"),
+    "files": (lambda m: m.update(files={}), "files is a dict, not a list"),
+    "file": (lambda m: m["files"].__setitem__(0, 5), "manifest.json: "),
+    "split": (lambda m: m["splits"].update(test={}), "split 'test' is none of"),
+    "no split": (lambda m: m["splits"].pop("train"), "lacks the split train"),
+    "tokens": (
+        lambda m: m["splits"]["train"].update(token_count=2**63),
+        "token_count = 9223372036854775808 is outside",
+    ),
+    "tokenizer": (lambda m: m["tokenizer"].update(path="/etc/passwd"), "is not among the files"),
+    "no tokenizer": (lambda m: m.pop("tokenizer") and m["files"].clear(), "not in the manifest"),
+    "terminal": (lambda m: m["files"][0].update(path="\x1b[2J/.."), r"\x1b[2J"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_manifests(make_dataset: Any, case: str) -> None:
+    root = make_dataset()
+    change, message = HOSTILE[case]
+    rewritten_manifest(root, change)
+    problems = found(root)
+    assert message in problems
+    assert problems.isprintable() or case == "no tokenizer"
+
+
+def test_every_truncation_of_the_manifest(make_dataset: Any) -> None:
+    root = make_dataset()
+    manifest = root / "manifest.json"
+    data = manifest.read_bytes()
+    lengths = [*range(0, len(data) - 1, 7), len(data) - 2]
+    for length in lengths:
+        manifest.write_bytes(data[:length])
+        with pytest.raises(DatasetError, match=r"manifest\.json: "):
+            read_manifest(root)
+
+
+def test_report_of_many_problems(sound: Path) -> None:
+    for path in files_of(sound):
+        if path.name[0].isdigit():
+            path.unlink()
+    report = flat_tokens.verify_dataset(sound)
+    with pytest.raises(DatasetError, match=r"\(and \d+ more\)"):
+        report.require_ok()
+    with pytest.raises(DatasetError, match="not a directory"):
+        flat_tokens.verify_dataset(sound / "nothing")

@@ -1,0 +1,250 @@
+"""What is written: zarr reads it, it equals what zarr would write, and it does not depend on who writes
+which run."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numcodecs
+import numpy as np
+import pytest
+import zarr
+
+from flat_tokens import format as flat_format
+from flat_tokens import writer, zarr_metadata
+from flat_tokens.errors import ArgumentError
+from flat_tokens.layout import COMPRESSIONS, ArrayLayout
+from flat_tokens.manifest import FileRecord, SplitRecord, read_manifest
+
+LAYOUTS = [
+    pytest.param(
+        ArrayLayout.create(zarr_format, 4, 12 if zarr_format == 3 else None, compression),
+        id=f"v{zarr_format}-{compression}",
+    )
+    for zarr_format in (2, 3)
+    for compression in COMPRESSIONS
+]
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    """Every file below root, by relative path."""
+    return {
+        str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("token_count", [0, 1, 3, 4, 5, 11, 12, 13, 24, 25])
+def test_zarr_reads_what_was_written(make_dataset: Any, layout: ArrayLayout, token_count: int) -> None:
+    rng = random.Random(token_count)
+    ids = [rng.randint(0, 2**31 - 1) for _ in range(token_count)]
+    cuts = sorted({0, token_count, *(rng.randint(0, token_count) for _ in range(token_count // 2))})
+    sequences = [ids[start:stop] for start, stop in pairwise(cuts)]
+    root = make_dataset(sequences, [[0, 0, 0], [5]], layout)
+    group = zarr.open_group(root, mode="r")
+    encoded, starts, max_token_id = flat_format.from_sequences(sequences)
+    assert group["train"]["encoded_tokens"][:].tolist() == encoded.tolist()
+    assert group["train"]["seq_starts"][:].tolist() == starts.tolist()
+    assert dict(group["train"].attrs) == {"max_token_id": max_token_id}
+    assert group["validation"]["encoded_tokens"][:].tolist() == [1, 0, 0, 11]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_bytes_equal_those_of_zarr(
+    make_dataset: Any, random_sequences: Any, tmp_path: Path, layout: ArrayLayout
+) -> None:
+    sequences = random_sequences(1, 9)
+    ours = tree(make_dataset(sequences, layout=layout))
+    numcodecs.blosc.use_threads = False
+    theirs_path = tmp_path / "theirs"
+    group = zarr.open_group(theirs_path, mode="w-", zarr_format=layout.zarr_format)
+    split = group.require_group("train")
+    encoded, starts, max_token_id = flat_format.from_sequences(sequences)
+    split.attrs["max_token_id"] = max_token_id
+    for name, values, chunk, shard in (
+        ("encoded_tokens", encoded, layout.chunk_tokens, layout.write_unit_tokens),
+        ("seq_starts", starts, layout.chunk_starts, layout.write_unit_starts),
+    ):
+        array = split.create_array(
+            name,
+            shape=values.shape,
+            dtype=values.dtype,
+            chunks=(chunk,),
+            shards=(shard,) if layout.zarr_format == 3 else None,
+            compressors=zarr_codecs(layout),
+            filters=None,
+            config={"write_empty_chunks": True},
+        )
+        array[:] = values
+    theirs = tree(theirs_path)
+    for path in [path for path in theirs if path.startswith("train/")]:
+        if path.endswith(("zarr.json", ".zarray", ".zgroup")) or path == "train/.zattrs":
+            expected = json.loads(theirs[path])
+            (expected.get("compressor") or {}).pop("checksum", None)  # kept from readers that do not know it
+            assert json.loads(ours[path]) == expected, path
+        elif not path.endswith(".zattrs"):  # arrays have no attributes; zarr writes {}
+            assert ours[path] == theirs[path], path
+
+
+def zarr_codecs(layout: ArrayLayout) -> Any:
+    """The layout's compression in zarr's own words."""
+    if layout.zarr_format == 2:
+        if layout.compression == "none":
+            return None
+        if layout.compression == "zstd":
+            return numcodecs.Zstd(layout.level, checksum=True)
+        shuffle = 2 if layout.compression == "lz4-bitshuffle" else 0
+        return numcodecs.Blosc("lz4", layout.level, shuffle)
+    crc32c = zarr.codecs.Crc32cCodec()
+    if layout.compression == "none":
+        return [crc32c]
+    if layout.compression == "zstd":
+        return [zarr.codecs.ZstdCodec(level=layout.level), crc32c]
+    shuffle_name = "bitshuffle" if layout.compression == "lz4-bitshuffle" else "noshuffle"
+    return [zarr.codecs.BloscCodec(cname="lz4", clevel=layout.level, shuffle=shuffle_name), crc32c]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_runs_written_apart_equal_one_run(
+    make_dataset: Any, random_sequences: Any, tmp_path: Path, layout: ArrayLayout
+) -> None:
+    sequences = random_sequences(2, 40)
+    whole = tree(make_dataset(sequences, layout=layout))
+    encoded, starts, max_token_id = flat_format.from_sequences(sequences)
+    root = tmp_path / "apart"
+    records = writer.create_split(root, "train", len(encoded), len(sequences), max_token_id, layout)
+    runs = [(writer.write_tokens, at, encoded) for at in range(0, len(encoded), layout.write_unit_tokens)]
+    runs += [(writer.write_starts, at, starts) for at in range(0, len(starts), layout.write_unit_starts)]
+    random.Random(0).shuffle(runs)
+    for write, at, values in runs:
+        unit = layout.write_unit_tokens if write is writer.write_tokens else layout.write_unit_starts
+        records += write(root, "train", layout, at, values[at : at + unit])
+    apart = tree(root)
+    assert apart == {path: whole[path] for path in whole if path.startswith("train/")}
+    assert {record.path: record.bytes for record in records} == {
+        path: len(data) for path, data in apart.items()
+    }
+
+
+def test_processes_write_beside_each_other(make_dataset: Any, random_sequences: Any, tmp_path: Path) -> None:
+    layout = ArrayLayout.create(2, 16, compression="lz4")  # Blosc's threads must not matter
+    sequences = random_sequences(3, 100)
+    whole = tree(make_dataset(sequences, layout=layout))
+    encoded, starts, max_token_id = flat_format.from_sequences(sequences)
+    root = tmp_path / "apart"
+    writer.create_split(root, "train", len(encoded), len(sequences), max_token_id, layout)
+    writer.write_starts(root, "train", layout, 0, starts)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
+        futures = [
+            executor.submit(writer.write_tokens, root, "train", layout, at, encoded[at : at + 64])
+            for at in range(0, len(encoded), 64)
+        ]
+        for future in futures:
+            assert all(isinstance(record, FileRecord) for record in future.result())
+    assert tree(root) == {path: whole[path] for path in whole if path.startswith("train/")}
+
+
+def test_zarr_is_not_imported() -> None:
+    code = (
+        "import sys, pathlib, tempfile, numpy as np, flat_tokens\n"
+        "from flat_tokens import writer\n"
+        "layout = flat_tokens.ArrayLayout.create(3, 4, 8)\n"
+        "with tempfile.TemporaryDirectory() as folder:\n"
+        "    writer.create_split(pathlib.Path(folder), 'train', 1, 1, 0, layout)\n"
+        "    writer.write_tokens(pathlib.Path(folder), 'train', layout, 0, np.ones(1, dtype=np.uint32))\n"
+        "sys.exit('zarr' in sys.modules)\n"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode
+        == 0
+    )
+
+
+def test_all_zero_chunks_are_stored(make_dataset: Any) -> None:
+    root = make_dataset([[1] + [0] * 15], layout=ArrayLayout.create(2, 4))
+    assert sorted(path.name for path in (root / "train/encoded_tokens").iterdir()) == [
+        ".zarray",
+        "0",
+        "1",
+        "2",
+        "3",
+    ]
+
+
+def test_no_temporary_files_are_left(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        writer.write_file(tmp_path, "taken", b"x")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize(
+    ("first", "values", "message"),
+    [
+        pytest.param(
+            2, np.zeros(4, dtype=np.uint32), "multiple of the write unit 4, got 2", id="off the unit"
+        ),
+        pytest.param(-4, np.zeros(4, dtype=np.uint32), "got -4", id="negative"),
+        pytest.param(0, np.zeros(4, dtype=np.int64), r"must be uint32\[n\], got int64", id="type"),
+        pytest.param(0, np.zeros((2, 2), dtype=np.uint32), "of 2 dimensions", id="shape"),
+    ],
+)
+def test_refused_runs(tmp_path: Path, first: int, values: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        writer.write_tokens(tmp_path, "train", ArrayLayout.create(2, 4), first, values)
+
+
+@pytest.mark.parametrize(
+    ("split", "token_count", "seq_count", "max_token_id", "message"),
+    [
+        ("test", 1, 1, 0, "split must be one of train, validation, got 'test'"),
+        ("train", 1, 2, 0, "1 tokens cannot make 2 sequences"),
+        ("train", 1, 0, 0, "1 tokens cannot make 0 sequences"),
+        ("train", -1, 0, 0, "-1 tokens"),
+        ("train", 1, 1, 2**31, "max_token_id 2147483648 is outside"),
+    ],
+)
+def test_refused_splits(
+    tmp_path: Path, split: str, token_count: int, seq_count: int, max_token_id: int, message: str
+) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        writer.create_split(tmp_path, split, token_count, seq_count, max_token_id, ArrayLayout())
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("path", ["../x", "/x", "a//b", "a/../b", ".", "", "a\0b", "manifest.json", "a\\b"])
+def test_refused_paths(tmp_path: Path, path: str) -> None:
+    with pytest.raises(ValueError, match=r"escapes the dataset|lists itself"):
+        writer.write_file(tmp_path, path, b"")
+
+
+def test_manifest_comes_back(make_dataset: Any) -> None:
+    root = make_dataset()
+    manifest = read_manifest(root)
+    assert manifest is not None
+    assert manifest.splits == {"train": SplitRecord(8, 3, 8), "validation": SplitRecord(0, 0, 0)}
+    assert manifest.sources == ({"path": "a.txt", "bytes": 3},)
+    assert manifest.to_bytes() == (root / "manifest.json").read_bytes()
+    assert [record.path for record in manifest.files] == sorted(set(tree(root)) - {"manifest.json"})
+
+
+def test_both_splits_are_needed(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="a dataset has the splits train, validation"):
+        writer.write_root(tmp_path, {"train": SplitRecord(0, 0, 0)}, [], ArrayLayout())
+
+
+def test_compressor_metadata_is_what_old_readers_know() -> None:
+    """zarr 2.16 with numcodecs 0.12 and tensorstore 0.1.86 refuse "checksum"; the frame has one all the
+    same."""
+    files = zarr_metadata.array_files(ArrayLayout(), np.dtype("<u4"), 8, 4, 4)
+    assert json.loads(files[".zarray"])["compressor"] == {"id": "zstd", "level": 1}
+    frame = zarr_metadata.write_chain(ArrayLayout()).encode(np.zeros(4, dtype="<u4"))
+    assert frame[4] >> 2 & 1 == 1  # RFC 8878: the content checksum flag
