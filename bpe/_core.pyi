@@ -21,9 +21,10 @@ def pretokenize(buffer: Buffer, pattern: str) -> NDArray[np.uint64]:
     """Ends of the pretokens of one valid UTF-8 text, ascending, the last is len(buffer). pattern: a named one."""
 
 def last_safe_cut(buffer: Buffer, pattern: str) -> int:
-    """The largest 0 <= p < len(buffer) at which the text may be cut whatever follows it (0 if there is none).
+    """A 0 <= p < len(buffer), near the end, at which the text may be cut whatever follows it (0 if none is found).
 
     For every continuation c, pretokenize(buffer + c) == pretokenize(buffer[:p]) then pretokenize(buffer[p:] + c).
+    p stands between two characters of buffer that make it certain; a text that is one long word or space has none.
     """
 
 def simd_variants() -> list[str]:

@@ -1,1 +1,27 @@
-"""TODO"""
+"""Raw text in, a verified flat-tokens dataset out: `convert(ConvertOptions(...))` or `python -m convert`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from convert.options import ConvertOptions
+    from convert.pipeline import convert
+    from convert.summary import Summary
+
+__all__ = ["ConvertOptions", "Summary", "convert"]
+
+_HOME = {
+    "ConvertOptions": "convert.options",
+    "Summary": "convert.summary",
+    "convert": "convert.pipeline",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Exported names are imported on first use: `python -m convert --help` needs neither numpy nor zarr."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'convert' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOME[name]), name)

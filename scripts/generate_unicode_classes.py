@@ -17,6 +17,9 @@ import tiktoken
 # Number in the table -> expression; a code point in none of them is 0, other. The order is that of enum CharClass.
 CLASSES = [r"[\p{Lu}\p{Lt}]", r"\p{Ll}", r"[\p{Lm}\p{Lo}]", r"\p{M}", r"\p{N}", r"\s"]
 CODE_POINTS = 0x110000
+# Starts of the ranges of 512 that the vector lookup of three-byte characters holds, commonest first: punctuation,
+# kana, full-width forms, Devanagari and Bengali, Thai and Lao.
+COMMON_RANGES = [0x2000, 0x3000, 0xFE00, 0x0800, 0x0E00]
 PAGE = 64  # code points: what the last byte of a UTF-8 sequence tells apart
 
 
@@ -33,7 +36,7 @@ def classes() -> bytearray:
 
 
 def cpp(table: bytes) -> str:
-    """The source text: a page number for each 64 code points, then the distinct pages."""
+    """The source text: a page number for each 64 code points, the distinct pages, and bits for vector lookups."""
     page_numbers: dict[bytes, int] = {}
     index = [
         page_numbers.setdefault(bytes(table[start : start + PAGE]), len(page_numbers))
@@ -42,9 +45,9 @@ def cpp(table: bytes) -> str:
     lines = [
         f"// Written by scripts/generate_unicode_classes.py with tiktoken {version('tiktoken')}; do not edit.",
         "//",
-        "// Unicode 16.0. Hugging Face tokenizers 0.23.3 (Oniguruma) agrees on every scalar. The regex package, once it",
-        "// knows Unicode 17 or later, puts characters that are new since then in their classes (here: other, for they",
-        "// are unassigned) and U+0295 among the letters without case (here: lower case).",
+        "// Unicode 16.0. Hugging Face tokenizers 0.23.3 (Oniguruma) agrees on every scalar. The regex package,",
+        "// once it knows Unicode 17 or later, puts characters that are new since then in their classes (here: other,",
+        "// for they are unassigned) and U+0295 among the letters without case (here: lower case).",
         '#include "unicode_classes.hpp"',
         "",
         "namespace bpe {",
@@ -57,8 +60,23 @@ def cpp(table: bytes) -> str:
     lines += ["};", "", f"const uint8_t unicode_pages[{len(page_numbers)}][{PAGE}] = {{"]
     for page in page_numbers:
         lines.append("{" + ",".join(map(str, page)) + "},")
+    lines += ["};", "", "const uint8_t unicode_two_byte_bits[3][256] = {", *bit_rows(table[:0x800]), "};", ""]
+    lines.append(f"const UnicodeRange unicode_three_byte_ranges[{len(COMMON_RANGES)}] = {{")
+    for start in COMMON_RANGES:
+        lead, second, _ = chr(start).encode()
+        lines += [f"{{{lead}, {second}, {{", *bit_rows(table[start : start + 512]), "}},"]
     lines += ["};", "// clang-format on", "", "} // namespace bpe", ""]
     return "\n".join(lines)
+
+
+def bit_rows(part: bytes) -> list[str]:
+    """Three rows: bit i of each class, eight classes a byte, the first lowest."""
+    rows = []
+    for bit in range(3):
+        eighths = (part[start : start + 8] for start in range(0, len(part), 8))
+        row = (sum((number >> bit & 1) << place for place, number in enumerate(eight)) for eight in eighths)
+        rows.append("{" + ",".join(map(str, row)) + "},")
+    return rows
 
 
 if __name__ == "__main__":

@@ -54,8 +54,4 @@ Spans Pretokenizer::next() {
   return {origin, state_->ends, count};
 }
 
-size_t last_safe_cut(Pattern, const uint8_t *, size_t) {
-  return 0;
-}
-
 } // namespace bpe

@@ -41,7 +41,10 @@ private:
   std::unique_ptr<State> state_;
 };
 
-// The largest p < size at which the text can be cut whatever follows; 0 if there is none. See bpe/_core.pyi.
+// A p < size at which the text can be cut whatever follows: for every continuation c, the pretokens of text +
+// c are those of [text, text + p) and then those of [text + p, text + size) + c. The last one that two
+// neighbouring characters make certain (in ordinary text some words from the end); 0 if there is none, as in
+// a single word. Valid UTF-8. Reads backwards from the end to p.
 size_t last_safe_cut(Pattern pattern, const uint8_t *text, size_t size);
 
 } // namespace bpe

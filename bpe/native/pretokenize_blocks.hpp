@@ -40,6 +40,16 @@ struct ClassMasks {
   uint64_t continuation;                              // bytes of characters but their first
 };
 
+// The class of the character, not ASCII, at p.
+inline uint8_t wide_class(const uint8_t *p) {
+  const uint32_t lead = p[0];
+  if (lead < 0xE0)
+    return unicode_pages[unicode_page_numbers[lead & 31]][p[1] & 63];
+  if (lead < 0xF0)
+    return unicode_pages[unicode_page_numbers[(lead & 15) << 6 | (p[1] & 63u)]][p[2] & 63];
+  return char_class(read_char(p, p + 4).code_point);
+}
+
 // Where the patterns without case look for letters, number and space only, the others stay 0.
 template <class Simd, bool cased> inline ClassMasks classes_of(const uint8_t *p, const BlockMasks &ascii) {
   ClassMasks m{};
@@ -56,20 +66,28 @@ template <class Simd, bool cased> inline ClassMasks classes_of(const uint8_t *p,
   const LeadMasks leads = Simd::template leads<cased>(p, ascii.high);
   m.letter |= leads.letter;
   m.continuation = ascii.high & ~leads.lead;
-  for (uint64_t rest = leads.lead & ~leads.letter; rest != 0; rest &= rest - 1) {
+  // The three bits of CharClass at each lead byte.
+  uint64_t bits[3] = {};
+  uint64_t rest = leads.lead & ~leads.letter;
+  if (rest != 0)
+    rest &= ~Simd::vector_classes(p, rest, bits);
+  for (; rest != 0; rest &= rest - 1) {
     const int place = lowest(rest);
-    const uint8_t kind = char_class(read_char(p + place, p + block_reads).code_point);
-    if (cased) {
-      m.upper |= static_cast<uint64_t>(kind == upper) << place;
-      m.lower |= static_cast<uint64_t>(kind == lower) << place;
-      m.letter |= static_cast<uint64_t>(kind == letter) << place;
-      m.mark |= static_cast<uint64_t>(kind == mark) << place;
-    } else {
-      m.letter |= static_cast<uint64_t>(is_letter(kind)) << place;
-    }
-    m.number |= static_cast<uint64_t>(kind == number) << place;
-    m.space |= static_cast<uint64_t>(kind == space) << place;
+    const uint64_t kind = wide_class(p + place);
+    bits[0] |= (kind & 1) << place;
+    bits[1] |= (kind >> 1 & 1) << place;
+    bits[2] |= (kind >> 2) << place;
   }
+  static_assert(upper == 1 && lower == 2 && letter == 3 && mark == 4 && number == 5 && space == 6);
+  if (cased) {
+    m.upper |= bits[0] & ~bits[1] & ~bits[2];
+    m.lower |= bits[1] & ~bits[0] & ~bits[2];
+    m.letter |= bits[0] & bits[1];
+    m.mark |= bits[2] & ~bits[0] & ~bits[1];
+  } else {
+    m.letter |= (bits[0] | bits[1]) & ~bits[2];
+  }
+  const uint64_t numbers = bits[2] & bits[0], spaces = bits[2] & bits[1];
   const auto spread = [&](uint64_t &mask) {
     mask |= (mask << 1) & m.continuation;
     mask |= (mask << 1) & m.continuation;
@@ -81,8 +99,12 @@ template <class Simd, bool cased> inline ClassMasks classes_of(const uint8_t *p,
     spread(m.mark);
   }
   spread(m.letter);
-  spread(m.number);
-  spread(m.space);
+  if ((numbers | spaces) != 0) {
+    m.number |= numbers;
+    m.space |= spaces;
+    spread(m.number);
+    spread(m.space);
+  }
   return m;
 }
 
@@ -267,6 +289,22 @@ template <class Simd, Pattern pattern> inline uint64_t prefix_boundaries(const u
   return boundaries;
 }
 
+// Long runs of letters, as in Chinese, a block at a time.
+template <class Simd, bool cased> struct BlockRuns {
+  static const uint8_t *letters(const uint8_t *p, const uint8_t *stop) {
+    while (static_cast<size_t>(stop - p) >= block_reads) {
+      const ClassMasks m = classes_of<Simd, cased>(p, Simd::template classify<cased>(p));
+      const uint64_t ends = ~(m.letter | m.mark);
+      if (ends != 0)
+        return p + lowest(ends);
+      p += block_bytes;
+      for (int i = 0; i < 3 && (*p & 0xC0) == 0x80; ++i) // the rest of a character
+        ++p;
+    }
+    return p;
+  }
+};
+
 template <class Simd, Pattern pattern>
 size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *stop, uint32_t *ends,
                    size_t room) {
@@ -288,7 +326,7 @@ size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *sto
         continue;
       }
     }
-    const uint8_t *end = match_end<pattern>(p, stop);
+    const uint8_t *end = match_end<pattern, BlockRuns<Simd, rules_of(pattern).cased>>(p, stop);
     if (static_cast<size_t>(end - origin) > max_pretoken_bytes)
       break;
     *out++ = static_cast<uint32_t>(end - origin);
@@ -298,12 +336,14 @@ size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *sto
   return static_cast<size_t>(out - ends);
 }
 
-// The entries of SimdVariant::walks.
-template <class Simd> constexpr SimdVariant variant_of(const char *name) {
+// The functions of a variant; valid_prefix may be null.
+template <class Simd>
+constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_prefix) valid_prefix) {
   return {name,
           {walk_blocks<Simd, Pattern::gpt2>, walk_blocks<Simd, Pattern::cl100k>,
            walk_blocks<Simd, Pattern::o200k>, walk_blocks<Simd, Pattern::llama3>,
-           walk_blocks<Simd, Pattern::qwen2>}};
+           walk_blocks<Simd, Pattern::qwen2>},
+          valid_prefix};
 }
 
 } // namespace

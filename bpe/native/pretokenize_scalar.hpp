@@ -83,9 +83,16 @@ inline const uint8_t *contraction_end(const uint8_t *p, const uint8_t *stop, boo
   return p;
 }
 
+// How far letters (o200k: letters without case and marks) go at least from p on. This one doesn't know; the
+// walks in blocks have one that does.
+struct PlainRuns {
+  static const uint8_t *letters(const uint8_t *p, const uint8_t *) { return p; }
+};
+
 // The letters (o200k: and marks) of a word from p on, without prefix; p if there is none.
-template <Pattern pattern> const uint8_t *letters_end(const uint8_t *p, const uint8_t *stop) {
+template <Pattern pattern, class Runs> const uint8_t *letters_end(const uint8_t *p, const uint8_t *stop) {
   constexpr Rules rules = rules_of(pattern);
+  p = Runs::letters(p, stop);
   if (!rules.cased)
     return run_end(p, stop, is_letter);
   // [upper and caseless]* [lower and caseless]+: the first part takes all it can; if no lower-case letter
@@ -105,13 +112,14 @@ template <Pattern pattern> const uint8_t *letters_end(const uint8_t *p, const ui
 }
 
 // The end of a word that starts at p with a character of `first`, or p if there is none.
-template <Pattern pattern> const uint8_t *word_end(const uint8_t *p, const uint8_t *stop, Classed first) {
+template <Pattern pattern, class Runs>
+const uint8_t *word_end(const uint8_t *p, const uint8_t *stop, Classed first) {
   constexpr Rules rules = rules_of(pattern);
   const bool may_prefix = !is_letter(first.kind) && first.kind != number && !is_line_break(*p);
   if (!may_prefix && !is_letter(first.kind))
     return p;
   const uint8_t *start = may_prefix ? p + first.length : p;
-  const uint8_t *end = letters_end<pattern>(start, stop);
+  const uint8_t *end = letters_end<pattern, Runs>(start, stop);
   if (!rules.cased)
     return end == start && may_prefix ? p : end;
   if (end == start) { // the first alternative failed with the prefix; without it only a mark can start a word
@@ -145,7 +153,8 @@ template <Pattern pattern> const uint8_t *whitespace_end(const uint8_t *p, const
   return q == stop || last == p ? q : last; // the last one goes with what follows, or is left alone
 }
 
-template <Pattern pattern> const uint8_t *match_end(const uint8_t *p, const uint8_t *stop) {
+template <Pattern pattern, class Runs = PlainRuns>
+const uint8_t *match_end(const uint8_t *p, const uint8_t *stop) {
   constexpr Rules rules = rules_of(pattern);
   if (!rules.cased) {
     if (const uint8_t *end = contraction_end(p, stop, rules.prefix); end > p)
@@ -153,7 +162,7 @@ template <Pattern pattern> const uint8_t *match_end(const uint8_t *p, const uint
   }
   const Classed first = classed(p, stop);
   if (rules.prefix) {
-    if (const uint8_t *end = word_end<pattern>(p, stop, first); end > p)
+    if (const uint8_t *end = word_end<pattern, Runs>(p, stop, first); end > p)
       return end;
     if (first.kind == number) {
       const uint8_t *end = p + first.length;
@@ -177,7 +186,7 @@ template <Pattern pattern> const uint8_t *match_end(const uint8_t *p, const uint
   if (kind == space || (rules.prefix && (is_letter(kind) || kind == number)))
     return whitespace_end<pattern>(p, stop);
   if (is_letter(kind))
-    return run_end(start, stop, is_letter);
+    return letters_end<pattern, Runs>(start, stop);
   if (kind == number)
     return run_end(start, stop, [](uint8_t k) { return k == number; });
   const uint8_t *end = run_end(start, stop, [](uint8_t k) { return k == other || k == mark; });

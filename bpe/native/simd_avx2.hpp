@@ -2,6 +2,7 @@
 #pragma once
 
 #include "simd_masks.hpp"
+#include "utf8_blocks.hpp"
 
 #include <immintrin.h>
 
@@ -60,6 +61,37 @@ struct Avx2Simd {
     }
     const uint64_t lead = mask(is_lead[0], is_lead[1]);
     return {lead, lead & ~mask(unsure[0], unsure[1])};
+  }
+
+  // Tables as large as these need the byte permutations of AVX-512.
+  static uint64_t vector_classes(const uint8_t *, uint64_t, uint64_t *) { return 0; }
+
+  static bool any_high(const uint8_t *p) {
+    return _mm256_movemask_epi8(_mm256_or_si256(load(p), load(p + 32))) != 0;
+  }
+
+  // Whether a byte of the block is at fault with the 3 bytes before it.
+  static bool utf8_faults(const uint8_t *p) {
+    const auto lookup = [](const uint8_t *table, __m256i halves) {
+      return _mm256_shuffle_epi8(
+          _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i *>(table))), halves);
+    };
+    const __m256i low_four = _mm256_set1_epi8(15);
+    const auto high_half = [&](__m256i v) { return _mm256_and_si256(_mm256_srli_epi16(v, 4), low_four); };
+    __m256i faults = _mm256_setzero_si256();
+    for (int half = 0; half < 64; half += 32) {
+      const __m256i first = load(p + half - 1);
+      __m256i pair = lookup(utf8_tables.first_high, high_half(first));
+      pair = _mm256_and_si256(pair, lookup(utf8_tables.first_low, _mm256_and_si256(first, low_four)));
+      pair = _mm256_and_si256(pair, lookup(utf8_tables.second_high, high_half(load(p + half))));
+      // Top bit: a lead of 3 bytes two before, or of 4 bytes three before.
+      const __m256i third = _mm256_subs_epu8(load(p + half - 2), _mm256_set1_epi8(0xE0 - 0x80));
+      const __m256i fourth = _mm256_subs_epu8(load(p + half - 3), _mm256_set1_epi8(0xF0 - 0x80));
+      const __m256i expected =
+          _mm256_and_si256(_mm256_or_si256(third, fourth), _mm256_set1_epi8(static_cast<char>(0x80)));
+      faults = _mm256_or_si256(faults, _mm256_xor_si256(pair, expected));
+    }
+    return _mm256_testz_si256(faults, faults) == 0;
   }
 
   static uint32_t *emit(uint32_t *out, uint64_t bits, uint32_t base) {

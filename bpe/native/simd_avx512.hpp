@@ -3,6 +3,8 @@
 #pragma once
 
 #include "simd_masks.hpp"
+#include "unicode_classes.hpp"
+#include "utf8_blocks.hpp"
 
 #include <immintrin.h>
 
@@ -68,6 +70,76 @@ struct Avx512Simd {
     const __m512i group = _mm512_shuffle_epi8(groups, _mm512_and_si512(_mm512_srli_epi16(v, 4), low_four));
     return {_mm512_cmpge_epu8_mask(v, _mm512_set1_epi8(static_cast<char>(0xC0))),
             _mm512_test_epi8_mask(place, group)};
+  }
+
+  // Sets the three bits of CharClass, one mask each, at the leads of characters that the tables hold, and
+  // returns these leads: all characters of two bytes, and the commonest ranges of 512 of three.
+  static uint64_t vector_classes(const uint8_t *p, uint64_t leads, uint64_t *bits) {
+    const __m512i v = _mm512_loadu_si512(p), next = _mm512_loadu_si512(p + 1);
+    uint64_t done = 0;
+    if (const uint64_t twos = leads & _mm512_cmplt_epu8_mask(v, set(0xE0)); twos != 0) {
+      // Byte of a 256-byte table: five bits of the lead, then the upper three of the next byte's six.
+      const __m512i place =
+          _mm512_or_si512(_mm512_and_si512(_mm512_slli_epi16(v, 3), set(0xF8)), upper_three(next));
+      const __m512i chosen = chosen_bit(next);
+      const uint64_t upper_half = _mm512_movepi8_mask(place);
+      for (int i = 0; i < 3; ++i) {
+        const uint8_t *const table = unicode_two_byte_bits[i];
+        const __m512i low = _mm512_permutex2var_epi8(load(table), place, load(table + 64));
+        const __m512i high = _mm512_permutex2var_epi8(load(table + 128), place, load(table + 192));
+        bits[i] |= twos & _mm512_test_epi8_mask(_mm512_mask_blend_epi8(upper_half, low, high), chosen);
+      }
+      done = twos;
+    }
+    if (done == leads)
+      return done;
+    const __m512i last = _mm512_loadu_si512(p + 2);
+    // Byte of a 64-byte table: three bits of the second byte, then the upper three of the last byte's six.
+    const __m512i place =
+        _mm512_or_si512(_mm512_and_si512(_mm512_slli_epi16(next, 3), set(0x38)), upper_three(last));
+    const __m512i chosen = chosen_bit(last), second_group = _mm512_and_si512(next, set(0xF8));
+    for (const UnicodeRange &range : unicode_three_byte_ranges) {
+      const uint64_t here = leads & _mm512_cmpeq_epi8_mask(v, set(range.lead)) &
+                            _mm512_cmpeq_epi8_mask(second_group, set(range.second));
+      if (here == 0)
+        continue;
+      for (int i = 0; i < 3; ++i)
+        bits[i] |= here & _mm512_test_epi8_mask(_mm512_permutexvar_epi8(place, load(range.bits[i])), chosen);
+      done |= here;
+      if (done == leads)
+        break;
+    }
+    return done;
+  }
+  static __m512i load(const uint8_t *p) { return _mm512_loadu_si512(p); }
+  static __m512i set(uint8_t byte) { return _mm512_set1_epi8(static_cast<char>(byte)); }
+  static __m512i upper_three(__m512i six) { return _mm512_and_si512(_mm512_srli_epi16(six, 3), set(7)); }
+  // The lower three bits of each byte as the place of a bit.
+  static __m512i chosen_bit(__m512i v) {
+    return _mm512_shuffle_epi8(_mm512_set1_epi64(static_cast<int64_t>(0x8040201008040201)),
+                               _mm512_and_si512(v, set(7)));
+  }
+
+  static bool any_high(const uint8_t *p) { return _mm512_movepi8_mask(_mm512_loadu_si512(p)) != 0; }
+
+  // Whether a byte of the block is at fault with the 3 bytes before it.
+  static bool utf8_faults(const uint8_t *p) {
+    const auto lookup = [](const uint8_t *table, __m512i halves) {
+      return _mm512_shuffle_epi8(
+          _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i *>(table))), halves);
+    };
+    const __m512i low_four = _mm512_set1_epi8(15);
+    const auto high_half = [&](__m512i v) { return _mm512_and_si512(_mm512_srli_epi16(v, 4), low_four); };
+    const __m512i first = _mm512_loadu_si512(p - 1);
+    __m512i pair = lookup(utf8_tables.first_high, high_half(first));
+    pair = _mm512_and_si512(pair, lookup(utf8_tables.first_low, _mm512_and_si512(first, low_four)));
+    pair = _mm512_and_si512(pair, lookup(utf8_tables.second_high, high_half(_mm512_loadu_si512(p))));
+    // Top bit: a lead of 3 bytes two before, or of 4 bytes three before.
+    const __m512i third = _mm512_subs_epu8(_mm512_loadu_si512(p - 2), _mm512_set1_epi8(0xE0 - 0x80));
+    const __m512i fourth = _mm512_subs_epu8(_mm512_loadu_si512(p - 3), _mm512_set1_epi8(0xF0 - 0x80));
+    const __m512i expected =
+        _mm512_and_si512(_mm512_or_si512(third, fourth), _mm512_set1_epi8(static_cast<char>(0x80)));
+    return _mm512_cmpneq_epi8_mask(pair, expected) != 0;
   }
 
   static uint32_t *emit(uint32_t *out, uint64_t bits, uint32_t base) {

@@ -61,6 +61,9 @@ struct PortableSimd {
     return masks;
   }
 
+  // Tables as large as these need the byte permutations of AVX-512.
+  static uint64_t vector_classes(const uint8_t *, uint64_t, uint64_t *) { return 0; }
+
   // Writes base + place of each bit of `bits`, ascending; may write up to 64 entries from out on.
   static uint32_t *emit(uint32_t *out, uint64_t bits, uint32_t base) {
     for (; bits != 0; bits &= bits - 1)

@@ -24,6 +24,11 @@ struct SimdVariant {
 
   const char *name;
   Walk walks[5]; // by Pattern
+
+  // The end of a part of [text + start, text + size) that is valid UTF-8 and ends with a character;
+  // block_bytes or so short of the first fault or the end. Needs start >= 3, a character's start, and valid
+  // text before it. Null: none.
+  size_t (*valid_prefix)(const uint8_t *text, size_t start, size_t size);
 };
 
 // The best variant of this machine, or the one chosen. Any thread.

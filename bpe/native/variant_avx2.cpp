@@ -3,6 +3,6 @@
 
 namespace bpe {
 
-constinit const SimdVariant avx2_variant = variant_of<Avx2Simd>("avx2");
+constinit const SimdVariant avx2_variant = variant_of<Avx2Simd>("avx2", valid_prefix<Avx2Simd>);
 
 } // namespace bpe

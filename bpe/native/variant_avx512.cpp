@@ -3,6 +3,6 @@
 
 namespace bpe {
 
-constinit const SimdVariant avx512_variant = variant_of<Avx512Simd>("avx512");
+constinit const SimdVariant avx512_variant = variant_of<Avx512Simd>("avx512", valid_prefix<Avx512Simd>);
 
 } // namespace bpe

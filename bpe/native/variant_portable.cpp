@@ -3,6 +3,6 @@
 
 namespace bpe {
 
-constinit const SimdVariant portable_variant = variant_of<PortableSimd>("portable");
+constinit const SimdVariant portable_variant = variant_of<PortableSimd>("portable", nullptr);
 
 } // namespace bpe

@@ -1,0 +1,66 @@
+"""python -m convert INPUT... --tokenizer tokenizer.json --output owt.zarr
+
+stdout: the summary. stderr: progress, and one line if something is wrong. Exit codes: convert/errors.py.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+# numpy's linear algebra would start threads that nothing here uses; with them the workers could not be forked.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from convert.arguments import parse_arguments
+from convert.errors import exit_code_of, one_line
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Convert as the arguments say; the exit code."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    output = "the output"
+    try:
+        options, parsed = parse_arguments(arguments)
+        output = options.output
+        from convert.pipeline import convert
+
+        summary = convert(options)
+        if not parsed.quiet:
+            _print("\n".join(summary.lines(parsed.timings)))
+        return 0
+    except KeyboardInterrupt:
+        _complain(
+            f"interrupted: finished text chunks are kept in {output}.partial; the same command goes on from there"
+        )
+        return 130
+    except Exception as error:
+        code = exit_code_of(error)
+        if code is None or "--debug" in arguments:
+            traceback.print_exc()
+            return code or 1
+        _complain(f"convert: error: {one_line(error)}")
+        return code
+
+
+def _print(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except (
+        OSError,
+        ValueError,
+    ):  # a closed pipe or a full disk behind stdout: the dataset is there all the same
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - or Python would complain once more at exit
+
+
+def _complain(line: str) -> None:
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        return
+
+
+if __name__ == "__main__":
+    sys.exit(main())

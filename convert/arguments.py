@@ -1,0 +1,167 @@
+"""The command line of `python -m convert` as `ConvertOptions`; imports nothing heavy, so --help is instant."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import NoReturn
+
+from convert.errors import UsageError
+from convert.options import (
+    COMPRESSIONS,
+    DEFAULT_VALIDATION_FRACTION,
+    INVALID_MODES,
+    PROGRESS_MODES,
+    START_METHODS,
+    ConvertOptions,
+)
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_UNITS |= {f"{unit}ib": size for unit, size in _UNITS.items() if unit}
+_UNITS |= {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[0-9]+)?)([a-z]*)")
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.|$)", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "f": "\f", "v": "\v", "\\": "\\"}
+
+
+def parse_size(text: str) -> int:
+    """A count or number of bytes: "64k" -> 65536, "1MiB" -> 1048576, "100MB" -> 100000000, "1e9"; ValueError else.
+
+    A bare letter and KiB are powers of 1024, KB powers of 1000, as in GNU dd. Capitals do not matter.
+    """
+    match = _SIZE.fullmatch(text.strip().lower())
+    if not match or match[2] not in _UNITS:
+        raise ValueError(f"{text!r} is not a size such as 64k, 1MiB, 100MB or 1e9")
+    number = float(match[1]) if not match[1].isdecimal() else int(match[1])
+    size = number * _UNITS[match[2]]
+    if size > 2**63 or size != int(size):
+        raise ValueError(f"{text!r} is not a whole number below 2^63")
+    return int(size)
+
+
+def unescape(text: str) -> str:
+    """\\n, \\t, \\r, \\0, \\f, \\v, \\xHH, \\uHHHH, \\UHHHHHHHH and \\\\ as in Python; ValueError for others."""
+
+    def character(match: re.Match[str]) -> str:
+        escape = match[1]
+        if escape in _ESCAPED:
+            return _ESCAPED[escape]
+        if len(escape) > 1:
+            code = int(escape[1:], 16)
+            if code <= 0x10FFFF:
+                return chr(code)
+        raise ValueError(f"\\{escape} is not an escape; write a backslash as \\\\")
+
+    return _ESCAPE.sub(character, text)
+
+
+def _size(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None  # argparse shows this one's message
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line instead of the usage and a line."""
+        raise UsageError(f"{message}; see python -m convert --help")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m convert",
+        description="Encode text files into a verified flat-tokens dataset.",
+        epilog="Sizes: 64k and 1MiB are powers of 1024, 100MB of 1000. An interrupted run goes on when the same "
+        "command is given again. Exit codes: 0 complete and verified, 2 arguments, 3 input data, 4 environment, "
+        "5 worker lost or out of memory, 6 refused, 130 interrupted.",
+    )
+    add = parser.add_argument
+    add(
+        "inputs",
+        nargs="*",
+        metavar="INPUT",
+        help="files, folders (all files in them) or quoted globs of UTF-8 text",
+    )
+    add(
+        "--tokenizer",
+        required=True,
+        metavar="PATH",
+        help="tokenizer.json, or a folder with vocab.json and merges.txt",
+    )
+    add("--output", required=True, metavar="PATH", help="the dataset to make, such as owt.zarr")
+    add(
+        "--validation-fraction",
+        type=float,
+        metavar="F",
+        help=f"share of documents held out by a hash of their text (default {DEFAULT_VALIDATION_FRACTION})",
+    )
+    add("--validation", nargs="+", action="extend", default=[], metavar="FILE", help="files held out instead")
+    add(
+        "--separator",
+        default="<|endoftext|>",
+        metavar="TEXT",
+        help=r"between documents (default %(default)s); \n works",
+    )
+    add("--seed", type=_size, default=0, metavar="N", help="of the hash that holds documents out (default 0)")
+    add(
+        "--invalid",
+        choices=INVALID_MODES,
+        default="error",
+        help="bytes that are not UTF-8: stop, or put U+FFFD",
+    )
+    add("--workers", type=int, metavar="N", help="worker processes (default: one a usable core)")
+    add(
+        "--text-chunk-bytes",
+        type=_size,
+        metavar="SIZE",
+        help="text a task (default: from the corpus, 4M to 64M)",
+    )
+    add("--zarr-format", type=int, choices=(2, 3), default=2, help="3: sharded with crc32c (default 2)")
+    add("--compression", choices=COMPRESSIONS, default="zstd", help="default %(default)s")
+    add("--chunk-tokens", type=_size, metavar="SIZE", help="tokens a zarr chunk (default: the format's)")
+    add(
+        "--overwrite",
+        action="store_true",
+        help="replace a dataset of ours, or an unfinished run with another plan",
+    )
+    add(
+        "--progress",
+        choices=PROGRESS_MODES,
+        default="auto",
+        help="on stderr; auto: a bar on a terminal, else lines",
+    )
+    add("--start-method", choices=START_METHODS, default="auto", help="how workers start (default auto)")
+    add("--quiet", action="store_true", help="nothing but errors")
+    add("--timings", action="store_true", help="say where the workers' time went")
+    add("--debug", action="store_true", help="show the traceback of an error")
+    return parser
+
+
+def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.Namespace]:
+    """The options, and the parsed arguments for what only the command line knows (quiet, timings, debug)."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        separator = unescape(parsed.separator)
+    except ValueError as error:
+        raise UsageError(f"--separator: {error}") from None
+    options = ConvertOptions(
+        inputs=tuple(parsed.inputs),
+        tokenizer=parsed.tokenizer,
+        output=parsed.output,
+        validation=tuple(parsed.validation),
+        validation_fraction=parsed.validation_fraction,
+        separator=separator,
+        seed=parsed.seed,
+        invalid=parsed.invalid,
+        workers=parsed.workers,
+        text_chunk_bytes=parsed.text_chunk_bytes,
+        zarr_format=parsed.zarr_format,
+        compression=parsed.compression,
+        chunk_tokens=parsed.chunk_tokens,
+        overwrite=parsed.overwrite,
+        progress="none" if parsed.quiet else parsed.progress,
+        start_method=parsed.start_method,
+    )
+    return options, parsed

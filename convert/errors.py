@@ -1,0 +1,86 @@
+"""What a user can meet, each with the exit code of `python -m convert`; messages are one line.
+
+2 bad arguments, 3 bad input data, 4 environment (space, permission, I/O), 5 a worker lost or out of memory,
+6 refused (the output exists, another run is at work, the plan changed), 130 interrupted.
+"""
+
+# ruff: noqa: N818 - named for what is wrong: BadInput, WorkerLost
+from __future__ import annotations
+
+from concurrent.futures import BrokenExecutor
+
+
+class ConvertError(Exception):
+    """Base of the package's errors; `exit_code` is what the command line ends with."""
+
+    exit_code = 1
+
+
+class UsageError(ConvertError):
+    """An argument or a combination of them that cannot work; nothing was written."""
+
+    exit_code = 2
+
+
+class BadInput(ConvertError):
+    """A source that is not what it should be, or that changed while it was read."""
+
+    exit_code = 3
+
+
+class StorageError(ConvertError):
+    """The system refused to read or write: space, permission, a failing disk."""
+
+    exit_code = 4
+
+
+class WorkerLost(ConvertError, BrokenExecutor):
+    """A worker process ended before its task was done."""
+
+    exit_code = 5
+
+
+class Refused(ConvertError):
+    """Going on would destroy or mix something; the message says what and which flag allows it."""
+
+    exit_code = 6
+
+
+class BrokenInvariant(ConvertError):
+    """Counts that must agree do not: a bug of ours. Nothing is published."""
+
+
+def printable(text: object) -> str:
+    """`text` with control characters and undecodable bytes escaped, safe for a terminal: "a\\nb" -> "a\\\\nb"."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
+        for character in str(text)
+    )
+
+
+def exit_code_of(error: BaseException) -> int | None:
+    """The exit code an error asks for, None for one that is a bug and deserves its traceback."""
+    code = getattr(error, "exit_code", None)
+    if isinstance(code, int):
+        return code
+    if isinstance(error, OSError):
+        return StorageError.exit_code
+    if isinstance(error, (MemoryError, BrokenExecutor)):
+        return WorkerLost.exit_code
+    return None
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an error as one line; an OSError says its reason and path."""
+    if isinstance(error, OSError) and error.strerror:
+        where = error.filename2 or error.filename
+        message = f"{error.strerror} (errno {error.errno})"
+        if where is not None:
+            message = f"{where}: {message}"
+        if error.errno == 28:
+            message += "; free some space and run the same command again"
+    elif isinstance(error, MemoryError):
+        message = "out of memory; lower --workers or --text-chunk-bytes"
+    else:
+        message = str(error) or type(error).__name__
+    return printable(message)

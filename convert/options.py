@@ -1,0 +1,160 @@
+"""What a conversion is asked to do, checked in one place before anything is touched.
+
+Every rule a flag must keep stands in `ConvertOptions.__post_init__`; an error names the flag, the rule and the
+value. `recorded()` holds those options that decide the dataset's bytes, and only those: a number of workers never.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from convert.errors import UsageError
+
+DEFAULT_VALIDATION_FRACTION = 0.005
+PROGRESS_MODES = ("auto", "bar", "json", "none")
+INVALID_MODES = ("error", "replace")
+START_METHODS = ("auto", "fork", "spawn", "forkserver")
+COMPRESSIONS = ("zstd", "lz4", "lz4-bitshuffle", "none")
+_MAX_UINT64 = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """One conversion: `ConvertOptions(["en.txt"], "tokenizer.json", "en.zarr", workers=2)`.
+
+    inputs, validation: files, folders, globs; documents of `validation` files are the validation split, else a
+    document is validation if its hash falls below validation_fraction * 2^64 (None: 0.005, or 0 with `validation`).
+    workers None: one a usable core. text_chunk_bytes None: from the size of the corpus alone. chunk_tokens None:
+    flat_tokens' default. UsageError (exit 2) for a value outside its range.
+    """
+
+    inputs: tuple[str, ...]
+    tokenizer: str
+    output: str
+    validation: tuple[str, ...] = ()
+    validation_fraction: float | None = None
+    separator: str = "<|endoftext|>"
+    seed: int = 0
+    invalid: str = "error"
+    workers: int | None = None
+    text_chunk_bytes: int | None = None
+    zarr_format: int = 2
+    compression: str = "zstd"
+    chunk_tokens: int | None = None
+    overwrite: bool = False
+    progress: str = "auto"
+    start_method: str = "auto"
+
+    def __post_init__(self) -> None:
+        for name in ("inputs", "validation"):
+            object.__setattr__(self, name, _paths(name, getattr(self, name)))
+        for name in ("tokenizer", "output"):
+            object.__setattr__(self, name, _path(name, getattr(self, name)))
+        if not self.inputs and not self.validation:
+            raise UsageError("no input given; name at least one file, folder or glob")
+        if self.validation and self.validation_fraction is not None:
+            raise UsageError("--validation and --validation-fraction exclude each other; give one of them")
+        fraction = self.validation_fraction
+        if fraction is None:
+            fraction = 0.0 if self.validation else DEFAULT_VALIDATION_FRACTION
+        if not isinstance(fraction, (int, float)) or not 0 <= fraction <= 1:  # NaN fails both comparisons
+            raise UsageError(f"--validation-fraction must be from 0 to 1, got {fraction}")
+        object.__setattr__(self, "validation_fraction", float(fraction))
+        _whole("--seed", self.seed, 0, _MAX_UINT64)
+        if self.workers is None:
+            object.__setattr__(self, "workers", usable_cores())
+        _whole("--workers", self.workers, 1, 4096)
+        if self.text_chunk_bytes is not None:
+            _whole("--text-chunk-bytes", self.text_chunk_bytes, 1, 1 << 32)
+        if self.chunk_tokens is not None:
+            _whole("--chunk-tokens", self.chunk_tokens, 1, 1 << 28)
+        _one_of("--zarr-format", self.zarr_format, (2, 3))
+        _one_of("--compression", self.compression, COMPRESSIONS)
+        _one_of("--invalid", self.invalid, INVALID_MODES)
+        _one_of("--progress", self.progress, PROGRESS_MODES)
+        _one_of("--start-method", self.start_method, START_METHODS)
+        self._check_separator()
+
+    def _check_separator(self) -> None:
+        if not self.separator:
+            raise UsageError("--separator must not be empty")
+        if len(self.separator) > 4096:
+            raise UsageError(f"--separator must be at most 4096 characters, got {len(self.separator)}")
+        try:
+            self.separator.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"--separator must be valid text, got {self.separator!r}") from None
+        if self.invalid == "replace" and "\ufffd" in self.separator:
+            raise UsageError(
+                "--separator must not hold U+FFFD with --invalid replace, which would make new ones"
+            )
+
+    @property
+    def separator_bytes(self) -> bytes:
+        """The separator as it stands in the files, UTF-8."""
+        return self.separator.encode()
+
+    @property
+    def worker_count(self) -> int:
+        """How many worker processes, at least 1."""
+        assert self.workers is not None  # set in __post_init__
+        return self.workers
+
+    @property
+    def fraction(self) -> float:
+        """The share of documents that becomes validation by hash, 0 to 1."""
+        assert self.validation_fraction is not None  # set in __post_init__
+        return self.validation_fraction
+
+    def recorded(self) -> dict[str, Any]:
+        """The options that, with the sources and the tokenizer, decide every byte of the dataset; JSON-able."""
+        names = (
+            "separator",
+            "seed",
+            "validation_fraction",
+            "invalid",
+            "zarr_format",
+            "compression",
+            "chunk_tokens",
+        )
+        known = {field.name for field in fields(self)}
+        return {name: getattr(self, name) for name in names if name in known}
+
+
+def usable_cores() -> int:
+    """How many cores this process may use, at least 1: its affinity where the system knows it."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
+def _path(name: str, value: Any) -> str:
+    path = os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else None
+    if not path:
+        raise UsageError(f"--{name} must be a path, got {value!r}")
+    if "\0" in path:
+        raise UsageError(f"--{name} must not hold a NUL character, got {path!r}")
+    return path
+
+
+def _paths(name: str, values: Iterable[Any]) -> tuple[str, ...]:
+    if isinstance(values, (str, bytes, os.PathLike)):
+        values = (values,)
+    return tuple(_path(name, value) for value in values)
+
+
+def _whole(flag: str, value: Any, lowest: int, highest: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise UsageError(f"{flag} must be a whole number, got {value!r}")
+    if value < lowest:
+        raise UsageError(f"{flag} must be at least {lowest}, got {value}")
+    if value > highest:
+        raise UsageError(f"{flag} must be at most {highest}, got {value}")
+
+
+def _one_of(flag: str, value: Any, choices: tuple[Any, ...]) -> None:
+    if value not in choices:
+        raise UsageError(f"{flag} must be one of {', '.join(map(str, choices))}, got {value!r}")

@@ -1,0 +1,345 @@
+"""The conversion from beginning to end: find, plan, encode, merge, verify, publish.
+
+The order of the beginning is for speed as well as for safety: what can be refused is refused before anything is
+written; the workers are forked right after the tokenizer is loaded, while the process has one thread; and what the
+parent alone needs is imported and written while they already encode. Only `concurrent.futures.Executor` is used of
+whatever runs the tasks. The dataset gets its final name last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bpe import _core
+from bpe.tokenizer import Tokenizer
+from convert import worker
+from convert.digest import DIGEST_NAME, source_digest
+from convert.errors import BadInput, BrokenInvariant, UsageError, WorkerLost
+from convert.executors import ProcessExecutor
+from convert.merge import Run, Totals, plan_split, run_bytes
+from convert.options import ConvertOptions
+from convert.plan import Plan, TextChunk, make_plan, plan_record
+from convert.progress import Progress, make_progress
+from convert.shard import SPLITS, ShardRecord
+from convert.sources import check_unchanged, find_sources
+from convert.splitting import hash_threshold
+from convert.summary import Summary, check_conservation, total_counts
+from convert.workspace import Workspace
+from flat_tokens.layout import ArrayLayout
+from flat_tokens.manifest import FileRecord, SplitRecord
+from flat_tokens.writer import create_split, write_root
+
+TOKENIZER_NAME = "tokenizer.json"
+MAX_TOKEN_ID = 2**31 - 1  # the format keeps id * 2 + 1 in 32 bits
+
+ExecutorFactory = Callable[[Callable[..., None], tuple[Any, ...]], Executor]
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+def convert(options: ConvertOptions, make_executor: ExecutorFactory | None = None) -> Summary:
+    """Convert and verify; the dataset lies at `options.output` when this returns.
+
+    make_executor(initializer, initargs): where tasks run, by default worker processes on this machine; initializer
+    must be called in each process before its first task. Errors carry `exit_code` (convert/errors.py); whatever ends
+    the work early leaves `<output>.partial`, from which the same call goes on.
+    """
+    times = _Times()
+    progress = make_progress(options.progress)
+    workspace = Workspace(options.output, options.overwrite)
+    workspace.check_output()
+    sources = find_sources(options.inputs, options.validation, options.output)
+    layout = ArrayLayout.create(
+        zarr_format=options.zarr_format, chunk_tokens=options.chunk_tokens, compression=options.compression
+    )
+    tokenizer, file_sha256 = load_tokenizer(Path(options.tokenizer))
+    plan = make_plan(sources, options.text_chunk_bytes)
+    job = worker.Job(
+        tokenizer,
+        tokenizer.max_token_id,
+        plan.sources,
+        options.separator_bytes,
+        options.seed,
+        hash_threshold(options.fraction),
+        options.invalid,
+        workspace.shards,
+        workspace.dataset,
+        layout,
+    )
+    try:
+        if workspace.open(plan_record(plan, file_sha256, options.recorded())):
+            progress.note(f"going on from {workspace.root}")
+        with _executor(options, job, make_executor) as executor:
+            times.lap("start")
+            window = 4 * options.worker_count + 8
+            records, steps, reused, tokenizer_file = _encode(
+                executor, window, plan, tokenizer, workspace, progress
+            )
+            check_unchanged(plan.sources)
+            check_conservation(plan, records)
+            times.lap("encode")
+            files = [tokenizer_file, *_merge(executor, window, records, layout, workspace, progress)]
+            _write_manifest(workspace, plan, records, files, layout, tokenizer, tokenizer_file, options)
+            times.lap("merge")
+            _verify(executor, workspace.dataset, progress)
+            times.lap("verify")
+        workspace.publish()
+        times.lap("publish")
+    finally:
+        workspace.close()
+    if not plan.total_bytes:
+        progress.note("warning: the inputs are empty, and so is the dataset")
+    return Summary(
+        output=options.output,
+        source_count=len(sources),
+        text_bytes=plan.total_bytes,
+        disk_bytes=sum(file.bytes for file in files),
+        splits={split: total_counts(records, split) for split in SPLITS},
+        replaced=sum(record.replaced for record in records),
+        text_chunks=plan.chunk_count,
+        reused_chunks=reused,
+        workers=options.worker_count,
+        seconds=times.seconds,
+        worker_seconds=steps,
+    )
+
+
+class _Times:
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.seconds[stage] = now - self._last
+        self._last = now
+
+
+def load_tokenizer(path: Path) -> tuple[Tokenizer, str]:
+    """The tokenizer, ready to encode, and the SHA-256 of the file or files it was read from.
+
+    The digest of the file stands in for the fingerprint where only equality counts: the fingerprint needs the
+    canonical tokenizer.json, which is made while the workers encode.
+    """
+    digest = hashlib.sha256()
+    files = sorted(path.glob("*.[jt][sx][ot]*")) if path.is_dir() else [path]
+    try:
+        for file in files:
+            digest.update(file.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path}: the tokenizer cannot be read: {error.strerror}") from None
+    tokenizer = Tokenizer.load(path)
+    if tokenizer.max_token_id > MAX_TOKEN_ID:
+        raise UsageError(
+            f"{path}: id {tokenizer.max_token_id} does not fit the dataset; ids go up to {MAX_TOKEN_ID}"
+        )
+    tokenizer.encode_documents(b"")  # builds the encoder, once, before the workers are forked
+    return tokenizer, digest.hexdigest()
+
+
+@contextmanager
+def _executor(
+    options: ConvertOptions, job: worker.Job, make_executor: ExecutorFactory | None
+) -> Iterator[Executor]:
+    """The executor for the length of the work; after an error no task is begun and no worker left behind."""
+    if make_executor is not None:
+        executor = make_executor(worker.prepare, (job,))
+    else:
+        executor = ProcessExecutor(options.worker_count, worker.prepare, (job,), options.start_method)
+    try:
+        yield executor
+    except BaseException:
+        try:
+            executor.shutdown(wait=True, cancel_futures=True)
+        except KeyboardInterrupt:  # the second Ctrl-C: do not wait for the chunks in work
+            if isinstance(executor, ProcessExecutor):
+                executor.kill()
+            raise
+        raise
+    executor.shutdown(wait=True)
+
+
+def run_tasks(
+    executor: Executor,
+    function: Callable[[_T], _R],
+    tasks: Iterable[_T],
+    window: int,
+    describe: Callable[[_T], str],
+) -> Iterator[tuple[_T, _R]]:
+    """(task, result) as they are done, at most `window` of them in flight; every result is read.
+
+    The first error ends it and cancels what has not begun; that of a lost worker names the task it was at.
+    """
+    waiting: dict[Future[_R], _T] = {}
+    remaining = iter(tasks)
+    try:
+        while True:
+            for task in remaining:
+                waiting[executor.submit(function, task)] = task
+                if len(waiting) >= window:
+                    break
+            if not waiting:
+                return
+            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                task = waiting.pop(future)
+                try:
+                    result = future.result()
+                except BrokenExecutor as error:
+                    raise WorkerLost(
+                        f"{error}, while it was at {describe(task)}; run the same command again to go on, "
+                        f"with fewer --workers if memory is short"
+                    ) from error
+                yield task, result
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _encode(
+    executor: Executor,
+    window: int,
+    plan: Plan,
+    tokenizer: Tokenizer,
+    workspace: Workspace,
+    progress: Progress,
+) -> tuple[list[ShardRecord], dict[str, float], int, FileRecord]:
+    """All text chunks as shards: records in order, seconds by step, how many were taken over, the tokenizer's file."""
+    records: dict[int, ShardRecord] = {}
+    steps: dict[str, float] = {}
+    reused = 0
+    stage = progress.stage("encode", plan.total_bytes)
+
+    def describe(chunk: TextChunk) -> str:
+        return chunk.describe(plan.sources)
+
+    tokenizer_file: FileRecord | None = None
+    with _closing(stage.close):
+        for chunk, result in run_tasks(executor, worker.encode_chunk, plan.chunks(), window, describe):
+            if tokenizer_file is None:
+                tokenizer_file = _save_tokenizer(tokenizer, workspace.dataset)
+            record = result.record
+            if record.chunk_index != chunk.index or record.text_bytes != chunk.text_bytes:
+                raise BadInput(
+                    f"{describe(chunk)} has a record of another chunk; start anew with --overwrite"
+                )
+            records[chunk.index] = record
+            reused += result.reused
+            for step, seconds in result.seconds.items():
+                steps[step] = steps.get(step, 0.0) + seconds
+            stage.advance(chunk.text_bytes, record.train.tokens + record.validation.tokens)
+    ordered = [records[index] for index in sorted(records)]
+    return ordered, steps, reused, tokenizer_file or _save_tokenizer(tokenizer, workspace.dataset)
+
+
+@contextmanager
+def _closing(close: Callable[[], None]) -> Iterator[None]:
+    """Close a stage's display whatever happens: the error's line must not stand in the middle of a bar."""
+    try:
+        yield
+    finally:
+        close()
+
+
+def _save_tokenizer(tokenizer: Tokenizer, dataset: Path) -> FileRecord:
+    path = dataset / TOKENIZER_NAME
+    tokenizer.save(path)
+    data = path.read_bytes()
+    return FileRecord(TOKENIZER_NAME, len(data), hashlib.sha256(data).hexdigest())
+
+
+def _merge(
+    executor: Executor,
+    window: int,
+    records: list[ShardRecord],
+    layout: ArrayLayout,
+    workspace: Workspace,
+    progress: Progress,
+) -> list[FileRecord]:
+    """Write both splits' arrays; the records of all files."""
+    files: list[FileRecord] = []
+    runs: list[Run] = []
+    for split in SPLITS:
+        total, split_runs = plan_split(split, records, layout)
+        _check_totals(split, total, records)
+        files += create_split(
+            workspace.dataset, split, total.tokens, total.sequences, total.max_token_id, layout
+        )
+        runs += split_runs
+    stage = progress.stage("merge", sum(map(run_bytes, runs)))
+    with _closing(stage.close):
+        for run, written in run_tasks(executor, worker.merge_run, runs, window, Run.describe):
+            files += written
+            stage.advance(run_bytes(run), run.item_count if run.array == "tokens" else 0)
+    return files
+
+
+def _check_totals(split: str, total: Totals, records: list[ShardRecord]) -> None:
+    counts = total_counts(records, split)
+    if (total.tokens, total.sequences) != (counts.tokens, counts.sequences):
+        raise BrokenInvariant(
+            f"{split}: the merge tree holds {total.tokens} tokens, the shards {counts.tokens}"
+        )
+
+
+def _write_manifest(
+    workspace: Workspace,
+    plan: Plan,
+    records: list[ShardRecord],
+    files: list[FileRecord],
+    layout: ArrayLayout,
+    tokenizer: Tokenizer,
+    tokenizer_file: FileRecord,
+    options: ConvertOptions,
+) -> None:
+    digests: list[list[str]] = [[] for _ in plan.sources]
+    for source_index, _, digest in sorted(digest for record in records for digest in record.digests):
+        digests[source_index].append(digest)
+    splits = {}
+    for split in SPLITS:
+        counts = total_counts(records, split)
+        splits[split] = SplitRecord(counts.tokens, counts.sequences, counts.max_token_id)
+    write_root(
+        workspace.dataset,
+        splits,
+        files,
+        layout,
+        tokenizer={
+            "path": TOKENIZER_NAME,
+            "sha256": tokenizer_file.sha256,
+            "fingerprint": tokenizer.fingerprint(),
+        },
+        sources=[
+            {
+                "path": source.path,
+                "bytes": source.size_bytes,
+                "digest": source_digest(own),
+                "digest_of": DIGEST_NAME,
+                "split": source.split or "by hash",
+            }
+            for source, own in zip(plan.sources, digests, strict=True)
+        ],
+        options={
+            **options.recorded(),
+            "documents": {split: total_counts(records, split).documents for split in SPLITS},
+            "empty_documents": {split: total_counts(records, split).empty for split in SPLITS},
+            "replaced": sum(record.replaced for record in records),
+        },
+        versions={"tokenmill": _core.__version__},
+    )
+
+
+def _verify(executor: Executor, dataset: Path, progress: Progress) -> None:
+    from flat_tokens.verify import verify_dataset
+
+    stage = progress.stage(
+        "verify", sum(path.stat().st_size for path in dataset.rglob("*") if path.is_file())
+    )
+    with _closing(stage.close):
+        verify_dataset(dataset, executor=executor)

@@ -1,0 +1,187 @@
+"""What a person sees while it works, on stderr: a bar on a terminal, a readable line a stage in a log, or JSON.
+
+tqdm draws the bars, so its TQDM_* variables hold (TQDM_DISABLE, TQDM_MININTERVAL); nothing is coloured, so there is
+nothing for NO_COLOR to switch off. A stderr that is closed or full never stops a conversion.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import IO, Any
+
+# In a log a long stage says now and then that it is alive; JSON is for programs, which may want more.
+LOG_SECONDS = 30.0
+JSON_SECONDS = 0.5
+
+
+class Stage:
+    """One stage of the work: `advance` as bytes (of text, or of ids) are done, `close` at its end."""
+
+    def __init__(self, name: str, total_bytes: int) -> None:
+        self.name = name
+        self.total_bytes = total_bytes
+        self.done_bytes = 0
+        self.tokens = 0
+        self._started = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """How long the stage has been going on."""
+        return time.perf_counter() - self._started
+
+    def rates(self) -> str:
+        """ "305 MB/s, 129.0 M tokens/s" """
+        seconds = max(self.seconds, 1e-9)
+        text = f"{self.done_bytes / seconds / 1e6:.0f} MB/s"
+        return text + (f", {self.tokens / seconds / 1e6:.1f} M tokens/s" if self.tokens else "")
+
+    def advance(self, done_bytes: int, tokens: int = 0) -> None:
+        """Count what a task has done."""
+        self.done_bytes += done_bytes
+        self.tokens += tokens
+
+    def close(self) -> None:
+        """The stage is over."""
+
+
+class Progress:
+    """Shows nothing; the base of what does."""
+
+    def stage(self, name: str, total_bytes: int) -> Stage:
+        """Begin a stage."""
+        return Stage(name, total_bytes)
+
+    def note(self, text: str) -> None:
+        """Say something once: a notice or a warning."""
+
+
+class _LineStage(Stage):
+    def __init__(self, name: str, total_bytes: int, stream: IO[str]) -> None:
+        super().__init__(name, total_bytes)
+        self._stream = stream
+        self._told = self._started
+
+    def advance(self, done_bytes: int, tokens: int = 0) -> None:
+        super().advance(done_bytes, tokens)
+        now = time.perf_counter()
+        if now - self._told >= LOG_SECONDS:
+            self._told = now
+            share = 100 * self.done_bytes / max(1, self.total_bytes)
+            _say(
+                self._stream,
+                f"{self.name}: {share:.0f} % of {self.total_bytes / 1e6:,.1f} MB, {self.rates()}",
+            )
+
+    def close(self) -> None:
+        _say(
+            self._stream,
+            f"{self.name}: {self.done_bytes / 1e6:,.1f} MB in {self.seconds:.2f} s ({self.rates()})",
+        )
+
+
+class Lines(Progress):
+    """A line a stage when it is done, and every 30 s while it lasts."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def stage(self, name: str, total_bytes: int) -> Stage:
+        return _LineStage(name, total_bytes, self._stream)
+
+    def note(self, text: str) -> None:
+        _say(self._stream, text)
+
+
+class _BarStage(Stage):
+    def __init__(self, name: str, total_bytes: int, stream: IO[str]) -> None:
+        super().__init__(name, total_bytes)
+        from tqdm import tqdm  # 50 ms: only where a bar is drawn
+
+        self._bar = tqdm(
+            total=total_bytes, desc=f"{name:<8}", unit="B", unit_scale=True, file=stream, dynamic_ncols=True
+        )
+
+    def advance(self, done_bytes: int, tokens: int = 0) -> None:
+        super().advance(done_bytes, tokens)
+        if self.tokens:
+            rate = self.tokens / max(self.seconds, 1e-9) / 1e6
+            self._bar.set_postfix_str(f"{rate:.1f} M tokens/s", refresh=False)
+        self._bar.update(done_bytes)
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+class Bars(Progress):
+    """A tqdm bar in bytes with MB/s and tokens/s for each stage."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def stage(self, name: str, total_bytes: int) -> Stage:
+        return _BarStage(name, total_bytes, self._stream)
+
+    def note(self, text: str) -> None:
+        _say(self._stream, text)
+
+
+class _JsonStage(Stage):
+    def __init__(self, name: str, total_bytes: int, stream: IO[str]) -> None:
+        super().__init__(name, total_bytes)
+        self._stream = stream
+        self._told = self._started
+        self._tell("running")
+
+    def _tell(self, state: str) -> None:
+        self._told = time.perf_counter()
+        record: dict[str, Any] = {
+            "stage": self.name,
+            "state": state,
+            "current": self.done_bytes,
+            "total": self.total_bytes,
+            "tokens": self.tokens,
+            "seconds": round(self.seconds, 3),
+        }
+        _say(self._stream, json.dumps(record))
+
+    def advance(self, done_bytes: int, tokens: int = 0) -> None:
+        super().advance(done_bytes, tokens)
+        if time.perf_counter() - self._told >= JSON_SECONDS:
+            self._tell("running")
+
+    def close(self) -> None:
+        self._tell("done")
+
+
+class JsonLines(Progress):
+    """A JSON object a line: {"stage", "state", "current", "total", "tokens", "seconds"}, or {"note"}."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def stage(self, name: str, total_bytes: int) -> Stage:
+        return _JsonStage(name, total_bytes, self._stream)
+
+    def note(self, text: str) -> None:
+        _say(self._stream, json.dumps({"note": text}))
+
+
+def make_progress(mode: str, stream: IO[str] | None = None) -> Progress:
+    """The display for --progress auto|bar|json|none; auto is a bar on a terminal and lines elsewhere."""
+    stream = stream if stream is not None else sys.stderr
+    if mode == "none" or stream is None:
+        return Progress()
+    if mode == "json":
+        return JsonLines(stream)
+    if mode == "bar" or (mode == "auto" and stream.isatty()):
+        return Bars(stream)
+    return Lines(stream)
+
+
+def _say(stream: IO[str], line: str) -> None:
+    try:
+        print(line, file=stream, flush=True)
+    except (OSError, ValueError):
+        return  # closed or full: the data matters more than the telling

@@ -1,0 +1,178 @@
+"""`<output>.partial`: where everything happens until the dataset is whole, verified and gets its final name.
+
+    plan.json   what the shards were made from       shards/     finished shards and their records
+    lock        held while a run is at work          dataset/    the dataset as it is written
+                                                      replaced/   the former output, with --overwrite, for a moment
+
+A folder is ours if it has our plan.json; only files of these names are ever deleted. An output is replaced only if it
+is a dataset of ours without foreign files. Two renames publish; the only moment without an output under the final
+name is between them, and only if there was one before.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import IO, Any
+
+from convert.errors import Refused, StorageError, printable
+from convert.plan import first_difference
+
+PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME = (
+    "plan.json",
+    "lock",
+    "shards",
+    "dataset",
+    "replaced",
+)
+_OWN_NAMES = {PLAN_NAME, PLAN_NAME + ".tmp", LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME}
+
+
+class Workspace:
+    """The partial folder of one output; `open` takes it, `publish` ends it."""
+
+    def __init__(self, output: str | Path, overwrite: bool = False) -> None:
+        # "out.zarr/" and "out.zarr" are one place.
+        self.output = Path(output)
+        self.root = self.output.with_name(self.output.name + ".partial")
+        self.shards = self.root / SHARDS_NAME
+        self.dataset = self.root / DATASET_NAME
+        self._overwrite = overwrite
+        self._lock: IO[str] | None = None
+
+    def check_output(self) -> None:
+        """Refuse (exit 6) an output that exists, or, with overwrite, one that is not ours; touches nothing."""
+        if not self.output.name:
+            raise Refused(f"--output {self.output} is not the name of a dataset")
+        if os.path.lexists(self.output):
+            if not self._overwrite:
+                raise Refused(
+                    f"{self.output} exists; choose another --output, or replace it with --overwrite"
+                )
+            reason = not_ours(self.output)
+            if reason:
+                raise Refused(f"{self.output} is left alone: {reason}; choose another --output")
+        if not self.output.parent.is_dir():
+            raise StorageError(
+                f"the folder {self.output.parent} for --output does not exist; create it first"
+            )
+
+    def open(self, plan: dict[str, Any]) -> bool:
+        """Take the folder for `plan`; True if it holds work of an earlier run with the same plan, which goes on.
+
+        Refused (exit 6): another run is at work there, the folder is not ours, or its plan differs (without
+        overwrite; with it the old work is thrown away).
+        """
+        if os.path.lexists(self.root) and (self.root.is_symlink() or not self.root.is_dir()):
+            raise Refused(f"{self.root} exists and is not a folder of ours; move it away")
+        self.root.mkdir(exist_ok=True)
+        foreign = sorted({path.name for path in self.root.iterdir()} - _OWN_NAMES)
+        if foreign:
+            raise Refused(f"{self.root} holds {foreign[0]}, which is not ours; move it away")
+        self._take_lock()
+        goes_on = self._compare(plan)
+        if not goes_on:
+            self._clear()
+        elif self.dataset.exists():
+            shutil.rmtree(self.dataset)  # how far the merge was is not kept; the shards are
+        self.shards.mkdir(exist_ok=True)
+        self.dataset.mkdir()
+        if not goes_on:
+            temporary = self.root / (PLAN_NAME + ".tmp")
+            temporary.write_text(json.dumps(plan, indent=1), encoding="utf-8")
+            temporary.replace(self.root / PLAN_NAME)
+        return goes_on
+
+    def publish(self) -> None:
+        """Give the finished dataset its final name and remove the folder."""
+        if os.path.lexists(self.output):
+            self.check_output()  # it may have come into being since
+            self.output.rename(self.root / REPLACED_NAME)
+        self.dataset.rename(self.output)
+        self._clear()
+        (self.root / LOCK_NAME).unlink(missing_ok=True)
+        self.root.rmdir()
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the lock; what was done stays."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _take_lock(self) -> None:
+        path = self.root / LOCK_NAME
+        lock = path.open("a+", encoding="utf-8")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if (
+                os.fstat(lock.fileno()).st_nlink == 0
+            ):  # the other run finished and removed the folder just now
+                raise BlockingIOError
+        except BlockingIOError:
+            lock.seek(0)
+            who = lock.read().strip() or "unknown"
+            lock.close()
+            raise Refused(
+                f"another run (process {who}) is writing {self.output}; wait for it or end it"
+            ) from None
+        except OSError:
+            lock.close()
+            raise
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        self._lock = lock
+
+    def _compare(self, plan: dict[str, Any]) -> bool:
+        path = self.root / PLAN_NAME
+        if not path.exists():
+            return False  # an earlier run ended before it had begun
+        way_out = (
+            f"go on with the old value, or start anew with --overwrite; the work so far is in {self.root}"
+        )
+        try:
+            old = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            if self._overwrite:
+                return False
+            raise Refused(f"{path} cannot be read ({error}); start anew with --overwrite") from None
+        # Compared as JSON would give it back: tuples are lists there.
+        difference = first_difference(old, json.loads(json.dumps(plan)))
+        if difference is None:
+            return True
+        if self._overwrite:
+            return False
+        name, was, is_ = difference
+        raise Refused(
+            printable(f"{name} was {was!r} when {self.root} was begun and is {is_!r} now; {way_out}")
+        )
+
+    def _clear(self) -> None:
+        (self.root / PLAN_NAME).unlink(missing_ok=True)  # first: what is left without it counts as not begun
+        for name in (SHARDS_NAME, DATASET_NAME, REPLACED_NAME):
+            folder = self.root / name
+            if folder.exists():
+                shutil.rmtree(folder)
+
+
+def not_ours(output: Path) -> str | None:
+    """Why the dataset at `output` must not be replaced, None if it is one of ours and holds nothing else."""
+    if output.is_symlink():
+        return "it is a link"
+    if not output.is_dir():
+        return "it is not a dataset of ours"
+    try:
+        manifest = json.loads((output / "manifest.json").read_text(encoding="utf-8"))
+        listed = {entry["path"] for entry in manifest["files"]} | {"manifest.json"}
+    except (OSError, ValueError, KeyError, TypeError):
+        return "it is not a dataset of ours (no manifest.json that says so)"
+    for folder, _, names in os.walk(output):
+        for name in names:
+            path = (Path(folder) / name).relative_to(output).as_posix()
+            if path not in listed:
+                return f"it holds {printable(path)}, which its manifest does not list"
+    return None

@@ -1,0 +1,163 @@
+"""From an array of one zarr chunk to the bytes of its file and back, by numcodecs alone.
+
+A chain is what the metadata of an array says: filters and compressor of zarr format 2, or the bytes-to-bytes
+codecs of format 3. Only names on the allow-list are taken, so that no dataset can make a reader run code
+(pickle is a codec, too). Invariant: decode(encode(x)) == x, and encode depends on nothing but x and the
+chain: Blosc is kept from its threads, which would store blocks in the order they finish and do not survive a
+fork.
+
+zarr is not imported here: its 0.2 s would be paid in every worker process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens.errors import printable
+
+Json = Mapping[str, Any]
+
+FILTERS = frozenset({"delta", "shuffle"})  # both keep the number of bytes
+COMPRESSORS = frozenset({"zstd", "blosc", "lz4", "zlib", "gzip", "bz2", "lzma"})
+
+
+class UnknownCodecError(ValueError):
+    """A codec outside the allow-list, or one whose configuration makes no sense."""
+
+
+@dataclass(frozen=True)
+class CodecChain:
+    """What happens to a zarr chunk between memory and file: filters, then compressor, then a crc32c where
+    asked for.
+
+    filters and compressor hold numcodecs configurations as JSON text, so that a chain is hashable and cheap
+    to pickle."""
+
+    filters: tuple[str, ...] = ()
+    compressor: str | None = None
+    crc32c: bool = False
+
+    @classmethod
+    def from_configs(cls, filters: list[Json], compressor: Json | None, crc32c: bool = False) -> CodecChain:
+        """A chain of numcodecs configurations, each on the allow-list and accepted by its codec;
+        UnknownCodecError."""
+        for config in filters:
+            _check(config, FILTERS)
+        if compressor is not None:
+            _check(compressor, COMPRESSORS)
+        chain = cls(
+            tuple(json.dumps(config, sort_keys=True) for config in filters),
+            None if compressor is None else json.dumps(compressor, sort_keys=True),
+            crc32c,
+        )
+        for text in (*chain.filters, *filter(None, [chain.compressor])):
+            _codec(text)
+        return chain
+
+    def encode(self, values: npt.NDArray[Any]) -> bytes:
+        """The bytes of a zarr chunk: values are the whole zarr chunk, padded, C-contiguous, little endian."""
+        data: Any = values
+        for text in self.filters:
+            data = _codec(text).encode(data)
+        if self.compressor is not None:
+            data = _codec(self.compressor).encode(data)
+        payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
+        return payload + crc32c_bytes(payload) if self.crc32c else payload
+
+    def decode(self, payload: bytes | memoryview, values: npt.NDArray[Any]) -> None:
+        """Fill `values`, a whole zarr chunk, from the bytes of its file.
+
+        A payload that would decode to any other length is refused, as far as its header tells before
+        anything is allocated. ValueError says why it does not fit; `values` is then undefined."""
+        if self.crc32c:
+            payload = _without_crc32c(payload)
+        data: Any = payload
+        if self.compressor is not None:
+            # numcodecs fills what there is of `out`: an earlier zarr chunk must not show through a short one
+            declared = _declared_bytes(json.loads(self.compressor)["id"], payload)
+            if declared is not None and declared > values.nbytes:
+                raise ValueError(f"decodes to {declared} bytes, a zarr chunk has {values.nbytes}")
+            in_place = declared == values.nbytes and not self.filters
+            data = _run(_codec(self.compressor).decode, payload, *([values] if in_place else []))
+            if in_place and data is values:
+                return
+        for text in reversed(self.filters):
+            data = _run(_codec(text).decode, data)
+        flat = np.frombuffer(data, dtype=np.uint8)
+        if flat.nbytes != values.nbytes:
+            raise ValueError(f"decodes to {flat.nbytes} bytes, a zarr chunk has {values.nbytes}")
+        values.view(np.uint8)[:] = flat
+
+
+def _check(config: Json, allowed: frozenset[str]) -> None:
+    name = config.get("id") if isinstance(config, Mapping) else None
+    if name not in allowed:
+        raise UnknownCodecError(
+            f"codec {printable(repr(name), 60)} is not one of {', '.join(sorted(allowed))}"
+        )
+    if config.get("astype") not in (None, config.get("dtype")):
+        raise UnknownCodecError(f"codec {name} changes the data type")
+
+
+@lru_cache(maxsize=64)
+def _codec(config_text: str) -> Any:
+    import numcodecs
+    import numcodecs.blosc
+
+    numcodecs.blosc.use_threads = False
+    config = json.loads(config_text)
+    try:
+        return numcodecs.get_codec(config)
+    except (TypeError, ValueError, KeyError) as error:
+        raise UnknownCodecError(f"codec {printable(config_text)}: {printable(str(error))}") from error
+
+
+def _run(step: Any, *arguments: Any) -> Any:
+    """A codec's step, with every way in which it reports bad bytes turned into ValueError."""
+    try:
+        return step(*arguments)
+    except MemoryError:
+        raise
+    except Exception as error:  # RuntimeError, zlib.error, EOFError, LZMAError: each codec has its own
+        raise ValueError(f"does not decode: {printable(str(error), 100)}") from error
+
+
+def _declared_bytes(codec_id: str, payload: bytes | memoryview) -> int | None:
+    """The decoded length that the header of a compressed buffer states, None if it states none."""
+    if codec_id == "blosc" and len(payload) >= 16:
+        return int.from_bytes(payload[4:8], "little")
+    if codec_id == "lz4" and len(payload) >= 4:
+        return int.from_bytes(payload[:4], "little")
+    if codec_id == "zstd" and len(payload) >= 14 and bytes(payload[:4]) == b"\x28\xb5\x2f\xfd":
+        descriptor = payload[
+            4
+        ]  # RFC 8878, 3.1.1.1: size of the content size field, single segment, dictionary id
+        size_flag, single_segment, dictionary_flag = descriptor >> 6, descriptor >> 5 & 1, descriptor & 3
+        at = 5 + (not single_segment) + (0, 1, 2, 4)[dictionary_flag]
+        width = (1 if single_segment else 0, 2, 4, 8)[size_flag]
+        if width:
+            return int.from_bytes(payload[at : at + width], "little") + (256 if width == 2 else 0)
+    return None
+
+
+def crc32c_bytes(payload: bytes | memoryview) -> bytes:
+    """The crc32c of some bytes as zarr appends it: four bytes, little endian."""
+    import google_crc32c
+
+    return int(google_crc32c.value(bytes(payload))).to_bytes(4, "little")
+
+
+def _without_crc32c(payload: bytes | memoryview) -> bytes | memoryview:
+    if len(payload) < 4:
+        raise ValueError(f"has {len(payload)} bytes, too few for its crc32c")
+    body, stored = payload[:-4], bytes(payload[-4:])
+    if crc32c_bytes(body) != stored:
+        raise ValueError("crc32c differs: the bytes were changed after they were written")
+    return body

@@ -1,0 +1,40 @@
+"""What goes wrong, as exceptions that carry the exit code of the command line.
+
+Each message is one line: what, where, which rule, what to do. Names and text that come from files are
+escaped, so that a hostile name cannot drive a terminal.
+"""
+
+from __future__ import annotations
+
+
+class FlatTokensError(Exception):
+    """Anything this package reports to a user; exit_code is what the command line ends with."""
+
+    exit_code = 1
+
+
+class ArgumentError(FlatTokensError, ValueError):
+    """An argument or option outside its range; nothing was touched."""
+
+    exit_code = 2
+
+
+class RangeError(ArgumentError, IndexError):
+    """A sequence, row or position outside the array; an IndexError too, so that iteration ends where it
+    should."""
+
+
+class DatasetError(FlatTokensError, ValueError):
+    """The dataset is unfinished, foreign or damaged."""
+
+    exit_code = 3
+
+
+def printable(text: str, limit: int = 200) -> str:
+    """Text with control characters, line ends and lone surrogates escaped, cut to `limit` characters.
+
+    "a\\x1b[2J" -> "a\\\\x1b[2J". Printable Unicode is kept."""
+    shown = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text
+    )
+    return shown if len(shown) <= limit else shown[: limit - 3] + "..."

@@ -1,0 +1,99 @@
+"""The flat-tokens format in memory: how sequences become two flat arrays and back (docs/flat-tokens.md).
+
+Invariant: encoded_tokens[i] is odd exactly where i is one of seq_starts[:-1]; seq_starts rises strictly from
+0 to token_count, since a sequence holds at least one token. The example of the page: [[1, 2], [3, 4, 5], [6,
+7, 8]] is encoded_tokens [3, 4, 7, 8, 10, 13, 14, 16], seq_starts [0, 2, 5, 8], max_token_id 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens.errors import ArgumentError
+
+FORMAT_NAME = "flat-tokens"
+FORMAT_VERSION = 1
+SPLITS = ("train", "validation")
+TOKENS_NAME = "encoded_tokens"
+STARTS_NAME = "seq_starts"
+MAX_TOKEN_ID_NAME = "max_token_id"
+TOKENS_DTYPE = np.dtype("<u4")
+STARTS_DTYPE = np.dtype("<u8")
+LARGEST_TOKEN_ID = 2**31 - 1  # the low bit of uint32 is the start flag
+
+Uint32 = npt.NDArray[np.uint32]
+Uint64 = npt.NDArray[np.uint64]
+Bools = npt.NDArray[np.bool_]
+
+
+def encode_tokens(ids: npt.NDArray[Any], seq_starts: npt.NDArray[Any]) -> Uint32:
+    """The encoded tokens of concatenated sequences.
+
+    ids: integer[tokens] in [0, 2^31); seq_starts: integer[sequences + 1], rising from 0 to tokens ->
+    uint32[tokens]. [1, 2, 3], [0, 2, 3] -> [3, 4, 7]. ArgumentError for an id out of range or starts that do
+    not rise."""
+    starts = check_starts(seq_starts, len(ids))
+    if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) <= LARGEST_TOKEN_ID:
+        wrong = int(ids.min()) if int(ids.min()) < 0 else int(ids.max())
+        raise ArgumentError(f"token id {wrong} is outside [0, {LARGEST_TOKEN_ID}]")
+    encoded = ids.astype(TOKENS_DTYPE)
+    encoded <<= 1
+    encoded[starts[:-1]] |= 1
+    return encoded
+
+
+def check_starts(seq_starts: npt.NDArray[Any], token_count: int) -> Uint64:
+    """seq_starts as uint64, after a check that it rises strictly from 0 to token_count."""
+    if len(seq_starts) == 0 or int(seq_starts[0]) != 0 or int(seq_starts[-1]) != token_count:
+        shown = "is empty" if len(seq_starts) == 0 else f"goes from {seq_starts[0]} to {seq_starts[-1]}"
+        raise ArgumentError(f"seq_starts {shown}, it must go from 0 to the token count {token_count}")
+    falls = np.flatnonzero(seq_starts[1:] <= seq_starts[:-1])
+    if len(falls):
+        at = int(falls[0]) + 1
+        raise ArgumentError(
+            f"seq_starts[{at}] = {seq_starts[at]} is not above seq_starts[{at - 1}] = {seq_starts[at - 1]}; "
+            "sequences must not be empty"
+        )
+    return seq_starts.astype(STARTS_DTYPE)
+
+
+def decode_ids(encoded: Uint32) -> Uint32:
+    """The token ids: uint32[n] -> uint32[n]. [3, 4, 7] -> [1, 2, 3]."""
+    return encoded >> np.uint32(1)
+
+
+def decode_start_flags(encoded: Uint32) -> Bools:
+    """True where a sequence starts: uint32[n] -> bool[n]. [3, 4, 7] -> [True, False, True]."""
+    return (encoded & np.uint32(1)).view(np.int32).astype(np.bool_)
+
+
+def inputs_and_targets(encoded: Uint32, before: int = 0) -> tuple[Uint32, Uint32]:
+    """What a model reads and what it must say, for a row of the packed stream.
+
+    encoded: uint32[n], or uint32[rows, n]; before: the encoded token in front of it, or one per row as an
+    array (it does not matter where the row begins with a start) -> inputs and targets of the same shape.
+    Targets are the ids, inputs the targets shifted right by one with 0 wherever a sequence starts.
+    [3, 4, 7, 8, 10, 13, 14, 16] -> inputs [0, 1, 0, 3, 4, 0, 6, 7], targets [1, 2, 3, 4, 5, 6, 7, 8]."""
+    targets = decode_ids(encoded)
+    inputs = np.empty_like(targets)
+    if encoded.shape[-1]:
+        inputs[..., 1:] = targets[..., :-1]
+        inputs[..., 0] = np.asarray(before, dtype=np.uint32) >> np.uint32(1)
+        inputs[decode_start_flags(encoded)] = 0
+    return inputs, targets
+
+
+def from_sequences(sequences: Sequence[Sequence[int]]) -> tuple[Uint32, Uint64, int]:
+    """(encoded_tokens, seq_starts, max_token_id) of some sequences in memory; for tests, examples and small
+    data.
+
+    [[1, 2], [3, 4, 5], [6, 7, 8]] -> ([3, 4, 7, 8, 10, 13, 14, 16], [0, 2, 5, 8], 8). ArgumentError for an
+    empty one."""
+    lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(STARTS_DTYPE)
+    ids = np.array([token for sequence in sequences for token in sequence], dtype=np.int64)
+    return encode_tokens(ids, starts), starts, int(ids.max()) if len(ids) else 0

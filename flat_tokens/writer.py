@@ -1,0 +1,199 @@
+"""Writing a dataset, made for many processes that write disjoint aligned runs of one split.
+
+One process calls `create_split` for each split; any number of processes call `write_tokens` and
+`write_starts` with runs that begin at multiples of the layout's write units and end there too, but for the
+array's last run; then one process calls `write_root`, which puts the manifest last. Invariant: no file holds
+parts of two runs, and each appears under its name only when it is whole (temporary name, close, rename), so
+a run can be written again after a failure with the same result.
+
+Bytes are encoded by numcodecs here: zarr is never imported, and all-zero zarr chunks are stored like any
+others (zarr leaves them out by default and reads a missing one as zeros, which hides a lost file).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens import format as flat_format
+from flat_tokens import zarr_metadata
+from flat_tokens.chunks import encode_shard, pad
+from flat_tokens.errors import ArgumentError
+from flat_tokens.layout import ArrayLayout
+from flat_tokens.manifest import MANIFEST_NAME, FileRecord, Manifest, SplitRecord, check_relative_path
+
+
+def create_split(
+    root: Path, split: str, token_count: int, seq_count: int, max_token_id: int, layout: ArrayLayout
+) -> list[FileRecord]:
+    """Write the metadata of a split, whose arrays have their final size from the start; records of the files
+    written.
+
+    root need not exist. A split without sequences has token_count 0, max_token_id 0, and seq_starts [0],
+    which must be written like any other. ArgumentError for counts that no sequences could have."""
+    if split not in flat_format.SPLITS:
+        raise ArgumentError(f"split must be one of {', '.join(flat_format.SPLITS)}, got {split!r}")
+    if not 0 <= seq_count <= token_count or (seq_count == 0) != (token_count == 0):
+        raise ArgumentError(
+            f"{token_count} tokens cannot make {seq_count} sequences of at least one token each"
+        )
+    if not 0 <= max_token_id <= flat_format.LARGEST_TOKEN_ID:
+        raise ArgumentError(f"max_token_id {max_token_id} is outside [0, {flat_format.LARGEST_TOKEN_ID}]")
+    attributes = {flat_format.MAX_TOKEN_ID_NAME: int(max_token_id)}
+    records = _write_all(root, split, zarr_metadata.group_files(layout.zarr_format, attributes))
+    for name, dtype, count, chunk, shard in (
+        (
+            flat_format.TOKENS_NAME,
+            flat_format.TOKENS_DTYPE,
+            token_count,
+            layout.chunk_tokens,
+            layout.shard_tokens,
+        ),
+        (
+            flat_format.STARTS_NAME,
+            flat_format.STARTS_DTYPE,
+            seq_count + 1,
+            layout.chunk_starts,
+            layout.write_unit_starts,
+        ),
+    ):
+        files = zarr_metadata.array_files(layout, dtype, count, chunk, shard)
+        records += _write_all(root, f"{split}/{name}", files)
+        if layout.zarr_format == 3:
+            (root / split / name / "c").mkdir(exist_ok=True)
+    return records
+
+
+def write_tokens(
+    root: Path, split: str, layout: ArrayLayout, first_token: int, tokens: npt.NDArray[np.uint32]
+) -> list[FileRecord]:
+    """Write a run of encoded tokens from position first_token on; records of the files written.
+
+    tokens: uint32[n], `id * 2 + 1` at starts and `id * 2` elsewhere (`format.encode_tokens`); first_token: a
+    multiple of layout.write_unit_tokens. Only the last run of the array may have a length that is no
+    multiple. Cost: 5 to 10 ns a token with zstd level 1, and memory for one file. ArgumentError for a run
+    off the units."""
+    return _write_run(
+        root,
+        f"{split}/{flat_format.TOKENS_NAME}",
+        layout,
+        (layout.chunk_tokens, layout.write_unit_tokens),
+        first_token,
+        _as(tokens, flat_format.TOKENS_DTYPE),
+    )
+
+
+def write_starts(
+    root: Path, split: str, layout: ArrayLayout, first_index: int, starts: npt.NDArray[np.uint64]
+) -> list[FileRecord]:
+    """Write a run of seq_starts from entry first_index on; records of the files written.
+
+    starts: uint64[n], positions in the whole split; the array's very last entry is token_count. first_index:
+    a multiple of layout.write_unit_starts, as for `write_tokens`."""
+    return _write_run(
+        root,
+        f"{split}/{flat_format.STARTS_NAME}",
+        layout,
+        (layout.chunk_starts, layout.write_unit_starts),
+        first_index,
+        _as(starts, flat_format.STARTS_DTYPE),
+    )
+
+
+def _as(values: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    if values.ndim != 1 or values.dtype != dtype:
+        raise ArgumentError(
+            f"a run must be {dtype.name}[n], got {values.dtype.name} of {values.ndim} dimensions"
+        )
+    return np.ascontiguousarray(values)
+
+
+def _write_run(
+    root: Path,
+    folder: str,
+    layout: ArrayLayout,
+    chunk_and_unit: tuple[int, int],
+    first: int,
+    values: npt.NDArray[Any],
+) -> list[FileRecord]:
+    chunk, unit = chunk_and_unit
+    if first < 0 or first % unit:
+        raise ArgumentError(f"{folder}: a run must begin at a multiple of the write unit {unit}, got {first}")
+    codecs = zarr_metadata.write_chain(layout)
+    prefix = "c/" if layout.zarr_format == 3 else ""
+    records = []
+    for start in range(0, len(values), unit):
+        part = values[start : start + unit]
+        if layout.zarr_format == 3:
+            payload = encode_shard(part, chunk, unit // chunk, codecs)
+        else:
+            payload = codecs.encode(pad(part, chunk))
+        records.append(write_file(root, f"{folder}/{prefix}{(first + start) // unit}", payload))
+    return records
+
+
+def write_file(root: Path, relative: str, payload: bytes) -> FileRecord:
+    """Write one file of the dataset, whole or not at all, and return its record. For the tokenizer and other
+    companions at the dataset's root as well: write_file(root, "tokenizer.json", data). OSError passes
+    through."""
+    check_relative_path(relative)
+    return _write_whole(root, relative, payload)
+
+
+def _write_whole(root: Path, relative: str, payload: bytes) -> FileRecord:
+    path = root / relative
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with temporary.open("wb") as file:  # leaving the block closes, and closing reports a full disk
+            file.write(payload)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return FileRecord(relative, len(payload), hashlib.sha256(payload).hexdigest())
+
+
+def _write_all(root: Path, folder: str, files: Mapping[str, bytes]) -> list[FileRecord]:
+    (root / folder).mkdir(parents=True, exist_ok=True)
+    prefix = f"{folder}/" if folder else ""
+    return [write_file(root, f"{prefix}{name}", payload) for name, payload in files.items()]
+
+
+def write_root(
+    root: Path,
+    splits: Mapping[str, SplitRecord],
+    files: Iterable[FileRecord],
+    layout: ArrayLayout,
+    *,
+    tokenizer: Mapping[str, Any] | None = None,
+    sources: Iterable[Mapping[str, Any]] = (),
+    options: Mapping[str, Any] | None = None,
+    versions: Mapping[str, Any] | None = None,
+) -> Manifest:
+    """Write the root group and, last of all, the manifest; return the manifest.
+
+    splits: both of them, with what `create_split` was told; files: the records of everything written so far,
+    in any order. tokenizer: {"path": of the file at the root, "sha256": of that file, "fingerprint": of the
+    tokenizer} or None. sources, options, versions: plain JSON values that are kept as they are; no times or
+    machine names, the bytes of the manifest should follow from the inputs alone. ArgumentError if a split is
+    missing."""
+    if set(splits) != set(flat_format.SPLITS):
+        raise ArgumentError(f"a dataset has the splits {', '.join(flat_format.SPLITS)}, got {sorted(splits)}")
+    records = [*files, *_write_all(root, "", zarr_metadata.group_files(layout.zarr_format, {}))]
+    manifest = Manifest(
+        splits={name: splits[name] for name in flat_format.SPLITS},
+        files=tuple(sorted(records, key=lambda record: record.path)),
+        layout=layout.to_json(),
+        tokenizer=tokenizer,
+        sources=tuple(sources),
+        options=options or {},
+        versions=versions or {},
+    )
+    _write_whole(root, MANIFEST_NAME, manifest.to_bytes())
+    return manifest

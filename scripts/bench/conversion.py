@@ -1,0 +1,148 @@
+"""How long is the whole road from a text file to a verified dataset, beside encoders that merely make ids in memory?
+
+Ours is timed as a user meets it: `python -m convert FILE --workers N`, from the start of the process to its end with
+a dataset that is compressed, written and verified. gigatoken is a process too, which reads, encodes and forgets the
+ids. tiktoken's clock runs only while it encodes documents that lie split in memory already. Before all that, the
+dataset's tokens and sequence lengths are compared with tiktoken's, over the whole file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import harness
+import numpy as np
+from encoders import Gigatoken, Tiktoken, flat, installed
+
+
+def main() -> None:
+    parser = harness.arguments(__doc__ or "")
+    parser.set_defaults(limit_mb=1e6)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--child", choices=["gigatoken", "tiktoken"], help=argparse.SUPPRESS)
+    options = harness.parse(parser)
+    if options.child:
+        child(options)
+        return
+
+    machine = harness.facts()
+    here = {encoder.name for encoder in installed()[0]}
+    notes = [note for note in installed()[1] if note.startswith(("gigatoken", "tiktoken"))]
+    rows: list[harness.Row] = []
+    texts = [harness.describe(path, path.read_bytes()) for path in options.corpus]
+    with tempfile.TemporaryDirectory(dir=harness.ROOT / "data") as scratch:
+        for path, text in zip(options.corpus, texts, strict=True):
+            output = Path(scratch) / f"{path.stem}.zarr"
+            ours = functools.partial(convert, path, output, options)
+            ours()
+            if "tiktoken" in here:
+                notes.append(compare(path, output, options))
+            contenders = {"tokenmill, file to verified dataset": ours}
+            for peer, what in (("gigatoken", "file to ids in memory"), ("tiktoken", "encoding alone")):
+                if peer in here:
+                    contenders[f"{peer}, {what}"] = functools.partial(process, peer, path, options)
+            seconds = harness.take_turns(contenders, options.turns)
+            medians = {name: harness.summary(each, text["text_bytes"]) for name, each in seconds.items()}
+            for name, row in medians.items():
+                rows.append(
+                    {
+                        "text": path.stem,
+                        "what": name,
+                        "workers": options.workers,
+                        "text_bytes": row["text_bytes"],
+                        "seconds": row["seconds"],
+                        "spread": row["spread"],
+                        "mb_per_s": row["mb_per_s"],
+                        "times tiktoken": medians[list(medians)[-1]]["seconds"] / row["seconds"],
+                        "turns": row["turns"],
+                    }
+                )
+            shutil.rmtree(output)
+    harness.save("conversion", machine, rows, texts, notes)
+
+
+def convert(path: Path, output: Path, options: argparse.Namespace) -> float:
+    """Seconds of the whole process; the output of the run before is removed off the clock."""
+    if output.exists():
+        shutil.rmtree(output)
+    command = [sys.executable, "-m", "convert", str(path), "--tokenizer", str(options.tokenizer)]
+    command += ["--output", str(output), "--workers", str(options.workers), "--progress", "none"]
+    started = time.perf_counter()
+    done = subprocess.run(command, cwd=harness.ROOT, stdout=subprocess.DEVNULL, check=False)
+    seconds = time.perf_counter() - started
+    if done.returncode != 0:
+        sys.exit(f"error: `{' '.join(command[1:])}` ended with {done.returncode}")
+    return seconds
+
+
+def process(name: str, path: Path, options: argparse.Namespace) -> float:
+    """Seconds of gigatoken's whole process, or those that tiktoken's process has measured."""
+    arguments = ["--child", name, "--corpus", str(path), "--tokenizer", str(options.tokenizer)]
+    arguments += ["--workers", str(options.workers)]
+    seconds, own = harness.timed(lambda: harness.run_child(__file__, arguments, options.workers))
+    return float(own["seconds"]) if name == "tiktoken" else seconds
+
+
+def child(options: argparse.Namespace) -> None:
+    path: Path = options.corpus[0]
+    if options.child == "gigatoken":
+        import gigatoken
+
+        encoder = Gigatoken(options.tokenizer, options.workers).fresh()
+        result = encoder.encode_files(
+            gigatoken.TextFileSource([path], separator=harness.SEPARATOR), parallel=True
+        )
+        print(json.dumps({"sequences": len(result)}))
+        return
+    tiktoken = Tiktoken(options.tokenizer, options.workers)
+    documents, encoding = tiktoken.prepare(path.read_bytes()), tiktoken.fresh()
+    seconds, _ = harness.timed(lambda: tiktoken.encode(encoding, documents))
+    print(json.dumps({"seconds": seconds}))
+
+
+def compare(path: Path, output: Path, options: argparse.Namespace) -> str:
+    """A note with what was compared; ends the run on the first difference.
+
+    Documents go through tiktoken in batches: its lists of Python integers need some 10 bytes of memory a byte of text.
+    """
+    import zarr
+
+    import flat_tokens
+
+    train = flat_tokens.open(output).train
+    tiktoken = Tiktoken(options.tokenizer, options.workers)
+    encoding = tiktoken.fresh()
+    documents = [document for document in tiktoken.prepare(path.read_bytes()) if document]
+    if train.seq_count != len(documents):
+        sys.exit(
+            f"error: {path.stem}: {train.seq_count} sequences for {len(documents)} documents that are not empty"
+        )
+    starts = np.asarray(zarr.open_array(output / "train" / "seq_starts", mode="r")[:]).astype(np.int64)
+    encoded = np.asarray(zarr.open_array(output / "train" / "encoded_tokens", mode="r")[:])
+    for first in range(0, len(documents), 20_000):
+        lists = tiktoken.encode(encoding, documents[first : first + 20_000])
+        here = starts[first : first + len(lists) + 1]
+        expected = tiktoken.id_of_rank[flat(lists)] * np.uint32(2)
+        expected[np.cumsum([0, *map(len, lists)])[:-1]] += 1
+        if not np.array_equal(np.diff(here), np.fromiter(map(len, lists), dtype=np.int64)):
+            sys.exit(f"error: {path.stem}: lengths differ from tiktoken's in the sequences from {first}")
+        if not np.array_equal(encoded[here[0] : here[-1]], expected):
+            sys.exit(f"error: {path.stem}: ids differ from tiktoken's in the sequences from {first}")
+        harness.progress(f"compared {first + len(lists):,} of {len(documents):,} sequences with tiktoken's")
+    return (
+        f"{path.stem}: {len(encoded):,} tokens in {len(documents):,} sequences,"
+        f" all {os.path.getsize(path):,} bytes of the file: ids and lengths equal tiktoken's"  # noqa: PTH202
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""How fast is text encoded, cold and warm, by how many threads, beside the other encoders?
+
+Equal first, fast second: the ids of every encoder are compared with tiktoken's (or tokenizers') before anything is
+timed, and a difference in ours ends the run. Cold: the first text of an encoder made a moment ago. Warm: the same text
+again. Encoders that take minutes for a large text are measured on its first documents (--slow-mb).
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import harness
+from encoders import ENCODERS, Ours, first_difference, installed
+
+
+def main() -> None:
+    parser = harness.arguments(__doc__ or "")
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], metavar="N")
+    parser.add_argument("--slow-mb", type=float, default=8, help="text for the slow encoders (default 8)")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    options = harness.parse(parser)
+    if options.child:
+        print(json.dumps([measure(path, options.threads[0], options) for path in options.corpus]))
+        return
+
+    machine = harness.facts()
+    rows: list[harness.Row] = []
+    notes = installed()[1]
+    # The thread pools of the peers are made once a process, so every thread count has a process of its own.
+    for threads in options.threads:
+        arguments = ["--child", "--corpus", *map(str, options.corpus), "--tokenizer", str(options.tokenizer)]
+        arguments += ["--threads", str(threads), "--turns", str(options.turns)]
+        arguments += ["--limit-mb", str(options.limit_mb), "--slow-mb", str(options.slow_mb)]
+        for part in harness.run_child(__file__, arguments, threads):
+            rows += part["rows"]
+            notes += [note for note in part["notes"] if note not in notes]
+    texts = [
+        harness.describe(path, harness.read_text(path, options.limit_mb * 1e6)) for path in options.corpus
+    ]
+    harness.save("encoding", machine, rows, texts, notes)
+
+
+def measure(path: Path, threads: int, options: argparse.Namespace) -> dict[str, Any]:
+    """Rows of one text and one thread count."""
+    text = harness.read_text(path, options.limit_mb * 1e6)
+    slow_text = harness.read_text(path, min(options.slow_mb, options.limit_mb) * 1e6)
+    encoders = [encoder(options.tokenizer, threads) for encoder in installed()[0]]
+    notes = compare(encoders, path.stem, text, slow_text)
+    prepared = {e.name: e.prepare(slow_text if e.slow else text) for e in encoders}
+    warm: dict[str, list[float]] = {e.name: [] for e in encoders}
+
+    def cold_and_warm(encoder: Ours) -> float:
+        fresh = encoder.fresh()
+        cold_seconds = harness.timed(lambda: encoder.encode(fresh, prepared[encoder.name]))[0]
+        warm[encoder.name].append(harness.timed(lambda: encoder.encode(fresh, prepared[encoder.name]))[0])
+        return cold_seconds
+
+    harness.progress(f"{path.stem}, {threads} threads")
+    contenders = {e.name: functools.partial(cold_and_warm, e) for e in encoders}
+    cold = harness.take_turns(contenders, options.turns)
+    rows = []
+    for encoder in encoders:
+        size = len(slow_text if encoder.slow else text)
+        cold_row, warm_row = (
+            harness.summary(cold[encoder.name], size),
+            harness.summary(warm[encoder.name], size),
+        )
+        rows.append(
+            {
+                "text": path.stem,
+                "threads": threads,
+                "encoder": encoder.name,
+                "text_bytes": size,
+                "cold, MB/s": cold_row["mb_per_s"],
+                "spread": cold_row["spread"],
+                "warm, MB/s": warm_row["mb_per_s"],
+                "turns": cold_row["turns"],
+            }
+        )
+    return {"rows": rows, "notes": notes}
+
+
+def compare(encoders: list[Ours], name: str, text: bytes, slow_text: bytes) -> list[str]:
+    """Notes on who differs; ends the run when we do."""
+    by_name = {encoder.name: encoder for encoder in encoders}
+    oracle = next((by_name[o] for o in ("tiktoken", "tokenizers") if o in by_name), None)
+    if oracle is None:
+        return ["neither tiktoken nor tokenizers is installed: ids were not compared"]
+    ids = {e.name: e.ids(e.encode(e.fresh(), e.prepare(slow_text))) for e in encoders}
+    expected = ids[oracle.name]
+    notes = []
+    for encoder in encoders:
+        difference = first_difference(ids[encoder.name], expected)
+        if difference and isinstance(encoder, Ours) and encoder.name == ENCODERS[0].name:
+            sys.exit(f"error: {name}: ours differs from {oracle.name}: {difference}")
+        if difference:
+            notes.append(f"{name}: {encoder.name} differs from {oracle.name}: {difference}")
+    return notes or [
+        f"{name}: all ids equal {oracle.name}'s over {len(slow_text):,} bytes, {len(expected):,} tokens"
+    ]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Runs the benchmarks and writes docs/performance.md from what they saved.
+
+python scripts/bench/report.py [--corpus FILE ...] [--tokenizer FILE]     run all, then write
+python scripts/bench/report.py --from-saved                               only write, from data/bench/*.json
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import harness
+
+PAGE = harness.ROOT / "docs" / "performance.md"
+QUESTIONS = {
+    "training": "Training",
+    "encoding": "Encoding",
+    "conversion": "From a file to a verified dataset",
+    "compression": "Compression of the dataset",
+}
+OPENING = """# Measured speed
+
+Written by `python scripts/bench/report.py`; do not edit. Each table comes from one run of the script named below it,
+in which all contenders took turns on one machine. Figures are medians of the turns, 1 MB = 10^6 bytes of text, and
+spread is (slowest - fastest) / median: differences below it are not resolved.
+"""
+
+
+def main() -> None:
+    parser = harness.arguments(__doc__ or "")
+    parser.add_argument("--from-saved", action="store_true", help="do not run, write from what was saved")
+    parser.add_argument("--only", nargs="+", choices=list(QUESTIONS), default=list(QUESTIONS))
+    options = parser.parse_args() if "--from-saved" in sys.argv else harness.parse(parser)
+    if not options.from_saved:
+        for question in options.only:
+            script = Path(__file__).with_name(f"{question}.py")
+            command = [sys.executable, str(script), "--corpus", *map(str, options.corpus)]
+            command += ["--tokenizer", str(options.tokenizer), "--turns", str(options.turns)]
+            print(f"$ python {script.relative_to(harness.ROOT)} ...", flush=True)
+            if subprocess.run(command, check=False).returncode != 0:
+                sys.exit(f"error: {question} failed; {PAGE.name} was not written")
+    saved = [
+        json.loads(path.read_text()) for q in QUESTIONS if (path := harness.SAVED / f"{q}.json").exists()
+    ]
+    if not saved:
+        sys.exit(f"error: nothing is saved in {harness.SAVED}; run this without --from-saved")
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text("\n".join([OPENING, *map(section, saved)]))
+    print(f"wrote {PAGE.relative_to(harness.ROOT)}")
+
+
+def section(saved: harness.Row) -> str:
+    """One question: its opening words from the script itself, the table, the machine, the texts, the notes."""
+    script = Path(__file__).with_name(f"{saved['question']}.py")
+    machine = saved["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    lines = [
+        f"## {QUESTIONS[saved['question']]}",
+        "",
+        opening_words(script),
+        "",
+        harness.table(saved["rows"]),
+        "",
+    ]
+    lines += [f"- {note}" for note in saved["notes"]]
+    for text in saved["texts"]:
+        size, documents = f"{text['text_bytes']:,} bytes", f"{text['documents']:,} documents"
+        lines.append(f"- text `{text['name']}`: {size}, {documents}, sha256 {text['sha256']}...")
+    lines.append(
+        f"- {machine['cpu']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}, {versions};"
+        f" commit {machine['commit']}, {machine['date']}, load {machine['load_at_start']} at the start"
+    )
+    lines.append(f"- `python scripts/bench/{script.name}`")
+    return "\n".join(lines) + "\n"
+
+
+def opening_words(script: Path) -> str:
+    """The module's docstring without evaluating the module: a saved result needs no peer installed."""
+    import ast
+
+    return ast.get_docstring(ast.parse(script.read_text())) or ""
+
+
+if __name__ == "__main__":
+    main()

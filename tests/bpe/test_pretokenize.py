@@ -1,0 +1,330 @@
+"""The native pretokenizers against the expressions of bpe/patterns.py: run by `regex`, by tiktoken, cut anywhere.
+
+`regex` may know a later Unicode version than tiktoken, whose classes are ours; text compared with `regex` is made of
+characters on which they agree. Texts shorter than a block are walked a character at a time in every variant, so most
+texts here are long, or many short ones joined.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import regex
+import tiktoken
+
+from bpe import _core
+from bpe.patterns import PATTERNS
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPILED = {name: regex.compile(expression) for name, expression in PATTERNS.items()}
+
+SPACES = "\t\n\v\f\r\x85\xa0\u1680\u2003\u2028\u2029\u202f\u205f\u3000"
+NOT_QUITE_SPACES = "\u180e\u200b\u200d\ufeff\x00\x1c"
+CONTRACTIONS = "'sStTdDmMlLvVrReE\u017f\u212a\u2019"
+NUMBERS = "019\u0663\u06f5\u0967\u2167\u00b2\u00bd\uff17\U0001d7d8"
+LETTERS = "aZéÉßſǅʰªдДאبกกि\u0301中文かカ한\U00020000\U0001d400\ufb01"
+MARKS = "\u0301\u0903\u064b\u0e34\u094d\ufe0f\u20dd"
+OTHERS = '!.,-_/<>("·€—“”…。！😀🇦\ue000\U000f0000\u0378'
+EVERYTHING = SPACES + NOT_QUITE_SPACES + CONTRACTIONS + NUMBERS + LETTERS + MARKS + OTHERS
+# Every interplay has few characters: what stands before words, line breaks, letter case, contractions, numbers.
+ALPHABETS = {
+    "everything": EVERYTHING,
+    "spaces": " \n\r\t\u3000\xa0a!",
+    "line breaks": "\n\r /!a  ",
+    "contractions": "'stTlLrevA\u017f ",
+    "case": "aBcD中\u0301ʰ'",
+    "case and contractions": "aB中'sSlL\u0301",
+    "marks": "a\u0301\u0903!! \n中B",
+    "numbers": "12\u0663\uff17a ",
+    "words": "abcdefg    .,'",
+    "ideographs": "中文字漢。，a",
+    "prefixes": "a!\u201c —1\t",
+    "emoji": "😀\u200d\ufe0f❤ a",
+}
+
+
+@pytest.fixture(params=_core.simd_variants())
+def variant(request: pytest.FixtureRequest) -> Iterator[str]:
+    _core.set_simd_variant(request.param)
+    yield request.param
+    _core.set_simd_variant(_core.simd_variants()[0])
+
+
+def by_regex(text: str, pattern: str) -> list[int]:
+    ends = itertools.accumulate(len(match.group().encode()) for match in COMPILED[pattern].finditer(text))
+    return list(ends)
+
+
+def check(text: str, pattern: str) -> None:
+    found = _core.pretokenize(text.encode(), pattern)
+    assert found.dtype == np.uint64
+    expected = by_regex(text, pattern)
+    if found.tolist() != expected:
+        first = next(i for i, (a, b) in enumerate(zip([*found, -1], [*expected, -1], strict=False)) if a != b)
+        around = text.encode()[max(0, expected[max(0, first - 2)] - 4) : expected[first] + 80]
+        pytest.fail(
+            f"pretoken {first} ends at {found[first]}, by regex at {expected[first]}, near {around!r}"
+        )
+
+
+# -- against regex -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alphabet", ALPHABETS)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_random_text(variant: str, pattern: str, alphabet: str) -> None:
+    rng = random.Random(f"{alphabet} 1")
+    characters = ALPHABETS[alphabet]
+    for _ in range(12):
+        few = rng.choices(characters, k=rng.randint(2, len(characters)))
+        check("".join(rng.choices(few, k=rng.choice([30, 100, 300, 1500]))), pattern)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_every_size_around_the_blocks(variant: str, pattern: str) -> None:
+    rng = random.Random(2)
+    text = "".join(rng.choices("aaaaBcd'st  \n12.é中\u0301", k=8000))
+    for size in [*range(200), 255, 256, 257, 4095, 4096, 4097]:
+        start = rng.randrange(3000)
+        check(text[start : start + size], pattern)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize(
+    "filler", ["a", "aB", " ", "\n", "1", "!", "中", "\u0301", "\u3000", "é", "'", "/", "\xa0"]
+)
+def test_runs_that_fill_blocks(variant: str, pattern: str, filler: str) -> None:
+    for size in [60, 61, 62, 63, 64, 65, 127, 128, 129, 300]:
+        for start, end in [("", ""), (" ", "x"), ("x", " y"), ("!", "\nA"), ("\n", "'s"), ("B", "1")]:
+            check(start + filler * size + end + filler * 70 + end, pattern)
+
+
+def short_strings(characters: str, longest: int) -> Iterator[str]:
+    for size in range(1, longest + 1):
+        yield from map("".join, itertools.product(characters, repeat=size))
+
+
+@pytest.mark.parametrize("separator", [" x ", "\n", "A", "0z"])
+@pytest.mark.parametrize("characters", ["aB's \n1!中\u0301", "lL'\u017f/\n! \u3000ʰ"])
+def test_all_strings_of_a_few_hard_characters(characters: str, separator: str) -> None:
+    """All up to length 4 between separators; one alone up to length 3."""
+    text = separator.join(short_strings(characters, 4))
+    for pattern in PATTERNS:
+        for name in _core.simd_variants():
+            _core.set_simd_variant(name)
+            check(text, pattern)
+        for alone in short_strings(characters, 3):
+            check(alone, pattern)
+    _core.set_simd_variant(_core.simd_variants()[0])
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_all_strings_of_length_five(variant: str, pattern: str) -> None:
+    check("\n a".join(map("".join, itertools.product("aB's \n1!中\u0301", repeat=5))), pattern)
+
+
+# -- Unicode classes ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def generator() -> object:
+    path = ROOT / "scripts/generate_unicode_classes.py"
+    spec = importlib.util.spec_from_file_location("generate_unicode_classes", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def classes(generator: object) -> bytes:
+    return bytes(generator.classes())  # type: ignore[attr-defined]
+
+
+def test_the_table_is_what_tiktoken_has(generator: object, classes: bytes) -> None:
+    checked_in = (ROOT / "bpe/native/unicode_classes.cpp").read_text()
+    fresh = generator.cpp(classes)  # type: ignore[attr-defined]
+    # The first line names tiktoken's version. A tiktoken with a later Unicode version: write the table again.
+    assert checked_in.partition("\n")[2] == fresh.partition("\n")[2]
+
+
+def test_regex_differs_only_in_newer_characters(generator: object, classes: bytes) -> None:
+    scalars = "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000)
+    by_class = [r"[^\s\p{L}\p{M}\p{N}]", *generator.CLASSES]  # type: ignore[attr-defined]
+    disputed = set()
+    for number, expression in enumerate(by_class):
+        for character in regex.findall(expression, scalars):
+            if classes[ord(character)] != number:
+                disputed.add(character)
+                if character != "\u0295":  # lower case until Unicode 16, without case since
+                    assert classes[ord(character)] == 0, hex(ord(character))
+    assert not disputed & set(EVERYTHING), "the tests compare with regex what it sees differently"
+    assert len(disputed) < 40_000
+
+
+@pytest.mark.parametrize("context", ["a{0}B{0}{0} {0}1{0}\n", "!{0}a{0}'s {0}{0}b\n"])
+def test_every_character(classes: bytes, context: str) -> None:
+    """All characters of one class and size are cut alike, as `regex` cuts the first of them."""
+    special = set("\n\r '/")
+    groups: dict[tuple[int, int], list[str]] = {}
+    for code_point, number in enumerate(classes):
+        if not 0xD800 <= code_point < 0xE000 and (character := chr(code_point)) not in special:
+            groups.setdefault((number, len(character.encode())), []).append(character)
+    for (number, _), characters in groups.items():
+        characters = [c for c in characters if c not in "sSdDmMtTlLvVrReE\u017f"]
+        period = len(context.format(characters[0]).encode())
+        buffer = "".join([*map(context.format, characters), context[0]]).encode()  # the text ends elsewhere
+        example = next(c for c in characters if c not in "\u0295")
+        for pattern in PATTERNS:
+            row = np.array(by_regex(context.format(example) * 2, pattern), np.int64)
+            row = row[row <= period]
+            assert row[-1] == period  # a context is pretokenized by itself
+            for name in _core.simd_variants():
+                _core.set_simd_variant(name)
+                ends = _core.pretokenize(buffer, pattern)[:-1].astype(np.int64)
+                assert len(ends) == len(row) * len(characters), (number, pattern, name)
+                rows = ends.reshape(len(characters), len(row)) - period * np.arange(len(characters))[:, None]
+                wrong = np.flatnonzero((rows != row).any(axis=1))
+                assert not len(wrong), (pattern, name, [hex(ord(characters[i])) for i in wrong[:9]])
+    _core.set_simd_variant(_core.simd_variants()[0])
+
+
+# -- against tiktoken --------------------------------------------------------------------------------------------
+
+
+def by_tiktoken(text: str, pattern: str) -> list[int]:
+    """The ends of tiktoken's pretokens: with every part of the text as an entry, each is emitted whole."""
+    parts = {text[i:j].encode() for i in range(len(text)) for j in range(i + 1, len(text) + 1)}
+    parts |= {bytes([byte]) for byte in range(256)}
+    ranks = {part: rank for rank, part in enumerate(sorted(parts, key=len))}
+    expression = PATTERNS[pattern].replace(r"\Z", "$")  # Rust's $ is the end of the text
+    encoding = tiktoken.Encoding("parts", pat_str=expression, mergeable_ranks=ranks, special_tokens={})
+    sizes = (len(encoding.decode_single_token_bytes(token)) for token in encoding.encode_ordinary(text))
+    return list(itertools.accumulate(sizes))
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_tiktoken_agrees(pattern: str) -> None:
+    rng = random.Random(3)
+    texts = ["'\u017f don'\u017fa", "a\n  ", "a \n \n  ", "x'\u212a", "ʕA aʕB", "\u0558\ua7ce\u0301"]
+    for alphabet in ALPHABETS.values():
+        texts += ["".join(rng.choices(alphabet, k=size)) for size in (8, 50)]
+    for text in texts:
+        assert _core.pretokenize(text.encode(), pattern).tolist() == by_tiktoken(text, pattern), ascii(text)
+
+
+# -- the shape of calls ------------------------------------------------------------------------------------------
+
+
+def test_many_batches_and_long_pretokens(variant: str) -> None:
+    text = ("ab " * 5000 + "c" * 100_000 + " " * 70_000 + "12345" * 3000 + "!\n" * 9000) * 2
+    for pattern in PATTERNS:
+        check(text, pattern)
+
+
+def test_buffers_of_any_kind() -> None:
+    for buffer in (b"a b", bytearray(b"a b"), memoryview(b"xa bx")[1:4], np.frombuffer(b"a b", np.uint8)):
+        assert _core.pretokenize(buffer, "gpt2").tolist() == [1, 3]
+    assert _core.pretokenize(b"", "gpt2").tolist() == []
+    with pytest.raises(TypeError):
+        _core.pretokenize("a b", "gpt2")  # type: ignore[arg-type]
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(ValueError, match=r"'gpt3'.*gpt2, cl100k"):
+        _core.pretokenize(b"a", "gpt3")
+    with pytest.raises(ValueError, match="'gpt3'"):
+        _core.last_safe_cut(b"a", "gpt3")
+    with pytest.raises(ValueError, match="UTF-8 at byte 2"):
+        _core.pretokenize(b"ab\xffc", "gpt2")
+    with pytest.raises(ValueError, match=r"'sse9'.*portable"):
+        _core.set_simd_variant("sse9")
+
+
+def test_the_environment_chooses_the_variant() -> None:
+    assert _core.simd_variants()[-1] == "portable"
+    command = [
+        sys.executable,
+        "-c",
+        "from bpe import _core; print(_core.pretokenize(b'a b' * 99, 'gpt2').size)",
+    ]
+    for name, expected in [("portable", "100"), ("sse9", "")]:
+        done = subprocess.run(
+            command,
+            env={**os.environ, "BPE_SIMD": name},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.stdout.strip() == expected
+        assert ("SIMD variant 'sse9'" in done.stderr) == (name == "sse9")
+
+
+# -- safe cuts ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alphabet", ALPHABETS)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_safe_cuts_hold_for_every_continuation(pattern: str, alphabet: str) -> None:
+    rng = random.Random(f"{alphabet} 4")
+    characters = ALPHABETS[alphabet]
+    cuts = 0
+    for _ in range(150):
+        text = "".join(rng.choices(characters, k=rng.choice([1, 2, 3, 5, 9, 30]))).encode()
+        cut = _core.last_safe_cut(text, pattern)
+        assert cut == 0 or 0 < cut < len(text)
+        cuts += cut > 0
+        head = _core.pretokenize(text[:cut], pattern).tolist()
+        for _ in range(6):
+            more = "".join(
+                rng.choices(rng.choice([characters, EVERYTHING]), k=rng.choice([0, 1, 2, 3, 8]))
+            ).encode()
+            tail = _core.pretokenize(text[cut:] + more, pattern)
+            whole = _core.pretokenize(text + more, pattern).tolist()
+            assert whole == head + (tail + np.uint64(cut)).tolist(), (text, cut, more)
+    # Upper after lower case may be a contraction's, so o200k has no sure boundary among such characters.
+    assert cuts > 0 or (pattern == "o200k" and alphabet.startswith("case"))
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("It's what the others don't see, isn't it? " * 3, id="en"),
+        pytest.param("На берегу пустынных волн стоял он, дум великих полн. " * 3, id="ru"),
+        pytest.param("学而时习之，不亦说乎？有朋自远方来，不亦乐乎？人不知而不愠，不亦君子乎？" * 3, id="zh"),
+        pytest.param("吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。" * 3, id="ja"),
+        pytest.param("सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता प्राप्त है। " * 3, id="hi"),
+        pytest.param("يولد جميع الناس أحرارًا متساوين في الكرامة والحقوق. " * 3, id="ar"),
+        pytest.param("ประชาธิปไตย คือ การปกครอง ของประชาชน " * 3, id="th"),
+        pytest.param("for (int i = 0; i < n; ++i) {\n    total += values[i];\n}\n" * 3, id="code"),
+        pytest.param("2024-01-02,17,3.5,abc,0x1f\n" * 5, id="csv"),
+        pytest.param("😀 😀! ❤️ 👩\u200d👩\u200d👧 " * 9, id="emoji"),
+    ],
+)
+def test_ordinary_text_has_a_safe_cut_near_its_end(pattern: str, text: str) -> None:
+    buffer = text.encode()
+    assert len(buffer) - 90 < _core.last_safe_cut(buffer, pattern) < len(buffer)
+
+
+def test_no_safe_cut_in_one_run() -> None:
+    for text in (b"", b"a", b"a" * 500, b" " * 500, b"7" * 500):
+        assert _core.last_safe_cut(text, "gpt2") == 0
+
+
+def test_safe_cut_reads_broken_text_without_harm() -> None:
+    rng = random.Random(5)
+    for _ in range(500):
+        text = bytes(rng.choices([0x61, 0x20, 0x80, 0xBF, 0xC3, 0xE4, 0xF0, 0xF4, 0xFF], k=rng.randint(0, 9)))
+        assert 0 <= _core.last_safe_cut(text, "o200k") <= max(0, len(text) - 1)

@@ -1,0 +1,26 @@
+"""Fixtures of the convert tests: a tokenizer trained once, and the naive conversion with its memory of documents."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for naive_conversion, which the tests share
+
+from naive_conversion import Naive, train_tokenizer
+
+
+@pytest.fixture(scope="session")
+def tokenizer_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    train_tokenizer(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def naive(tokenizer_path: Path) -> Naive:
+    from bpe.tokenizer import Tokenizer
+
+    return Naive(Tokenizer.load(tokenizer_path))

@@ -1,0 +1,99 @@
+"""The documents of all parts of a file, put together, are those of `bytes.split` on the whole of it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from convert.cut import TextWindow, overlaps_itself, own_documents
+from convert.errors import BadInput
+
+SEPARATORS = [b"|", b"<s>", b"\n\n", b"aa", b"aaa", b"aba", b"abaab", b"abab", b"<|endoftext|>", "…".encode()]
+
+
+def documents_of(text: bytes, separator: bytes) -> list[bytes]:
+    """The specification: no document after a separator that ends the file, none in an empty file."""
+    documents = text.split(separator)
+    return documents if documents[-1] else documents[:-1]
+
+
+def documents_by_parts(
+    path: Path, separator: bytes, part_bytes: int, buffer: bytearray | None = None
+) -> list[bytes]:
+    size = path.stat().st_size
+    found: list[bytes] = []
+    for start in range(0, size, part_bytes):
+        with TextWindow(str(path), size, buffer) as window:
+            span = own_documents(window, separator, start, start + part_bytes)
+            if span:
+                with window.view(*span) as view:
+                    found.extend(bytes(view).split(separator))
+    return found
+
+
+@pytest.mark.parametrize("part_bytes", [1, 2, 3, 4, 7, 8, 9, 64, 1000])
+@pytest.mark.parametrize("separator", SEPARATORS, ids=repr)
+def test_parts_equal_a_scan_of_the_whole(separator: bytes, part_bytes: int, tmp_path: Path) -> None:
+    rng = random.Random(f"{separator!r} {part_bytes}")
+    alphabet = [bytes([byte]) for byte in set(separator)] + [separator, separator[:-1], b"x"]
+    path = tmp_path / "text"
+    buffer = bytearray()
+    for length in (*range(6), 8, 13, 21, 34, 55):
+        text = b"".join(rng.choice(alphabet) for _ in range(length))
+        path.write_bytes(text)
+        assert documents_by_parts(path, separator, part_bytes, buffer) == documents_of(text, separator), text
+
+
+@pytest.mark.parametrize("separator", [b"\n\n", b"aa", b"aba", b"<s>"], ids=repr)
+def test_every_offset_of_a_border_in_a_run_of_separators(separator: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    for run in (separator * 5, separator[:1] * 11, (separator + separator[1:]) * 3):
+        text = b"one" + run + b"two" + run
+        path.write_bytes(text)
+        for border in range(1, len(text)):
+            assert documents_by_parts(path, separator, border) == documents_of(text, separator), (
+                text,
+                border,
+            )
+
+
+def test_a_run_longer_than_the_read_ahead_is_walked_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convert.cut.READ_AHEAD_BYTES", 16)
+    path = tmp_path / "text"
+    for newlines in (255, 256, 257):
+        text = b"first" + b"\n" * newlines + b"second\n\nthird"
+        path.write_bytes(text)
+        assert documents_by_parts(path, b"\n\n", 50) == documents_of(text, b"\n\n")
+
+
+def test_a_document_longer_than_many_parts_belongs_to_the_part_it_starts_in(tmp_path: Path) -> None:
+    text = b"a" * 300_000 + b"<s>" + b"b" * 300_000
+    path = tmp_path / "text"
+    path.write_bytes(text)
+    spans = []
+    for start in range(0, len(text), 100_000):
+        with TextWindow(str(path), len(text)) as window:
+            spans.append(own_documents(window, b"<s>", start, start + 100_000))
+    assert spans == [(0, 300_000), None, None, (300_003, 600_003), None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("separator", "expected"),
+    [(b"a", False), (b"aa", True), (b"aba", True), (b"ab", False), (b"<|endoftext|>", False)],
+)
+def test_overlaps_itself(separator: bytes, expected: bool) -> None:
+    assert overlaps_itself(separator) is expected
+
+
+def test_a_file_that_shrank_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"abc")
+    with (
+        TextWindow(str(path), 10) as window,
+        pytest.raises(BadInput, match="text changed while it was read: it ends at byte 3"),
+    ):
+        own_documents(window, b"|", 0, 10)

@@ -1,0 +1,173 @@
+"""Every executor does the same; the process pool survives what its workers do not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, Executor, Future, wait
+from pathlib import Path
+
+import pytest
+
+from convert.errors import BadInput, WorkerLost
+from convert.executors import InlineExecutor, ProcessExecutor, may_fork
+
+_context: list[str] = []
+
+
+def set_context(value: str) -> None:
+    _context[:] = [value]
+
+
+def fail_to_start() -> None:
+    raise BadInput("no luck")
+
+
+def context_and(number: int) -> tuple[str, int]:
+    return _context[0], number
+
+
+def raise_bad_input(name: str) -> None:
+    raise BadInput(f"{name}: bad")
+
+
+def end_with(signal_number: int) -> None:
+    os.kill(os.getpid(), signal_number)
+
+
+def leave_mark(path: Path) -> None:
+    path.touch()
+
+
+def unpicklable() -> object:
+    return lambda: None
+
+
+def big(size: int) -> bytes:
+    return bytes(size)
+
+
+def take(value: bytes) -> int:
+    return len(value)
+
+
+# "fork" is asked for although the test process may have threads: the children only run Python of ours.
+KINDS = ["inline", "fork", "spawn"]
+
+
+@pytest.fixture(params=KINDS)
+def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
+    if request.param == "inline":
+        yield InlineExecutor(set_context, ("ready",))
+        return
+    with ProcessExecutor(2, set_context, ("ready",), start_method=request.param) as pool:
+        yield pool
+
+
+def test_results_errors_and_large_payloads(executor: Executor) -> None:
+    futures = [executor.submit(context_and, number) for number in range(50)]
+    assert [future.result(30) for future in futures] == [("ready", number) for number in range(50)]
+    with pytest.raises(BadInput, match=r"en\.txt: bad"):
+        executor.submit(raise_bad_input, "en.txt").result(30)
+    sizes = [1 << 20, 0, 3 << 20, 17]
+    assert [len(f.result(30)) for f in [executor.submit(big, size) for size in sizes]] == sizes
+    assert [f.result(30) for f in [executor.submit(take, bytes(size)) for size in sizes]] == sizes
+
+
+def test_an_answer_that_cannot_be_sent_is_an_error_not_a_hang() -> None:
+    with ProcessExecutor(1, start_method="fork") as pool:
+        with pytest.raises(RuntimeError, match="could not be sent"):
+            pool.submit(unpicklable).result(10)
+        assert pool.submit(take, b"ab").result(10) == 2
+
+
+def test_a_failed_start_fails_every_task() -> None:
+    with ProcessExecutor(2, fail_to_start, start_method="fork") as pool:
+        for future in [pool.submit(take, b"") for _ in range(5)]:
+            with pytest.raises(BadInput, match="no luck"):
+                future.result(10)
+
+
+def test_a_killed_worker_fails_its_task_within_two_seconds_and_the_other_goes_on() -> None:
+    with ProcessExecutor(2, start_method="fork") as pool:
+        started = time.monotonic()
+        lost = pool.submit(end_with, signal.SIGKILL)
+        others = [pool.submit(take, bytes(n)) for n in range(20)]
+        with pytest.raises(WorkerLost, match="was ended by SIGKILL, likely for lack of memory"):
+            lost.result(10)
+        assert time.monotonic() - started < 2
+        assert [future.result(10) for future in others] == list(range(20))
+
+
+def test_when_all_workers_are_lost_every_task_fails() -> None:
+    with ProcessExecutor(2, start_method="fork") as pool:
+        futures: list[Future[object]] = [pool.submit(end_with, signal.SIGTERM) for _ in range(2)]
+        futures += [pool.submit(take, b"") for _ in range(5)]
+        wait(futures, 10)
+        late = pool.submit(take, b"")
+        failed = [future for future in [*futures, late] if isinstance(future.exception(10), WorkerLost)]
+        assert set(futures[:2]) <= set(failed)
+        assert late in failed
+        assert "SIGTERM" in str(late.exception())
+
+
+def test_shutdown_cancels_what_waits_and_leaves_no_process() -> None:
+    pool = ProcessExecutor(1, start_method="fork")
+    pids = pool.submit(os.getpid).result(10)
+    first = pool.submit(time.sleep, 0.2)
+    rest = [pool.submit(time.sleep, 5) for _ in range(5)]
+    time.sleep(0.05)
+    started = time.monotonic()
+    pool.shutdown(wait=False, cancel_futures=True)
+    pool.kill()
+    assert time.monotonic() - started < 2
+    for future in rest[1:]:  # the first of them may have been sent ahead
+        with pytest.raises(CancelledError):
+            future.result(1)
+    assert first.done()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids, 0)
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        pool.submit(time.sleep, 0)
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    parent = os.fork()
+    if parent == 0:
+        pool = ProcessExecutor(2, start_method="fork")
+        pids = {pool.submit(os.getpid).result(10) for _ in range(20)}
+        os.write(write, " ".join(map(str, pids)).encode())
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.close(write)
+    pids = [int(pid) for pid in os.read(read, 1000).split()]
+    os.close(read)
+    os.waitpid(parent, 0)
+    deadline = time.monotonic() + 2
+    alive = set(pids)
+    while alive and time.monotonic() < deadline:
+        alive = {pid for pid in alive if _is_running(pid)}
+        time.sleep(0.01)
+    assert pids
+    assert not alive
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_workers_ignore_ctrl_c() -> None:
+    with ProcessExecutor(1, start_method="fork") as pool:
+        pid = pool.submit(os.getpid).result(10)
+        os.kill(pid, signal.SIGINT)
+        assert pool.submit(os.getpid).result(10) == pid
+
+
+def test_fork_is_not_safe_beside_a_thread() -> None:
+    with ProcessExecutor(1, start_method="fork"):
+        assert not may_fork()
