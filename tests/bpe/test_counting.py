@@ -252,7 +252,12 @@ def test_cut_character_at_the_end_is_invalid() -> None:
 
 def test_missing_files_are_all_named(tmp_path: Path) -> None:
     (tmp_path / "there.txt").write_bytes(b"x")
-    sources = [tmp_path / "there.txt", tmp_path / "one.txt", tmp_path, str(tmp_path / "two.txt")]
+    sources: list[Path | str] = [
+        tmp_path / "there.txt",
+        tmp_path / "one.txt",
+        tmp_path,
+        str(tmp_path / "two.txt"),
+    ]
     with pytest.raises(MissingInput) as raised:
         count_pretokens(sources)
     message = str(raised.value)

@@ -339,8 +339,9 @@ def test_invalid_text_is_named_or_replaced(tmp_path: Path) -> None:
 def test_bad_input_gets_one_line_and_exit_code_2(
     arguments: dict[str, Any], error: type, message: str
 ) -> None:
+    defaults: dict[str, Any] = {"inputs": [b"ab"], "vocab_size": 300}
     with pytest.raises(error, match=message) as raised:
-        train(**({"inputs": [b"ab"], "vocab_size": 300} | arguments))
+        train(**(defaults | arguments))
     assert isinstance(raised.value, BpeError)
     assert raised.value.exit_code == 2
     assert "\n" not in str(raised.value)
