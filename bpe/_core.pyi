@@ -111,8 +111,8 @@ def train_merges(
     progress: Callable[[int], None] | None,
     wide: bool = False,
     first_pairs: int = 1000,
-) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint64]]:
-    """merges uint32[m, 2], products uint32[m], pair counts uint64[m] at the time of the merge.
+) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+    """merges uint32[m, 2], pair counts uint64[m] at the time of the merge.
 
     Ids: a byte is its value, 256 + k the k-th new entry, which is the product of merge k: a merge never makes bytes
     that are an entry already (proof in trainer.hpp). progress(entries so far) is called ten times a second; what it

@@ -92,8 +92,8 @@ def train(
 ) -> list[tuple[bytes, bytes]]:
     """The merges that add `new_entries` entries to the 256 bytes, in order; fewer if no pair is left.
 
-    Two merges may make the same bytes; the second adds a merge but no entry. A pair is merged only if it occurs
-    at least max(1, min_frequency) times.
+    Each merge adds an entry: bytes that are one already are never made again (proof in native/trainer.hpp). A pair
+    is merged only if it occurs at least max(1, min_frequency) times.
     {b"aab": 2, b"ab": 1}, 2 -> [(b"a", b"b"), (b"a", b"ab")]
     """
     entries = [bytes([byte]) for byte in printable_bytes()]  # the ids of the huggingface rule
@@ -133,12 +133,11 @@ def train(
         left, right = best
         merged = entries[left] + entries[right]
         merges.append((entries[left], entries[right]))
-        if merged not in id_of:
-            id_of[merged] = len(entries)
-            entries.append(merged)
+        new_id = len(entries)
+        entries.append(merged)
         for index in list(pair_to_pretokens[best]):
             before = pretokens[index]
-            after = replace_pair(before, best, id_of[merged])
+            after = replace_pair(before, best, new_id)
             for pair in zip(before, before[1:]):  # noqa: B905, RUF007
                 change(pair, index, -1)
             for pair in zip(after, after[1:]):  # noqa: B905, RUF007

@@ -93,7 +93,7 @@ def train_on(
     new_entries = vocab_size - 256 - len(special_tokens)
     if progress is not None:
         progress.begin("merging", new_entries, "entries")
-    pairs, _, pair_counts = _core.train_merges(
+    pairs, pair_counts = _core.train_merges(
         counts.pretoken_bytes.data,
         counts.ends,
         counts.counts,

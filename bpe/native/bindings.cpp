@@ -543,19 +543,18 @@ void bind_training(nb::module_ &m) {
           if (!progress.is_none())
             progress(entries);
         };
-        std::vector<uint32_t> pairs, products;
+        std::vector<uint32_t> pairs;
         std::vector<uint64_t> pair_counts;
         {
           nb::gil_scoped_release unlocked;
           const std::vector<bpe::Merge> merges = bpe::train_merges(pretokens, options, report);
           for (const bpe::Merge &merge : merges) {
             pairs.insert(pairs.end(), {merge.left, merge.right});
-            products.push_back(256 + static_cast<uint32_t>(products.size()));
             pair_counts.push_back(merge.count);
           }
         }
         return nb::make_tuple(owned_array(std::move(pairs)).cast().attr("reshape")(-1, 2),
-                              owned_array(std::move(products)), owned_array(std::move(pair_counts)));
+                              owned_array(std::move(pair_counts)));
       },
       nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("new_entries"),
       nb::arg("tie_break"), nb::arg("min_frequency"), nb::arg("threads"), nb::arg("progress").none(),

@@ -12,7 +12,7 @@
 namespace bpe {
 namespace {
 
-// 2 MiB of cells stay in the second-level cache; twice and half of it were slower on words, equal on English.
+// 2 MiB of cells stay in the second-level cache of the machines this was written on.
 constexpr size_t own_cells = (2 << 20) / sizeof(PretokenTable::Cell);
 constexpr size_t own_full = own_cells * 3 / 4; // below the 0.8 at which a table grows
 
