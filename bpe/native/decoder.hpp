@@ -1,7 +1,7 @@
 // Token ids -> bytes, special tokens included.
 //
-// Immutable, so any number of threads may decode. Costs a load and a copy a token, a binary search more where ids
-// are sparse (the largest more than four times their count).
+// Immutable, so any number of threads may decode. Costs a load and a copy a token, a binary search more where
+// ids are sparse (the largest more than four times their count).
 #pragma once
 
 #include "special_tokens.hpp"
@@ -17,8 +17,8 @@ namespace bpe {
 
 class Decoder {
 public:
-  // The vocabulary must outlive the decoder. Throws std::invalid_argument for a special token whose id is an entry's
-  // with other bytes or another special token's.
+  // The vocabulary must outlive the decoder. Throws std::invalid_argument for a special token whose id is an
+  // entry's with other bytes or another special token's.
   Decoder(const Vocabulary &vocabulary, const std::vector<SpecialToken> &special_tokens);
 
   // False if the id is no entry's and no special token's.
@@ -32,7 +32,7 @@ private:
     std::string_view bytes;
   };
   std::vector<std::string> special_texts_;
-  std::vector<Item> items_;                  // by id
+  std::vector<Item> items_;             // by id
   std::vector<std::string_view> dense_; // by id, data null: unknown; empty if ids are sparse
 };
 
