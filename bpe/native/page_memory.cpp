@@ -5,7 +5,8 @@
 #include <cstring>
 #include <new>
 
-// ThreadSanitizer does not follow mremap: it takes memory moved away and mapped again by another thread for a race.
+// ThreadSanitizer does not follow mremap: it takes memory moved away and mapped again by another thread for a
+// race.
 #if defined(__linux__) && !defined(__SANITIZE_THREAD__)
 #define BPE_MAPS_PAGES 1
 #include <sys/mman.h>
