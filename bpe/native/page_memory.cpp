@@ -5,13 +5,16 @@
 #include <cstring>
 #include <new>
 
-#if defined(__linux__)
+// ThreadSanitizer does not follow mremap: it takes memory moved away and mapped again by another thread for a
+// race.
+#if defined(__linux__) && !defined(__SANITIZE_THREAD__)
+#define BPE_MAPS_PAGES 1
 #include <sys/mman.h>
 #endif
 
 namespace bpe {
 
-#if defined(__linux__)
+#if defined(BPE_MAPS_PAGES)
 
 namespace {
 
