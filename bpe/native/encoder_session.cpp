@@ -69,6 +69,8 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, std::optional<Patte
 void EncoderSession::reset() {
   batches_[0].count = batches_[1].count = 0;
   tokens.clear();
+  if (tokens.lent())
+    tokens = TokenBuffer();
   row_ends.clear();
 }
 
@@ -148,6 +150,7 @@ void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
 }
 
 void EncoderSession::emit(Batch &batch) {
+  static_assert(batch_items * short_pretoken_bytes <= spare_tokens);
   // Four ids are copied whatever the count, so sixteen bytes of slack.
   uint32_t *out = tokens.room(batch_items * short_pretoken_bytes);
   for (size_t i = 0; i < batch.count; ++i) {

@@ -29,8 +29,10 @@ public:
   EncoderSession(const Vocabulary &vocabulary, std::optional<Pattern> pattern, bool whole_pretokens,
                  CacheBudget &budget, size_t cache_share_bytes);
 
-  // What follows is appended to these; they are the caller's to take and to clear.
+  // What follows is appended to these; they are the caller's to take and to clear. Lent memory needs a token
+  // for each byte of text and spare_tokens beyond.
   TokenBuffer tokens;
+  static constexpr size_t spare_tokens = 1024;
   std::vector<uint64_t> row_ends; // token counts at the end_row() calls
 
   // Bytes up to `readable` (>= text + size) may be read. Valid UTF-8 without special tokens; needs a pattern.
