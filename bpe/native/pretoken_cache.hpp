@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace bpe {
 
@@ -60,6 +61,12 @@ struct CacheKey {
   static constexpr size_t max_bytes = 15;
   static constexpr uint64_t part_bit = uint64_t{1} << 60;
 
+  size_t size() const { return high >> 56 & max_bytes; }
+  void copy_bytes(uint8_t (&bytes)[16]) const { // zeros behind
+    const uint64_t last = high & ~uint64_t{0} >> 8;
+    std::memcpy(bytes, &low, 8);
+    std::memcpy(bytes + 8, &last, 8);
+  }
   uint32_t hash() const {
     const uint64_t mixed = (low ^ (high * 0xC2B2AE3D27D4EB4Full)) * 0x9E3779B97F4A7C15ull;
     return static_cast<uint32_t>(mixed >> 32);

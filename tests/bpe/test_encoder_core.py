@@ -287,3 +287,21 @@ def test_lent_memory_of_another_kind_is_refused() -> None:
     for out in [np.zeros(2000, np.int64), np.zeros(4000, np.uint32)[::2], readonly]:
         with pytest.raises(TypeError):
             core("ranks").encode_documents(b"abc", SEPARATOR, 1, out=out)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("variant", _core.simd_variants())
+@pytest.mark.parametrize("rule", RULES)
+def test_every_variant_merges_alike(variant: str, rule: str) -> None:
+    """Many distinct short pretokens, so that groups of every size from 1 to a batch's are merged in turns."""
+    rng = random.Random(8)
+    pieces = "internationalization fox the quick über漢字とのカ кий".split() + list("abcdefg-=_ ") + ["  ", "\n"]
+    best = _core.simd_variants()[0]
+    _core.set_simd_variant(variant)
+    try:
+        encoder = core(rule)
+        for known in range(0, 130, 3):  # of each batch some are new, some known
+            words = ["".join(rng.choices(pieces, k=rng.randint(1, 5))) for _ in range(64)]
+            text = " ".join(words + ["the"] * known)
+            assert encoder.encode(text) == reference(text, rule)
+    finally:
+        _core.set_simd_variant(best)
