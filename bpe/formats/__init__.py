@@ -1,17 +1,17 @@
 """Tokenizer files, one format a module, each in both directions; here, which format a path is.
 
-Files are written beside their final name and then renamed, so a reader never sees half of one.
+Files are written by `bpe.output_file`, so a reader never sees half of one.
 """
 
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from bpe.errors import BadArgument, BadTokenizer, EnvironmentFailure
+from bpe.errors import BadArgument, BadTokenizer
+from bpe.output_file import open_output_file
 
 if TYPE_CHECKING:
     from bpe.pretokenizer import Pretokenizer
@@ -76,17 +76,8 @@ def read_file(path: Path) -> bytes:
 
 def write_file(path: str | Path, data: bytes) -> None:
     """Write the file under its final name at once, with its data on disk; EnvironmentFailure names path and reason."""
-    path = Path(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise EnvironmentFailure(f"{path}: can't write: {error.strerror}") from None
+    with open_output_file(path) as file:
+        file.write(data)
 
 
 def _named(path: Path, read: Callable[[], T]) -> T:
