@@ -44,15 +44,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if code is None or "--debug" in words:
             traceback.print_exc()
             return code or 1
-        _complain(f"convert: error: {one_line(error)}{_kept(output) if code in (3, 4, 5) else ''}")
+        line = one_line(error)
+        if code in (3, 4, 5):
+            line += _kept(output, goes_on="same command" not in line)
+        _complain(f"convert: error: {line}")
         return code
 
 
-def _kept(output: str) -> str:
+def _kept(output: str, goes_on: bool = True) -> str:
     partial = Path(f"{output.rstrip('/')}.partial")
     if not partial.exists():
         return ""
-    return printable(f"; finished text chunks are kept in {partial}, the same command goes on from there")
+    kept = f"; finished text chunks are kept in {partial}"
+    return printable(kept + (", the same command goes on from there" if goes_on else ""))
 
 
 def _print(text: str) -> None:

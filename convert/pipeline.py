@@ -261,7 +261,8 @@ def _verify(executor: Executor, dataset: Path, files: list[FileRecord], progress
     stage = progress.stage("verify", sum(file.bytes for file in files))
 
     def advance(done_bytes: int, _: int) -> None:
-        stage.advance(done_bytes - stage.done_bytes)
+        # The manifest is read too but not counted in the total; a bar beyond its end would lose its shape.
+        stage.advance(min(done_bytes, stage.total_bytes) - stage.done_bytes)
 
     with _closing(stage.close):
         try:

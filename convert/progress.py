@@ -114,7 +114,7 @@ class _BarStage(Stage):
         from tqdm import tqdm  # 50 ms: only where a bar is drawn
 
         self._bar = tqdm(
-            total=total_bytes, desc=f"{name:<8}", unit="B", unit_scale=True, file=stream, dynamic_ncols=True
+            total=total_bytes, desc=f"{name:>6}", unit="B", unit_scale=True, file=stream, dynamic_ncols=True
         )
 
     def advance(self, done_bytes: int, tokens: int = 0) -> None:

@@ -292,6 +292,15 @@ def test_names_the_locale_lacks_lost_the_summary(here: Path, monkeypatch: pytest
     assert "documents" in out
 
 
+def test_the_locale_got_into_the_manifest(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "en.txt").rename(here / "naïve.txt")
+    assert cli(*command("naïve.txt", output="utf8.zarr")).wait(60) == 0
+    for name, value in {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}.items():
+        monkeypatch.setenv(name, value)
+    assert cli(*command("naïve.txt", output="c.zarr")).wait(60) == 0
+    assert tree(here / "c.zarr") == tree(here / "utf8.zarr")
+
+
 def test_a_closed_stderr_mixed_its_lines_into_stdout(here: Path) -> None:
     process = cli(*command("--workers", "0"), preexec_fn=lambda: os.close(2))
     out, _ = process.communicate(timeout=60)
