@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import os
 import sys
 import traceback
@@ -16,6 +15,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from bpe.errors import BpeError, printable
+from bpe.standard_streams import prepare_standard_streams
 
 
 class _Parser(argparse.ArgumentParser):
@@ -110,12 +110,8 @@ def _add_rank_file_options(command: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code."""
+    prepare_standard_streams()
     options = build_parser().parse_args(arguments)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal or locale without these characters (LC_ALL=C) sees escapes, not a failure.
-        sys.stdout.reconfigure(errors="backslashreplace")
-    elif sys.stdout is None:  # closed by the shell: >&-
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - open until the end
     try:
         from bpe import commands
 

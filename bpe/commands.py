@@ -126,6 +126,11 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
 
 def load_tokenizer(options: Namespace) -> Tokenizer:
     """The tokenizer that the options name."""
+    path = Path(options.tokenizer)
+    if options.pattern is None and path.suffix == ".tiktoken" and path.is_file():
+        raise BadArgument(
+            f"{path}: a rank file does not say its pattern; give --pattern (and --special-token)"
+        )
     return Tokenizer.load(options.tokenizer, options.pattern, parse_special_tokens(options.special_token))
 
 

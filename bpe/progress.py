@@ -5,7 +5,6 @@ It is what `bpe.training.train` takes as `progress`: begin(phase, total, unit), 
 
 from __future__ import annotations
 
-import io
 import sys
 import time
 from types import TracebackType
@@ -25,7 +24,7 @@ class TrainingProgress:
 
     def __init__(self, quiet: bool = False, file: TextIO | None = None) -> None:
         self._quiet = quiet
-        self._file = file or sys.stderr or io.StringIO()  # None if the shell closed it: 2>&-
+        self._file = file or sys.stderr
         self._bar: Any = None
         self._phase = ""
         self._unit = ""
