@@ -16,7 +16,7 @@ import numpy as np
 
 from bpe import _core, utf8
 from bpe.tokenizer import Tokenizer
-from convert.cut import TextWindow, own_documents
+from convert.cut import own_documents
 from convert.digest import block_digests
 from convert.errors import BadInput, BrokenInvariant, naming, printable
 from convert.journal import Journal
@@ -25,6 +25,7 @@ from convert.plan import Piece, TextChunk
 from convert.shard import ShardRecord, token_dtype, write_shard
 from convert.sources import Source
 from convert.splitting import SplitParts, deal_out, is_validation
+from convert.text_window import TextWindow
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord
 
