@@ -211,7 +211,7 @@ uint32_t EncoderSession::find_whole(const CacheKey &key, const uint8_t *bytes) c
 uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   const CacheKey key = batch.keys[i];
   if (key.high != 0) {
-    const PretokenCache::Slot *slot = cache_.find(key, batch.hashes[i]);
+    const PretokenCache::Slot *slot = cache_.find_and_promote(key, batch.hashes[i]);
     if (!slot && !batch.merged) {
       merge_missing(batch, i);
       slot = cache_.find(key, batch.hashes[i]);
