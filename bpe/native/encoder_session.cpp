@@ -180,15 +180,23 @@ void EncoderSession::push_part(const uint8_t *bytes, size_t size, bool whole, co
   prefetch(cache_.first_slot(batch.hashes[i]));
 }
 
+// Copies four ids or sixteen, whatever the count: `out` has room for sixteen.
+inline uint32_t *EncoderSession::emit_slot(const PretokenCache::Slot &slot, uint32_t *out) {
+  if (slot.id_count() != PretokenCache::in_arena) [[likely]] {
+    std::memcpy(out, slot.ids, sizeof slot.ids);
+    return out + slot.id_count();
+  }
+  std::memcpy(out, cache_.arena() + slot.ids[0], short_pretoken_bytes * sizeof(uint32_t));
+  return out + slot.ids[1];
+}
+
 void EncoderSession::emit(Batch &batch) {
   static_assert(batch_items * short_pretoken_bytes <= spare_tokens);
-  // Four ids are copied whatever the count, so sixteen bytes of slack.
   uint32_t *out = tokens.room(batch_items * short_pretoken_bytes);
   for (size_t i = 0; i < batch.count; ++i) {
     const PretokenCache::Slot *const slot = cache_.first_slot(batch.hashes[i]);
-    if (slot->holds(batch.keys[i]) && slot->id_count() != PretokenCache::in_arena) [[likely]] {
-      std::memcpy(out, slot->ids, sizeof slot->ids);
-      out += slot->id_count();
+    if (slot->holds(batch.keys[i])) [[likely]] {
+      out = emit_slot(*slot, out);
     } else {
       out = emit_item(batch, i, out);
     }
@@ -261,13 +269,6 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   default: // an empty pretoken
     return out;
   }
-}
-
-uint32_t *EncoderSession::emit_slot(const PretokenCache::Slot &slot, uint32_t *out) {
-  if (slot.id_count() != PretokenCache::in_arena)
-    return std::copy(slot.ids, slot.ids + slot.id_count(), out);
-  const uint32_t *const ids = cache_.arena() + slot.ids[0];
-  return std::copy(ids, ids + slot.ids[1], out);
 }
 
 uint32_t *EncoderSession::emit_missing(const CacheKey &key, uint32_t hash, uint32_t *out) {
