@@ -36,20 +36,51 @@ bool overlaps_itself(std::string_view text) {
   return false;
 }
 
-// Where to cut a text into pieces of about piece_bytes: behind separators. Starts of the pieces, then
-// text.size(); a piece but the last ends with a separator.
-std::vector<size_t> cut_at_separators(std::string_view text, std::string_view separator) {
+// A place near `limit`, at or before it, at which a document goes on and may be cut without changing its
+// pretokens; 0: none. A cut needs two characters only, so it is looked for near the limit.
+size_t cut_within_document(std::string_view text, std::string_view separator, Pattern pattern, size_t limit) {
+  constexpr size_t window_bytes = 4096;
+  while (limit > 0 && (text[limit] & 0xC0) == 0x80)
+    --limit;
+  size_t start = limit - std::min(limit, window_bytes);
+  while (start < limit && (text[start] & 0xC0) == 0x80)
+    ++start;
+  const size_t cut = last_safe_cut(pattern, bytes_of(text) + start, limit - start);
+  if (cut == 0)
+    return 0;
+  // A separator is no part of a document.
+  const size_t place = start + cut;
+  const size_t reach = separator.size() - 1;
+  const std::string_view around = text.substr(place - std::min(place, reach), std::min(place, reach) + reach);
+  return around.find(separator) == std::string_view::npos ? place : 0;
+}
+
+// Where to cut a text into pieces of about piece_bytes: behind separators and, given a pattern, within long
+// documents. Starts of the pieces, then text.size().
+std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view separator,
+                                    std::optional<Pattern> within) {
   std::vector<size_t> starts{0};
   const uint8_t *const bytes = bytes_of(text);
   const bool search_all = overlaps_itself(separator);
-  size_t position = 0;
+  size_t position = 0, found = 0;
+  bool searched = false; // `found` is the first separator from `position` on
   while (text.size() - starts.back() > piece_bytes) {
     if (!search_all)
       position = std::max(position, starts.back() + piece_bytes - separator.size());
-    const size_t found = find_bytes(bytes, text.size(), position, separator);
+    if (!searched || found < position)
+      found = find_bytes(bytes, text.size(), position, separator);
+    searched = true;
+    if (within && !search_all && found - starts.back() > 2 * piece_bytes) {
+      const size_t cut = cut_within_document(text, separator, *within, starts.back() + piece_bytes);
+      if (cut > starts.back()) {
+        starts.push_back(cut);
+        continue;
+      }
+    }
     if (found == text.size())
       break;
     position = found + separator.size();
+    searched = false;
     if (position - starts.back() >= piece_bytes)
       starts.push_back(position);
   }
@@ -160,21 +191,23 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
     for (const SpecialToken &token : special_tokens_.tokens())
       if (token.text.find(separator) == std::string::npos)
         within.push_back(token);
+  // A cut might fall into a special token.
+  const std::optional<Pattern> within_documents = within.empty() ? pattern_ : std::nullopt;
   const SpecialTokens special_within(std::move(within));
 
   const uint8_t *const bytes = bytes_of(text);
   const uint8_t *const readable = bytes + text.size();
   const std::vector<size_t> starts =
-      threads > 1 ? cut_at_separators(text, separator) : std::vector<size_t>{0, text.size()};
+      threads > 1 ? cut_into_pieces(text, separator, within_documents) : std::vector<size_t>{0, text.size()};
   const size_t pieces = starts.size() - 1;
   const auto encode_piece = [&](EncoderSession &session, size_t piece) {
     const size_t stop = starts[piece + 1];
     size_t start = starts[piece];
     for (;;) {
       const size_t found = find_bytes(bytes, stop, start, separator);
-      if (found == stop && start == stop && piece + 1 < pieces)
-        return; // the separator that ends the piece ended its last document
       encode_text(session, bytes + start, found - start, readable, special_within);
+      if (found == stop && piece + 1 < pieces)
+        return; // behind the separator of the last document, or within a document that goes on
       session.end_row();
       if (found == stop)
         return;

@@ -132,36 +132,71 @@ void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
   for (size_t next = 0; next < spans.count;) {
     Batch &batch = open_batch();
     const size_t stop = std::min(batch_items, batch.count + (spans.count - next));
-    for (size_t i = batch.count; i < stop; ++i, ++next) {
+    size_t i = batch.count;
+    size_t size = 0;
+    for (; i < stop; ++i, ++next) {
       const uint8_t *const end = spans.origin + spans.ends[next];
-      const size_t size = static_cast<size_t>(end - bytes);
-      CacheKey key;
-      if (size <= CacheKey::max_bytes) [[likely]] {
-        key = readable - bytes >= 16 ? key_of(bytes, size) : key_of_last(bytes, size);
-      } else {
-        key = {long_pretoken, 0};
-        batch.bytes[i] = bytes;
-        batch.values[i] = static_cast<uint32_t>(size);
-      }
+      size = static_cast<size_t>(end - bytes);
+      if (size > CacheKey::max_bytes) [[unlikely]]
+        break;
+      const CacheKey key = readable - bytes >= 16 ? key_of(bytes, size) : key_of_last(bytes, size);
       const uint32_t hash = key.hash();
       batch.keys[i] = key;
       batch.hashes[i] = hash;
       prefetch(cache_.first_slot(hash));
       bytes = end;
     }
-    batch.count = stop;
+    batch.count = i;
+    if (i < stop) {
+      push_long(bytes, size, readable);
+      bytes += size;
+      ++next;
+    }
   }
+}
+
+// Cuts before each character that no entry joins to the one before. An entry joins all its own bytes, so a
+// pretoken that is an entry stays whole.
+void EncoderSession::push_long(const uint8_t *bytes, size_t size, const uint8_t *readable) {
+  size_t start = 0;
+  for (size_t i = 1; i < size; ++i) {
+    if (starts_character(bytes[i]) && !vocabulary_.may_join(bytes[i - 1], bytes[i])) {
+      push_part(bytes + start, i - start, false, readable);
+      start = i;
+    }
+  }
+  push_part(bytes + start, size - start, start == 0, readable);
+}
+
+void EncoderSession::push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable) {
+  if (size > CacheKey::max_bytes)
+    return push(whole ? long_pretoken : long_part, bytes, static_cast<uint32_t>(size));
+  CacheKey key = readable - bytes >= 16 ? key_of(bytes, size) : key_of_last(bytes, size);
+  key.high |= whole_pretokens_ && !whole ? CacheKey::part_bit : 0;
+  Batch &batch = open_batch();
+  const size_t i = batch.count++;
+  batch.keys[i] = key;
+  batch.hashes[i] = key.hash();
+  prefetch(cache_.first_slot(batch.hashes[i]));
+}
+
+// Copies four ids or sixteen, whatever the count: `out` has room for sixteen.
+inline uint32_t *EncoderSession::emit_slot(const PretokenCache::Slot &slot, uint32_t *out) {
+  if (slot.id_count() != PretokenCache::in_arena) [[likely]] {
+    std::memcpy(out, slot.ids, sizeof slot.ids);
+    return out + slot.id_count();
+  }
+  std::memcpy(out, cache_.arena() + slot.ids[0], short_pretoken_bytes * sizeof(uint32_t));
+  return out + slot.ids[1];
 }
 
 void EncoderSession::emit(Batch &batch) {
   static_assert(batch_items * short_pretoken_bytes <= spare_tokens);
-  // Four ids are copied whatever the count, so sixteen bytes of slack.
   uint32_t *out = tokens.room(batch_items * short_pretoken_bytes);
   for (size_t i = 0; i < batch.count; ++i) {
     const PretokenCache::Slot *const slot = cache_.first_slot(batch.hashes[i]);
-    if (slot->holds(batch.keys[i]) && slot->id_count() != PretokenCache::in_arena) [[likely]] {
-      std::memcpy(out, slot->ids, sizeof slot->ids);
-      out += slot->id_count();
+    if (slot->holds(batch.keys[i])) [[likely]] {
+      out = emit_slot(*slot, out);
     } else {
       out = emit_item(batch, i, out);
     }
@@ -220,8 +255,9 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   }
   switch (key.low) {
   case long_pretoken:
+  case long_part:
     tokens.set_end(out);
-    emit_long(batch.bytes[i], batch.values[i]);
+    emit_long(batch.bytes[i], batch.values[i], key.low == long_pretoken);
     return tokens.room((batch_items - i) * short_pretoken_bytes);
   case row_end:
     tokens.set_end(out);
@@ -233,13 +269,6 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   default: // an empty pretoken
     return out;
   }
-}
-
-uint32_t *EncoderSession::emit_slot(const PretokenCache::Slot &slot, uint32_t *out) {
-  if (slot.id_count() != PretokenCache::in_arena)
-    return std::copy(slot.ids, slot.ids + slot.id_count(), out);
-  const uint32_t *const ids = cache_.arena() + slot.ids[0];
-  return std::copy(ids, ids + slot.ids[1], out);
 }
 
 uint32_t *EncoderSession::emit_missing(const CacheKey &key, uint32_t hash, uint32_t *out) {
@@ -256,30 +285,7 @@ uint32_t *EncoderSession::emit_missing(const CacheKey &key, uint32_t hash, uint3
   return out + count;
 }
 
-// Cuts before each character that no entry joins to the one before. An entry joins all its own bytes, so a
-// pretoken that is an entry stays whole.
-void EncoderSession::emit_long(const uint8_t *bytes, size_t size) {
-  size_t start = 0;
-  for (size_t i = 1; i < size; ++i) {
-    if (starts_character(bytes[i]) && !vocabulary_.may_join(bytes[i - 1], bytes[i])) {
-      emit_part(bytes + start, i - start, false);
-      start = i;
-    }
-  }
-  emit_part(bytes + start, size - start, start == 0);
-}
-
-void EncoderSession::emit_part(const uint8_t *bytes, size_t size, bool whole) {
-  const bool take_whole = whole && whole_pretokens_;
-  if (size <= CacheKey::max_bytes) {
-    CacheKey key = key_of_last(bytes, size);
-    key.high |= whole_pretokens_ && !whole ? CacheKey::part_bit : 0;
-    const uint32_t hash = key.hash();
-    uint32_t *const out = tokens.room(short_pretoken_bytes);
-    const PretokenCache::Slot *const slot = cache_.find(key, hash);
-    tokens.set_end(slot ? emit_slot(*slot, out) : emit_missing(key, hash, out));
-    return;
-  }
+void EncoderSession::emit_long(const uint8_t *bytes, size_t size, bool whole) {
   const bool cached = size <= PretokenCache::max_long_bytes;
   const uint64_t hash = cached ? PretokenCache::long_hash(bytes, size, whole_pretokens_ && !whole) : 0;
   if (cached) {
@@ -289,7 +295,7 @@ void EncoderSession::emit_part(const uint8_t *bytes, size_t size, bool whole) {
       return;
     }
   }
-  const uint32_t entry = take_whole
+  const uint32_t entry = whole && whole_pretokens_
                              ? vocabulary_.find_unreachable({reinterpret_cast<const char *>(bytes), size})
                              : PairTable::no_symbol;
   size_t count = 1;

@@ -4,8 +4,9 @@
 // its cache line, then, while the next batch's lines are on their way, the probes. Row ends and special
 // tokens stand in the batch as items of their own, so short documents cost no more than their pretokens. A
 // pretoken that is not in the cache is merged; one of more than 15 bytes is first cut between characters no
-// entry crosses. Ids of a part may differ from those of a pretoken with the same bytes (a whole pretoken that
-// is an entry is emitted at once where the rule says so), so their keys differ in CacheKey::part_bit.
+// entry crosses, and its parts are items too. Ids of a part may differ from those of a pretoken with the same
+// bytes (a whole pretoken that is an entry is emitted at once where the rule says so), so their keys differ
+// in CacheKey::part_bit.
 //
 // Belongs to one thread at a time. Texts must stay where they are until finish().
 #pragma once
@@ -49,7 +50,7 @@ public:
 
 private:
   static constexpr size_t batch_items = 64;
-  enum Item : uint64_t { long_pretoken = 1, row_end, token }; // in key.low where key.high is 0
+  enum Item : uint64_t { long_pretoken = 1, long_part, row_end, token }; // in key.low where key.high is 0
   struct Batch {
     size_t count = 0;
     bool merged = false; // merge_missing was here
@@ -61,14 +62,15 @@ private:
 
   Batch &open_batch();
   void push(Item item, const uint8_t *bytes, uint32_t value);
+  void push_long(const uint8_t *bytes, size_t size, const uint8_t *readable);
+  void push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable);
   void emit(Batch &batch);
   uint32_t *emit_item(Batch &batch, size_t i, uint32_t *out);
   void merge_missing(Batch &batch, size_t first);
   uint32_t find_whole(const CacheKey &key, const uint8_t *bytes) const;
   uint32_t *emit_missing(const CacheKey &key, uint32_t hash, uint32_t *out);
   uint32_t *emit_slot(const PretokenCache::Slot &slot, uint32_t *out);
-  void emit_long(const uint8_t *bytes, size_t size);
-  void emit_part(const uint8_t *bytes, size_t size, bool whole);
+  void emit_long(const uint8_t *bytes, size_t size, bool whole);
 
   const Vocabulary &vocabulary_;
   const MergeTables merge_tables_;

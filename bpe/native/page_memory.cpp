@@ -27,14 +27,18 @@ size_t whole_pages(size_t bytes) {
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
 
+// Fewer page faults: +14 % on a warm cache's probes. Advice only, so a refusal is no error.
+void ask_for_huge_pages(void *data, size_t bytes) {
+  if (bytes >= size_t{4} << 20)
+    (void)madvise(data, whole_pages(bytes), MADV_HUGEPAGE);
+}
+
 void *map_pages(size_t bytes) {
   void *const data = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED)
     throw std::bad_alloc();
-  // Fewer page faults: +14 % on a warm cache's probes. Advice only, so a refusal is no error.
-  if (bytes >= size_t{4} << 20)
-    (void)madvise(data, whole_pages(bytes), MADV_HUGEPAGE);
+  ask_for_huge_pages(data, bytes);
   return data;
 }
 
@@ -47,6 +51,8 @@ void PageMemory::resize(size_t bytes) {
       if (moved == MAP_FAILED)
         throw std::bad_alloc();
       data_ = moved;
+      if (bytes > bytes_)
+        ask_for_huge_pages(data_, bytes);
     }
     bytes_ = bytes;
     return;

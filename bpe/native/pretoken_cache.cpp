@@ -80,7 +80,7 @@ void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *i
   Slot fresh{key.low, key.high, {}};
   if (count <= 4) {
     fresh.high |= uint64_t{count} << 61;
-    std::copy(ids, ids + count, fresh.ids);
+    std::memcpy(fresh.ids, ids, sizeof fresh.ids);
   } else {
     uint32_t *place = arena_room(arena_memory_, arena_words_, count, share_bytes_ / 6);
     if (!place) {
@@ -89,7 +89,7 @@ void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *i
       if (!place)
         return;
     }
-    std::copy(ids, ids + count, place);
+    std::memcpy(place, ids, max_ids * sizeof *ids);
     fresh.high |= uint64_t{in_arena} << 61;
     fresh.ids[0] = static_cast<uint32_t>(arena_words_);
     fresh.ids[1] = static_cast<uint32_t>(count);
@@ -145,11 +145,10 @@ void PretokenCache::start_afresh() {
   arena_words_ = 0;
 }
 
-// Room for `words` behind the used ones, and for a whole vector beyond, which readers may copy; null if
-// refused.
+// Room for `words` behind the used ones, and for max_ids beyond, which may be copied along; null if refused.
 uint32_t *PretokenCache::arena_room(BudgetedMemory &memory, size_t used_words, size_t words,
                                     size_t limit_bytes) {
-  const size_t wanted = (used_words + words) * sizeof(uint32_t);
+  const size_t wanted = (used_words + words + max_ids) * sizeof(uint32_t);
   if (wanted > memory.bytes()) {
     const size_t limit = std::min(limit_bytes, max_arena_bytes);
     const size_t target = std::min(std::max({wanted, 2 * memory.bytes(), first_arena_bytes}), limit);

@@ -307,3 +307,23 @@ def test_every_variant_merges_alike(variant: str, rule: str) -> None:
             assert encoder.encode(text) == reference(text, rule)
     finally:
         _core.set_simd_variant(best)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_threads_share_one_long_document(pattern: str) -> None:
+    """No separator for megabytes, then one in every place around a cut; a long stretch that can't be cut."""
+    special = {SEPARATOR: 5000}
+    encoder = _core.Encoder(ENTRIES, None, special, pattern, True)
+    sentences = [sentence.encode() for sentence in SENTENCES]
+    rng = random.Random(5)
+    text = b"".join(rng.choices(sentences, k=60_000))
+    assert len(text) > 4 << 20
+    texts = [text, text[: 3 << 20].decode(errors="ignore").encode() + b"x" * (5 << 20) + text]
+    for distance in range(-20, 20, 3):
+        place = (1 << 20) + distance
+        texts.append(b"a b." * (place // 4) + b"a" * (place % 4) + SEPARATOR + b"a b." * (1 << 20))
+    for long in texts:
+        one = encoder.encode_documents(long, SEPARATOR, 1)
+        two = encoder.encode_documents(long, SEPARATOR, 2)
+        assert np.array_equal(one[0], two[0])
+        assert np.array_equal(one[1], two[1])
