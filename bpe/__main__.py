@@ -129,12 +129,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _failed("out of memory; train on less text or with fewer threads", 5, options.debug)
     except ImportError as error:
-        if error.name is None or not error.name.startswith("bpe"):
-            return _failed(f"{error}; install what is missing: pip install .", 4, options.debug)
+        missing = "the core is not built" if "_core" in str(error) else f"{error.name} is not installed"
         return _failed(
-            "the core is not built; install the package first: pip install . (in its folder)",
-            4,
-            options.debug,
+            f"{missing}; install the package first: pip install . (in its folder)", 2, options.debug
         )
     except OSError as error:
         name = (
