@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import Any, Final, Literal
 
 import numpy as np
-import regex
 from numpy.typing import NDArray
 
 from bpe.errors import BadArgument, BadTokenizer, shown
@@ -104,6 +103,8 @@ class Pretokenizer:
 
 def compile_expression(expression: str) -> Any:
     """The compiled expression, or BadTokenizer with what the `regex` package says is wrong and where."""
+    import regex  # 10 ms to import, and not needed for the named patterns
+
     try:
         return regex.compile(expression)
     except regex.error as error:

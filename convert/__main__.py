@@ -5,12 +5,15 @@ stdout: the summary. stderr: progress, and one line if something is wrong. Exit 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 # numpy's linear algebra would start threads that nothing here uses; with them the workers could not be forked.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -76,5 +79,15 @@ def _complain(line: str) -> None:
         return
 
 
+def _flush_and_leave(code: int) -> NoReturn:
+    """End at once: the workers are gone and all files closed; to free a vocabulary entry by entry takes 50 ms."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # full, closed, or not there at all
+            stream.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    # A vocabulary is 10^5 objects and no cycle: to look for some every 700 objects takes 50 ms of the start.
+    gc.set_threshold(100_000)
+    _flush_and_leave(main())

@@ -13,8 +13,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from convert.cut import TextWindow
 from convert.plan import BLOCK_BYTES
+from convert.text_window import TextWindow
 
 DIGEST_NAME = "sha256 of the sha256 of each 4 MiB"
 

@@ -177,15 +177,16 @@ class ProcessExecutor(Executor):
             self._wake_write = -1
 
     def _hand_out(self, alive: list[_Worker]) -> None:
-        """Give each worker a task, then a second one ahead where it is small."""
+        """Give each worker a task, then a second one ahead where it is small and enough are left for the others."""
         for ahead in range(_TASKS_AHEAD):
             for worker in alive:
                 while len(worker.tasks) <= ahead:
                     with self._lock:
                         if not self._queue:
                             return
-                        if worker.tasks and len(self._queue[0][1]) > _AHEAD_BYTES:
-                            break
+                        small = len(self._queue[0][1]) <= _AHEAD_BYTES
+                        if worker.tasks and not (small and len(self._queue) > len(alive)):
+                            break  # the last tasks wait here for whoever is free first
                         future, payload = self._queue.popleft()
                     if not future.running() and not future.set_running_or_notify_cancel():
                         continue

@@ -36,7 +36,7 @@ from convert.workspace import Workspace
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord
 from flat_tokens.verify import verify_dataset
-from flat_tokens.writer import create_split
+from flat_tokens.writer import create_split, load_codecs
 
 LONG_DOCUMENT_BYTES = 1 << 20  # files that are one document each are shorter, on average
 MAX_TOKEN_ID = 2**31 - 1  # the format keeps id * 2 + 1 in 32 bits
@@ -62,6 +62,7 @@ def convert(
     layout = ArrayLayout.create(
         zarr_format=options.zarr_format, chunk_tokens=options.chunk_tokens, compression=options.compression
     )
+    load_codecs(layout)
     tokenizer, file_sha256 = load_tokenizer(Path(options.tokenizer))
     plan = make_plan(sources, options.text_chunk_bytes)
     job = worker.Job(

@@ -140,3 +140,17 @@ def first_difference(old: Any, new: Any, name: str = "") -> tuple[str, Any, Any]
                 return found
         return None
     return None if old == new and type(old) is type(new) else (name, old, new)
+
+
+def changed_source(old: Any, new: Any) -> str | None:
+    """What changed about the first file that both plan records name but with another size or time; None if none did."""
+    if not isinstance(old, dict) or old.get("tokenmill_plan") != new.get("tokenmill_plan"):
+        return None  # what it says of sources may have another form
+    known = {source["path"]: source for source in old.get("sources", [])}
+    for source in new.get("sources", []):
+        was = known.get(source["path"], source)
+        if was["bytes"] != source["bytes"]:
+            return f"{source['path']} had {was['bytes']} bytes and has {source['bytes']} now"
+        if was["mtime_ns"] != source["mtime_ns"]:
+            return f"{source['path']} was written to, its {source['bytes']} bytes may be others"
+    return None

@@ -16,7 +16,7 @@ import numpy as np
 
 from bpe import _core, utf8
 from bpe.tokenizer import Tokenizer
-from convert.cut import TextWindow, own_documents
+from convert.cut import own_documents
 from convert.digest import block_digests
 from convert.errors import BadInput, BrokenInvariant, naming, printable
 from convert.journal import Journal
@@ -25,6 +25,7 @@ from convert.plan import Piece, TextChunk
 from convert.shard import ShardRecord, token_dtype, write_shard
 from convert.sources import Source
 from convert.splitting import SplitParts, deal_out, is_validation
+from convert.text_window import TextWindow
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord
 
@@ -70,6 +71,7 @@ class _Clock:
 _job: Job | None = None
 # One buffer a process, grown to the largest chunk: its pages are touched once, not once a chunk.
 _buffer = bytearray()
+_tokens = np.empty(0, np.uint32)  # the same for the ids of a text chunk
 
 
 def prepare(job: Job) -> None:
@@ -100,8 +102,10 @@ def encode_chunk(chunk: TextChunk) -> ChunkResult:
     splits = (SplitParts(), SplitParts())
     replaced = 0
     digests: list[tuple[int, int, str]] = []
+    tokens_used = 0
     for piece in chunk.pieces:
-        replaced += _encode_piece(job, piece, splits, digests, clock)
+        piece_replaced, tokens_used = _encode_piece(job, piece, splits, digests, clock, tokens_used)
+        replaced += piece_replaced
 
     dtype = token_dtype(job.max_token_id)
     starts, tokens, counts = zip(*(parts.finish(dtype, job.max_token_id) for parts in splits), strict=True)
@@ -121,8 +125,12 @@ def _encode_piece(
     splits: tuple[SplitParts, SplitParts],
     digests: list[tuple[int, int, str]],
     clock: _Clock,
-) -> int:
-    """Encode the documents of one source's part of a chunk into `splits`; how many bytes were replaced."""
+    tokens_used: int,
+) -> tuple[int, int]:
+    """Encode the documents of one source's part of a chunk into `splits`, behind the `tokens_used` of those before.
+
+    How many bytes were replaced, and the tokens used now.
+    """
     source = job.sources[piece.source_index]
     with TextWindow(source.path, source.size_bytes, _buffer) as window:
         if window.actual_size() != source.size_bytes:
@@ -138,7 +146,9 @@ def _encode_piece(
             with window.view(begin, end) as view:
                 text, replaced = utf8.ensure_valid(view, printable(source.path), _invalid(job), begin)
                 clock.lap("check")
-                ragged = job.tokenizer.encode_documents(text, job.separator, threads=1, checked=True)
+                out, tokens_used = _token_room(memoryview(text).nbytes, tokens_used)
+                ragged = job.tokenizer.encode_documents(text, job.separator, threads=1, checked=True, out=out)
+                tokens_used += len(ragged.tokens)
                 clock.lap("encode")
                 _split(job, source, text, ragged.tokens, ragged.offsets, splits)
                 clock.lap("split")
@@ -148,7 +158,17 @@ def _encode_piece(
             for block, digest in block_digests(window, piece.start, piece.stop)
         )
         clock.lap("hash")
-    return replaced
+    return replaced, tokens_used
+
+
+def _token_room(text_bytes: int, tokens_used: int) -> tuple[np.ndarray[Any, np.dtype[np.uint32]], int]:
+    """Where the ids of a text may go, and how many lie before them; what lies there already stays where it is."""
+    global _tokens
+    room = _core.Encoder.out_tokens(text_bytes)
+    if len(_tokens) - tokens_used < room:
+        _tokens = np.empty(room + len(_tokens), np.uint32)  # ids in the old memory keep it alive
+        tokens_used = 0
+    return _tokens[tokens_used:], tokens_used
 
 
 def _invalid(job: Job) -> Any:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from convert.errors import Refused, StorageError, UsageError, printable
-from convert.plan import first_difference
+from convert.plan import changed_source, first_difference
 
 PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME = (
     "plan.json",
@@ -147,12 +147,20 @@ class Workspace:
             if self._overwrite:
                 return False
             raise Refused(f"{path} cannot be read ({error}); start anew with --overwrite") from None
-        # Compared as JSON would give it back: tuples are lists there.
-        difference = first_difference(old, json.loads(json.dumps(plan)))
+        new = json.loads(json.dumps(plan))  # compared as JSON would give it back: tuples are lists there
+        difference = first_difference(old, new)
         if difference is None:
             return True
         if self._overwrite or not any(self.shards.glob("*.json")):
             return False  # asked for, or nothing would be lost
+        changed = changed_source(old, new)
+        if changed is not None:
+            raise Refused(
+                printable(
+                    f"{changed}, since {self.root} was begun: what was encoded of it no longer holds; "
+                    f"begin anew with --overwrite"
+                )
+            )
         name, was, is_ = difference
         raise Refused(
             printable(

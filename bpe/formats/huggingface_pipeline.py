@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-import regex
-
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.json_input import expect, expect_list, expect_object
 from bpe.formats.oniguruma import POSSESSIVE_INTERVAL, from_oniguruma, to_oniguruma
@@ -104,6 +102,8 @@ def _split_stage(component: dict[str, Any], path: str) -> Stage:
         )
     unmatched: Literal["keep", "drop"] = "keep" if way[0] == "Isolated" else "drop"
     if kind == "String":
+        import regex  # 10 ms that the usual files need not pay
+
         return Stage(regex.escape(text, special_only=True), unmatched)
     # `{1,3}+` is a repetition to Oniguruma, so tiktoken's spelling of cl100k is not cl100k in this file.
     if (name := pattern_name(text)) and not POSSESSIVE_INTERVAL.search(text):

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from convert.cut import TextWindow, overlaps_itself, own_documents
+from convert.cut import own_documents
 from convert.errors import BadInput
+from convert.overlapping import overlaps_itself
+from convert.text_window import TextWindow
 
 SEPARATORS = [b"|", b"<s>", b"\n\n", b"aa", b"aaa", b"aba", b"abaab", b"abab", b"<|endoftext|>", "…".encode()]
 
@@ -59,15 +61,39 @@ def test_every_offset_of_a_border_in_a_run_of_separators(separator: bytes, tmp_p
             )
 
 
-def test_a_run_longer_than_the_read_ahead_is_walked_back(
+@pytest.mark.parametrize("repeated", [b"a", b"ab", b"aab", b"aaba", b"abaabaaab"], ids=repr)
+@pytest.mark.parametrize("separator", [b"aa", b"aba", b"abab", b"aabaa"], ids=repr)
+def test_runs_longer_than_a_block_are_walked_back(
+    separator: bytes, repeated: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convert.overlapping.COMPARED_BYTES", 16)
+    path = tmp_path / "text"
+    for times in (15, 16, 17, 33):
+        run = repeated * times
+        text = b"first" + run + run[1:] + b"second" + separator + run[::-1] + b"third"
+        path.write_bytes(text)
+        for part_bytes in (1, 7, 50):
+            assert documents_by_parts(path, separator, part_bytes) == documents_of(text, separator)
+
+
+def test_a_file_of_newlines_is_walked_back_in_big_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convert.cut.READ_AHEAD_BYTES", 16)
+    moves = 0
+    cover = TextWindow.cover
+
+    def counting(window: TextWindow, start: int, stop: int) -> None:
+        nonlocal moves
+        moves += 1
+        cover(window, start, stop)
+
+    monkeypatch.setattr(TextWindow, "cover", counting)
     path = tmp_path / "text"
-    for newlines in (255, 256, 257):
-        text = b"first" + b"\n" * newlines + b"second\n\nthird"
-        path.write_bytes(text)
-        assert documents_by_parts(path, b"\n\n", 50) == documents_of(text, b"\n\n")
+    size = 5_000_001
+    path.write_bytes(b"\n" * size)
+    with TextWindow(str(path), size) as window:
+        assert own_documents(window, b"\n\n", 3_000_001, 4_000_001) == (3_000_002, 4_000_000)
+    assert moves < 50
 
 
 def test_a_document_longer_than_many_parts_belongs_to_the_part_it_starts_in(tmp_path: Path) -> None:

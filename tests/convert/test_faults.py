@@ -187,7 +187,13 @@ def test_a_changed_source_is_refused_but_not_when_nothing_was_done(
 ) -> None:
     leave_partial(monkeypatch)
     os.utime("en.txt", ns=(1, 1))
-    with pytest.raises(Refused, match=r"sources\[0\]\.mtime_ns was .* and is 1 now"):
+    with pytest.raises(
+        Refused, match=r"^en\.txt was written to, .* since out\.partial was begun: .*--overwrite"
+    ):
+        run_conversion(options(), InlineExecutor)
+    size = (here / "en.txt").stat().st_size
+    os.truncate("en.txt", size - 1)
+    with pytest.raises(Refused, match=rf"^en\.txt had {size} bytes and has {size - 1} now, .*--overwrite"):
         run_conversion(options(), InlineExecutor)
     for path in here.glob("out.partial/shards/*.json"):
         path.unlink()
