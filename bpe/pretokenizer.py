@@ -10,6 +10,7 @@ An expression that backtracks without end, such as `(a+)+$`, is stopped after `T
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +24,7 @@ from bpe.patterns import PATTERNS, pattern_name
 
 Unmatched = Literal["drop", "keep"]
 
-_BARE_WORD: Final = regex.compile(r"[A-Za-z][\w.-]+")  # a mistyped name, such as gpt3
+_BARE_WORD: Final = re.compile(r"[A-Za-z][\w.-]+")  # a mistyped name, such as gpt3
 TIMEOUT_SECONDS: Final = 60  # 1 MB of text takes 0.1 to 1 s; what takes 60 s backtracks
 
 
