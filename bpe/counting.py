@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core, utf8
-from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, shown
+from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, check_whole, shown
 from bpe.pretokenizer import Pretokenizer
 from bpe.reference import cut_at_special_tokens
 
@@ -107,6 +107,7 @@ def count_pretokens(
     if invalid not in ("error", "replace"):
         raise BadArgument(f'invalid must be "error" or "replace", got {shown(invalid)}')
     threads = available_threads() if threads is None else threads
+    check_whole("threads", threads)
     if threads < 1:
         raise BadArgument(f"threads must be at least 1, got {threads}")
     if threads > MAX_THREADS:

@@ -7,6 +7,7 @@ Text quoted from a file goes through `shown`, so neither a newline nor a termina
 # ruff: noqa: N818 - named for what is wrong: InvalidText, UnsupportedTokenizer
 from __future__ import annotations
 
+import operator
 from typing import ClassVar
 
 
@@ -64,3 +65,11 @@ def printable(text: str) -> str:
         character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
         for character in text
     )
+
+
+def check_whole(name: str, value: object) -> None:
+    """Nothing, or BadArgument if the value is no whole number; numpy's integers are."""
+    try:
+        operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise BadArgument(f"{name} must be a whole number, got {shown(value)}") from None

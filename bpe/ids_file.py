@@ -67,6 +67,9 @@ def _write_text(file: BinaryIO, id_lists: Iterable[list[int]], line_ends: frozen
 def read_ids(file: BinaryIO, form: IdsFormat, where: str) -> Iterator[NDArray[np.int64] | list[int]]:
     """Blocks of ids; InvalidText names the source and what in it is no id."""
     if form == "npy":
+        if file.read(6) != b"\x93NUMPY":
+            raise InvalidText(f"{where}: is not a .npy file; --format text or bin may be right")
+        file.seek(0)
         try:
             array = np.load(file, allow_pickle=False)
         except (ValueError, EOFError, OSError) as error:

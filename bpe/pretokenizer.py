@@ -10,6 +10,7 @@ An expression that backtracks without end, such as `(a+)+$`, is stopped after `T
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ from bpe.patterns import PATTERNS, pattern_name
 
 Unmatched = Literal["drop", "keep"]
 
+_BARE_WORD: Final = re.compile(r"[A-Za-z][\w.-]+")  # a mistyped name, such as gpt3
 TIMEOUT_SECONDS: Final = 60  # 1 MB of text takes 0.1 to 1 s; what takes 60 s backtracks
 
 
@@ -53,6 +55,11 @@ class Pretokenizer:
                 f"pattern must be one of {', '.join(PATTERNS)} or an expression, got {shown(pattern)}"
             )
         name = pattern_name(pattern)
+        if not name and unmatched == "drop" and _BARE_WORD.fullmatch(pattern):
+            raise BadArgument(
+                f"pattern {shown(pattern)} is none of {', '.join(PATTERNS)}; as an expression it would match "
+                "that word alone, and all other text would be lost"
+            )
         pretokenizer = Pretokenizer((Stage(name, "drop") if name else Stage(pattern, unmatched),))
         if not name:
             _ = pretokenizer.compiled

@@ -57,6 +57,8 @@ def _blocks(texts: Iterable[str], block_bytes: int) -> Iterator[bytes]:
     parts: list[bytes] = []
     gathered_bytes = 0
     for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"text {number} must be a str, got {type(text).__name__}")
         try:
             part = text.encode()
         except UnicodeEncodeError as error:

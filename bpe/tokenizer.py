@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core, utf8
-from bpe.errors import BadArgument, BadTokenizer, InvalidText, shown
+from bpe.errors import BadArgument, BadTokenizer, InvalidText, check_whole, shown
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
 from bpe.vocabulary import make_vocabulary
@@ -438,9 +438,10 @@ def thread_count(threads: int | None) -> int:
     """The threads to use: None for the cores this process may run on. BadArgument if below 1."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    check_whole("threads", threads)
     if threads < 1:
         raise BadArgument(f"threads must be at least 1, got {threads}")
-    return threads
+    return min(threads, 4096)  # no machine has more cores, and the core counts in 32 bits
 
 
 def _is_nfc(text: str) -> bool:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.counting import PretokenCounts, Progress, available_threads, count_pretokens
-from bpe.errors import BadArgument, shown
+from bpe.errors import BadArgument, check_whole, shown
 from bpe.patterns import PATTERNS
 from bpe.pretokenizer import Pretokenizer
 from bpe.reference import printable_bytes
@@ -125,6 +125,8 @@ def check_options(vocab_size: int, special_tokens: Sequence[str], tie_break: str
     """Nothing, or BadArgument for the first option that is out of its range."""
     if isinstance(special_tokens, str):
         raise BadArgument(f"special_tokens must be a list of texts, got the text {shown(special_tokens)}")
+    for name, value in (("vocab_size", vocab_size), ("min_frequency", min_frequency)):
+        check_whole(name, value)
     seen: set[str] = set()
     for token in special_tokens:
         check_special_text(token)

@@ -91,9 +91,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m convert",
         description="Encode text files into a verified flat-tokens dataset.",
-        epilog="Sizes: 64k and 1MiB are powers of 1024, 100MB of 1000. An interrupted run goes on when the same "
-        "command is given again. Exit codes: 0 complete and verified, 2 arguments, 3 input data, 4 environment, "
-        "5 worker lost or out of memory, 6 refused, 130 interrupted.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="examples:\n"
+        "  python -m convert corpus.txt --tokenizer tokenizer.json --output corpus.zarr\n"
+        "  python -m convert texts/ 'more/*.txt' --tokenizer tokenizer.json --output all.zarr --workers 8\n"
+        "  python -m convert train.txt --validation valid.txt --tokenizer tokenizer.json --output split.zarr\n\n"
+        "Sizes: 64k and 1MiB are powers of 1024, 100MB of 1000. An interrupted run goes on when the same command is\n"
+        "given again. Exit codes: 0 complete and verified, 2 arguments, 3 input data, 4 environment, 5 worker lost or\n"
+        "out of memory, 6 refused (the output exists, another run is at work), 130 interrupted.",
     )
     add = parser.add_argument
     add(
@@ -129,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
         "--invalid",
         choices=INVALID_MODES,
         default="error",
-        help="bytes that are not UTF-8: stop, or put U+FFFD",
+        help="bytes that are not UTF-8: stop (default), or put U+FFFD and count them",
     )
     add("--workers", type=_whole, metavar="N", help="worker processes (default: one a usable core)")
     add(
@@ -139,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
         help="text a task (default: from the corpus, 4M to 64M)",
     )
     add("--zarr-format", type=_whole, choices=(2, 3), default=2, help="3: sharded with crc32c (default 2)")
-    add("--compression", choices=COMPRESSIONS, default="zstd", help="default %(default)s")
+    add("--compression", choices=COMPRESSIONS, default="zstd", help="of the arrays (default %(default)s)")
     add("--chunk-tokens", type=_size, metavar="SIZE", help="tokens a zarr chunk (default: the format's)")
     add(
         "--overwrite",
@@ -150,7 +155,7 @@ def _parser() -> argparse.ArgumentParser:
         "--progress",
         choices=PROGRESS_MODES,
         default="auto",
-        help="on stderr; auto: a bar on a terminal, else lines",
+        help="on stderr; auto (default): a bar on a terminal, else lines",
     )
     add("--start-method", choices=START_METHODS, default="auto", help="how workers start (default auto)")
     add("--quiet", action="store_true", help="nothing but errors")

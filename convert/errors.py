@@ -80,6 +80,8 @@ def exit_code_of(error: BaseException) -> int | None:
         return code
     if isinstance(error, OSError):
         return StorageError.exit_code
+    if isinstance(error, ImportError):
+        return UsageError.exit_code
     if isinstance(error, (MemoryError, BrokenExecutor)):
         return WorkerLost.exit_code
     return None
@@ -94,6 +96,9 @@ def one_line(error: BaseException) -> str:
             message = f"{where}: {message}"
         if error.errno == 28:
             message += "; free some space and run the same command again"
+    elif isinstance(error, ImportError):
+        missing = "the core is not built" if "_core" in str(error) else f"{error.name} is not installed"
+        message = f"{missing}; install the package first: pip install . (in its folder)"
     elif isinstance(error, MemoryError):
         message = "out of memory; lower --workers or --text-chunk-bytes"
     else:

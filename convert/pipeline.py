@@ -38,6 +38,7 @@ from flat_tokens.manifest import FileRecord
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import create_split, load_codecs
 
+LONG_DOCUMENT_BYTES = 1 << 20  # files that are one document each are shorter, on average
 MAX_TOKEN_ID = 2**31 - 1  # the format keeps id * 2 + 1 in 32 bits
 
 ExecutorFactory = Callable[[Callable[..., None], tuple[Any, ...]], Executor]
@@ -99,14 +100,22 @@ def convert(
         times.lap("publish")
     finally:
         workspace.close()
+    splits = {split: total_counts(records, split) for split in SPLITS}
     if not plan.total_bytes:
         progress.note("warning: the inputs are empty, and so is the dataset")
+    elif sum(counts.documents for counts in splits.values()) <= len(sources) and plan.total_bytes > (
+        LONG_DOCUMENT_BYTES * len(sources)
+    ):
+        progress.note(
+            f"warning: the separator {options.separator!r} is in none of the inputs, so each file is one document; "
+            "if that is not meant, name another with --separator"
+        )
     return Summary(
         output=options.output,
         source_count=len(sources),
         text_bytes=plan.total_bytes,
         disk_bytes=sum(file.bytes for file in files),
-        splits={split: total_counts(records, split) for split in SPLITS},
+        splits=splits,
         replaced=sum(record.replaced for record in records),
         text_chunks=plan.chunk_count,
         reused_chunks=reused,

@@ -74,6 +74,10 @@ def find_sources(
             sources.append(Source(path, status.st_size, status.st_mtime_ns, split))
     if output is not None:
         problems.extend(_overlaps([*inputs, *validation], [source.path for source in sources], output))
+    if not sources and not problems:
+        problems.append(
+            f"{', '.join([*inputs, *validation])}: no files in it; those that begin with a dot are left out"
+        )
     if problems:
         shown = [printable(problem) for problem in problems[:SHOWN_PROBLEMS]]
         if len(problems) > SHOWN_PROBLEMS:

@@ -104,7 +104,8 @@ class _Verification:
             try:
                 split = reader.FlatTokensArray(self.root / name, name, self.manifest is not None)
             except DatasetError as error:
-                self.problems.setdefault(name, str(error))
+                if not self._is_damaged(name):  # else it says the same of a lost or changed file
+                    self.problems.setdefault(name, str(error))
                 continue
             self._verify_split(split)
             tokens += split.token_count
@@ -116,7 +117,8 @@ class _Verification:
         try:
             reader.open(self.root)
         except DatasetError as error:
-            self.problems.setdefault(".", str(error))
+            if not self.problems:
+                self.problems["."] = str(error)
         return VerifyReport(
             self.root,
             self.manifest is not None,

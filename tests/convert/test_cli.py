@@ -302,6 +302,33 @@ def test_the_locale_got_into_the_manifest(here: Path, monkeypatch: pytest.Monkey
     assert tree(here / "c.zarr") == tree(here / "utf8.zarr")
 
 
+@pytest.mark.usefixtures("inline")
+def test_a_corpus_without_separators_was_one_document_in_silence(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "long.txt").write_text("a line\n" * 200_000)
+    assert main(command("long.txt", "--progress", "json")) == 0
+    assert "the separator '<|endoftext|>' is in none of the inputs" in capsys.readouterr().err
+    assert main(command("--progress", "json", output="short.zarr")) == 0
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_a_folder_without_files_made_an_empty_dataset(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "folder").mkdir()
+    (here / "folder/.hidden").write_text("a")
+    fails(capsys, command("folder"), 2, "folder: no files in it; those that begin with a dot are left out")
+
+
+def test_a_core_that_is_not_built_gave_a_traceback(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise ImportError("cannot import name '_core' from 'bpe'")
+
+    monkeypatch.setattr(convert.pipeline, "convert", missing)
+    fails(capsys, command(), 2, "the core is not built; install the package first: pip install .")
+
+
 def test_a_closed_stderr_mixed_its_lines_into_stdout(here: Path) -> None:
     process = cli(*command("--workers", "0"), preexec_fn=lambda: os.close(2))
     out, _ = process.communicate(timeout=60)

@@ -140,7 +140,7 @@ def test_links_and_special_files_are_not_followed(sound: Path, tmp_path: Path) -
     starts = next(path for path in files_of(sound / "train/seq_starts") if path.name == "0")
     starts.unlink()
     os.mkfifo(starts)
-    assert "not a regular file" in found(sound)
+    assert f"{starts.relative_to(sound).as_posix()}: is a special file" in found(sound)
     shutil.rmtree(sound / "validation")
     (sound / "validation").symlink_to(sound / "train")
     assert "validation: is a link" in found(sound)
@@ -330,3 +330,10 @@ def test_report_of_many_problems(sound: Path) -> None:
         report.require_ok()
     with pytest.raises(DatasetError, match="not a directory"):
         flat_tokens.verify_dataset(sound / "nothing")
+
+
+def test_a_lost_file_was_told_three_times(sound: Path) -> None:
+    starts = next(path for path in files_of(sound / "train/seq_starts") if path.name == "0")
+    starts.unlink()
+    problems = flat_tokens.verify_dataset(sound).problems
+    assert [problem.split(":")[0] for problem in problems] == [starts.relative_to(sound).as_posix()]
