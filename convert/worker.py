@@ -40,7 +40,7 @@ class Job:
     separator: bytes
     seed: int
     threshold: int  # a document whose hash is below it is validation, 0 to 2^64
-    invalid: str
+    invalid: utf8.Invalid
     shards: Path
     dataset: Path
     layout: ArrayLayout
@@ -137,7 +137,7 @@ def _encode_piece(
         if span is not None:
             begin, end = span
             with window.view(begin, end) as view:
-                text, replaced = utf8.ensure_valid(view, printable(source.path), _invalid(job), begin)
+                text, replaced = utf8.ensure_valid(view, printable(source.path), job.invalid, begin)
                 clock.lap("check")
                 ragged = job.tokenizer.encode_documents(text, job.separator, threads=1, checked=True)
                 clock.lap("encode")
@@ -150,10 +150,6 @@ def _encode_piece(
         )
         clock.lap("hash")
     return replaced
-
-
-def _invalid(job: Job) -> Any:
-    return job.invalid
 
 
 def _split(
