@@ -7,13 +7,15 @@ stdout carries data, stderr progress and errors. Exit codes: 0 done, 2 bad argum
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-from bpe.errors import BpeError
+from bpe.errors import BpeError, printable
+from bpe.standard_streams import prepare_standard_streams
 
 
 class _Parser(argparse.ArgumentParser):
@@ -108,6 +110,7 @@ def _add_rank_file_options(command: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code."""
+    prepare_standard_streams()
     options = build_parser().parse_args(arguments)
     try:
         from bpe import commands
@@ -125,15 +128,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(str(error), error.exit_code, options.debug)
     except MemoryError:
         return _failed("out of memory; train on less text or with fewer threads", 5, options.debug)
+    except ImportError as error:
+        if error.name is None or not error.name.startswith("bpe"):
+            return _failed(f"{error}; install what is missing: pip install .", 4, options.debug)
+        return _failed(
+            "the core is not built; install the package first: pip install . (in its folder)",
+            4,
+            options.debug,
+        )
     except OSError as error:
-        name = f"{error.filename}: " if error.filename else ""
+        name = (
+            f"{error.filename or 'stdout'}: "  # every other file's errors are given its name where it is used
+        )
         return _failed(f"{name}{error.strerror or error}", 4, options.debug)
 
 
 def _failed(message: str, code: int, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    print(f"bpe: {message}", file=sys.stderr)
+    line = printable(message)
+    with contextlib.suppress(OSError, ValueError):  # stderr is full; the exit code still tells
+        print(f"bpe: {line}", file=sys.stderr, flush=True)
     return code
 
 

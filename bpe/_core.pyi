@@ -58,9 +58,22 @@ class Encoder:
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
         """tokens uint32[n], offsets uint64[len(texts) + 1]; special tokens are recognised."""
     def encode_documents(
-        self, buffer: Buffer, separator: bytes, threads: int, special: bool = True
+        self,
+        buffer: Buffer,
+        separator: bytes,
+        threads: int,
+        special: bool = True,
+        out: NDArray[np.uint32] | None = None,
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """A row a document of valid UTF-8, cut at each separator, leftmost first: n separators, n + 1 rows."""
+        """A row a document of valid UTF-8, cut at each separator, leftmost first: n separators, n + 1 rows.
+
+        out: the tokens go there and the returned ones are a view of it; what lies behind them is overwritten too.
+        ValueError if it has less room than out_tokens(len(buffer)). Used again and again it saves the page faults of
+        fresh arrays; room that is never reached is never touched.
+        """
+    @staticmethod
+    def out_tokens(buffer_bytes: int) -> int:
+        """The room encode_documents asks of out: a token a byte, and some to write ahead."""
     def encode_pretokens(self, buffer: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Ids of given pretokens (a pattern outside the core), end to end in buffer."""
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -11,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bpe.errors import BadArgument, EnvironmentFailure, InvalidText, MissingInput, shown
+from bpe.errors import BadArgument, InvalidText, MissingInput, shown
 from bpe.formats.huggingface_pipeline import pretokenizer_to_json
 from bpe.ids_file import format_of, parse_size, read_ids, write_ids
+from bpe.output_file import check_output, open_output_file
 from bpe.pretokenizer import Pretokenizer
 from bpe.text_input import expand_inputs, read_text
 from bpe.tokenizer import Tokenizer
@@ -27,9 +27,8 @@ def train(options: Namespace) -> int:
     if "-" in options.inputs:
         raise BadArgument("train does not read stdin; name the files")
     vocab_size = parse_size(options.vocab_size)
-    output = Path(options.output)
-    if not output.parent.is_dir():
-        raise BadArgument(f"--output {output}: its folder does not exist")
+    output = options.output
+    check_output(output)
     inputs = expand_inputs(options.inputs)
     # Known now, not after the training: whether tokenizer.json can say this pattern.
     pretokenizer_to_json(Pretokenizer.from_pattern(options.pattern))
@@ -61,7 +60,7 @@ def encode(options: Namespace) -> int:
         raise BadArgument("--format npy needs --output FILE; stdout can carry text and bin")
     allowed = () if options.plain else tuple(tokenizer.special_tokens)
     with open_input(options.input) as source, open_output(options.output) as target:
-        texts = read_text(source, _name(options.input), options.invalid)
+        texts = read_text(source, _name(options.input), options.invalid, _tell_replaced)
         stretches = encode_stretches(tokenizer, texts, allowed)
         write_ids(target, stretches, form, tokenizer.special_tokens.values())
     return 0
@@ -127,6 +126,11 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
 
 def load_tokenizer(options: Namespace) -> Tokenizer:
     """The tokenizer that the options name."""
+    path = Path(options.tokenizer)
+    if options.pattern is None and path.suffix == ".tiktoken" and path.is_file():
+        raise BadArgument(
+            f"{path}: a rank file does not say its pattern; give --pattern (and --special-token)"
+        )
     return Tokenizer.load(options.tokenizer, options.pattern, parse_special_tokens(options.special_token))
 
 
@@ -148,6 +152,11 @@ def parse_special_tokens(arguments: list[str] | None) -> list[str] | dict[str, i
     return with_id
 
 
+def _tell_replaced(count: int) -> None:
+    what = "byte sequence that is" if count == 1 else "byte sequences that are"
+    print(f"bpe: replaced by U+FFFD: {count:,} {what} not valid UTF-8", file=sys.stderr)
+
+
 def _name(path: str) -> str:
     return "stdin" if path == "-" else path
 
@@ -156,10 +165,12 @@ def _name(path: str) -> str:
 def open_input(path: str) -> Iterator[BinaryIO]:
     """The file, or stdin for "-"."""
     if path == "-":
+        if sys.stdin is None:  # closed by the shell: <&-
+            raise MissingInput("stdin is closed; name a file")
         yield sys.stdin.buffer
         return
     if Path(path).is_dir():
-        raise MissingInput(f"{path}: is a folder, must be one file")
+        raise MissingInput(f"{path or repr(path)}: is a folder, must be one file")
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - opened here for its error alone
     except OSError as error:
@@ -175,16 +186,6 @@ def open_output(path: str) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        file = partial.open("wb")
-    except OSError as error:
-        raise EnvironmentFailure(f"{path}: can't write: {error.strerror}") from None
-    try:
-        with file:
-            yield file
-        partial.replace(target)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    check_output(path)
+    with open_output_file(path) as file:
+        yield file

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     Source = str | os.PathLike[str] | Buffer
 
+MAX_THREADS: Final = 4096  # more than any machine has cores; a typing error must not start a million threads
 BLOCK_BYTES: Final = 16 << 20  # 0.05 to 0.3 s of counting on one core: Ctrl-C and progress wait no longer
 
 
@@ -108,6 +109,8 @@ def count_pretokens(
     threads = available_threads() if threads is None else threads
     if threads < 1:
         raise BadArgument(f"threads must be at least 1, got {threads}")
+    if threads > MAX_THREADS:
+        raise BadArgument(f"threads must be at most {MAX_THREADS}, got {threads}")
     if block_bytes < 1:
         raise BadArgument(f"block_bytes must be at least 1, got {block_bytes}")
     pretokenizer = Pretokenizer.from_pattern(pattern)
@@ -137,7 +140,8 @@ def count_pretokens(
         if progress is not None:
             progress.update(text_bytes)
     if replaced and progress is not None:
-        progress.note(f"{replaced} byte sequences that are not valid UTF-8 were replaced by U+FFFD")
+        what = "byte sequence that is" if replaced == 1 else "byte sequences that are"
+        progress.note(f"replaced by U+FFFD: {replaced:,} {what} not valid UTF-8")
     return PretokenCounts(*counter.items(), text_bytes, replaced)
 
 

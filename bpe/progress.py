@@ -11,6 +11,14 @@ from types import TracebackType
 from typing import Any, TextIO
 
 
+def bytes_text(count: float) -> str:
+    """9323 -> "9.3 kB", 3100654 -> "3.1 MB", 11800000000 -> "11.8 GB"; powers of 1000."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:,.1f} {unit}"
+    return f"{count:.0f} bytes"
+
+
 class TrainingProgress:
     """Used as a context; leaving it ends the last phase. Writes to stderr only."""
 
@@ -22,6 +30,7 @@ class TrainingProgress:
         self._unit = ""
         self._done = 0
         self._started = 0.0
+        self._notes: list[str] = []
 
     def begin(self, phase: str, total: int | None, unit: str) -> None:
         """A phase of `total` units ("bytes" or "entries"; None: not known) starts; the one before is over."""
@@ -46,10 +55,8 @@ class TrainingProgress:
         self._done = done
 
     def note(self, text: str) -> None:
-        """A line that the user should read; shown even when quiet."""
-        if self._bar is not None:
-            self._bar.clear()
-        print(f"bpe: {text}", file=self._file)
+        """A line that the user should read; shown even when quiet, and after the phase that it is about."""
+        self._notes.append(text)
 
     def _end_phase(self) -> None:
         if self._bar is not None:
@@ -58,12 +65,21 @@ class TrainingProgress:
         elif self._phase and not self._quiet:
             seconds = time.perf_counter() - self._started
             amount = (
-                f"{self._done / 1e6:.1f} MB, {self._done / 1e6 / max(seconds, 1e-9):.0f} MB/s"
+                f"{bytes_text(self._done)}, {bytes_text(self._done / max(seconds, 1e-9))}/s"
                 if self._unit == "bytes"
-                else f"{self._done} {self._unit}"
+                else f"{self._done:,} {self._unit}"
             )
-            print(f"{self._phase}: {amount}, {seconds:.1f} s", file=self._file, flush=True)
+            self._say(f"{self._phase}: {amount}, {seconds:.1f} s")
         self._phase = ""
+        for note in self._notes:
+            self._say(f"bpe: {note}")
+        self._notes.clear()
+
+    def _say(self, line: str) -> None:
+        try:
+            print(line, file=self._file, flush=True)
+        except (OSError, ValueError):
+            return  # closed or full: the tokenizer matters more than the telling
 
     def __enter__(self) -> TrainingProgress:
         return self

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from bpe.errors import MissingInput, shown
+from bpe.errors import EnvironmentFailure, MissingInput, shown
 from bpe.utf8 import Invalid, TextDecoder
 
 _BLOCK_BYTES: Final = 1 << 20
@@ -21,6 +21,9 @@ def expand_inputs(arguments: Iterable[str]) -> list[Path]:
     files: list[Path] = []
     bad: list[str] = []
     for argument in arguments:
+        if not argument:
+            bad.append("'': an empty name is no file")
+            continue
         path = Path(argument)
         if path.is_file():
             found = [path]
@@ -54,9 +57,23 @@ def _reason(argument: str, path: Path) -> str:
     return f"{name}: no such file"
 
 
-def read_text(file: BinaryIO, where: str, invalid: Invalid) -> Iterator[str]:
-    """The text in blocks of about 1 MiB, whole characters; InvalidText names source and byte offset."""
+def read_text(
+    file: BinaryIO, where: str, invalid: Invalid, replaced: Callable[[int], None] | None = None
+) -> Iterator[str]:
+    """The text in blocks of about 1 MiB, whole characters; InvalidText names source and byte offset.
+
+    replaced is told at the end how many U+FFFD were put in, if any were.
+    """
     decoder = TextDecoder(where, invalid)
-    while block := file.read(_BLOCK_BYTES):
+    while block := _read(file, where):
         yield decoder.decode(block)
     yield decoder.decode(b"", final=True)
+    if decoder.replaced and replaced is not None:
+        replaced(decoder.replaced)
+
+
+def _read(file: BinaryIO, where: str) -> bytes:
+    try:
+        return file.read(_BLOCK_BYTES)
+    except OSError as error:
+        raise EnvironmentFailure(f"{where}: can't read: {error.strerror or error}") from None

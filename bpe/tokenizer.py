@@ -299,11 +299,14 @@ class Tokenizer:
         *,
         allowed_special: AllowedSpecial = "all",
         checked: bool = False,
+        out: NDArray[np.uint32] | None = None,
     ) -> Ragged:
         """The ids of the documents in a UTF-8 buffer, a row a document; the separators are not encoded.
 
         n separators, found leftmost first, make n + 1 rows, of which some may be empty: b"a<s><s>b" has 3. Special
         tokens within a document are recognised. checked: the buffer is known to be valid UTF-8, not checked again.
+        out: an array of len(buffer) + 1024 or more, reused from call to call; where the core can, the tokens are a view
+        of it and no fresh memory is touched. ValueError if it is smaller.
         """
         separator_bytes = separator.encode() if isinstance(separator, str) else bytes(separator)
         if not separator_bytes:
@@ -314,12 +317,12 @@ class Tokenizer:
         allowed = self._allowed(allowed_special)
         threads = thread_count(threads)
 
-        def in_core(part: Buffer) -> Ragged:
-            return Ragged(*self._encoder.encode_documents(part, separator_bytes, threads, special=every))
+        def in_core(part: Buffer, out: NDArray[np.uint32] | None = None) -> Ragged:
+            return Ragged(*self._encoder.encode_documents(part, separator_bytes, threads, every, out))
 
         can_be_in_core = self._pretokenizer.core_pattern is not None and (every or not allowed)
         if can_be_in_core and (self._normalizer is None or _is_nfc(str(buffer, "utf-8"))):
-            return in_core(buffer)
+            return in_core(buffer, out)
         # Neighbouring documents that are normal already go to the core together, each other one is encoded here.
         parts: list[Ragged] = []
         normal: list[bytes] = []

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bpe import _core
 from bpe.counting import PretokenCounts, Progress, available_threads, count_pretokens
 from bpe.errors import BadArgument, shown
+from bpe.patterns import PATTERNS
 from bpe.pretokenizer import Pretokenizer
 from bpe.reference import printable_bytes
 from bpe.tokenizer import Tokenizer
@@ -89,6 +90,9 @@ def train_on(
     if len(counts) == 0:
         raise BadArgument(
             "the inputs hold no text to train on: nothing but special tokens, or nothing at all"
+            if counts.text_bytes == 0 or Pretokenizer.from_pattern(pattern).core_pattern
+            else f"the pattern {shown(str(pattern))} matches nothing in the inputs; "
+            f"the named ones are {', '.join(PATTERNS)}"
         )
     new_entries = vocab_size - 256 - len(special_tokens)
     if progress is not None:
@@ -135,12 +139,18 @@ def check_options(vocab_size: int, special_tokens: Sequence[str], tie_break: str
         raise BadArgument(f"tie_break must be one of {', '.join(TIE_BREAKS)}, got {shown(tie_break)}")
     if min_frequency < 0:
         raise BadArgument(f"min_frequency must be at least 0, got {min_frequency}")
+    if min_frequency >= 2**63:  # the core counts in 64 bits
+        raise BadArgument(f"min_frequency must be below 2^63, got {min_frequency}")
     smallest = 256 + len(special_tokens)
     if not smallest <= vocab_size <= MAX_ID + 1:
         raise BadArgument(
-            f"vocab_size must be at least {smallest} (256 bytes and {len(special_tokens)} special tokens) "
+            f"vocab_size must be at least {smallest} (256 bytes and {_special_tokens(len(special_tokens))}) "
             f"and at most {MAX_ID + 1}, got {vocab_size}"
         )
+
+
+def _special_tokens(count: int) -> str:
+    return f"{count} special token{'' if count == 1 else 's'}"
 
 
 def _tokenizer(

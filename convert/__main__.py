@@ -19,6 +19,7 @@ from typing import NoReturn
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from bpe.standard_streams import prepare_standard_streams
 from convert.arguments import parse_arguments
 from convert.errors import exit_code_of, one_line, printable
 
@@ -28,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.perf_counter()
     words = sys.argv[1:] if arguments is None else list(arguments)
     output = "the output"
+    prepare_standard_streams()
     try:
         options, parsed = parse_arguments(words)
         output = options.output
@@ -38,17 +40,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _print("\n".join(summary.lines(parsed.timings)))
         return 0
     except KeyboardInterrupt:
-        partial = Path(f"{output.rstrip('/')}.partial")
-        kept = f"; finished text chunks are kept in {partial}, the same command goes on from there"
-        _complain(f"interrupted{printable(kept) if partial.exists() else ''}")
+        _complain(f"convert: interrupted{_kept(output)}")
         return 130
     except Exception as error:
         code = exit_code_of(error)
         if code is None or "--debug" in words:
             traceback.print_exc()
             return code or 1
-        _complain(f"convert: error: {one_line(error)}")
+        line = one_line(error)
+        if code in (3, 4, 5):
+            line += _kept(output, goes_on="same command" not in line)
+        _complain(f"convert: error: {line}")
         return code
+
+
+def _kept(output: str, goes_on: bool = True) -> str:
+    partial = Path(f"{output.rstrip('/')}.partial")
+    if not partial.exists():
+        return ""
+    kept = f"; finished text chunks are kept in {partial}"
+    return printable(kept + (", the same command goes on from there" if goes_on else ""))
 
 
 def _print(text: str) -> None:

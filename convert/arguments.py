@@ -66,7 +66,25 @@ def _size(text: str) -> int:
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One line instead of the usage and a line."""
+        # "argument --workers: must be ..." reads as our own checks do: "--workers must be ..."
+        message = re.sub(
+            r"^argument (\S+): (must )?", lambda found: f"{found[1]}{' must ' if found[2] else ': '}", message
+        )
         raise UsageError(f"{message}; see python -m convert --help")
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, got {text!r}") from None
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -93,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--output", required=True, metavar="PATH", help="the dataset to make, such as owt.zarr")
     add(
         "--validation-fraction",
-        type=float,
+        type=_number,
         metavar="F",
         help=f"share of documents held out by a hash of their text (default {DEFAULT_VALIDATION_FRACTION})",
     )
@@ -104,21 +122,23 @@ def _parser() -> argparse.ArgumentParser:
         metavar="TEXT",
         help=r"between documents (default %(default)s); \n works",
     )
-    add("--seed", type=int, default=0, metavar="N", help="of the hash that holds documents out (default 0)")
+    add(
+        "--seed", type=_whole, default=0, metavar="N", help="of the hash that holds documents out (default 0)"
+    )
     add(
         "--invalid",
         choices=INVALID_MODES,
         default="error",
         help="bytes that are not UTF-8: stop, or put U+FFFD",
     )
-    add("--workers", type=int, metavar="N", help="worker processes (default: one a usable core)")
+    add("--workers", type=_whole, metavar="N", help="worker processes (default: one a usable core)")
     add(
         "--text-chunk-bytes",
         type=_size,
         metavar="SIZE",
         help="text a task (default: from the corpus, 4M to 32M)",
     )
-    add("--zarr-format", type=int, choices=(2, 3), default=2, help="3: sharded with crc32c (default 2)")
+    add("--zarr-format", type=_whole, choices=(2, 3), default=2, help="3: sharded with crc32c (default 2)")
     add("--compression", choices=COMPRESSIONS, default="zstd", help="default %(default)s")
     add("--chunk-tokens", type=_size, metavar="SIZE", help="tokens a zarr chunk (default: the format's)")
     add(

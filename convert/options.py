@@ -131,11 +131,12 @@ def usable_cores() -> int:
 
 
 def _path(name: str, value: Any) -> str:
+    flag = "INPUT" if name == "inputs" else f"--{name}"
     path = os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else None
     if not path:
-        raise UsageError(f"--{name} must be a path, got {value!r}")
+        raise UsageError(f"{flag} must be a path, got {value!r}")
     if "\0" in path:
-        raise UsageError(f"--{name} must not hold a NUL character, got {path!r}")
+        raise UsageError(f"{flag} must not hold a NUL character, got {path!r}")
     return path
 
 

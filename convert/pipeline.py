@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bpe.errors import BadArgument
+from bpe.formats import files_of
 from bpe.tokenizer import Tokenizer
 from convert import worker
 from convert.errors import BadInput, BrokenInvariant, StorageError, UsageError, WorkerLost
@@ -132,15 +134,18 @@ def load_tokenizer(path: Path) -> tuple[Tokenizer, str]:
     canonical tokenizer.json, which is made while the workers encode.
     """
     digest = hashlib.sha256()
-    folder = path if path.is_dir() else path.parent
-    both = [folder / "vocab.json", folder / "merges.txt"]
-    files = both if path.is_dir() or path in both else [path]
     try:
-        for file in files:
+        for file in files_of(path):
             digest.update(file.read_bytes())
     except OSError as error:
         raise UsageError(f"{path}: the tokenizer cannot be read: {error.strerror}") from None
-    tokenizer = Tokenizer.load(path)
+    try:
+        tokenizer = Tokenizer.load(path)
+    except BadArgument:
+        raise UsageError(
+            f"{path}: a rank file says neither its pattern nor its special tokens; make a tokenizer.json of it: "
+            "bpe.Tokenizer.load(path, pattern=..., special_tokens=...).save('tokenizer.json')"
+        ) from None
     if tokenizer.max_token_id > MAX_TOKEN_ID:
         raise UsageError(
             f"{path}: id {tokenizer.max_token_id} does not fit the dataset; ids go up to {MAX_TOKEN_ID}"
@@ -208,12 +213,14 @@ def _encode(
 
 
 @contextmanager
-def _closing(close: Callable[[], None]) -> Iterator[None]:
+def _closing(close: Callable[[bool], None]) -> Iterator[None]:
     """Close a stage's display whatever happens: the error's line must not stand in the middle of a bar."""
     try:
         yield
-    finally:
-        close()
+    except BaseException:
+        close(False)
+        raise
+    close(True)
 
 
 def _merge(
@@ -255,7 +262,8 @@ def _verify(executor: Executor, dataset: Path, files: list[FileRecord], progress
     stage = progress.stage("verify", sum(file.bytes for file in files))
 
     def advance(done_bytes: int, _: int) -> None:
-        stage.advance(done_bytes - stage.done_bytes)
+        # The manifest is read too but not counted in the total; a bar beyond its end would lose its shape.
+        stage.advance(min(done_bytes, stage.total_bytes) - stage.done_bytes)
 
     with _closing(stage.close):
         try:

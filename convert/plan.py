@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from convert.sources import Source
+from convert.sources import Source, recorded_path
 
 MIB = 1 << 20
 # The sources are hashed in blocks of this size (convert/digest.py); chunks of whole blocks read no byte twice.
@@ -115,7 +115,7 @@ def plan_record(plan: Plan, tokenizer_sha256: str, options: Mapping[str, Any]) -
         "text_chunk_bytes": plan.chunk_bytes,
         "options": dict(options),
         "sources": [
-            {"path": s.path, "bytes": s.size_bytes, "mtime_ns": s.mtime_ns, "split": s.split}
+            {"path": recorded_path(s.path), "bytes": s.size_bytes, "mtime_ns": s.mtime_ns, "split": s.split}
             for s in plan.sources
         ],
     }

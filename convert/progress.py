@@ -16,6 +16,21 @@ LOG_SECONDS = 30.0
 JSON_SECONDS = 0.5
 
 
+def bytes_text(count: float) -> str:
+    """9323 -> "9.3 kB", 3100654 -> "3.1 MB"; powers of 1000."""
+    for unit, size in (("GB", 1e10), ("MB", 1e6), ("kB", 1e3)):  # from 10 GB on: 1,234.5 MB compares better
+        if count >= size:
+            return f"{count / (1e9 if unit == 'GB' else size):,.1f} {unit}"
+    return f"{count:.0f} bytes"
+
+
+def tokens_text(count: float) -> str:
+    """129e6 -> "129.0 M tokens", 5286 -> "5.3 k tokens"."""
+    if count >= 1e6:
+        return f"{count / 1e6:,.1f} M tokens"
+    return f"{count / 1e3:.1f} k tokens" if count >= 1e3 else f"{count:.0f} tokens"
+
+
 class Stage:
     """One stage of the work: `advance` as bytes (of text, or of ids) are done, `close` at its end."""
 
@@ -32,18 +47,18 @@ class Stage:
         return time.perf_counter() - self._started
 
     def rates(self) -> str:
-        """ "305 MB/s, 129.0 M tokens/s" """
+        """ "305.2 MB/s, 129.0 M tokens/s" """
         seconds = max(self.seconds, 1e-9)
-        text = f"{self.done_bytes / seconds / 1e6:.0f} MB/s"
-        return text + (f", {self.tokens / seconds / 1e6:.1f} M tokens/s" if self.tokens else "")
+        text = f"{bytes_text(self.done_bytes / seconds)}/s"
+        return text + (f", {tokens_text(self.tokens / seconds)}/s" if self.tokens else "")
 
     def advance(self, done_bytes: int, tokens: int = 0) -> None:
         """Count what a task has done."""
         self.done_bytes += done_bytes
         self.tokens += tokens
 
-    def close(self) -> None:
-        """The stage is over."""
+    def close(self, done: bool = True) -> None:
+        """The stage is over; `done` is false if an error ended it."""
 
 
 class Progress:
@@ -71,14 +86,13 @@ class _LineStage(Stage):
             share = 100 * self.done_bytes / max(1, self.total_bytes)
             _say(
                 self._stream,
-                f"{self.name}: {share:.0f} % of {self.total_bytes / 1e6:,.1f} MB, {self.rates()}",
+                f"{self.name}: {share:.0f} % of {bytes_text(self.total_bytes)}, {self.rates()}",
             )
 
-    def close(self) -> None:
-        _say(
-            self._stream,
-            f"{self.name}: {self.done_bytes / 1e6:,.1f} MB in {self.seconds:.2f} s ({self.rates()})",
-        )
+    def close(self, done: bool = True) -> None:
+        if done:  # else the error says all, and a line here would look like success
+            amount = bytes_text(self.done_bytes)
+            _say(self._stream, f"{self.name}: {amount} in {self.seconds:.2f} s ({self.rates()})")
 
 
 class Lines(Progress):
@@ -100,17 +114,17 @@ class _BarStage(Stage):
         from tqdm import tqdm  # 50 ms: only where a bar is drawn
 
         self._bar = tqdm(
-            total=total_bytes, desc=f"{name:<8}", unit="B", unit_scale=True, file=stream, dynamic_ncols=True
+            total=total_bytes, desc=f"{name:>6}", unit="B", unit_scale=True, file=stream, dynamic_ncols=True
         )
 
     def advance(self, done_bytes: int, tokens: int = 0) -> None:
         super().advance(done_bytes, tokens)
         if self.tokens:
-            rate = self.tokens / max(self.seconds, 1e-9) / 1e6
-            self._bar.set_postfix_str(f"{rate:.1f} M tokens/s", refresh=False)
+            rate = self.tokens / max(self.seconds, 1e-9)
+            self._bar.set_postfix_str(f"{tokens_text(rate)}/s", refresh=False)
         self._bar.update(done_bytes)
 
-    def close(self) -> None:
+    def close(self, done: bool = True) -> None:
         self._bar.close()
 
 
@@ -151,8 +165,8 @@ class _JsonStage(Stage):
         if time.perf_counter() - self._told >= JSON_SECONDS:
             self._tell("running")
 
-    def close(self) -> None:
-        self._tell("done")
+    def close(self, done: bool = True) -> None:
+        self._tell("done" if done else "failed")
 
 
 class JsonLines(Progress):

@@ -15,6 +15,7 @@ from convert.digest import DIGEST_NAME, source_digest
 from convert.options import ConvertOptions
 from convert.plan import Plan
 from convert.shard import SPLITS, ShardRecord
+from convert.sources import recorded_path
 from convert.summary import total_counts
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord, SplitRecord
@@ -61,7 +62,7 @@ def write_manifest(
         },
         sources=[
             {
-                "path": source.path,
+                "path": recorded_path(source.path),
                 "bytes": source.size_bytes,
                 "digest": source_digest(own),
                 "digest_of": DIGEST_NAME,

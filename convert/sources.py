@@ -33,6 +33,14 @@ UNSUPPORTED_SUFFIXES = (
 SHOWN_PROBLEMS = 20
 
 
+def recorded_path(path: str) -> str:
+    """The path as plan and manifest keep it: by its bytes, as UTF-8, so the same on a machine with another locale.
+
+    Bytes that are no UTF-8 are kept as Python's surrogate escapes, "\\udcff" for 0xff.
+    """
+    return os.fsencode(path).decode("utf-8", "surrogateescape")
+
+
 @dataclass(frozen=True)
 class Source:
     """One input file. path: as the arguments name it; split: "validation", or None where the hash decides."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from convert.errors import BrokenInvariant, printable
 from convert.plan import BLOCK_BYTES, Plan
+from convert.progress import bytes_text
 from convert.shard import SPLITS, ShardRecord, SplitCounts
 
 
@@ -39,21 +40,22 @@ class Summary:
     def lines(self, timings: bool = False) -> list[str]:
         """The summary for people; timings adds the seconds of the workers by step."""
         seconds = max(sum(self.seconds.values()), 1e-9)
-        tokens = max(self.tokens, 1)
         files = f"{self.source_count:,} file{'s' if self.source_count != 1 else ''}"
         lines = [
-            f"{printable(self.output)}: {self.tokens:,} tokens from {self.text_bytes / 1e6:,.1f} MB of text "
-            f"in {files}, {seconds:.2f} s ({self.text_bytes / seconds / 1e6:,.1f} MB/s), verified"
+            f"{printable(self.output)}: {self.tokens:,} tokens from {bytes_text(self.text_bytes)} of text "
+            f"in {files}, {seconds:.2f} s ({bytes_text(self.text_bytes / seconds)}/s), verified"
         ]
         for name, counts in self.splits.items():
+            documents = f"{counts.documents:,} document{'s' if counts.documents != 1 else ''}"
             lines.append(
-                f"  {name:<10} {counts.documents:,} documents = {counts.sequences:,} written + {counts.empty:,} empty; "
+                f"  {name:<10} {documents} = {counts.sequences:,} written + {counts.empty:,} empty; "
                 f"{counts.tokens:,} tokens"
             )
-        lines.append(
-            f"  size       {self.text_bytes / tokens:.2f} bytes of text a token; {self.disk_bytes / 1e6:,.1f} MB on "
-            f"disk, {self.disk_bytes / tokens:.2f} bytes a token"
-        )
+        size = f"  size       {bytes_text(self.disk_bytes)} on disk"
+        if self.tokens:
+            size += f", {self.disk_bytes / self.tokens:.2f} bytes a token of {self.text_bytes / self.tokens:.2f} bytes"
+            size += " of text"
+        lines.append(size)
         if self.replaced:
             lines.append(f"  replaced   {self.replaced:,} invalid UTF-8 sequences by U+FFFD")
         if self.reused_chunks:

@@ -71,6 +71,7 @@ class _Clock:
 _job: Job | None = None
 # One buffer a process, grown to the largest chunk: its pages are touched once, not once a chunk.
 _buffer = bytearray()
+_tokens = np.empty(0, np.uint32)  # the same for the ids of a text chunk
 
 
 def prepare(job: Job) -> None:
@@ -101,8 +102,10 @@ def encode_chunk(chunk: TextChunk) -> ChunkResult:
     splits = (SplitParts(), SplitParts())
     replaced = 0
     digests: list[tuple[int, int, str]] = []
+    tokens_used = 0
     for piece in chunk.pieces:
-        replaced += _encode_piece(job, piece, splits, digests, clock)
+        piece_replaced, tokens_used = _encode_piece(job, piece, splits, digests, clock, tokens_used)
+        replaced += piece_replaced
 
     dtype = token_dtype(job.max_token_id)
     starts, tokens, counts = zip(*(parts.finish(dtype, job.max_token_id) for parts in splits), strict=True)
@@ -122,8 +125,12 @@ def _encode_piece(
     splits: tuple[SplitParts, SplitParts],
     digests: list[tuple[int, int, str]],
     clock: _Clock,
-) -> int:
-    """Encode the documents of one source's part of a chunk into `splits`; how many bytes were replaced."""
+    tokens_used: int,
+) -> tuple[int, int]:
+    """Encode the documents of one source's part of a chunk into `splits`, behind the `tokens_used` of those before.
+
+    How many bytes were replaced, and the tokens used now.
+    """
     source = job.sources[piece.source_index]
     with TextWindow(source.path, source.size_bytes, _buffer) as window:
         if window.actual_size() != source.size_bytes:
@@ -139,7 +146,9 @@ def _encode_piece(
             with window.view(begin, end) as view:
                 text, replaced = utf8.ensure_valid(view, printable(source.path), job.invalid, begin)
                 clock.lap("check")
-                ragged = job.tokenizer.encode_documents(text, job.separator, threads=1, checked=True)
+                out, tokens_used = _token_room(memoryview(text).nbytes, tokens_used)
+                ragged = job.tokenizer.encode_documents(text, job.separator, threads=1, checked=True, out=out)
+                tokens_used += len(ragged.tokens)
                 clock.lap("encode")
                 _split(job, source, text, ragged.tokens, ragged.offsets, splits)
                 clock.lap("split")
@@ -149,7 +158,17 @@ def _encode_piece(
             for block, digest in block_digests(window, piece.start, piece.stop)
         )
         clock.lap("hash")
-    return replaced
+    return replaced, tokens_used
+
+
+def _token_room(text_bytes: int, tokens_used: int) -> tuple[np.ndarray[Any, np.dtype[np.uint32]], int]:
+    """Where the ids of a text may go, and how many lie before them; what lies there already stays where it is."""
+    global _tokens
+    room = _core.Encoder.out_tokens(text_bytes)
+    if len(_tokens) - tokens_used < room:
+        _tokens = np.empty(room + len(_tokens), np.uint32)  # ids in the old memory keep it alive
+        tokens_used = 0
+    return _tokens[tokens_used:], tokens_used
 
 
 def _split(

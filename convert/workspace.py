@@ -15,10 +15,11 @@ import fcntl
 import json
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from convert.errors import Refused, StorageError, printable
+from convert.errors import Refused, StorageError, UsageError, printable
 from convert.plan import changed_source, first_difference
 
 PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME = (
@@ -37,6 +38,8 @@ class Workspace:
     def __init__(self, output: str | Path, overwrite: bool = False) -> None:
         # "out.zarr/" and "out.zarr" are one place.
         self.output = Path(output)
+        if self.output.name in ("", ".."):  # ".", "/", "a/.."
+            raise UsageError(f"--output {self.output} is a folder, not the name of a dataset to make")
         self.root = self.output.with_name(self.output.name + ".partial")
         self.shards = self.root / SHARDS_NAME
         self.dataset = self.root / DATASET_NAME
@@ -45,8 +48,6 @@ class Workspace:
 
     def check_output(self) -> None:
         """Refuse (exit 6) an output that exists, or, with overwrite, one that is not ours; touches nothing."""
-        if not self.output.name:
-            raise Refused(f"--output {self.output} is not the name of a dataset")
         if os.path.lexists(self.output):
             if not self._overwrite:
                 raise Refused(
@@ -102,8 +103,13 @@ class Workspace:
         self.close()
 
     def close(self) -> None:
-        """Let go of the lock; what was done stays."""
+        """Let go of the lock; finished shards stay. A folder without any is of no use and goes."""
         if self._lock is not None:
+            if not any(self.shards.glob("*.json")) and not (self.root / REPLACED_NAME).exists():
+                with suppress(OSError):  # what ended the run may stand in the way of this too
+                    self._clear()
+                    (self.root / LOCK_NAME).unlink(missing_ok=True)
+                    self.root.rmdir()
             self._lock.close()
             self._lock = None
 

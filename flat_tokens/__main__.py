@@ -8,6 +8,7 @@ without a word.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from flat_tokens import entries, reader, statistics
 from flat_tokens.errors import ArgumentError, FlatTokensError, printable
@@ -30,6 +31,7 @@ INTERRUPTED = 128 + signal.SIGINT
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    _prepare_standard_streams()
     arguments = _parser().parse_args(argv)
     try:
         code: int = arguments.run(arguments)
@@ -40,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
         return INTERRUPTED
     except (BrokenExecutor, MemoryError) as error:
         if arguments.debug:
@@ -53,6 +56,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code if isinstance(error, FlatTokensError) else 4
 
 
+def _prepare_standard_streams() -> None:
+    """LC_ALL=C: what the encoding lacks is escaped. Closed by the shell (`>&-`), where Python has None: a sink."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - open until the end
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line instead of the usage and a line."""
+        self.exit(2, f"error: {message}; see {self.prog} --help\n")
+
+
 def _one_line(error: FlatTokensError | OSError) -> str:
     if isinstance(error, FlatTokensError):
         return str(error)
@@ -62,26 +81,54 @@ def _one_line(error: FlatTokensError | OSError) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     about = "Look at a flat-tokens dataset, or check it."
-    parser = argparse.ArgumentParser(prog="python -m flat_tokens", description=about)
+    parser = _Parser(
+        prog="python -m flat_tokens",
+        description=about,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="examples:\n"
+        "  python -m flat_tokens info owt.zarr\n"
+        "  python -m flat_tokens verify owt.zarr && echo sound\n"
+        "  python -m flat_tokens head owt.zarr -n 5 --split validation\n\n"
+        "Each command has its own --help. Exit codes: 0 done and sound, 2 arguments, 3 no dataset or a damaged one,\n"
+        "4 the machine (I/O, permission), 5 worker or memory lost, 130 interrupted.",
+    )
     commands = parser.add_subparsers(required=True, metavar="info | verify | head")
-    info = commands.add_parser("info", help="counts, lengths, sizes, tokenizer, sources")
+    about = "counts, lengths, sizes, tokenizer, options, sources"
+    info = commands.add_parser("info", help=about, description=f"Print what a dataset is: {about}.")
     info.add_argument("--json", action="store_true", help="the same as one JSON object")
     info.set_defaults(run=_info)
-    verify = commands.add_parser("verify", help="check every file and every token")
+    about = "check every file and every token"
+    verify = commands.add_parser(
+        "verify",
+        help=about,
+        description="Check every file and every token; exit 0 if all is sound, 3 if not.",
+    )
     verify.add_argument(
-        "--workers", type=_positive, default=DEFAULT_WORKERS, help="processes, default: cores"
+        "--workers",
+        type=_positive,
+        default=DEFAULT_WORKERS,
+        metavar="N",
+        help="processes (default %(default)s: the cores)",
     )
     verify.set_defaults(run=_verify)
-    head = commands.add_parser("head", help="the first sequences, as ids and text")
-    head.add_argument("-n", "--sequences", type=_positive, default=3, help="how many sequences, default 3")
-    head.add_argument("--split", choices=SPLITS, default="train")
-    head.add_argument("--tokens", type=_positive, default=64, help="ids shown of each sequence, default 64")
+    about = "the first sequences, as ids and text"
+    head = commands.add_parser("head", help=about, description=f"Print {about}.")
     head.add_argument(
-        "--tokenizer", type=Path, help="tokenizer.json to decode with, default: the dataset's own"
+        "-n", "--sequences", type=_positive, default=3, metavar="N", help="how many sequences (default 3)"
+    )
+    head.add_argument("--split", choices=SPLITS, default="train", help="whose sequences (default train)")
+    head.add_argument(
+        "--tokens", type=_positive, default=64, metavar="N", help="ids shown of each sequence (default 64)"
+    )
+    head.add_argument(
+        "--tokenizer",
+        type=Path,
+        metavar="PATH",
+        help="tokenizer.json to decode with (default: the dataset's own)",
     )
     head.set_defaults(run=_head)
     for command in (info, verify, head):
-        command.add_argument("dataset", type=Path, metavar="DATASET")
+        command.add_argument("dataset", type=Path, metavar="DATASET", help="its folder, such as owt.zarr")
         command.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser
 
@@ -104,8 +151,8 @@ def _info(arguments: argparse.Namespace) -> int:
     print(f"{printable(facts['path'])}: flat-tokens, zarr format {facts['zarr_format']}")
     for name, split in facts["splits"].items():
         print(
-            f"{name}: {split['token_count']:,} tokens in {split['seq_count']:,} sequences, ids up to "
-            f"{split['max_token_id']:,}"
+            f"{name}: {split['token_count']:,} tokens in {split['seq_count']:,} sequences"
+            + (f", ids up to {split['max_token_id']:,}" if split["token_count"] else "")
         )
         if split["seq_tokens"]:
             tokens = split["seq_tokens"]
@@ -120,14 +167,47 @@ def _info(arguments: argparse.Namespace) -> int:
     tokenizer = facts["tokenizer"]
     shown = f"{tokenizer.get('path')}, sha256 {tokenizer.get('sha256')}" if tokenizer else "not recorded"
     print(f"tokenizer: {printable(shown)}")
-    print(f"sources: {len(facts['sources'])}" if facts["sources"] else "sources: not recorded")
+    if facts["options"]:
+        print(f"options: {', '.join(_fact(name, value) for name, value in facts['options'].items())}")
+    if facts["versions"]:
+        print(f"made by: {', '.join(_fact(name, value) for name, value in facts['versions'].items())}")
+    print(f"sources: {len(facts['sources']) or ('none' if facts['has_manifest'] else 'not recorded')}")
     for source in facts["sources"][:20]:
-        print(f"  {printable(json.dumps(source, ensure_ascii=False))}")
+        print(f"  {_source(source)}")
     if len(facts["sources"]) > 20:
         print(f"  ... and {len(facts['sources']) - 20} more")
     if not facts["has_manifest"]:
         print("manifest: none, so lost files cannot be noticed")
     return 0
+
+
+def _fact(name: str, value: object) -> str:
+    """("seed", 0) -> "seed 0"; ("documents", {"train": 17}) -> "documents (train 17)"."""
+    name = printable(name.replace("_", " "))
+    if isinstance(value, dict):
+        return f"{name} ({', '.join(_fact(str(key), inner) for key, inner in value.items())})"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{name} {value}" if name == "seed" else f"{name} {value:,}"
+    shown = (
+        value
+        if isinstance(value, str)
+        else "default"
+        if value is None
+        else json.dumps(value, ensure_ascii=False)
+    )
+    return f"{name} {printable(shown)}"
+
+
+def _source(source: dict[str, Any]) -> str:
+    """{"path": "en.txt", "bytes": 9323, "split": "by hash", ...} -> "en.txt: 9,323 bytes, split by hash"; the digest
+    is left to --json."""
+    facts = [f"{source['bytes']:,} bytes"] if isinstance(source.get("bytes"), int) else []
+    facts += [
+        _fact(name, value)
+        for name, value in source.items()
+        if name not in ("path", "bytes", "digest", "digest_of")
+    ]
+    return f"{printable(str(source.get('path', 'without a name')))}: {', '.join(facts) or 'nothing recorded'}"
 
 
 def _cuts(split: dict[str, Any]) -> str:
@@ -138,23 +218,50 @@ def _cuts(split: dict[str, Any]) -> str:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    if arguments.workers == 1:
-        report = verify_dataset(arguments.dataset)
-    else:
-        with ProcessPoolExecutor(
-            arguments.workers, get_context("forkserver"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
-        ) as executor:
-            report = verify_dataset(arguments.dataset, executor)
+    with _Bar() as bar:
+        if arguments.workers == 1:
+            report = verify_dataset(arguments.dataset, progress=bar.show)
+        else:
+            with ProcessPoolExecutor(
+                arguments.workers, get_context("forkserver"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
+            ) as executor:
+                report = verify_dataset(arguments.dataset, executor, bar.show)
     for problem in report.problems:
         print(f"error: {problem}", file=sys.stderr)
     print(_verdict(report))
     return 0 if report.ok else 3
 
 
+class _Bar:
+    """A bar in bytes on stderr if that is a terminal, else nothing; a context, so that it ends with its line."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def show(self, done_bytes: int, total_bytes: int) -> None:
+        """So much is done."""
+        if self._bar is None and sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(desc="verify", unit="B", unit_scale=True, file=sys.stderr, dynamic_ncols=True)
+        if self._bar is not None:
+            self._bar.total = total_bytes
+            self._bar.update(done_bytes - self._bar.n)
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._bar is not None:
+            if kind is None:  # the manifest is in the total, but was read before there was a bar
+                self._bar.total = self._bar.n
+            self._bar.close()
+
+
 def _verdict(report: VerifyReport) -> str:
     where = printable(str(report.path))
     if not report.ok:
-        return f"{where}: DAMAGED, {len(report.problems)} problems"
+        return f"{where}: DAMAGED, {len(report.problems)} problem{'s' if len(report.problems) != 1 else ''}, told above"
     read = f"{report.file_count:,} files, {report.byte_count:,} bytes"
     checked = (
         "all files match the manifest"

@@ -1,17 +1,17 @@
 """Tokenizer files, one format a module, each in both directions; here, which format a path is.
 
-Files are written beside their final name and then renamed, so a reader never sees half of one.
+Files are written by `bpe.output_file`, so a reader never sees half of one.
 """
 
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from bpe.errors import BadArgument, BadTokenizer, EnvironmentFailure
+from bpe.errors import BadArgument, BadTokenizer
+from bpe.output_file import open_output_file
 
 if TYPE_CHECKING:
     from bpe.pretokenizer import Pretokenizer
@@ -37,21 +37,13 @@ def load(path: Path, pattern: str | Pretokenizer | None, special_tokens: Special
 def _load(path: Path, pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> Tokenizer:
     from bpe.formats import gpt2, huggingface, tiktoken
 
-    if path.is_dir():
-        if (path / "tokenizer.json").is_file():
-            path = path / "tokenizer.json"
-        elif (path / "vocab.json").is_file():
-            path = path / "vocab.json"
-        else:
-            raise BadTokenizer(
-                f"{path}: the folder holds neither tokenizer.json nor vocab.json with merges.txt"
-            )
-    if path.name.endswith(("vocab.json", "merges.txt")):
-        vocab_path, merges_path = gpt2.both_paths(path)
-        vocab_data, merges_data = read_file(vocab_path), read_file(merges_path)
-        vocab = _named(vocab_path, lambda: gpt2.read_vocab(vocab_data))
-        merges = _named(merges_path, lambda: gpt2.read_merges(merges_data))
-        return _named(vocab_path.parent, lambda: gpt2.build(vocab, merges, pattern or "gpt2", special_tokens))
+    files = files_of(path)
+    path = files[0]
+    if len(files) == 2:
+        vocab_data, merges_data = map(read_file, files)
+        vocab = _named(path, lambda: gpt2.read_vocab(vocab_data))
+        merges = _named(files[1], lambda: gpt2.read_merges(merges_data))
+        return _named(path.parent, lambda: gpt2.build(vocab, merges, pattern or "gpt2", special_tokens))
     data = read_file(path)
     if path.suffix == ".json" or data[:1] == b"{":
         if pattern is not None or special_tokens is not None:
@@ -60,10 +52,42 @@ def _load(path: Path, pattern: str | Pretokenizer | None, special_tokens: Specia
             )
         return _named(path, lambda: huggingface.read(data))
     if pattern is None:
+        _named(path, lambda: _check_looks_like_ranks(data))
         raise BadArgument(
             f"{path}: a rank file does not say its pattern; give pattern= (and special_tokens=)"
         )
     return _named(path, lambda: tiktoken.read(data, pattern, special_tokens))
+
+
+def _check_looks_like_ranks(data: bytes) -> None:
+    """BadTokenizer if the file is none of the kinds there are: asking for its pattern would lead nowhere."""
+    from bpe.formats import tiktoken
+
+    first_line = data.lstrip()[:1000].split(b"\n")[0]
+    try:
+        if not tiktoken.read_ranks(first_line):
+            raise BadTokenizer("it is empty")
+    except BadTokenizer:
+        raise BadTokenizer(
+            "is no tokenizer: neither a tokenizer.json, nor a vocab.json with merges.txt, nor a rank file (*.tiktoken)"
+        ) from None
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files that `load(path)` reads: one, or vocab.json and merges.txt; BadTokenizer for a folder without any."""
+    from bpe.formats import gpt2
+
+    if path.is_dir():
+        if (path / "tokenizer.json").is_file():
+            return [path / "tokenizer.json"]
+        if not (path / "vocab.json").is_file():
+            raise BadTokenizer(
+                f"{path}: the folder holds neither tokenizer.json nor vocab.json with merges.txt"
+            )
+        path = path / "vocab.json"
+    if path.name.endswith(("vocab.json", "merges.txt")):
+        return list(gpt2.both_paths(path))
+    return [path]
 
 
 def read_file(path: Path) -> bytes:
@@ -76,17 +100,8 @@ def read_file(path: Path) -> bytes:
 
 def write_file(path: str | Path, data: bytes) -> None:
     """Write the file under its final name at once, with its data on disk; EnvironmentFailure names path and reason."""
-    path = Path(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise EnvironmentFailure(f"{path}: can't write: {error.strerror}") from None
+    with open_output_file(path) as file:
+        file.write(data)
 
 
 def _named(path: Path, read: Callable[[], T]) -> T:

@@ -227,6 +227,17 @@ nb::list encode(const Codec &codec, nb::handle text, bool special) {
   return out;
 }
 
+using LentTokens = nb::ndarray<nb::numpy, uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+bpe::TokenBuffer lent_tokens(const LentTokens &out, size_t text_bytes) {
+  const size_t needed = bpe::Encoder::out_tokens(text_bytes);
+  if (out.size() < needed)
+    throw nb::value_error(("out has room for " + std::to_string(out.size()) + " tokens; a buffer of " +
+                           std::to_string(text_bytes) + " bytes needs " + std::to_string(needed))
+                              .c_str());
+  return {out.data(), out.size()};
+}
+
 std::pair<TokenArray, OffsetArray> owned_rows(bpe::EncodedRows &&rows) {
   return {owned_tokens(std::move(rows.tokens)), owned_array(std::move(rows.offsets))};
 }
@@ -316,18 +327,25 @@ void bind_encoder(nb::module_ &m) {
           nb::arg("texts"), nb::arg("threads"))
       .def(
           "encode_documents",
-          [](const Codec &codec, nb::object buffer, nb::bytes separator, int64_t threads, bool special) {
+          [](const Codec &codec, nb::object buffer, nb::bytes separator, int64_t threads, bool special,
+             std::optional<LentTokens> out) {
             const BufferView text(buffer);
             const size_t thread_limit = thread_count(threads);
+            bpe::TokenBuffer lent = out ? lent_tokens(*out, text.size()) : bpe::TokenBuffer();
             bpe::EncodedRows rows;
             {
               nb::gil_scoped_release unlocked;
               rows = codec.encoder.encode_documents(view_of(text), {separator.c_str(), separator.size()},
-                                                    thread_limit, special);
+                                                    thread_limit, special, std::move(lent));
             }
-            return owned_rows(std::move(rows));
+            if (!out)
+              return owned_rows(std::move(rows));
+            TokenArray tokens(rows.tokens.data(), {rows.tokens.size()}, out->cast());
+            return std::pair(std::move(tokens), owned_array(std::move(rows.offsets)));
           },
-          nb::arg("buffer"), nb::arg("separator"), nb::arg("threads"), nb::arg("special") = true)
+          nb::arg("buffer"), nb::arg("separator"), nb::arg("threads"), nb::arg("special") = true,
+          nb::arg("out").noconvert() = nb::none())
+      .def_static("out_tokens", &bpe::Encoder::out_tokens, nb::arg("buffer_bytes"))
       .def(
           "encode_pretokens",
           [](const Codec &codec, nb::object buffer,

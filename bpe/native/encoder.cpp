@@ -150,7 +150,7 @@ EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, si
 }
 
 EncodedRows Encoder::encode_documents(std::string_view text, std::string_view separator, size_t threads,
-                                      bool special) const {
+                                      bool special, TokenBuffer out) const {
   if (separator.empty())
     throw std::invalid_argument("the separator is empty; documents need at least one byte between them");
   // A special token that holds the separator can't lie within a document, so the usual case, one special
@@ -167,7 +167,7 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
   const std::vector<size_t> starts =
       threads > 1 ? cut_at_separators(text, separator) : std::vector<size_t>{0, text.size()};
   const size_t pieces = starts.size() - 1;
-  return encode_pieces(pieces, threads, text.size(), [&](EncoderSession &session, size_t piece) {
+  const auto encode_piece = [&](EncoderSession &session, size_t piece) {
     const size_t stop = starts[piece + 1];
     size_t start = starts[piece];
     for (;;) {
@@ -180,7 +180,8 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
         return;
       start = found + separator.size();
     }
-  });
+  };
+  return encode_pieces(pieces, threads, text.size(), encode_piece, std::move(out));
 }
 
 TokenBuffer Encoder::encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const {
@@ -219,11 +220,13 @@ TokenBuffer Encoder::encode_pretokens(std::string_view text, const uint64_t *end
 }
 
 EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t max_tokens,
-                                   const EncodePiece &encode) const {
+                                   const EncodePiece &encode, TokenBuffer out) const {
   threads = std::min(threads, piece_count);
   if (threads <= 1) {
     const SessionLoan session(*this, 1);
-    if (max_tokens >= reserve_tokens_at_least)
+    if (out.lent())
+      session->tokens = std::move(out);
+    else if (max_tokens >= reserve_tokens_at_least)
       session->tokens.try_reserve(max_tokens);
     session->row_ends.push_back(0);
     for (size_t piece = 0; piece < piece_count; ++piece)
@@ -233,7 +236,7 @@ EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t ma
     return {std::move(session->tokens), std::move(session->row_ends)};
   }
 
-  PieceAssembly assembly(piece_count, max_tokens);
+  PieceAssembly assembly(piece_count, max_tokens, std::move(out));
   std::atomic<size_t> next_piece{0};
   std::mutex failure_mutex;
   std::exception_ptr failure;

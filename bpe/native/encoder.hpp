@@ -41,8 +41,10 @@ public:
   void encode(std::string_view text, bool special, std::vector<uint32_t> &ids) const;
   EncodedRows encode_batch(const std::vector<std::string_view> &texts, size_t threads) const;
   // A row for each document; documents lie between separators (leftmost first, not overlapping, not empty).
+  // Into `out` if it is lent, which needs out_tokens(text.size()) of room.
   EncodedRows encode_documents(std::string_view text, std::string_view separator, size_t threads,
-                               bool special) const;
+                               bool special, TokenBuffer out = {}) const;
+  static constexpr size_t out_tokens(size_t text_bytes) { return text_bytes + EncoderSession::spare_tokens; }
   // Pretoken i is [ends[i - 1], ends[i]) of text. Throws std::invalid_argument where ends fall or pass text's
   // end.
   TokenBuffer encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const;
@@ -57,8 +59,8 @@ private:
 
   void encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
                    const SpecialTokens &special) const;
-  EncodedRows encode_pieces(size_t piece_count, size_t threads, size_t max_tokens,
-                            const EncodePiece &encode) const;
+  EncodedRows encode_pieces(size_t piece_count, size_t threads, size_t max_tokens, const EncodePiece &encode,
+                            TokenBuffer out = {}) const;
 
   Vocabulary vocabulary_;
   SpecialTokens special_tokens_;

@@ -1,5 +1,7 @@
 #include "encoder_session.hpp"
 
+#include "simd_variants.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -60,8 +62,10 @@ bool starts_character(uint8_t byte) {
 
 EncoderSession::EncoderSession(const Vocabulary &vocabulary, std::optional<Pattern> pattern,
                                bool whole_pretokens, CacheBudget &budget, size_t cache_share_bytes)
-    : vocabulary_(vocabulary), whole_pretokens_(whole_pretokens && !vocabulary.all_reachable()),
-      cache_share_bytes_(cache_share_bytes), cache_(budget, cache_share_bytes) {
+    : vocabulary_(vocabulary), merge_tables_(vocabulary.merge_tables()),
+      merge_short_pretokens_(simd_variant().merge_short_pretokens),
+      whole_pretokens_(whole_pretokens && !vocabulary.all_reachable()), cache_share_bytes_(cache_share_bytes),
+      cache_(budget, cache_share_bytes) {
   if (pattern)
     pretokenizer_.emplace(*pattern);
 }
@@ -69,6 +73,8 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, std::optional<Patte
 void EncoderSession::reset() {
   batches_[0].count = batches_[1].count = 0;
   tokens.clear();
+  if (tokens.lent())
+    tokens = TokenBuffer();
   row_ends.clear();
 }
 
@@ -148,6 +154,7 @@ void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
 }
 
 void EncoderSession::emit(Batch &batch) {
+  static_assert(batch_items * short_pretoken_bytes <= spare_tokens);
   // Four ids are copied whatever the count, so sixteen bytes of slack.
   uint32_t *out = tokens.room(batch_items * short_pretoken_bytes);
   for (size_t i = 0; i < batch.count; ++i) {
@@ -161,13 +168,54 @@ void EncoderSession::emit(Batch &batch) {
   }
   tokens.set_end(out);
   batch.count = 0;
+  batch.merged = false;
+}
+
+// Puts all short pretokens of the batch from `first` on that are not in the cache there. A cache without room
+// may not take them; then each is merged once more when its turn comes.
+void EncoderSession::merge_missing(Batch &batch, size_t first) {
+  batch.merged = true;
+  static_assert(batch_items <= max_short_merges);
+  ShortMerge merges[batch_items];
+  size_t items[batch_items];
+  size_t count = 0;
+  for (size_t i = first; i < batch.count; ++i) {
+    const CacheKey key = batch.keys[i];
+    if (key.high == 0 || cache_.find(key, batch.hashes[i]))
+      continue;
+    ShortMerge &merge = merges[count];
+    key.copy_bytes(merge.bytes);
+    merge.size = static_cast<uint32_t>(key.size());
+    if (find_whole(key, merge.bytes) == PairTable::no_symbol)
+      items[count++] = i;
+  }
+  merge_short_pretokens_(merge_tables_, merges, count);
+  for (size_t k = 0; k < count; ++k) {
+    const size_t i = items[k];
+    uint32_t *const symbols = merges[k].symbols;
+    for (size_t s = 0; s < merges[k].count; ++s)
+      symbols[s] = vocabulary_.id(symbols[s]);
+    if (!cache_.find(batch.keys[i], batch.hashes[i])) // the same pretoken twice
+      cache_.insert(batch.keys[i], batch.hashes[i], symbols, merges[k].count);
+  }
+}
+
+// The entry that a whole pretoken is emitted as at once, or no_symbol.
+uint32_t EncoderSession::find_whole(const CacheKey &key, const uint8_t *bytes) const {
+  if (!whole_pretokens_ || key.high & CacheKey::part_bit)
+    return PairTable::no_symbol;
+  return vocabulary_.find_unreachable({reinterpret_cast<const char *>(bytes), key.size()});
 }
 
 // What is not a hit in its first slot. Long pretokens make their own room, so `out` may move.
-uint32_t *EncoderSession::emit_item(const Batch &batch, size_t i, uint32_t *out) {
+uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   const CacheKey key = batch.keys[i];
   if (key.high != 0) {
-    const PretokenCache::Slot *const slot = cache_.find(key, batch.hashes[i]);
+    const PretokenCache::Slot *slot = cache_.find_and_promote(key, batch.hashes[i]);
+    if (!slot && !batch.merged) {
+      merge_missing(batch, i);
+      slot = cache_.find(key, batch.hashes[i]);
+    }
     return slot ? emit_slot(*slot, out) : emit_missing(key, batch.hashes[i], out);
   }
   switch (key.low) {
@@ -196,16 +244,12 @@ uint32_t *EncoderSession::emit_slot(const PretokenCache::Slot &slot, uint32_t *o
 
 uint32_t *EncoderSession::emit_missing(const CacheKey &key, uint32_t hash, uint32_t *out) {
   uint8_t bytes[16];
-  std::memcpy(bytes, &key.low, 8);
-  std::memcpy(bytes + 8, &key.high, 8);
-  const size_t size = key.high >> 56 & CacheKey::max_bytes;
+  key.copy_bytes(bytes);
   uint32_t symbols[short_pretoken_bytes];
   size_t count = 1;
-  symbols[0] = PairTable::no_symbol;
-  if (whole_pretokens_ && !(key.high & CacheKey::part_bit))
-    symbols[0] = vocabulary_.find_unreachable({reinterpret_cast<const char *>(bytes), size});
+  symbols[0] = find_whole(key, bytes);
   if (symbols[0] == PairTable::no_symbol)
-    count = merge_short(vocabulary_, bytes, size, symbols);
+    count = merge_short(vocabulary_, bytes, key.size(), symbols);
   for (size_t i = 0; i < count; ++i)
     out[i] = vocabulary_.id(symbols[i]);
   cache_.insert(key, hash, out, count);

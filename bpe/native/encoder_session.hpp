@@ -29,8 +29,10 @@ public:
   EncoderSession(const Vocabulary &vocabulary, std::optional<Pattern> pattern, bool whole_pretokens,
                  CacheBudget &budget, size_t cache_share_bytes);
 
-  // What follows is appended to these; they are the caller's to take and to clear.
+  // What follows is appended to these; they are the caller's to take and to clear. Lent memory needs a token
+  // for each byte of text and spare_tokens beyond.
   TokenBuffer tokens;
+  static constexpr size_t spare_tokens = 1024;
   std::vector<uint64_t> row_ends; // token counts at the end_row() calls
 
   // Bytes up to `readable` (>= text + size) may be read. Valid UTF-8 without special tokens; needs a pattern.
@@ -50,6 +52,7 @@ private:
   enum Item : uint64_t { long_pretoken = 1, row_end, token }; // in key.low where key.high is 0
   struct Batch {
     size_t count = 0;
+    bool merged = false; // merge_missing was here
     CacheKey keys[batch_items];
     uint32_t hashes[batch_items];
     const uint8_t *bytes[batch_items]; // of long pretokens
@@ -59,13 +62,17 @@ private:
   Batch &open_batch();
   void push(Item item, const uint8_t *bytes, uint32_t value);
   void emit(Batch &batch);
-  uint32_t *emit_item(const Batch &batch, size_t i, uint32_t *out);
+  uint32_t *emit_item(Batch &batch, size_t i, uint32_t *out);
+  void merge_missing(Batch &batch, size_t first);
+  uint32_t find_whole(const CacheKey &key, const uint8_t *bytes) const;
   uint32_t *emit_missing(const CacheKey &key, uint32_t hash, uint32_t *out);
   uint32_t *emit_slot(const PretokenCache::Slot &slot, uint32_t *out);
   void emit_long(const uint8_t *bytes, size_t size);
   void emit_part(const uint8_t *bytes, size_t size, bool whole);
 
   const Vocabulary &vocabulary_;
+  const MergeTables merge_tables_;
+  const MergeShortPretokens merge_short_pretokens_;
   const bool whole_pretokens_; // and there are entries that merges do not reach anyway
   const size_t cache_share_bytes_;
   std::optional<Pretokenizer> pretokenizer_;

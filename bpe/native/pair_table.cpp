@@ -67,7 +67,7 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
         return false;
       uint32_t i = start;
       for (; i < stop; ++i) {
-        uint64_t &target = slots_[slot((entries[i] >> 22) * multiplier_, displacement)];
+        uint64_t &target = slots_[view().slot((entries[i] >> 22) * multiplier_, displacement)];
         if (target != empty_slot)
           break;
         target = entries[i];
@@ -75,7 +75,7 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
       if (i == stop)
         break;
       while (i-- > start) // taken: lift what was placed
-        slots_[slot((entries[i] >> 22) * multiplier_, displacement)] = empty_slot;
+        slots_[view().slot((entries[i] >> 22) * multiplier_, displacement)] = empty_slot;
     }
     displacements_[bucket] = static_cast<uint16_t>(displacement);
   }

@@ -27,20 +27,34 @@ public:
   // No (left, right) may occur twice.
   explicit PairTable(const std::vector<Pair> &pairs);
 
-  // The pair's rank or no_rank. left, right: symbols or no_symbol.
-  uint32_t rank(uint32_t left, uint32_t right) const {
-    const uint64_t key = uint64_t{left} << 21 | right;
-    const uint64_t hash = key * multiplier_;
-    const uint64_t entry = slots_[slot(hash, displacements_[hash >> bucket_shift_])];
-    return entry >> 22 == key ? static_cast<uint32_t>(entry) & no_rank : no_rank;
+  // The table as plain data, for sources with instruction sets of their own: all inlined, so that no code of
+  // theirs is shared. Valid while the table lives.
+  struct View {
+    uint64_t multiplier;
+    unsigned bucket_shift, slot_shift;
+    const uint64_t *slots;
+    const uint16_t *displacements;
+
+    [[gnu::always_inline]] uint32_t slot(uint64_t hash, uint32_t displacement) const {
+      return static_cast<uint32_t>(hash >> 16) * (2 * displacement + 1) >> slot_shift;
+    }
+    // The pair's rank or no_rank. left, right: symbols or no_symbol.
+    [[gnu::always_inline]] uint32_t rank(uint32_t left, uint32_t right) const {
+      const uint64_t key = uint64_t{left} << 21 | right;
+      const uint64_t hash = key * multiplier;
+      const uint64_t entry = slots[slot(hash, displacements[hash >> bucket_shift])];
+      return entry >> 22 == key ? static_cast<uint32_t>(entry) & no_rank : no_rank;
+    }
+  };
+
+  View view() const {
+    return {multiplier_, bucket_shift_, slot_shift_, slots_.data(), displacements_.data()};
   }
+  uint32_t rank(uint32_t left, uint32_t right) const { return view().rank(left, right); }
 
   size_t bytes() const { return slots_.size() * 8 + displacements_.size() * 2; }
 
 private:
-  uint32_t slot(uint64_t hash, uint32_t displacement) const {
-    return static_cast<uint32_t>(hash >> 16) * (2 * displacement + 1) >> slot_shift_;
-  }
   bool place(const std::vector<Pair> &pairs, unsigned slot_bits);
 
   uint64_t multiplier_ = 0;

@@ -4,7 +4,8 @@
 
 namespace bpe {
 
-PieceAssembly::PieceAssembly(size_t piece_count, size_t max_tokens) : waiting_(piece_count) {
+PieceAssembly::PieceAssembly(size_t piece_count, size_t max_tokens, TokenBuffer out)
+    : rows_{std::move(out), {}}, waiting_(piece_count) {
   rows_.tokens.reserve(max_tokens);
   rows_.offsets.push_back(0);
 }

@@ -24,8 +24,8 @@ struct EncodedRows {
 // Used by several threads at once.
 class PieceAssembly {
 public:
-  // Throws std::bad_alloc if there is no address space for max_tokens ids.
-  PieceAssembly(size_t piece_count, size_t max_tokens);
+  // The result comes to lie in `out`. Throws std::bad_alloc if there is no address space for max_tokens ids.
+  PieceAssembly(size_t piece_count, size_t max_tokens, TokenBuffer out);
 
   // Takes a finished piece, each index once: its ids and the ends of its rows, counted from its own start.
   // Places every piece whose place is known by now. Returns an empty buffer to go on with.

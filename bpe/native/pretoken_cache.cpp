@@ -8,8 +8,8 @@ namespace bpe {
 
 namespace {
 
-// A slot no key is in: stands for the table while there is none.
-constexpr PretokenCache::Slot no_slot{};
+// Slots no key is in: stand for the table while there is none.
+constexpr PretokenCache::Slot no_slots[4]{};
 
 constexpr size_t first_slot_count = 1 << 10;
 // 2^20 slots, 32 MiB: fewer slow English down (128 k 274 MB/s, 256 k 405, 1 M 600), more slow cold text of
@@ -69,22 +69,13 @@ void BudgetedMemory::release() {
 
 // Of the share the slots may take a third (half while they double), ids a sixth, long pretokens a third.
 PretokenCache::PretokenCache(CacheBudget &budget, size_t share_bytes)
-    : share_bytes_(share_bytes), slots_(&no_slot), slot_memory_(budget), arena_memory_(budget),
+    : share_bytes_(share_bytes), slots_(no_slots), slot_memory_(budget), arena_memory_(budget),
       long_memory_(budget), long_arena_memory_(budget) {}
 
-const PretokenCache::Slot *PretokenCache::find(const CacheKey &key, uint32_t hash) const {
-  for (size_t i = 0; i < max_probes; ++i) {
-    const Slot *const slot = slots_ + ((hash + i) & mask_);
-    if (slot->holds(key))
-      return slot;
-    if (slot->high == 0)
-      return nullptr;
-  }
-  return nullptr;
-}
-
 void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *ids, size_t count) {
-  if (2 * used_ >= slot_count_ && !make_room())
+  if (3 * used_ >= slot_count_ && !full_size_)
+    make_room();
+  if (slot_count_ == 0)
     return;
   Slot fresh{key.low, key.high, {}};
   if (count <= 4) {
@@ -104,44 +95,47 @@ void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *i
     fresh.ids[1] = static_cast<uint32_t>(count);
     arena_words_ += count;
   }
-  Slot *const slots = static_cast<Slot *>(slot_memory_.data());
-  for (size_t i = 0; i < max_probes; ++i) {
-    Slot &slot = slots[(hash + i) & mask_];
-    if (slot.high == 0) {
-      slot = fresh;
-      ++used_;
-      return;
-    }
-  }
-  slots[hash & mask_] = fresh; // in place of another
+  Slot *const home = own_slots_ + (hash & mask_);
+  Slot *slot = empty_slot(hash & mask_);
+  if (!slot)
+    slot = empty_slot((hash & mask_) ^ spill_);
+  used_ += slot != nullptr;
+  *(slot ? slot : home) = fresh; // in place of another, if it must
 }
 
-// Doubles the table, or empties it if it may not grow. False: there is no table.
-bool PretokenCache::make_room() {
+// The slot at `place` or the other one of its line, whichever is empty; null: neither.
+PretokenCache::Slot *PretokenCache::empty_slot(size_t place) const {
+  Slot *const slot = own_slots_ + place, *const other = own_slots_ + (place ^ 1);
+  return slot->high == 0 ? slot : other->high == 0 ? other : nullptr;
+}
+
+// Doubles the table if it may grow.
+void PretokenCache::make_room() {
   const size_t wanted = slot_count_ == 0 ? first_slot_count : 2 * slot_count_;
   PageMemory old;
   if (wanted > max_slot_count || wanted * sizeof(Slot) > share_bytes_ / 3 ||
       !slot_memory_.replace(old, wanted * sizeof(Slot))) {
-    start_afresh();
-    return slot_count_ > 0;
+    full_size_ = true;
+    spill_ = 0;
+    return;
   }
   const Slot *const before = static_cast<const Slot *>(old.data());
   const size_t before_count = slot_count_;
-  Slot *const slots = static_cast<Slot *>(slot_memory_.data());
-  slots_ = slots;
+  slots_ = own_slots_ = static_cast<Slot *>(slot_memory_.data());
   slot_count_ = wanted;
   mask_ = wanted - 1;
   for (size_t i = 0; i < before_count; ++i) {
     if (before[i].high == 0)
       continue;
     const CacheKey key{before[i].low, before[i].high << 3 >> 3};
-    size_t place = key.hash() & mask_;
-    while (slots[place].high != 0)
-      place = (place + 1) & mask_;
-    slots[place] = before[i];
+    const size_t place = key.hash() & mask_;
+    Slot *slot = empty_slot(place);
+    if (!slot)
+      slot = empty_slot(place ^ spill_);
+    if (slot) // as good as always; a cache may forget
+      *slot = before[i];
   }
   slot_memory_.give_back(old);
-  return true;
 }
 
 void PretokenCache::start_afresh() {

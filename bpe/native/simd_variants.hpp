@@ -4,6 +4,8 @@
 // a function shared with other sources might be kept in its AVX form and run on a machine without AVX.
 #pragma once
 
+#include "short_merge.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -29,6 +31,8 @@ struct SimdVariant {
   // block_bytes or so short of the first fault or the end. Needs start >= 3, a character's start, and valid
   // text before it. Null: none.
   size_t (*valid_prefix)(const uint8_t *text, size_t start, size_t size);
+
+  MergeShortPretokens merge_short_pretokens;
 };
 
 // The best variant of this machine, or the one chosen. Any thread.

@@ -1,6 +1,8 @@
-// Token ids written one after the other into memory that grows, and that a numpy array can take over.
+// Token ids written one after the other: into memory that grows and that a numpy array can take over, or into
+// memory lent by the caller.
 //
 // A writer asks for room(n), writes through the pointer it gets, and says with set_end how far it wrote.
+// Lent memory is used again and again, so its pages are touched once; it does not grow.
 #pragma once
 
 #include "page_memory.hpp"
@@ -16,26 +18,27 @@ namespace bpe {
 class TokenBuffer {
 public:
   TokenBuffer() = default;
-  TokenBuffer(TokenBuffer &&other) noexcept
-      : memory_(std::move(other.memory_)), size_(std::exchange(other.size_, 0)) {}
+  // Lent memory, which must outlive the buffer.
+  TokenBuffer(uint32_t *data, size_t capacity) : data_(data), capacity_(capacity), lent_(true) {}
+  TokenBuffer(TokenBuffer &&other) noexcept { swap(other); }
   TokenBuffer &operator=(TokenBuffer &&other) noexcept {
-    std::swap(memory_, other.memory_);
-    std::swap(size_, other.size_);
+    swap(other);
     return *this;
   }
 
-  const uint32_t *data() const { return begin(); }
-  uint32_t *data() { return begin(); }
+  const uint32_t *data() const { return data_; }
+  uint32_t *data() { return data_; }
   size_t size() const { return size_; }
+  bool lent() const { return lent_; }
   void clear() { size_ = 0; }
 
   // Where the next id goes; room for `count` from there on. Throws std::bad_alloc.
   uint32_t *room(size_t count) {
-    if (capacity() - size_ < count)
+    if (capacity_ - size_ < count)
       grow(count);
-    return begin() + size_;
+    return data_ + size_;
   }
-  void set_end(const uint32_t *end) { size_ = static_cast<size_t>(end - begin()); }
+  void set_end(const uint32_t *end) { size_ = static_cast<size_t>(end - data_); }
   void push(uint32_t id) {
     *room(1) = id;
     ++size_;
@@ -43,8 +46,8 @@ public:
 
   // Room for `count` ids in all, at least. Address space only: untouched pages cost nothing.
   void reserve(size_t count) {
-    if (count > capacity())
-      memory_.resize(count * sizeof(uint32_t));
+    if (count > capacity_)
+      resize(count);
   }
   // The same if the system allows it; without it the buffer grows as it fills.
   void try_reserve(size_t count) {
@@ -54,18 +57,35 @@ public:
     }
   }
   // Gives back what lies behind the last id.
-  void shrink() { memory_.resize(std::max<size_t>(size_, 1) * sizeof(uint32_t)); }
-
-private:
-  uint32_t *begin() const { return static_cast<uint32_t *>(memory_.data()); }
-  size_t capacity() const { return memory_.bytes() / sizeof(uint32_t); }
-  // By half, so that few ids are copied where growing copies; rarely called, so kept out of the loops.
-  [[gnu::noinline]] void grow(size_t count) {
-    memory_.resize(std::max(size_ + count, capacity() + capacity() / 2 + 1024) * sizeof(uint32_t));
+  void shrink() {
+    if (!lent_)
+      resize(std::max<size_t>(size_, 1));
   }
 
-  PageMemory memory_;
-  size_t size_ = 0;
+private:
+  // By half, so that few ids are copied where growing copies; rarely called, so kept out of the loops.
+  [[gnu::noinline]] void grow(size_t count) {
+    resize(std::max(size_ + count, capacity_ + capacity_ / 2 + 1024));
+  }
+  void resize(size_t capacity) {
+    if (lent_)
+      throw std::bad_alloc();
+    memory_.resize(capacity * sizeof(uint32_t));
+    data_ = static_cast<uint32_t *>(memory_.data());
+    capacity_ = capacity;
+  }
+  void swap(TokenBuffer &other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(data_, other.data_);
+    std::swap(capacity_, other.capacity_);
+    std::swap(size_, other.size_);
+    std::swap(lent_, other.lent_);
+  }
+
+  PageMemory memory_; // empty if lent
+  uint32_t *data_ = nullptr;
+  size_t capacity_ = 0, size_ = 0;
+  bool lent_ = false;
 };
 
 } // namespace bpe

@@ -15,7 +15,7 @@
 // entries.
 #pragma once
 
-#include "pair_table.hpp"
+#include "short_merge.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -60,6 +60,10 @@ public:
   uint32_t rank_of_bytes(uint8_t left, uint8_t right) const { return byte_ranks_[left << 8 | right]; }
   // The symbol a merge of this rank makes.
   uint32_t product(uint32_t rank) const { return products_.empty() ? rank : products_[rank]; }
+  MergeTables merge_tables() const {
+    return {symbol_of_byte_, byte_ranks_.data(), products_.empty() ? nullptr : products_.data(),
+            pairs_.view()};
+  }
   // False if no entry holds these two bytes one after the other: then no merge crosses between them.
   bool may_join(uint8_t left, uint8_t right) const { return joined_[left << 8 | right]; }
 

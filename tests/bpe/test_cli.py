@@ -198,8 +198,8 @@ def test_bad_arguments(capfdbinary, tokenizer, text_file, tmp_path):
     output = tmp_path / "no" / "ids"
     failed(
         capfdbinary,
-        4,
-        "can't write: No such",
+        2,
+        "its folder does not exist; create it first",
         "encode",
         "--tokenizer",
         tokenizer,
@@ -256,7 +256,7 @@ def test_train(capfdbinary, tmp_path, random_texts):
     assert (code, out) == (0, b"")
     lines = err.splitlines()
     assert len(lines) == 3
-    assert re.match(r"counting: 0\.0 MB, \d+ MB/s, \d+\.\d s$", lines[0])
+    assert re.match(r"counting: \d\.\d kB, [0-9.,]+ [kM]B/s, \d+\.\d s$", lines[0])
     assert re.match(r"merging: 42 entries, ", lines[1])
     assert lines[2] == f"{output}: 300 entries, pattern gpt2"
     tokenizer = Tokenizer.load(output)
@@ -381,3 +381,62 @@ def test_bad_ids_in_a_later_block(monkeypatch, capfdbinary, tokenizer, tmp_path)
     assert (code, out) == (3, b"abc")
     assert "9999" in err
     assert "counted from id 3" in err
+
+
+# -- what a stranger's machine does --------------------------------------------------------------------------------
+
+
+def test_a_file_name_broke_the_line(capfdbinary, tokenizer, tmp_path):
+    """A new line or a terminal's escape in a name went to the terminal as it is."""
+    name = tmp_path / "new\nline\x1b[31m.txt"
+    name.write_bytes(b"a\xff")
+    shown = r"new\\nline\\x1b\[31m\.txt: "
+    train = ["train", name, "--vocab-size", "300", "--quiet", "--output", tmp_path / "out"]
+    failed(capfdbinary, 3, shown, *train)
+    failed(capfdbinary, 3, shown, "encode", "--tokenizer", tokenizer, name, "--output", tmp_path / "out")
+    failed(capfdbinary, 2, shown[:-2] + ".json: ", "info", f"{name}.json")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("output", ["", ".", "/"])
+def test_an_output_that_is_a_folder_was_found_after_the_training(output, capfdbinary, text_file, tokenizer):
+    failed(capfdbinary, 2, "--output", "train", text_file, "--vocab-size", "300", "--output", output)
+    failed(capfdbinary, 2, "--output", "encode", text_file, "--tokenizer", tokenizer, "--output", output)
+
+
+def test_an_empty_input_meant_the_whole_folder(capfdbinary, tmp_path):
+    failed(capfdbinary, 2, "an empty name", "train", "", "--vocab-size", "300", "--output", tmp_path / "t")
+
+
+def test_encode_did_not_count_what_it_replaced(capfdbinary, tokenizer, tmp_path):
+    (tmp_path / "bad").write_bytes(b"a\xff\xffb")
+    command = ["encode", "--tokenizer", tokenizer, tmp_path / "bad", "--invalid", "replace"]
+    code, out, err = run(capfdbinary, *command)
+    assert code == 0
+    assert err == "bpe: replaced by U+FFFD: 2 byte sequences that are not valid UTF-8\n"
+    assert out == (" ".join(map(str, Tokenizer.load(tokenizer).encode("a\ufffd\ufffdb"))) + "\n").encode()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">/dev/full", ">&- 2>&-"])
+def test_a_closed_stdout_gave_a_traceback(closed, tokenizer, text_file):
+    command = f'"{sys.executable}" -m bpe encode --tokenizer "{tokenizer}" "{text_file}" {closed}'
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert ended.returncode == (4 if "full" in closed else 0)
+    assert ended.stderr == ("bpe: stdout: No space left on device\n" if "full" in closed else "")
+
+
+def test_a_closed_stdin_gave_a_traceback(tokenizer):
+    command = f'"{sys.executable}" -m bpe encode --tokenizer "{tokenizer}" <&-'
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (2, "bpe: stdin is closed; name a file\n")
+
+
+def test_a_core_that_is_not_built_gave_a_traceback(text_file):
+    code = "import sys; sys.modules['bpe._core'] = None\n"
+    code += f"from bpe.__main__ import main; sys.exit(main(['info', {text_file!r}]))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 4
+    assert (
+        ended.stderr
+        == "bpe: the core is not built; install the package first: pip install . (in its folder)\n"
+    )

@@ -258,3 +258,52 @@ def test_bad_arguments_are_named() -> None:
         encoder.encode("\ud800")
     with pytest.raises(TypeError, match="text must be str, got bytes"):
         encoder.encode(b"a")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("size", [0, 1, 1 << 10, 3 << 20])
+def test_lent_memory_holds_the_tokens(threads: int, size: int) -> None:
+    encoder = core("ranks")
+    text = (SEPARATOR.join(text_of(seed, 40).encode() for seed in range(20)) * 200)[:size]
+    text = text.decode(errors="ignore").encode()
+    want = encoder.encode_documents(text, SEPARATOR, 1)
+    out = np.zeros(encoder.out_tokens(len(text)), np.uint32)
+    for _ in range(2):
+        tokens, offsets = encoder.encode_documents(text, SEPARATOR, threads, out=out)
+        assert len(tokens) == 0 or np.shares_memory(tokens, out)
+        assert np.array_equal(tokens, want[0])
+        assert np.array_equal(offsets, want[1])
+    with pytest.raises(ValueError, match=rf"out has room for {len(out) - 1} tokens; a buffer of {len(text)}"):
+        encoder.encode_documents(text, SEPARATOR, threads, out=out[:-1])
+    # What was lent is not kept.
+    out[:] = 7
+    assert np.array_equal(encoder.encode_documents(text, SEPARATOR, threads)[0], want[0])
+    assert (out == 7).all()
+
+
+def test_lent_memory_of_another_kind_is_refused() -> None:
+    readonly = np.zeros(2000, np.uint32)
+    readonly.flags.writeable = False
+    for out in [np.zeros(2000, np.int64), np.zeros(4000, np.uint32)[::2], readonly]:
+        with pytest.raises(TypeError):
+            core("ranks").encode_documents(b"abc", SEPARATOR, 1, out=out)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("variant", _core.simd_variants())
+@pytest.mark.parametrize("rule", RULES)
+def test_every_variant_merges_alike(variant: str, rule: str) -> None:
+    """Many distinct short pretokens, so that groups of every size from 1 to a batch's are merged in turns."""
+    rng = random.Random(8)
+    pieces = (
+        "internationalization fox the quick über漢字とのカ кий".split() + list("abcdefg-=_ ") + ["  ", "\n"]
+    )
+    best = _core.simd_variants()[0]
+    _core.set_simd_variant(variant)
+    try:
+        encoder = core(rule)
+        for known in range(0, 130, 3):  # of each batch some are new, some known
+            words = ["".join(rng.choices(pieces, k=rng.randint(1, 5))) for _ in range(64)]
+            text = " ".join(words + ["the"] * known)
+            assert encoder.encode(text) == reference(text, rule)
+    finally:
+        _core.set_simd_variant(best)

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from bpe.progress import TrainingProgress
+from bpe.progress import TrainingProgress, bytes_text
 
 
 class Terminal(io.StringIO):
@@ -28,8 +28,8 @@ def use(progress):
 def test_a_log_gets_a_line_a_phase():
     file = io.StringIO()
     use(TrainingProgress(file=file))
-    counting, note, merging = file.getvalue().splitlines()
-    assert re.fullmatch(r"counting: 2\.0 MB, \d+ MB/s, \d\.\d s", counting)
+    counting, merging, note = file.getvalue().splitlines()
+    assert re.fullmatch(r"counting: 2\.0 MB, [0-9,]+\.\d [kMG]B/s, \d\.\d s", counting)
     assert note == "bpe: stopped early"
     assert re.fullmatch(r"merging: 100 entries, \d\.\d s", merging)
 
@@ -57,3 +57,23 @@ def test_a_phase_that_failed_is_no_line_of_success():
     with pytest.raises(KeyError), progress:
         raise KeyError
     assert file.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (9323, "9.3 kB"), (3_100_654, "3.1 MB"), (11.8e9, "11.8 GB")],
+)
+def test_small_inputs_were_0_0_mb(count, text):
+    assert bytes_text(count) == text
+
+
+def test_a_full_or_closed_stderr_does_not_stop_the_training():
+    class Full(io.StringIO):
+        def write(self, _):
+            raise OSError(28, "No space left on device")
+
+    use(TrainingProgress(file=Full()))
+    progress = TrainingProgress()
+    progress._file = io.StringIO()
+    use(progress)
+    assert "merging" in progress._file.getvalue()

@@ -309,7 +309,7 @@ def test_invalid_text_is_named_or_replaced(tmp_path: Path) -> None:
     recorder = Recorder()
     replaced = train([path], 300, invalid="replace", progress=recorder)
     assert list(replaced.merges) == list(train(["abc��abc".encode()], 300).merges)
-    assert recorder.notes[0].startswith("2 byte sequences")
+    assert recorder.notes[0] == "replaced by U+FFFD: 2 byte sequences that are not valid UTF-8"
 
 
 @pytest.mark.parametrize(
@@ -330,6 +330,9 @@ def test_invalid_text_is_named_or_replaced(tmp_path: Path) -> None:
         ({"special_tokens": ["Ġ"]}, BadArgument, "writes a single byte"),
         ({"tie_break": "first"}, BadArgument, "tie_break must be one of lexicographic, huggingface"),
         ({"min_frequency": -1}, BadArgument, "min_frequency must be at least 0, got -1"),
+        ({"min_frequency": 2**63}, BadArgument, r"min_frequency must be below 2\^63"),
+        ({"threads": 10**20}, BadArgument, "threads must be at most 4096, got 100000000000000000000"),
+        ({"pattern": "gpt3"}, BadArgument, "'gpt3' matches nothing in the inputs; the named ones are gpt2"),
         ({"threads": 0}, BadArgument, "threads must be at least 1, got 0"),
         ({"invalid": "skip"}, BadArgument, "invalid must be"),
         ({"pattern": "("}, BadTokenizer, "no valid expression"),

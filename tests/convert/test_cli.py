@@ -15,6 +15,7 @@ import pytest
 from naive_conversion import END, make_documents, tree
 
 import convert.pipeline
+from bpe.tokenizer import Tokenizer
 from convert.__main__ import main
 from convert.executors import InlineExecutor
 
@@ -86,6 +87,18 @@ def test_bad_tokenizers(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content["added_tokens"][0]["id"] = 2**31
     (here / "large.json").write_text(json.dumps(content))
     fails(capsys, command(tokenizer="large.json"), 2, str(2**31))
+    fails(capsys, command(tokenizer="en.txt"), 2, "en.txt: is no tokenizer: neither a tokenizer.json, nor")
+    (here / "folder").mkdir()
+    fails(
+        capsys,
+        command(tokenizer="folder"),
+        2,
+        "folder: the folder holds neither tokenizer.json nor vocab.json",
+    )
+    (here / "t.tiktoken").write_text("IQ== 0\n")
+    fails(
+        capsys, command(tokenizer="t.tiktoken"), 2, "t.tiktoken: a rank file says neither", "tokenizer.json"
+    )
     assert not (here / "out.zarr.partial").exists()
 
 
@@ -184,7 +197,8 @@ def test_a_file_size_limit_is_an_error_with_the_path(here: Path) -> None:
     assert process.returncode == 4, err
     assert "out.zarr.partial/" in err
     assert "File too large (errno 27)" in err
-    assert len(err.splitlines()) == 2  # the stage and the error
+    assert len(err.splitlines()) == 1
+    assert not (here / "out.zarr.partial").exists()  # no text chunk was finished
     assert not (here / "out.zarr").exists()
 
 
@@ -201,7 +215,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> N
     assert out == ""
     plain = [line for line in err.splitlines() if not line.startswith("{")]
     assert plain == [
-        "interrupted; finished text chunks are kept in out.zarr.partial, the same command goes on from there"
+        "convert: interrupted; finished text chunks are kept in out.zarr.partial, the same command goes on from there"
     ]
     assert not (here / "out.zarr").exists()
     done = len(list(here.glob("out.zarr.partial/shards/*.json")))
@@ -226,6 +240,72 @@ def test_a_closed_stdout_does_not_spoil_the_result(here: Path) -> None:
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
     assert (here / "out.zarr/manifest.json").exists()
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_folder_with_a_tokenizer_json_was_refused(here: Path) -> None:
+    (here / "folder").mkdir()
+    (here / "tok.json").rename(here / "folder/tokenizer.json")
+    assert main(command("--quiet", tokenizer="folder")) == 0
+
+
+def test_merges_with_a_prefix_did_not_count_in_a_resume(here: Path) -> None:
+    """gpt2-merges.txt is read with gpt2-vocab.json, so it belongs to what a resume compares."""
+    Tokenizer.load(here / "tok.json").export_gpt2(here)
+    for name in ("vocab.json", "merges.txt"):
+        (here / name).rename(here / f"gpt2-{name}")
+    _, before = convert.pipeline.load_tokenizer(here / "gpt2-vocab.json")
+    merges = (here / "gpt2-merges.txt").read_text(encoding="utf-8")
+    (here / "gpt2-merges.txt").write_text(merges + "\n", encoding="utf-8")
+    _, after = convert.pipeline.load_tokenizer(here / "gpt2-vocab.json")
+    assert before != after
+
+
+@pytest.mark.parametrize("output", [".", "/", ".."])
+def test_an_output_without_a_name_gave_a_traceback(
+    output: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fails(capsys, command(output=output), 2, "is a folder, not the name of a dataset to make")
+
+
+@pytest.mark.usefixtures("inline")
+def test_a_failure_left_an_empty_partial_folder(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "bad.txt").write_bytes(b"a\xff")
+    before = tree(here)
+    error = fails(capsys, command("bad.txt"), 3, "bad.txt: byte 1")
+    assert "partial" not in error
+    assert tree(here) == before
+    (here / "good.txt").write_bytes(b"a")
+    error = fails(capsys, command("good.txt", "bad.txt", "--text-chunk-bytes", "1"), 3, "bad.txt: byte 1")
+    assert error.endswith(
+        "; finished text chunks are kept in out.zarr.partial, the same command goes on from there"
+    )
+
+
+def test_names_the_locale_lacks_lost_the_summary(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}.items():
+        monkeypatch.setenv(name, value)
+    process = cli(*command(output="naïve.zarr"))
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert out.startswith("na")
+    assert "documents" in out
+
+
+def test_the_locale_got_into_the_manifest(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "en.txt").rename(here / "naïve.txt")
+    cli(*command("naïve.txt", output="utf8.zarr")).communicate(timeout=60)
+    for name, value in {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}.items():
+        monkeypatch.setenv(name, value)
+    cli(*command("naïve.txt", output="c.zarr")).communicate(timeout=60)
+    assert (here / "c.zarr/manifest.json").exists()
+    assert tree(here / "c.zarr") == tree(here / "utf8.zarr")
+
+
+def test_a_closed_stderr_mixed_its_lines_into_stdout(here: Path) -> None:
+    process = cli(*command("--workers", "0"), preexec_fn=lambda: os.close(2))
+    out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
 
 
 def test_debug_shows_the_traceback(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

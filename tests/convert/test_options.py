@@ -167,9 +167,9 @@ def test_the_command_line_becomes_options() -> None:
     ("arguments", "message"),
     [
         (["a"], "the following arguments are required: --tokenizer, --output"),
-        (["--workers", "abc"], "argument --workers: invalid int value: 'abc'"),
-        (["--chunk-tokens", "lots"], "argument --chunk-tokens: 'lots' is not a size"),
-        (["--zarr-format", "4"], "argument --zarr-format: invalid choice"),
+        (["--workers", "abc"], "--workers must be a whole number, got 'abc'; see"),
+        (["--chunk-tokens", "lots"], "--chunk-tokens: 'lots' is not a size"),
+        (["--zarr-format", "4"], "--zarr-format: invalid choice"),
         (["--separator", "\\q"], "--separator: \\q is not an escape"),
         (["--nonsense"], "unrecognized arguments: --nonsense"),
     ],

@@ -8,7 +8,7 @@ import json
 import pytest
 
 import convert.progress
-from convert.progress import Bars, JsonLines, Lines, Progress, make_progress
+from convert.progress import Bars, JsonLines, Lines, Progress, bytes_text, make_progress, tokens_text
 
 
 class Terminal(io.StringIO):
@@ -48,7 +48,7 @@ def test_a_log_gets_one_line_a_stage() -> None:
     work(Lines(stream))
     first, second = stream.getvalue().splitlines()
     assert first.startswith("encode: 3.0 MB in ")
-    assert "MB/s" in first
+    assert "B/s" in first
     assert "M tokens/s" in first
     assert second == "done"
 
@@ -85,3 +85,25 @@ def test_a_stream_that_cannot_be_written_is_no_error(kind: type[Lines]) -> None:
     stream = Broken()
     work(kind(stream))
     assert stream.getvalue() == ""
+
+
+def test_a_stage_that_failed_looked_like_success() -> None:
+    stream = io.StringIO()
+    Lines(stream).stage("encode", 10).close(done=False)
+    assert stream.getvalue() == ""
+    JsonLines(stream).stage("encode", 10).close(done=False)
+    assert json.loads(stream.getvalue().splitlines()[-1])["state"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("count", "text", "tokens"),
+    [
+        (0, "0 bytes", "0 tokens"),
+        (9323, "9.3 kB", "9.3 k tokens"),
+        (3_100_654, "3.1 MB", "3.1 M tokens"),
+        (9_999_900_000, "9,999.9 MB", "9,999.9 M tokens"),
+        (11_800_000_000, "11.8 GB", "11,800.0 M tokens"),
+    ],
+)
+def test_small_inputs_were_0_0_mb(count: int, text: str, tokens: str) -> None:
+    assert (bytes_text(count), tokens_text(count)) == (text, tokens)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from flat_tokens import entries
-from flat_tokens.__main__ import main
+from flat_tokens.__main__ import _fact, _source, main
 from flat_tokens.errors import DatasetError
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,8 @@ def test_info(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "validation: 0 tokens in 0 sequences" in text
     assert "zstd 1, zarr chunks of 262,144 tokens" in text
     assert "tokenizer: tokenizer.json, sha256 " in text
-    assert '{"path": "a.txt", "bytes": 3}' in text
+    assert "sources: 1\n  a.txt: 3 bytes\n" in text
+    assert "options: seed 0\n" in text
     assert main(["info", "--json", str(root)]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["splits"]["train"]["seq_tokens"] == {"min": 2, "median": 3.0, "mean": 2.67, "max": 3}
@@ -52,7 +53,7 @@ def test_verify(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
     (root / "train/encoded_tokens/0").unlink()
     assert main(["verify", "--workers", "1", str(root)]) == 3
     out, err = capsys.readouterr()
-    assert "DAMAGED, 1 problems" in out
+    assert "DAMAGED, 1 problem, told above" in out
     assert "error: train/encoded_tokens/0: not there, zarr" in err
 
 
@@ -103,7 +104,8 @@ def test_usage_errors(
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
-    assert "Traceback" not in err
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1, "the usage stood above the error"
 
 
 def test_trouble_of_the_machine(
@@ -124,7 +126,7 @@ def test_trouble_of_the_machine(
 def test_lost_memory(
     make_dataset: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*arguments: Any) -> Any:
+    def broken(*arguments: Any, **options: Any) -> Any:
         raise MemoryError
 
     monkeypatch.setattr("flat_tokens.__main__.verify_dataset", broken)
@@ -173,3 +175,48 @@ def test_entries_of_every_byte(tmp_path: Path) -> None:
     assert entries.decode([0xD0, 0x96, 0xFF, 300], entries.load_entries(path)) == "Ж\ufffd<300>"
     with pytest.raises(DatasetError, match="not there"):
         entries.load_entries(tmp_path / "nothing")
+
+
+def test_sources_were_printed_as_json() -> None:
+    source = {"path": "a\x1b[2J", "bytes": 9323, "digest": "75ab", "digest_of": "sha256", "split": "by hash"}
+    assert _source(source) == r"a\x1b[2J: 9,323 bytes, split by hash"
+    assert _source({"path": "a"}) == "a: nothing recorded"
+    assert _source({"rows": [1, 2]}) == "without a name: rows [1, 2]"
+    assert _fact("documents", {"train": 17, "validation": 9}) == "documents (train 17, validation 9)"
+    assert _fact("chunk_tokens", None) == "chunk tokens default"
+
+
+@pytest.mark.parametrize("command", ["info", "verify --workers 1", "head"])
+def test_a_closed_stdout_gave_a_traceback(command: str, make_dataset: Any) -> None:
+    line = f'"{sys.executable}" -m flat_tokens {command} "{make_dataset()}" >&-'
+    result = subprocess.run(["sh", "-c", line], cwd=ROOT, capture_output=True, check=False)
+    assert (result.returncode, result.stderr) == (0, b"")
+
+
+def test_text_the_locale_lacks_gave_a_traceback(make_dataset: Any) -> None:
+    root = make_dataset()
+    (root / "manifest.json").unlink()
+    root.rename(root.with_name("naïve.zarr"))
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-m", "flat_tokens", "info", str(root.with_name("naïve.zarr"))]
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
+    assert (result.returncode, result.stderr) == (0, b"")
+
+
+def test_a_terminal_sees_a_bar(
+    make_dataset: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(["verify", "--workers", "1", str(make_dataset())]) == 0
+    assert "verify: 100%" in capsys.readouterr().err
+
+
+def test_an_interruption_was_silent(
+    make_dataset: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("flat_tokens.reader.open", interrupted)
+    assert main(["info", str(make_dataset())]) == 130
+    assert capsys.readouterr().err == "error: interrupted\n"

@@ -1,0 +1,71 @@
+"""Files that appear whole or not at all, and never in the place of what is no regular file."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from bpe.errors import BadArgument, EnvironmentFailure, MissingInput
+from bpe.formats import write_file
+from bpe.output_file import check_output, open_output_file
+
+
+def test_a_pipe_was_replaced_by_a_file(tmp_path: Path) -> None:
+    """As root, `--output /dev/null` made a regular file of the device."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    write_file(pipe, b"all of it")
+    reader.join(timeout=10)
+    assert read == [b"all of it"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("file")
+    write_file(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+def test_nothing_is_left_of_a_failure(tmp_path: Path) -> None:
+    def fail_half_way() -> None:
+        with open_output_file(tmp_path / "file") as file:
+            file.write(b"half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_half_way()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_the_block_keeps_its_kind(tmp_path: Path) -> None:
+    with pytest.raises(MissingInput), open_output_file(tmp_path / "file"):
+        raise MissingInput("no such file")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentFailure, match=r"file: can't write: No such file or directory"):
+        write_file(tmp_path / "none" / "file", b"")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        pytest.param("", "must be the name of a file", id="empty"),
+        pytest.param(".", "is a folder", id="dot"),
+        pytest.param("/", "is a folder", id="root"),
+        pytest.param("none/file", "its folder does not exist", id="no-folder"),
+    ],
+)
+def test_an_impossible_output_was_noticed_after_the_training(name: str, message: str) -> None:
+    with pytest.raises(BadArgument, match=message):
+        check_output(name)
