@@ -141,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
         "--text-chunk-bytes",
         type=_size,
         metavar="SIZE",
-        help="text a task (default: from the corpus, 4M to 64M)",
+        help="text a task (default: from the corpus, 4M to 32M)",
     )
     add("--zarr-format", type=_whole, choices=(2, 3), default=2, help="3: sharded with crc32c (default 2)")
     add("--compression", choices=COMPRESSIONS, default="zstd", help="of the arrays (default %(default)s)")

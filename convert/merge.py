@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +91,11 @@ class Run:
         """How many items the run has, the closing start included."""
         return sum(part.stop - part.start for part in self.parts) + (self.closing is not None)
 
+    @property
+    def raw_bytes(self) -> int:
+        """How many bytes the run has before compression, for progress."""
+        return self.item_count * (4 if self.array == "tokens" else 8)
+
 
 def plan_split(split: str, records: Sequence[ShardRecord], layout: ArrayLayout) -> tuple[Totals, list[Run]]:
     """The totals of a split and the runs that write it, of about RUN_TOKENS in whole write units."""
@@ -143,14 +147,12 @@ def encoded_run(shards: Path, run: Run) -> NDArray[np.uint32]:
     encoded = np.empty(run.item_count, dtype=np.uint32)
     filled = 0
     for part in run.parts:
-        reader = ShardReader(shards, part.shape)
-        try:
-            out = encoded[filled : filled + part.stop - part.start]
+        out = encoded[filled : filled + part.stop - part.start]
+        with ShardReader(shards, part.shape) as reader:
             np.left_shift(reader.tokens(run.split, part.start, part.stop), 1, out=out, dtype=np.uint32)
-            starts = reader.starts(run.split, 0, _sequences(part.shape, run.split))
-        finally:
-            reader.close()
-        low, high = np.searchsorted(starts, [part.start, part.stop])
+            starts = reader.starts(run.split, 0, part.shape.sequence_count(run.split))
+        # As uint64 like the starts: for a list of int, numpy would turn both to float64.
+        low, high = np.searchsorted(starts, np.array([part.start, part.stop], dtype=np.uint64))
         out[starts[low:high] - np.uint64(part.start)] += np.uint32(1)
         filled += len(out)
     return encoded
@@ -161,23 +163,10 @@ def starts_run(shards: Path, run: Run) -> NDArray[np.uint64]:
     starts = np.empty(run.item_count, dtype=np.uint64)
     filled = 0
     for part in run.parts:
-        reader = ShardReader(shards, part.shape)
-        try:
+        with ShardReader(shards, part.shape) as reader:
             own = reader.starts(run.split, part.start, part.stop)
-        finally:
-            reader.close()
         np.add(own, np.uint64(part.token_offset), out=starts[filled : filled + len(own)])
         filled += len(own)
     if run.closing is not None:
         starts[filled] = run.closing
     return starts
-
-
-def _sequences(shape: ShardShape, split: str) -> int:
-    return shape.sequences[1 if split == "validation" else 0]
-
-
-def run_bytes(run: Run) -> int:
-    """How many bytes the run has before compression, for progress."""
-    item_bytes: dict[str, Any] = {"tokens": 4, "starts": 8}
-    return run.item_count * int(item_bytes[run.array])

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from convert.errors import UsageError
 
@@ -38,7 +38,7 @@ class ConvertOptions:
     validation_fraction: float | None = None
     separator: str = "<|endoftext|>"
     seed: int = 0
-    invalid: str = "error"
+    invalid: Literal["error", "replace"] = "error"
     workers: int | None = None
     text_chunk_bytes: int | None = None
     zarr_format: int = 2
@@ -120,8 +120,7 @@ class ConvertOptions:
             "compression",
             "chunk_tokens",
         )
-        known = {field.name for field in fields(self)}
-        return {name: getattr(self, name) for name in names if name in known}
+        return {name: getattr(self, name) for name in names}
 
 
 def usable_cores() -> int:

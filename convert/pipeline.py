@@ -22,7 +22,7 @@ from bpe.tokenizer import Tokenizer
 from convert import worker
 from convert.errors import BadInput, BrokenInvariant, StorageError, UsageError, WorkerLost
 from convert.executors import ProcessExecutor
-from convert.merge import Run, Totals, plan_split, run_bytes
+from convert.merge import Run, Totals, plan_split
 from convert.options import ConvertOptions
 from convert.plan import Plan, TextChunk, make_plan, plan_record
 from convert.progress import Progress, make_progress
@@ -250,11 +250,11 @@ def _merge(
             workspace.dataset, split, total.tokens, total.sequences, total.max_token_id, layout
         )
         runs += split_runs
-    stage = progress.stage("merge", sum(map(run_bytes, runs)))
+    stage = progress.stage("merge", sum(run.raw_bytes for run in runs))
     with _closing(stage.close):
         for run, written in run_tasks(executor, worker.merge_run, runs, window, Run.describe):
             files += written
-            stage.advance(run_bytes(run), run.item_count if run.array == "tokens" else 0)
+            stage.advance(run.raw_bytes, run.item_count if run.array == "tokens" else 0)
     return files
 
 

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,10 @@ class ShardShape:
     token_bytes: int
     sequences: tuple[int, int]  # train, validation
     tokens: tuple[int, int]
+
+    def sequence_count(self, split: str) -> int:
+        """How many sequences of `split` the shard holds."""
+        return self.sequences[SPLITS.index(split)]
 
     @property
     def file_bytes(self) -> int:
@@ -154,15 +159,19 @@ def is_intact(folder: Path, record: ShardRecord, buffer_bytes: int = 1 << 20) ->
 
 
 class ShardReader:
-    """Reads parts of one shard. [start, stop) count tokens or sequences of a split within the shard."""
+    """Reads parts of one shard, open as a context. [start, stop) count tokens or sequences of a split within it."""
 
     def __init__(self, folder: Path, shape: ShardShape) -> None:
         self._path = shard_path(folder, shape.chunk_index)
         self._shape = shape
         self._file = self._path.open("rb", buffering=0)
 
-    def close(self) -> None:
-        """Close the file."""
+    def __enter__(self) -> ShardReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._file.close()
 
     def starts(self, split: str, start: int, stop: int) -> NDArray[np.uint64]:

@@ -49,7 +49,8 @@ class SplitParts:
     ) -> tuple[NDArray[np.uint64], NDArray[Any], SplitCounts]:
         """(starts uint64[sequences], ids dtype[tokens], counts). An id above `largest_id` is a bug and raises."""
         lengths = np.concatenate(self._lengths) if self._lengths else np.zeros(0, dtype=np.uint64)
-        starts = np.cumsum(lengths, dtype=np.uint64) - lengths
+        starts = np.cumsum(lengths, dtype=np.uint64)
+        starts -= lengths
         highest = max((int(part.max()) for part in self._tokens if part.size), default=0)
         if highest > largest_id:
             raise BrokenInvariant(

@@ -43,8 +43,8 @@ class TextWindow:
             return
         needed = stop - self.start
         if needed > len(self._buffer):
-            # Half as much again: a document of many megabytes is read ahead in steps that grow with it.
-            self._buffer.extend(bytes(needed + needed // 2 - len(self._buffer)))
+            # A little more, for what is read ahead. Far ahead is read in steps that grow, so this is seldom.
+            self._buffer.extend(bytes(needed + needed // 16 - len(self._buffer)))
         self._file.seek(self.stop)
         with memoryview(self._buffer) as view:
             while self.stop < stop:

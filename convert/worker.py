@@ -40,7 +40,7 @@ class Job:
     separator: bytes
     seed: int
     threshold: int  # a document whose hash is below it is validation, 0 to 2^64
-    invalid: str
+    invalid: utf8.Invalid
     shards: Path
     dataset: Path
     layout: ArrayLayout
@@ -144,7 +144,7 @@ def _encode_piece(
         if span is not None:
             begin, end = span
             with window.view(begin, end) as view:
-                text, replaced = utf8.ensure_valid(view, printable(source.path), _invalid(job), begin)
+                text, replaced = utf8.ensure_valid(view, printable(source.path), job.invalid, begin)
                 clock.lap("check")
                 out, tokens_used = _token_room(memoryview(text).nbytes, tokens_used)
                 ragged = job.tokenizer.encode_documents(text, job.separator, threads=1, checked=True, out=out)
@@ -169,10 +169,6 @@ def _token_room(text_bytes: int, tokens_used: int) -> tuple[np.ndarray[Any, np.d
         _tokens = np.empty(room + len(_tokens), np.uint32)  # ids in the old memory keep it alive
         tokens_used = 0
     return _tokens[tokens_used:], tokens_used
-
-
-def _invalid(job: Job) -> Any:
-    return job.invalid
 
 
 def _split(

@@ -148,7 +148,8 @@ def test_a_shard_shorter_than_its_record_is_not_read_as_zeros(tmp_path: Path) ->
     record = shard_of(tmp_path, 0, {"train": [[1, 2, 3]], "validation": []})
     path = shard_path(tmp_path, 0)
     path.write_bytes(path.read_bytes()[:-1])
-    reader = ShardReader(tmp_path, record.shape)
-    with pytest.raises(BrokenInvariant, match="shorter than its record"):
+    with (
+        ShardReader(tmp_path, record.shape) as reader,
+        pytest.raises(BrokenInvariant, match="shorter than its record"),
+    ):
         reader.tokens("train", 0, 3)
-    reader.close()
