@@ -294,7 +294,9 @@ def test_lent_memory_of_another_kind_is_refused() -> None:
 def test_every_variant_merges_alike(variant: str, rule: str) -> None:
     """Many distinct short pretokens, so that groups of every size from 1 to a batch's are merged in turns."""
     rng = random.Random(8)
-    pieces = "internationalization fox the quick über漢字とのカ кий".split() + list("abcdefg-=_ ") + ["  ", "\n"]
+    pieces = (
+        "internationalization fox the quick über漢字とのカ кий".split() + list("abcdefg-=_ ") + ["  ", "\n"]
+    )
     best = _core.simd_variants()[0]
     _core.set_simd_variant(variant)
     try:
