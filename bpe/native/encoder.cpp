@@ -55,10 +55,10 @@ size_t cut_within_document(std::string_view text, std::string_view separator, Pa
   return around.find(separator) == std::string_view::npos ? place : 0;
 }
 
-// Where to cut a text into pieces of about piece_bytes: behind separators and, given a pattern, within long
-// documents. Starts of the pieces, then text.size().
+// Where to cut a text into pieces of about piece_bytes: behind separators and, if a pattern is given, within
+// long documents. Starts of the pieces, then text.size().
 std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view separator,
-                                    std::optional<Pattern> within) {
+                                    const Pattern *within) {
   std::vector<size_t> starts{0};
   const uint8_t *const bytes = bytes_of(text);
   const bool search_all = overlaps_itself(separator);
@@ -192,7 +192,7 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
       if (token.text.find(separator) == std::string::npos)
         within.push_back(token);
   // A cut might fall into a special token.
-  const std::optional<Pattern> within_documents = within.empty() ? pattern_ : std::nullopt;
+  const Pattern *const within_documents = within.empty() && pattern_ ? &*pattern_ : nullptr;
   const SpecialTokens special_within(std::move(within));
 
   const uint8_t *const bytes = bytes_of(text);

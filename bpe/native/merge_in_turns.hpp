@@ -3,7 +3,7 @@
 // A merge waits for a chain of loads (displacement, slot) and multiplications that leaves the machine idle,
 // so eight pretokens take one step each, then the next. Those that are finished idle until the last one is,
 // so they are taken longest first. Keys of a pretoken stay in registers: sixteen lanes of rank * 16 + lane
-// (see merge_pretoken.hpp). 310 -> 60 ns a pretoken of 8 bytes in the mean, with AVX-512.
+// (see merge_pretoken.hpp). 310 -> 130 ns a new word of 8 bytes, with AVX-512.
 //
 // Written with the compiler's vectors, so one source serves every instruction set; included only by the
 // sources of the variants, hence the unnamed namespace.
