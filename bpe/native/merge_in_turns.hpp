@@ -29,6 +29,7 @@ constexpr int32_t end_key = static_cast<int32_t>(PairTable::no_rank << 4); // th
 constexpr Lanes lane_numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 [[gnu::always_inline]] inline int32_t least_of(Lanes v) {
+#if __has_builtin(__builtin_shufflevector)
   const Lanes8 low = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
   const Lanes8 high = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
   const Lanes8 a = low < high ? low : high;
@@ -40,6 +41,12 @@ constexpr Lanes lane_numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
   const Lanes4 crossed = __builtin_shufflevector(b, b, 1, 0, 3, 2);
   b = b < crossed ? b : crossed;
   return b[0];
+#else // GCC 11
+  int32_t least = v[0];
+  for (int i = 1; i < 16; ++i)
+    least = v[i] < least ? v[i] : least;
+  return least;
+#endif
 }
 
 // `lane` -1: none.
