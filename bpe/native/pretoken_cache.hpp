@@ -3,10 +3,10 @@
 // Pretokens of up to 15 bytes are their own key, inline in a slot of 32 bytes with up to 4 ids; more ids lie
 // in an arena. A key is in one of the two slots of its cache line or, while the table grows, in the line
 // beside it. Longer pretokens, up to 8 KiB, lie with their ids in a second arena behind a hash table.
-// Tables double while the share of memory allows, slots when a third is used. Then new pretokens displace old
-// ones of their line, so that looking for one never takes a second line (new words: +30 % cold, +40 % warm
-// against longer searches and starting afresh when full). Where an arena or the table of long pretokens is
-// full they start afresh.
+// Tables double while the share of memory allows, slots when a third is used (half from 8 MiB on). Then new
+// pretokens displace old ones of their line, so that looking for one never takes a second line (new words:
+// +30 % cold, +40 % warm against longer searches and starting afresh when full). Where an arena or the table
+// of long pretokens is full they start afresh.
 //
 // Every byte is reserved from a CacheBudget first, so all caches of an encoder together stay within its
 // cache_bytes. A PretokenCache belongs to one thread at a time; a CacheBudget may be used from any.

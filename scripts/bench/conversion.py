@@ -74,11 +74,13 @@ def convert(path: Path, output: Path, options: argparse.Namespace) -> float:
     """Seconds of the whole process; the output of the run before is removed off the clock."""
     if output.exists():
         shutil.rmtree(output)
-    command = [sys.executable, "-m", "convert", str(path), "--tokenizer", str(options.tokenizer)]
+    command = [sys.executable, "-m", "convert", str(path.resolve())]
+    command += ["--tokenizer", str(options.tokenizer.resolve())]
     command += ["--output", str(output), "--workers", str(options.workers), "--progress", "none"]
     command += ["--validation-fraction", "0"]  # all documents in one split, in the order of the file
     started = time.perf_counter()
-    done = subprocess.run(command, cwd=harness.ROOT, stdout=subprocess.DEVNULL, check=False)
+    # From outside the checkout: the installed package, compiled by pip, as a user runs it.
+    done = subprocess.run(command, cwd=output.parent, stdout=subprocess.DEVNULL, check=False)
     seconds = time.perf_counter() - started
     if done.returncode != 0:
         sys.exit(f"error: `{' '.join(command[1:])}` ended with {done.returncode}")
