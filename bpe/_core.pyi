@@ -91,6 +91,9 @@ def find_special_tokens(
 def hash_documents(buffer: Buffer, separator: bytes, seed: int) -> NDArray[np.uint64]:
     """XXH64 of each document's bytes, the rows of encode_documents."""
 
+def xxh64(buffer: Buffer, seed: int = 0) -> int:
+    """XXH64 of all the bytes: 8 times as fast as zlib's crc32, for what must only be found damaged."""
+
 # -- pretoken_counts.cpp, trainer.cpp
 
 class PretokenCounter:

@@ -1,6 +1,6 @@
 """What is already done: one small JSON file for each finished shard, renamed into place after the shard's data.
 
-A record is trusted only with its shard: size and crc32 are checked before a shard is taken over from an earlier run,
+A record is trusted only with its shard: size and checksum are checked before a shard is taken over from an earlier run,
 so a torn write (power loss, full disk) is simply encoded again. Nothing is synced to disk on the way for that reason.
 """
 

@@ -10,7 +10,6 @@ which exists only after the shard is whole under its final name.
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bpe import _core
 from convert.errors import BrokenInvariant, naming
 
 SPLITS = ("train", "validation")
@@ -51,9 +51,16 @@ class ShardShape:
         return self.sequences[SPLITS.index(split)]
 
     @property
+    def part_bytes(self) -> list[int]:
+        """The sizes of the four arrays, in the order of the file."""
+        return [count * _START_BYTES for count in self.sequences] + [
+            count * self.token_bytes for count in self.tokens
+        ]
+
+    @property
     def file_bytes(self) -> int:
         """The size the file must have."""
-        return sum(self.sequences) * _START_BYTES + sum(self.tokens) * self.token_bytes
+        return sum(self.part_bytes)
 
     def starts_offset(self, split: str) -> int:
         """The byte at which the starts of `split` begin."""
@@ -73,7 +80,7 @@ class ShardRecord:
     text_bytes: int
     replaced: int  # invalid UTF-8 sequences that became U+FFFD
     token_bytes: int
-    crc32: int
+    checksum: int
     train: SplitCounts
     validation: SplitCounts
     digests: tuple[
@@ -122,40 +129,42 @@ def write_shard(
     starts: Sequence[NDArray[np.uint64]],
     tokens: Sequence[NDArray[Any]],
 ) -> int:
-    """Write the shard of a text chunk under a temporary name, close it, rename it; gives its crc32.
+    """Write the shard of a text chunk under a temporary name, close it, rename it; gives its checksum.
+
+    The checksum is XXH64 of each array, seeded with that of the one before.
 
     starts, tokens: train, validation. OSError names the file.
     """
     path = shard_path(folder, chunk_index)
     temporary = path.with_suffix(".tmp")
-    crc = 0
+    checksum = 0
     with naming(temporary):
         try:
             with temporary.open("wb", buffering=0) as file:
                 for part in (*starts, *tokens):
                     view = np.ascontiguousarray(part).data.cast("B") if part.size else memoryview(b"")
-                    crc = zlib.crc32(view, crc)
+                    checksum = _core.xxh64(view, checksum)
                     while view.nbytes:
                         view = view[file.write(view) :]
             temporary.replace(path)
         except OSError:
             temporary.unlink(missing_ok=True)  # on a full disk its space is needed to go on
             raise
-    return crc
+    return checksum
 
 
-def is_intact(folder: Path, record: ShardRecord, buffer_bytes: int = 1 << 20) -> bool:
+def is_intact(folder: Path, record: ShardRecord) -> bool:
     """Whether the shard of `record` is there with every byte it was written with; reads it once."""
     try:
-        with shard_path(folder, record.chunk_index).open("rb", buffering=0) as file:
+        with shard_path(folder, record.chunk_index).open("rb") as file:
             if os.fstat(file.fileno()).st_size != record.shape.file_bytes:
                 return False
-            crc = 0
-            while block := file.read(buffer_bytes):
-                crc = zlib.crc32(block, crc)
+            checksum = 0
+            for part_bytes in record.shape.part_bytes:
+                checksum = _core.xxh64(file.read(part_bytes), checksum)
     except FileNotFoundError:
         return False
-    return crc == record.crc32
+    return checksum == record.checksum
 
 
 class ShardReader:

@@ -110,9 +110,16 @@ def encode_chunk(chunk: TextChunk) -> ChunkResult:
     dtype = token_dtype(job.max_token_id)
     starts, tokens, counts = zip(*(parts.finish(dtype, job.max_token_id) for parts in splits), strict=True)
     clock.lap("split")
-    crc32 = write_shard(job.shards, chunk.index, starts, tokens)
+    checksum = write_shard(job.shards, chunk.index, starts, tokens)
     record = ShardRecord(
-        chunk.index, chunk.text_bytes, replaced, dtype.itemsize, crc32, counts[0], counts[1], tuple(digests)
+        chunk.index,
+        chunk.text_bytes,
+        replaced,
+        dtype.itemsize,
+        checksum,
+        counts[0],
+        counts[1],
+        tuple(digests),
     )
     journal.finish(record)
     clock.lap("write")

@@ -439,6 +439,14 @@ void bind_documents(nb::module_ &m) {
         return owned_array(std::move(hashes));
       },
       nb::arg("buffer"), nb::arg("separator"), nb::arg("seed"));
+  m.def(
+      "xxh64",
+      [](nb::object buffer, uint64_t seed) {
+        const BufferView data(buffer);
+        nb::gil_scoped_release unlocked;
+        return bpe::xxh64(data.data(), data.size(), seed);
+      },
+      nb::arg("buffer"), nb::arg("seed") = 0);
 }
 
 // -- training

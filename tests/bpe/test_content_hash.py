@@ -23,6 +23,7 @@ def test_equals_xxhash_at_all_small_sizes(seed: int) -> None:
 def test_equals_xxhash_on_a_long_document() -> None:
     data = random.Random(8).randbytes(1 << 20).replace(b"|", b"-")
     assert _core.hash_documents(data, b"|", 3).tolist() == [xxhash.xxh64_intdigest(data, 3)]
+    assert _core.xxh64(data, 3) == xxhash.xxh64_intdigest(data, 3)
 
 
 def test_a_hash_for_each_document() -> None:

@@ -50,9 +50,9 @@ def shard_of(
         starts.append(np.array([0, *accumulate(len(row) for row in rows)][: len(rows)], dtype=np.uint64))
         tokens.append(np.array(flat, dtype=dtype))
         counts.append(SplitCounts(len(rows), 0, len(rows), len(flat), max(flat, default=0)))
-    crc32 = write_shard(folder, index, starts, tokens)
+    checksum = write_shard(folder, index, starts, tokens)
     return ShardRecord(
-        index, 10, 0, np.dtype(dtype).itemsize, crc32, counts[0], counts[1], ((0, index, "ab"),)
+        index, 10, 0, np.dtype(dtype).itemsize, checksum, counts[0], counts[1], ((0, index, "ab"),)
     )
 
 
