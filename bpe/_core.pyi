@@ -92,7 +92,7 @@ def hash_documents(buffer: Buffer, separator: bytes, seed: int) -> NDArray[np.ui
     """XXH64 of each document's bytes, the rows of encode_documents."""
 
 def xxh64(buffer: Buffer, seed: int = 0) -> int:
-    """XXH64 of all the bytes: 8 times as fast as zlib's crc32, for what must only be found damaged."""
+    """XXH64 of all the bytes, to find damage: 3 times as fast as zlib's crc32 (4.3 against 1.4 GB/s)."""
 
 # -- pretoken_counts.cpp, trainer.cpp
 
