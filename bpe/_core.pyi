@@ -102,6 +102,8 @@ class Xxh64:
         """Take the next bytes."""
     def digest(self) -> int:
         """The hash of all bytes so far; more may follow."""
+    def copy(self) -> Xxh64:
+        """One that has taken the same bytes and goes its own way."""
 
 # -- pretoken_counts.cpp, trainer.cpp
 

@@ -22,9 +22,10 @@ from convert.digest import BlockDigests
 from convert.errors import BadInput, BrokenInvariant, naming, printable
 from convert.journal import Journal
 from convert.long_document import ValidPieces, encode_pieces
-from convert.merge import Run, write_run
+from convert.merge import write_run
 from convert.plan import Piece, TextChunk
-from convert.shard import ShardRecord, token_dtype
+from convert.runs import Run
+from convert.shard import PARTS, ShardRecord, token_dtype
 from convert.shard_writer import ShardWriter
 from convert.sources import Source
 from convert.splitting import deal_out, is_validation
@@ -32,6 +33,7 @@ from convert.stretches import STRETCH_BYTES, Stretch, own_stretches
 from convert.text_window import TextWindow
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord
+from flat_tokens.verify_units import verify_files
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -94,15 +96,17 @@ def _prepared() -> Job:
     return _job
 
 
-def encode_chunk(chunk: TextChunk) -> ChunkResult:
+def encode_chunk(chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS) -> ChunkResult:
     """Encode the documents of a text chunk into its shard, or take over the one of an earlier run if it is intact.
+
+    needed_parts: those of PARTS that have to be there for that.
 
     A stretch at a time, so memory depends neither on the chunk nor on its documents.
     InvalidText (exit 3) names file and byte, BadInput a file that changed, OSError what the system refused.
     """
     job = _prepared()
     journal = Journal(job.shards)
-    finished = journal.finished(chunk.index)
+    finished = journal.finished(chunk.index, needed_parts)
     if finished is not None:
         return ChunkResult(finished, reused=True)
 
@@ -113,14 +117,13 @@ def encode_chunk(chunk: TextChunk) -> ChunkResult:
     with ShardWriter(job.shards, chunk.index, dtype, job.max_token_id) as shard:
         for piece in chunk.pieces:
             replaced += _encode_piece(job, piece, shard, digests, clock)
-        checksum, segments, (train, validation) = shard.finish()
+        checksums, (train, validation) = shard.finish()
     record = ShardRecord(
         chunk.index,
         chunk.text_bytes,
         replaced,
         dtype.itemsize,
-        checksum,
-        segments,
+        checksums,
         train,
         validation,
         tuple(digests),
@@ -223,12 +226,13 @@ def _encode_long(
             if stretch.final:
                 return
 
+    guess = _split_of(source)
     for tokens in encode_pieces(job.tokenizer, pieces(), try_bytes=STRETCH_BYTES):
         clock.lap("encode")
-        shard.extend(tokens)
+        shard.extend(tokens, guess)
         clock.lap("split")
     if source.split is not None or job.threshold == 0:
-        shard.end_document(_split_of(source))
+        shard.end_document(guess)
     else:
         hashes = np.array([content.digest()], dtype=np.uint64)
         shard.end_document(int(is_validation(hashes, job.threshold)[0]))
@@ -240,7 +244,14 @@ def _split_of(source: Source) -> int:
 
 
 def merge_run(run: Run) -> list[FileRecord]:
-    """Write one run of the dataset's arrays; the records of its files."""
+    """Write one run of the dataset's arrays and its record; the records of its files."""
     job = _prepared()
     with naming(job.dataset / run.split):
-        return write_run(job.dataset, job.shards, job.layout, run)
+        files = write_run(job.dataset, job.shards, job.layout, run)
+    Journal(job.shards).finish_run(run, files)
+    return files
+
+
+def are_intact(files: list[FileRecord]) -> bool:
+    """Whether files of the dataset are there with every byte they were written with."""
+    return not verify_files(_prepared().dataset, tuple(files)).problems

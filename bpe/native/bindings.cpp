@@ -457,7 +457,8 @@ void bind_documents(nb::module_ &m) {
             hash.update(data.data(), data.size());
           },
           nb::arg("buffer"))
-      .def("digest", &bpe::Xxh64::digest);
+      .def("digest", &bpe::Xxh64::digest)
+      .def("copy", [](const bpe::Xxh64 &hash) { return hash; });
 }
 
 // -- training
