@@ -1,8 +1,11 @@
 #include "pair_table.hpp"
 
+#include "image.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <stdexcept>
 
 namespace bpe {
 
@@ -16,7 +19,7 @@ constexpr size_t pairs_per_bucket = 4;
 
 } // namespace
 
-PairTable::PairTable(const std::vector<Pair> &pairs) {
+PairTable::PairTable(const std::vector<Pair> &pairs) : size_(pairs.size()) {
   // 7/8 full at most: fuller tables make the last buckets try thousands of displacements.
   unsigned slot_bits = 1;
   while ((uint64_t{7} << slot_bits) / 8 < pairs.size())
@@ -80,6 +83,52 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
     displacements_[bucket] = static_cast<uint16_t>(displacement);
   }
   return true;
+}
+
+void PairTable::write(ImageWriter &image) const {
+  image.put(uint64_t{size_});
+  image.put(multiplier_);
+  image.put_array(slots_);
+  image.put_array(displacements_);
+}
+
+PairTable::PairTable(ImageReader &image, size_t symbol_count, size_t rank_count) {
+  size_ = image.get<uint64_t>();
+  multiplier_ = image.get<uint64_t>();
+  image.get_array(slots_);
+  image.get_array(displacements_);
+  const auto require = [](bool good) {
+    if (!good)
+      throw std::invalid_argument("the image's pair table is damaged");
+  };
+  require(std::has_single_bit(slots_.size()) && slots_.size() >= 2 && slots_.size() <= size_t{1} << 31);
+  require(std::has_single_bit(displacements_.size()) && displacements_.size() >= 2);
+  slot_shift_ = 32 - static_cast<unsigned>(std::countr_zero(slots_.size()));
+  bucket_shift_ = 64 - static_cast<unsigned>(std::countr_zero(displacements_.size()));
+  size_t found = 0;
+  for (const uint64_t slot : slots_) {
+    if (slot == empty_slot)
+      continue;
+    ++found;
+    require(slot >> 43 < symbol_count && (slot >> 22 & no_symbol) < symbol_count &&
+            (slot & no_rank) < rank_count);
+  }
+  require(found == size_);
+}
+
+std::vector<PairTable::Pair> PairTable::pairs() const {
+  std::vector<uint64_t> by_rank; // rank above left and right
+  by_rank.reserve(size_);
+  for (const uint64_t slot : slots_)
+    if (slot != empty_slot)
+      by_rank.push_back(slot << 42 | slot >> 22);
+  std::sort(by_rank.begin(), by_rank.end());
+  std::vector<Pair> pairs;
+  pairs.reserve(size_);
+  for (const uint64_t entry : by_rank)
+    pairs.push_back({static_cast<uint32_t>(entry >> 21 & no_symbol), static_cast<uint32_t>(entry & no_symbol),
+                     static_cast<uint32_t>(entry >> 42)});
+  return pairs;
 }
 
 } // namespace bpe

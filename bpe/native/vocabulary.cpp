@@ -1,5 +1,6 @@
 #include "vocabulary.hpp"
 
+#include "image.hpp"
 #include "merge_pretoken.hpp"
 
 #include <algorithm>
@@ -109,7 +110,8 @@ std::string quoted(std::string_view bytes) {
 }
 
 Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges,
-                       bool whole_pretokens) {
+                       bool whole_pretokens)
+    : is_rank_file_(!merges) {
   if (entries.size() >= PairTable::no_symbol)
     throw std::invalid_argument("the vocabulary has " + std::to_string(entries.size()) +
                                 " entries; at most " + std::to_string(PairTable::no_symbol - 1) +
@@ -136,13 +138,18 @@ Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &
   std::vector<uint32_t> unreachable;
   pairs_ = PairTable(merges ? listed_pairs(*merges) : rank_file_pairs(unreachable));
 
+  list_neighbours();
+  if (merges && whole_pretokens)
+    unreachable = list_unreachable();
+  index_unreachable(unreachable);
+}
+
+// What two neighbouring bytes mean.
+void Vocabulary::list_neighbours() {
   byte_ranks_.resize(65536);
   for (uint32_t left = 0; left < 256; ++left)
     for (uint32_t right = 0; right < 256; ++right)
       byte_ranks_[left << 8 | right] = rank(symbol_of_byte_[left], symbol_of_byte_[right]);
-  if (merges && whole_pretokens)
-    unreachable = list_unreachable();
-  index_unreachable(unreachable);
   joined_.assign(65536, 0);
   for (uint32_t symbol = 0; symbol < size(); ++symbol) {
     const std::string_view entry = bytes(symbol);
@@ -299,6 +306,72 @@ void Vocabulary::index_unreachable(const std::vector<uint32_t> &symbols) {
       place = (place + 1) & mask;
     unreachable_[place] = {hash, symbol};
   }
+}
+
+std::vector<uint32_t> Vocabulary::every_split() const {
+  std::vector<uint32_t> splits;
+  std::vector<std::pair<uint32_t, uint32_t>> of_entry;
+  for (uint32_t symbol = 0; symbol < size(); ++symbol) {
+    const std::string_view entry = bytes(symbol);
+    of_entry.clear();
+    for (size_t place = 1; place < entry.size(); ++place) {
+      const uint32_t left = find(entry.substr(0, place));
+      if (left == PairTable::no_symbol)
+        continue;
+      const uint32_t right = find(entry.substr(place));
+      if (right != PairTable::no_symbol)
+        of_entry.emplace_back(left, right);
+    }
+    std::sort(of_entry.begin(), of_entry.end());
+    for (const auto &[left, right] : of_entry) {
+      splits.push_back(left);
+      splits.push_back(right);
+    }
+  }
+  return splits;
+}
+
+void Vocabulary::write(ImageWriter &image) const {
+  image.put(uint64_t{is_rank_file_});
+  image.put_array(ids_);
+  image.put_array(starts_);
+  image.put_array(bytes_);
+  image.put_array(products_);
+  pairs_.write(image);
+  std::vector<uint32_t> unreachable;
+  for (const IndexSlot &slot : unreachable_)
+    if (slot.symbol != PairTable::no_symbol)
+      unreachable.push_back(slot.symbol);
+  image.put_array(unreachable);
+}
+
+Vocabulary::Vocabulary(ImageReader &image) : is_rank_file_(image.get<uint64_t>() != 0) {
+  const auto require = [](bool good) {
+    if (!good)
+      throw std::invalid_argument("the image's entries are damaged");
+  };
+  image.get_array(ids_);
+  image.get_array(starts_);
+  image.get_array(bytes_);
+  require(size() < PairTable::no_symbol && starts_.size() == size() + 1 && starts_[0] == 0 &&
+          starts_.back() == bytes_.size());
+  for (size_t symbol = 0; symbol < size(); ++symbol)
+    require(starts_[symbol] < starts_[symbol + 1] && ids_[symbol] <= INT32_MAX &&
+            (symbol == 0 || ids_[symbol - 1] < ids_[symbol]));
+  index_entries();
+  list_bytes();
+  image.get_array(products_);
+  require(products_.size() < PairTable::no_rank);
+  for (const uint32_t product : products_)
+    require(product < size());
+  pairs_ = PairTable(image, size(), products_.empty() ? size() : products_.size());
+  list_neighbours();
+  std::vector<uint32_t> unreachable;
+  image.get_array(unreachable);
+  require(unreachable.size() <= size());
+  for (const uint32_t symbol : unreachable)
+    require(symbol < size());
+  index_unreachable(unreachable);
 }
 
 } // namespace bpe
