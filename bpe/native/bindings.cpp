@@ -457,6 +457,7 @@ std::vector<int64_t> ids_from(nb::handle ids) {
 }
 
 void bind_encoder(nb::module_ &m) {
+  m.attr("IMAGE_VERSION") = bpe::image_version;
   nb::class_<Codec>(m, "Encoder")
       .def(
           "__init__",
@@ -508,6 +509,14 @@ void bind_encoder(nb::module_ &m) {
                      return vocabulary.id(static_cast<uint32_t>(vocabulary.size() - 1));
                    })
       .def("entries", &entries_of)
+      .def(
+          "entry",
+          [](const Codec &codec, int64_t id) -> nb::object {
+            const std::optional<std::string_view> entry =
+                id < 0 ? std::nullopt : codec.encoder.vocabulary().entry(static_cast<uint64_t>(id));
+            return entry ? nb::object(nb::bytes(entry->data(), entry->size())) : nb::none();
+          },
+          nb::arg("id"))
       .def("merge_ids", [](const Codec &codec) { return owned_array(merge_ids_of(codec)); })
       .def(
           "find",

@@ -2,7 +2,8 @@
 //
 // A reader here takes the regular form of its format alone, all that programs write, and gives nullopt for
 // anything else, wrong or merely odd. Python's reader then takes its turn, which knows all forms and words
-// the errors; so this one may be simple, and where it does answer both agree (tests/bpe/test_fast_reading.py).
+// the errors; so this one may be simple, and where it does answer both agree
+// (tests/bpe/test_fast_reading.py).
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,7 @@ constexpr size_t pairs_per_bucket = 4;
 
 } // namespace
 
-PairTable::PairTable(const std::vector<Pair> &pairs) : size_(pairs.size()) {
+PairTable::PairTable(const std::vector<Pair> &pairs) {
   // 7/8 full at most: fuller tables make the last buckets try thousands of displacements.
   unsigned slot_bits = 1;
   while ((uint64_t{7} << slot_bits) / 8 < pairs.size())
@@ -54,14 +54,34 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
   for (const Pair &pair : pairs)
     entries[fill[key_of(pair) * multiplier_ >> bucket_shift_]++] = key_of(pair) << 22 | pair.rank;
 
+  // Of a pair given twice the later rank stays. Both are in one bucket.
+  std::vector<uint32_t> stops(starts.begin() + 1, starts.end());
+  for (size_t bucket = 0; bucket < bucket_count; ++bucket) {
+    uint64_t *const begin = entries.data() + starts[bucket];
+    uint64_t *end = entries.data() + stops[bucket];
+    if (end - begin < 2)
+      continue;
+    std::sort(begin, end);
+    uint64_t *last = begin;
+    for (uint64_t *entry = begin + 1; entry < end; ++entry) {
+      if (*entry >> 22 != *last >> 22)
+        ++last;
+      *last = *entry;
+    }
+    stops[bucket] = static_cast<uint32_t>(last + 1 - entries.data());
+  }
+  size_ = 0;
+  for (size_t bucket = 0; bucket < bucket_count; ++bucket)
+    size_ += stops[bucket] - starts[bucket];
+
   std::vector<uint32_t> fullest_first(bucket_count);
   std::iota(fullest_first.begin(), fullest_first.end(), 0u);
-  const auto size_of = [&](uint32_t bucket) { return starts[bucket + 1] - starts[bucket]; };
+  const auto size_of = [&](uint32_t bucket) { return stops[bucket] - starts[bucket]; };
   std::stable_sort(fullest_first.begin(), fullest_first.end(),
                    [&](uint32_t a, uint32_t b) { return size_of(a) > size_of(b); });
 
   for (const uint32_t bucket : fullest_first) {
-    const uint32_t start = starts[bucket], stop = starts[bucket + 1];
+    const uint32_t start = starts[bucket], stop = stops[bucket];
     if (start == stop)
       break;
     uint32_t displacement = 0;

@@ -27,7 +27,7 @@ public:
   };
 
   PairTable() : PairTable(std::vector<Pair>()) {}
-  // No (left, right) may occur twice.
+  // Of a (left, right) given twice the higher rank counts.
   explicit PairTable(const std::vector<Pair> &pairs);
   // What write() wrote. Throws std::invalid_argument unless every pair is of symbols below symbol_count and
   // has a rank below rank_count.

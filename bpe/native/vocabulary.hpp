@@ -62,6 +62,8 @@ public:
   std::string_view bytes(uint32_t symbol) const {
     return {bytes_.data() + starts_[symbol], starts_[symbol + 1] - starts_[symbol]};
   }
+  // The bytes of the entry with this id, if there is one.
+  std::optional<std::string_view> entry(uint64_t id) const;
   // The symbol with these bytes or PairTable::no_symbol.
   uint32_t find(std::string_view bytes) const;
   // The same for entries that their own bytes' merges do not make; the others need no looking up.
@@ -95,6 +97,7 @@ private:
   std::vector<PairTable::Pair> rank_file_pairs(std::vector<uint32_t> &unreachable) const;
   std::vector<uint32_t> list_unreachable() const;
   void index_unreachable(const std::vector<uint32_t> &symbols);
+  void find_all(const std::string_view *wanted, size_t count, uint32_t *symbols) const;
   uint32_t find_in(const Index &index, std::string_view bytes) const;
 
   bool is_rank_file_;
