@@ -108,7 +108,7 @@ def test_the_example_of_the_page(array: Any) -> None:
 def test_packs_are_those_of_the_naive_packer(
     seed: int, max_seq_len: int, split: bool, max_packs: int | None, array: Any, random_sequences: Any
 ) -> None:
-    sequences = random_sequences(seed, 300, longest=40 if split else 9)
+    sequences = random_sequences(seed, 120, longest=40 if split else 9)
     packed = PackedSequences(
         array(sequences, layout=ArrayLayout.create(chunk_tokens=64)), max_seq_len, 99, max_packs, split
     )

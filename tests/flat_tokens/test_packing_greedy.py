@@ -35,7 +35,7 @@ def test_blocks_do_not_change_the_plan(
     kind: str, max_packs: int | None, block_seqs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packing_greedy, "BLOCK_SEQS", block_seqs)
-    lengths = lengths_of(kind, 3, 2000, 90)
+    lengths = lengths_of(kind, 3, 700, 90)
     starts = InMemory(lengths)
     packs = next_fit_plainly(lengths, 90)
     stop = len(lengths) if max_packs is None or max_packs >= len(packs) else packs[max_packs]
