@@ -13,7 +13,7 @@ from typing import BinaryIO, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.errors import BadArgument, InvalidText, shown
+from bpe.errors import InvalidText, shown
 
 IdsFormat = Literal["text", "npy", "bin"]
 _BLOCK: Final = 1 << 20
@@ -113,12 +113,3 @@ def _read_text(file: BinaryIO, where: str) -> Iterator[list[int]]:
             yield ids
         if not block:
             return
-
-
-def parse_size(text: str) -> int:
-    """A whole number with an optional k, m or g (thousands): "32k" -> 32000. BadArgument otherwise."""
-    scale = {"k": 10**3, "m": 10**6, "g": 10**9}.get(text[-1:].lower(), 1)
-    digits = (text[:-1] if scale > 1 else text).replace("_", "").replace(",", "")
-    if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
-        raise BadArgument(f"{shown(text)} is no whole number such as 32000 or 32k")
-    return int(digits) * scale
