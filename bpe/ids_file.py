@@ -47,7 +47,8 @@ def write_ids(
 
 
 def _write_header(file: BinaryIO, count: int) -> None:
-    np.lib.format.write_array_header_1_0(file, {"descr": "<u4", "fortran_order": False, "shape": (count,)})
+    header = {"descr": "<u4", "fortran_order": False, "shape": (count,)}
+    np.lib.format.write_array_header_1_0(file, header)  # type: ignore[no-untyped-call,unused-ignore]
 
 
 def _write_text(file: BinaryIO, id_lists: Iterable[list[int]], line_ends: frozenset[int]) -> int:
