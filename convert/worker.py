@@ -20,6 +20,7 @@ from bpe import _core, utf8
 from bpe.tokenizer import Tokenizer
 from convert.digest import BlockDigests
 from convert.errors import BadInput, BrokenInvariant, naming, printable
+from convert.executors import leave_if_orphaned
 from convert.journal import Journal
 from convert.long_document import ValidPieces, encode_pieces
 from convert.merge import write_run
@@ -150,6 +151,7 @@ def _encode_piece(
         _require_unchanged(source, window)
         stretches = own_stretches(window, job.separator, piece.start, piece.stop, STRETCH_BYTES)
         for stretch in stretches:
+            leave_if_orphaned()
             if stretch.is_piece:
                 replaced += _encode_long(job, source, window, chain([stretch], stretches), shard, clock)
                 continue
@@ -215,6 +217,7 @@ def _encode_long(
 
     def pieces() -> Iterator[Buffer]:
         for stretch in chain([first], stretches):
+            leave_if_orphaned()
             clock.lap("read")
             with window.view(stretch.start, stretch.stop) as view:
                 text = valid.take(view, stretch.final)

@@ -254,7 +254,9 @@ def test_an_unreadable_plan_is_refused(here: Path, monkeypatch: pytest.MonkeyPat
 def test_two_runs_on_one_output(here: Path) -> None:
     first = Workspace("out")
     assert first.open({"a": 1}) is False
-    with pytest.raises(Refused, match=rf"another run \(process {os.getpid()}\) is writing out"):
+    with pytest.raises(
+        Refused, match=rf"another run \(process {os.getpid()} on .*, begun 2.*\) is writing out"
+    ):
         run_conversion(options(), InlineExecutor)
     first.close()
     run_conversion(options(), InlineExecutor)
