@@ -66,6 +66,7 @@ class Injector:
         self._counter.write_bytes(bytes(64))
         environment = {
             **os.environ,
+            "PYTHONPATH": str(Path(__file__).parents[2]),  # the checkout's packages, not installed ones
             "LD_PRELOAD": str(self.library),
             "FAULT_COUNTER": str(self._counter),
             "FAULT_ROOT": str(self.root),
