@@ -59,9 +59,13 @@ class Workspace:
         self._lock: IO[str] | None = None
 
     def check_output(self) -> None:
-        """Refuse (exit 6) an output that exists, or, with overwrite, one that is not ours; touches nothing."""
+        """Refuse (exit 6) an output that exists, or, with overwrite, one that is not ours; leaves it alone.
+
+        What is left of a run that ended after it had published is removed.
+        """
         if os.path.lexists(self.output):
             if not self._overwrite:
+                self._remove_remains()
                 raise Refused(
                     f"{self.output} exists; choose another --output, or replace it with --overwrite"
                 )
@@ -122,6 +126,28 @@ class Workspace:
         (self.root / LOCK_NAME).unlink(missing_ok=True)
         self.root.rmdir()
         self.close()
+
+    def _remove_remains(self) -> None:
+        """Remove the folder of a run that was killed between giving the dataset its name and cleaning up."""
+        if (
+            self.root.is_symlink()
+            or not self.root.is_dir()
+            or self.dataset.exists()
+            or self._lock is not None
+        ):
+            return
+        if {path.name for path in self.root.iterdir()} - _OWN_NAMES or (self.root / REPLACED_NAME).exists():
+            return
+        with suppress(
+            OSError, Refused
+        ):  # another run, or a disk that is full or may not be written to: leave it
+            self._take_lock()
+            self._clear()
+            (self.root / LOCK_NAME).unlink(missing_ok=True)
+            self.root.rmdir()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def close(self) -> None:
         """Let go of the lock; finished shards stay. A folder without any is of no use and goes."""

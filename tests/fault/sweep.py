@@ -111,6 +111,8 @@ class Sweep:
         """What is wrong after the fault at operation `at`, and a second one in the run after it; None: nothing."""
         self.clear()
         for place, what in [(at, fault), *([again] if again else [])]:
+            if (self.root / "out").exists():
+                break  # done, whatever the first fault was
             wrong = self._after(self.run(what, place), what)
             if wrong:
                 return (
@@ -122,11 +124,10 @@ class Sweep:
                 return f"{fault.name} at {at}: the next run ends with {last.code}: {last.output[-500:]}"
         if tree_hash(self.root / "out") != self.expected:
             return f"{fault.name} at {at}: other bytes than those of a run without faults"
-        if (self.root / "out.partial").exists():
-            # Killed while it cleaned up behind the finished dataset: the next run says so, and --overwrite cleans.
-            left = sorted(path.name for path in (self.root / "out.partial").iterdir())
-            if "plan.json" in left:
-                return f"{fault.name} at {at}: {left} are left of a finished run"
+        if (self.root / "out.partial").exists():  # killed while it cleaned up behind the finished dataset
+            refused = self.run()
+            if refused.code != 6 or (self.root / "out.partial").exists():
+                return f"{fault.name} at {at}: something is left of a finished run: {refused.output}"
         return None
 
     def _after(self, outcome: Outcome, fault: Fault) -> str | None:
