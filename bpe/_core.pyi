@@ -33,6 +33,17 @@ def simd_variants() -> list[str]:
 def set_simd_variant(name: str) -> None:
     """Use this variant from now on (BPE_SIMD in the environment does it at import). ValueError if it can't run."""
 
+# -- nfc.cpp
+
+def doubtful_for_nfc(buffer: Buffer) -> NDArray[np.uint64]:
+    """Starts and stops of the stretches of a valid UTF-8 text that may not be in NFC, by turns; the rest is.
+
+    Each may be normalized apart: uint64[2 * n], ascending and apart. About 1 GB/s.
+    """
+
+def surely_nfc(text: str) -> bool:
+    """Whether there is no such stretch; UnicodeEncodeError for a lone surrogate."""
+
 # -- encoder.cpp, special_tokens.cpp, decoder.cpp, content_hash.cpp
 
 IMAGE_VERSION: int

@@ -7,6 +7,7 @@
 #include "find_bytes.hpp"
 #include "image.hpp"
 #include "model_text.hpp"
+#include "nfc.hpp"
 #include "pretoken_counts.hpp"
 #include "pretokenize.hpp"
 #include "simd_variants.hpp"
@@ -456,6 +457,29 @@ std::vector<int64_t> ids_from(nb::handle ids) {
   return out;
 }
 
+void bind_normalization(nb::module_ &m) {
+  m.def(
+      "doubtful_for_nfc",
+      [](nb::object buffer) {
+        const BufferView text(buffer);
+        std::vector<uint64_t> spans;
+        {
+          nb::gil_scoped_release unlocked;
+          spans = bpe::doubtful_for_nfc(text.data(), text.size());
+        }
+        return owned_array(std::move(spans));
+      },
+      nb::arg("buffer"));
+  m.def(
+      "surely_nfc",
+      [](nb::handle text) {
+        const std::string_view bytes = view_of_str(text, "text");
+        const uint8_t *const data = reinterpret_cast<const uint8_t *>(bytes.data());
+        return bpe::doubtful_for_nfc(data, bytes.size()).empty();
+      },
+      nb::arg("text"));
+}
+
 void bind_encoder(nb::module_ &m) {
   m.attr("IMAGE_VERSION") = bpe::image_version;
   nb::class_<Codec>(m, "Encoder")
@@ -843,6 +867,7 @@ NB_MODULE(_core, m) {
   bind_pretokenize(m);
   bind_encoder(m);
   bind_entry_file(m);
+  bind_normalization(m);
   bind_documents(m);
   bind_training(m);
 }
