@@ -134,9 +134,9 @@ class Encoder:
         """tokenizer.json's model.merges: ["left","right"] or "left right" each."""
     def encode(self, text: str, special: bool = True) -> list[int]: ...
     def encode_batch(
-        self, texts: Sequence[str], threads: int
+        self, texts: Sequence[str], threads: int, special: bool = True
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """tokens uint32[n], offsets uint64[len(texts) + 1]; special tokens are recognised."""
+        """tokens uint32[n], offsets uint64[len(texts) + 1]."""
     def encode_documents(
         self,
         buffer: Buffer,

@@ -570,7 +570,7 @@ void bind_encoder(nb::module_ &m) {
       .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)
       .def(
           "encode_batch",
-          [](const Codec &codec, nb::object texts, int64_t threads) {
+          [](const Codec &codec, nb::object texts, int64_t threads, bool special) {
             const size_t thread_limit = thread_count(threads);
             // A tuple of our own: nobody can take the strings away while the GIL is released.
             const nb::object items = nb::steal(PySequence_Tuple(texts.ptr()));
@@ -583,11 +583,11 @@ void bind_encoder(nb::module_ &m) {
             bpe::EncodedRows rows;
             {
               nb::gil_scoped_release unlocked;
-              rows = codec.encoder.encode_batch(views, thread_limit);
+              rows = codec.encoder.encode_batch(views, thread_limit, special);
             }
             return owned_rows(std::move(rows));
           },
-          nb::arg("texts"), nb::arg("threads"))
+          nb::arg("texts"), nb::arg("threads"), nb::arg("special") = true)
       .def(
           "encode_documents",
           [](const Codec &codec, nb::object buffer, nb::bytes separator, int64_t threads, bool special,
