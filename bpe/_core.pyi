@@ -158,6 +158,10 @@ class Encoder:
         """Ids of given pretokens (a pattern outside the core), end to end in buffer."""
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
         """The bytes, special tokens included. ValueError names the first id that is not an entry and its place."""
+    def decode_text(self, ids: Sequence[int] | NDArray[Any], errors: str) -> str:
+        """The text, as bytes.decode("utf-8", errors) makes it of the bytes."""
+    def decode_rows(self, tokens: NDArray[np.uint32], offsets: NDArray[np.uint64], errors: str) -> list[str]:
+        """The text of each row tokens[offsets[i] : offsets[i + 1]]. ValueError names row, place and id at fault."""
     def cache_bytes_used(self) -> int: ...
 
 def find_separators(buffer: Buffer, separator: bytes) -> NDArray[np.uint64]:

@@ -38,7 +38,8 @@ def stretches_to_change(text: Buffer) -> NDArray[np.uint64]:
     wrong = [
         not unicodedata.is_normalized("NFC", str(view[start:stop], "utf-8")) for start, stop in spans.tolist()
     ]
-    return spans[np.array(wrong)]
+    changing: NDArray[np.uint64] = spans[np.array(wrong)]
+    return changing
 
 
 def to_nfc(text: bytes) -> bytes:

@@ -199,16 +199,20 @@ class Tokenizer(Description):
         and its work.
         """
         try:
+            in_core = self._all_in_core or (self._pattern_in_core and _core.surely_nfc(text))
             if allowed_special == "all":
-                if self._all_in_core or (self._pattern_in_core and _core.surely_nfc(text)):
+                if in_core:
                     return self._encoder.encode(text)
                 allowed: Collection[str] = self._vocabulary.special_tokens
             else:
                 allowed = self._allowed(allowed_special)
-                if not allowed and (
-                    self._all_in_core or (self._pattern_in_core and _core.surely_nfc(text))
-                ):
-                    return self._encoder.encode(text, special=False)
+                if in_core:
+                    if len(allowed) == len(self._vocabulary.special_tokens) and isinstance(
+                        allowed, (set, frozenset)
+                    ):
+                        return self._encoder.encode(text)
+                    if not any(token in text for token in allowed):
+                        return self._encoder.encode(text, special=False)
         except (TypeError, UnicodeError):
             raise _not_text(text, "text") from None
         ids: list[int] = self._ids_of(_check_text(text, "text"), allowed).tolist()
@@ -225,9 +229,9 @@ class Tokenizer(Description):
         threads = thread_count(threads)
         every = isinstance(allowed_special, str)
         try:
-            if self._pattern_in_core and (every or not allowed):
-                if self._normalizer is None or all(map(_core.surely_nfc, texts)):
-                    return Ragged(*self._encoder.encode_batch(texts, threads, every))
+            in_core = self._pattern_in_core and (every or not allowed)
+            if in_core and (self._normalizer is None or all(map(_core.surely_nfc, texts))):
+                return Ragged(*self._encoder.encode_batch(texts, threads, every))
         except (TypeError, UnicodeError):
             for index, text in enumerate(texts):
                 _check_text(text, f"texts[{index}]")
@@ -277,7 +281,9 @@ class Tokenizer(Description):
             # A stretch may reach over a separator, whose last character composes with the mark behind it.
             first = np.searchsorted(starts, changing[:, 0], side="right") - 1
             last = np.searchsorted(starts, changing[:, 1], side="left") - 1
-            here = sorted({row for rows in zip(first, last, strict=True) for row in range(rows[0], rows[1] + 1)})
+            here = sorted(
+                {row for rows in zip(first, last, strict=True) for row in range(rows[0], rows[1] + 1)}
+            )
         else:
             here = list(range(len(starts)))
         parts: list[Ragged] = []
@@ -348,21 +354,39 @@ class Tokenizer(Description):
 
     # -- decoding ------------------------------------------------------------------------------------------------
 
-    def decode_bytes(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
+    def decode_bytes(self, ids: Iterable[int] | NDArray[Any]) -> bytes:
         """The bytes of the ids, special tokens included; BadArgument names the first id that is not an entry."""
-        if not isinstance(ids, (list, np.ndarray)):
-            ids = list(ids)
         try:
-            return self._encoder.decode(ids)
+            return self._encoder.decode(ids if isinstance(ids, (list, np.ndarray)) else list(ids))
         except (ValueError, TypeError, OverflowError) as error:
             raise BadArgument(str(error).splitlines()[0]) from None
 
-    def decode(self, ids: Sequence[int] | NDArray[Any], errors: str = "replace") -> str:
+    def decode(self, ids: Iterable[int] | NDArray[Any], errors: str = "replace") -> str:
         """The text of the ids; bytes that are no UTF-8, such as a cut character, become U+FFFD.
 
         errors: as for bytes.decode; "strict" raises UnicodeDecodeError.
         """
-        return self.decode_bytes(ids).decode("utf-8", errors)
+        try:
+            return self._encoder.decode_text(
+                ids if isinstance(ids, (list, np.ndarray)) else list(ids), errors
+            )
+        except UnicodeDecodeError:
+            raise
+        except (ValueError, TypeError, OverflowError) as error:
+            raise BadArgument(str(error).splitlines()[0]) from None
+
+    def decode_batch(
+        self, rows: Ragged | Iterable[Iterable[int] | NDArray[Any]], errors: str = "replace"
+    ) -> list[str]:
+        """The text of each row, as `decode` gives it; rows: what `encode_batch` gave, or lists or arrays of ids."""
+        if not isinstance(rows, Ragged):
+            return [self.decode(row, errors) for row in rows]
+        try:
+            return self._encoder.decode_rows(rows.tokens, rows.offsets, errors)
+        except UnicodeDecodeError:
+            raise
+        except (ValueError, TypeError) as error:
+            raise BadArgument(str(error).splitlines()[0]) from None
 
 
 def thread_count(threads: int | None) -> int:

@@ -1,11 +1,11 @@
 // Which stretches of a text may not be in the normal form NFC: a quick check, as Unicode Annex 15 has it.
 //
 // A character is clean (class 0: it stays as it is and composes with nothing before it, so the text may be
-// normalized apart before and after the place where it begins), a mark that stays where it stands if the marks
-// before it have no higher combining class (classes 1 to 254), or doubtful (255: it may compose, it is never in the
-// form, or it was not assigned when the table was made). A stretch runs from a clean character to the next
-// and is told of if it holds a doubtful one or marks out of order; all else is in the form for certain.
-// Doubtful is not wrong: Bengali vowels are.
+// normalized apart before and after the place where it begins), a mark that stays where it stands if the
+// marks before it have no higher combining class (classes 1 to 254), or doubtful (255: it may compose, it is
+// never in the form, or it was not assigned when the table was made). A stretch runs from a clean character
+// to the next and is told of if it holds a doubtful one or marks out of order; all else is in the form for
+// certain. Doubtful is not wrong: Bengali vowels are.
 #pragma once
 
 #include <cstddef>
