@@ -64,6 +64,7 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, std::optional<Patte
                                bool whole_pretokens, CacheBudget &budget, size_t cache_share_bytes)
     : vocabulary_(vocabulary), merge_tables_(vocabulary.merge_tables()),
       merge_short_pretokens_(simd_variant().merge_short_pretokens),
+      merge_long_pretoken_(simd_variant().merge_long_pretoken),
       whole_pretokens_(whole_pretokens && !vocabulary.all_reachable()), cache_share_bytes_(cache_share_bytes),
       cache_(budget, cache_share_bytes) {
   if (pattern)
@@ -285,6 +286,26 @@ uint32_t *EncoderSession::emit_missing(const CacheKey &key, uint32_t hash, uint3
   return out + count;
 }
 
+// Ids of a long pretoken where the next ones go, `count` of them.
+uint32_t *EncoderSession::merge_long(const uint8_t *bytes, size_t size, size_t &count) {
+  uint32_t *out;
+  if (size <= max_sweep_bytes) {
+    if (!sweep_scratch_)
+      sweep_scratch_ = std::make_unique_for_overwrite<SweepScratch>();
+    out = tokens.room(size);
+    count = merge_long_pretoken_(merge_tables_, bytes, size, *sweep_scratch_, out);
+    for (size_t i = 0; i < count; ++i)
+      out[i] = vocabulary_.id(out[i]);
+    return out;
+  }
+  const std::vector<uint32_t> &symbols = scratch_.merge_long(vocabulary_, bytes, size);
+  count = symbols.size();
+  out = tokens.room(count);
+  for (size_t i = 0; i < count; ++i)
+    out[i] = vocabulary_.id(symbols[i]);
+  return out;
+}
+
 void EncoderSession::emit_long(const uint8_t *bytes, size_t size, bool whole) {
   const bool cached = size <= PretokenCache::max_long_bytes;
   const uint64_t hash = cached ? PretokenCache::long_hash(bytes, size, whole_pretokens_ && !whole) : 0;
@@ -304,11 +325,7 @@ void EncoderSession::emit_long(const uint8_t *bytes, size_t size, bool whole) {
     out = tokens.room(1);
     out[0] = vocabulary_.id(entry);
   } else {
-    const std::vector<uint32_t> &symbols = scratch_.merge_long(vocabulary_, bytes, size);
-    count = symbols.size();
-    out = tokens.room(count);
-    for (size_t i = 0; i < count; ++i)
-      out[i] = vocabulary_.id(symbols[i]);
+    out = merge_long(bytes, size, count);
   }
   tokens.set_end(out + count);
   if (cached)

@@ -11,6 +11,7 @@
 // Belongs to one thread at a time. Texts must stay where they are until finish().
 #pragma once
 
+#include "long_merge.hpp"
 #include "merge_pretoken.hpp"
 #include "pretoken_cache.hpp"
 #include "pretokenize.hpp"
@@ -19,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -47,6 +49,7 @@ public:
   void reset(); // drops what is pending, tokens and rows included
 
   size_t cache_share_bytes() const { return cache_share_bytes_; }
+  PretokenCache &cache() { return cache_; }
 
 private:
   static constexpr size_t batch_items = 64;
@@ -71,15 +74,18 @@ private:
   uint32_t *emit_missing(const CacheKey &key, uint32_t hash, uint32_t *out);
   uint32_t *emit_slot(const PretokenCache::Slot &slot, uint32_t *out);
   void emit_long(const uint8_t *bytes, size_t size, bool whole);
+  uint32_t *merge_long(const uint8_t *bytes, size_t size, size_t &count);
 
   const Vocabulary &vocabulary_;
   const MergeTables merge_tables_;
   const MergeShortPretokens merge_short_pretokens_;
+  const MergeLongPretoken merge_long_pretoken_;
   const bool whole_pretokens_; // and there are entries that merges do not reach anyway
   const size_t cache_share_bytes_;
   std::optional<Pretokenizer> pretokenizer_;
   PretokenCache cache_;
   MergeScratch scratch_;
+  std::unique_ptr<SweepScratch> sweep_scratch_; // once there is a long pretoken
   Batch batches_[2];
   size_t open_ = 0; // the batch being filled; the other one, if not empty, comes before it
 };

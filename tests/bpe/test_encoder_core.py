@@ -327,3 +327,56 @@ def test_threads_share_one_long_document(pattern: str) -> None:
         two = encoder.encode_documents(long, SEPARATOR, 2)
         assert np.array_equal(one[0], two[0])
         assert np.array_equal(one[1], two[1])
+
+
+IMAGE_TEXT = b" some words again and again, " * 3 + b"x" * 40 + " 曉光緣圃麗芳氣滿街流 naïve ".encode() + b" 0123456789" * 9
+
+
+def image_of(text: bytes) -> tuple[_core.Encoder, bytes]:
+    encoder = _core.Encoder(gpt2_like(), None, {}, "gpt2", True)
+    encoder.encode_documents(text, b"\0", 1)
+    return encoder, encoder.cache_image()
+
+
+def gpt2_like() -> dict[int, bytes]:
+    pieces = [b" wor", b"ds", b" a", b"ga", b"in", b"xx", b"xxxx", b" words", "曉".encode()]
+    return dict(enumerate([*(bytes([value]) for value in range(256)), *pieces]))
+
+
+def test_a_cache_starts_from_the_image_of_another() -> None:
+    encoder, image = image_of(IMAGE_TEXT)
+    expected = encoder.encode_documents(IMAGE_TEXT, b"\0", 1)[0]
+    warm = _core.Encoder(gpt2_like(), None, {}, "gpt2", True)
+    warm.start_from_image(memoryview(image))
+    assert np.array_equal(warm.encode_documents(IMAGE_TEXT, b"\0", 1)[0], expected)
+    assert warm.cache_image() == image, "all was there: nothing was added"
+    more = IMAGE_TEXT + b" other words beyond" * 200
+    assert np.array_equal(warm.encode_documents(more, b"\0", 1)[0], encoder.encode_documents(more, b"\0", 1)[0])
+    warm.start_from_image(b"")
+    assert warm.cache_image() == b""
+
+
+def test_an_image_stays_within_the_cache_bound() -> None:
+    _, image = image_of(b" ".join(b"%d" % i for i in range(5000)))
+    small = _core.Encoder(gpt2_like(), None, {}, "gpt2", True, cache_bytes=20_000)
+    small.start_from_image(image)
+    text = b" ".join(b"%d" % i for i in range(4000, 6000))
+    assert np.array_equal(small.encode_documents(text, b"\0", 1)[0], image_of(text)[0].encode(text.decode()))
+    assert small.cache_bytes_used() <= 20_000
+
+
+def test_a_damaged_image_is_refused() -> None:
+    encoder, image = image_of(IMAGE_TEXT)
+    for damaged in [image[:-1], image[:20], image + b"\0", b"\2" + image[1:], b"x"]:
+        with pytest.raises(ValueError, match="damaged or of another version"):
+            encoder.start_from_image(damaged)
+    rng = random.Random(5)
+    text = IMAGE_TEXT * 4
+    for _ in range(300):  # whatever the bytes say, nothing is read or written beyond them
+        flipped = bytearray(image)
+        flipped[rng.randrange(len(flipped))] ^= 1 << rng.randrange(8)
+        try:
+            encoder.start_from_image(flipped)
+        except ValueError:
+            continue
+        encoder.encode_documents(text, b"\0", 1)
