@@ -128,6 +128,10 @@ class PretokenCounter:
     def __len__(self) -> int: ...
     def items(self) -> tuple[NDArray[np.uint8], NDArray[np.uint64], NDArray[np.uint64]]:
         """Pretoken bytes end to end, their ends, their counts; sorted by bytes, so the same for any thread count."""
+    def drain(self) -> tuple[NDArray[np.uint8], NDArray[np.uint64], NDArray[np.uint64]]:
+        """The same, after which the counter is empty and its memory given back."""
+    def memory_bytes(self) -> int:
+        """What the counts take; items() and drain() take up to 33 bytes for each pretoken, and its bytes, beside."""
 
 def train_merges(
     pretoken_bytes: Buffer,
@@ -140,11 +144,13 @@ def train_merges(
     progress: Callable[[int], None] | None,
     wide: bool = False,
     first_pairs: int = 1000,
+    max_token_bytes: int = 0,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
     """merges uint32[m, 2], pair counts uint64[m] at the time of the merge.
 
     Ids: a byte is its value, 256 + k the k-th new entry, which is the product of merge k: a merge never makes bytes
     that are an entry already (proof in trainer.hpp). progress(entries so far) is called ten times a second; what it
-    raises ends the training, and so does Ctrl-C. For tests: wide has ids of 32 and places of
-    64 bits whatever the sizes; a low first_pairs makes a small corpus be scanned often.
+    raises ends the training, and so does Ctrl-C. max_token_bytes: pairs of more bytes together are not merged; 0: no
+    limit. For tests: wide has ids of 32 and places of 64 bits whatever the sizes; a low first_pairs makes a small
+    corpus be scanned often.
     """

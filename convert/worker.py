@@ -20,14 +20,16 @@ from convert.cut import own_documents
 from convert.digest import block_digests
 from convert.errors import BadInput, BrokenInvariant, naming, printable
 from convert.journal import Journal
-from convert.merge import Run, write_run
+from convert.merge import write_run
 from convert.plan import Piece, TextChunk
-from convert.shard import ShardRecord, token_dtype, write_shard
+from convert.runs import Run
+from convert.shard import PARTS, ShardRecord, token_dtype, write_shard
 from convert.sources import Source
 from convert.splitting import SplitParts, deal_out, is_validation
 from convert.text_window import TextWindow
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord
+from flat_tokens.verify_units import verify_files
 
 
 @dataclass(frozen=True)
@@ -87,14 +89,16 @@ def _prepared() -> Job:
     return _job
 
 
-def encode_chunk(chunk: TextChunk) -> ChunkResult:
+def encode_chunk(chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS) -> ChunkResult:
     """Encode the documents of a text chunk into its shard, or take over the one of an earlier run if it is intact.
+
+    needed_parts: those of PARTS that have to be there for that.
 
     InvalidText (exit 3) names file and byte, BadInput a file that changed, OSError what the system refused.
     """
     job = _prepared()
     journal = Journal(job.shards)
-    finished = journal.finished(chunk.index)
+    finished = journal.finished(chunk.index, needed_parts)
     if finished is not None:
         return ChunkResult(finished, reused=True)
 
@@ -110,13 +114,13 @@ def encode_chunk(chunk: TextChunk) -> ChunkResult:
     dtype = token_dtype(job.max_token_id)
     starts, tokens, counts = zip(*(parts.finish(dtype, job.max_token_id) for parts in splits), strict=True)
     clock.lap("split")
-    checksum = write_shard(job.shards, chunk.index, starts, tokens)
+    checksums = write_shard(job.shards, chunk.index, starts, tokens)
     record = ShardRecord(
         chunk.index,
         chunk.text_bytes,
         replaced,
         dtype.itemsize,
-        checksum,
+        checksums,
         counts[0],
         counts[1],
         tuple(digests),
@@ -197,7 +201,14 @@ def _split(
 
 
 def merge_run(run: Run) -> list[FileRecord]:
-    """Write one run of the dataset's arrays; the records of its files."""
+    """Write one run of the dataset's arrays and its record; the records of its files."""
     job = _prepared()
     with naming(job.dataset / run.split):
-        return write_run(job.dataset, job.shards, job.layout, run)
+        files = write_run(job.dataset, job.shards, job.layout, run)
+    Journal(job.shards).finish_run(run, files)
+    return files
+
+
+def are_intact(files: list[FileRecord]) -> bool:
+    """Whether files of the dataset are there with every byte they were written with."""
+    return not verify_files(_prepared().dataset, tuple(files)).problems
