@@ -135,8 +135,13 @@ private:
 Encoder::Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
                  std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern,
                  bool whole_pretokens, size_t cache_bytes)
-    : vocabulary_(std::move(entries), merges, whole_pretokens), special_tokens_(std::move(special_tokens)),
-      pattern_(pattern), whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
+    : Encoder(Vocabulary(std::move(entries), merges, whole_pretokens), std::move(special_tokens), pattern,
+              whole_pretokens, cache_bytes) {}
+
+Encoder::Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens,
+                 std::optional<Pattern> pattern, bool whole_pretokens, size_t cache_bytes)
+    : vocabulary_(std::move(vocabulary)), special_tokens_(std::move(special_tokens)), pattern_(pattern),
+      whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
 
 std::string Encoder::cache_image() const {
   const std::lock_guard lock(pool_mutex_);
