@@ -107,7 +107,7 @@ public:
       outgrown = std::move(session_);
       --encoder.session_count_;
     }
-    session_ = std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.pattern_,
+    session_ = std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.characters_, encoder.pattern_,
                                                 encoder.whole_pretokens_, encoder.budget_, share);
     ++encoder.session_count_;
     if (!encoder.start_image_.empty())

@@ -72,6 +72,7 @@ private:
                             TokenBuffer out = {}) const;
 
   Vocabulary vocabulary_;
+  mutable LazyCharacterTable characters_{vocabulary_};
   SpecialTokens special_tokens_;
   std::optional<Pattern> pattern_;
   bool whole_pretokens_;

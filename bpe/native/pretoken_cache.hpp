@@ -127,6 +127,18 @@ public:
     const uint32_t *data; // null: not there
     size_t count;
   };
+  // What to prefetch before find_long, the second once the first is there: where the search for a hash
+  // starts, and where the bytes and ids of the pretoken it finds there lie (null: it has another hash).
+  const void *first_long_slot(uint64_t hash) const {
+    return long_slots() + (long_slot_count_ > 0 ? hash >> 32 & (long_slot_count_ - 1) : 0);
+  }
+  const uint32_t *long_place(uint64_t hash) const {
+    if (long_slot_count_ == 0)
+      return nullptr;
+    const LongSlot &slot = long_slots()[hash >> 32 & (long_slot_count_ - 1)];
+    return slot.hash == hash ? static_cast<const uint32_t *>(long_arena_memory_.data()) + slot.offset
+                             : nullptr;
+  }
   // The same for 16 to max_long_bytes bytes; hash is long_hash(). Valid until the next insert.
   Ids find_long(const uint8_t *bytes, size_t size, uint64_t hash) const;
   void insert_long(const uint8_t *bytes, size_t size, uint64_t hash, const uint32_t *ids, size_t count);
