@@ -176,6 +176,17 @@ def hash_documents(buffer: Buffer, separator: bytes, seed: int) -> NDArray[np.ui
 def xxh64(buffer: Buffer, seed: int = 0) -> int:
     """XXH64 of all the bytes, to find damage: 3 times as fast as zlib's crc32 (4.3 against 1.4 GB/s)."""
 
+class Xxh64:
+    """XXH64 of bytes that come in parts: the same value however they are cut. For one thread at a time."""
+
+    def __init__(self, seed: int = 0) -> None: ...
+    def update(self, buffer: Buffer) -> None:
+        """Take the next bytes."""
+    def digest(self) -> int:
+        """The hash of all bytes so far; more may follow."""
+    def copy(self) -> Xxh64:
+        """One that has taken the same bytes and goes its own way."""
+
 # -- pretoken_counts.cpp, trainer.cpp
 
 class PretokenCounter:

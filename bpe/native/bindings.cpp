@@ -707,6 +707,18 @@ void bind_documents(nb::module_ &m) {
         return bpe::xxh64(data.data(), data.size(), seed);
       },
       nb::arg("buffer"), nb::arg("seed") = 0);
+  nb::class_<bpe::Xxh64>(m, "Xxh64")
+      .def(nb::init<uint64_t>(), nb::arg("seed") = 0)
+      .def(
+          "update",
+          [](bpe::Xxh64 &hash, nb::object buffer) {
+            const BufferView data(buffer);
+            nb::gil_scoped_release unlocked;
+            hash.update(data.data(), data.size());
+          },
+          nb::arg("buffer"))
+      .def("digest", &bpe::Xxh64::digest)
+      .def("copy", [](const bpe::Xxh64 &hash) { return hash; });
 }
 
 // -- training
