@@ -121,6 +121,7 @@ void bind_pretokenize(nb::module_ &m) {
 
 // An encoder with the decoder that reads its vocabulary.
 struct Codec {
+  std::unique_ptr<BufferView> start_image; // of the encoder
   bpe::Encoder encoder;
   bpe::Decoder decoder;
 
@@ -703,6 +704,26 @@ void bind_encoder(nb::module_ &m) {
              nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
              const char *errors) { return texts_from(codec.decoder, tokens, offsets, errors); },
           nb::arg("tokens"), nb::arg("offsets"), nb::arg("errors"))
+      .def("cache_image",
+           [](const Codec &codec) {
+             std::string image;
+             {
+               nb::gil_scoped_release unlocked;
+               image = codec.encoder.cache_image();
+             }
+             return nb::bytes(image.data(), image.size());
+           })
+      .def(
+          "start_from_image",
+          [](Codec &codec, nb::object image) {
+            auto view = std::make_unique<BufferView>(image);
+            {
+              nb::gil_scoped_release unlocked;
+              codec.encoder.start_from_image(view_of(*view));
+            }
+            codec.start_image.swap(view);
+          },
+          nb::arg("image"))
       .def("cache_bytes_used", [](const Codec &codec) { return codec.encoder.cache_bytes_used(); });
 }
 
@@ -779,6 +800,18 @@ void bind_documents(nb::module_ &m) {
         return bpe::xxh64(data.data(), data.size(), seed);
       },
       nb::arg("buffer"), nb::arg("seed") = 0);
+  nb::class_<bpe::Xxh64>(m, "Xxh64")
+      .def(nb::init<uint64_t>(), nb::arg("seed") = 0)
+      .def(
+          "update",
+          [](bpe::Xxh64 &hash, nb::object buffer) {
+            const BufferView data(buffer);
+            nb::gil_scoped_release unlocked;
+            hash.update(data.data(), data.size());
+          },
+          nb::arg("buffer"))
+      .def("digest", &bpe::Xxh64::digest)
+      .def("copy", [](const bpe::Xxh64 &hash) { return hash; });
 }
 
 // -- training
