@@ -89,11 +89,12 @@ def train(
     new_entries: int,
     tie_break: str = "lexicographic",
     min_frequency: int = 1,
+    max_token_bytes: int = 0,
 ) -> list[tuple[bytes, bytes]]:
     """The merges that add `new_entries` entries to the 256 bytes, in order; fewer if no pair is left.
 
     Each merge adds an entry: bytes that are one already are never made again (proof in native/trainer.hpp). A pair
-    is merged only if it occurs at least max(1, min_frequency) times.
+    is merged only if it occurs at least max(1, min_frequency) times and has no more than max_token_bytes (0: no limit).
     {b"aab": 2, b"ab": 1}, 2 -> [(b"a", b"b"), (b"a", b"ab")]
     """
     entries = [bytes([byte]) for byte in printable_bytes()]  # the ids of the huggingface rule
@@ -119,8 +120,13 @@ def train(
         if not inner:
             del pair_to_pretokens[pair]
 
+    def too_long(pair: Pair) -> bool:
+        return 0 < max_token_bytes < len(entries[pair[0]]) + len(entries[pair[1]])
+
     def priority(pair: Pair) -> tuple[int, bytes, bytes] | tuple[int, int, int]:
         left, right = pair
+        if too_long(pair):
+            return -1, left, right  # behind all others
         if tie_break == "huggingface":
             return pair_counts[pair], -left, -right
         return pair_counts[pair], entries[left], entries[right]
@@ -128,7 +134,7 @@ def train(
     merges: list[tuple[bytes, bytes]] = []
     while len(entries) < 256 + new_entries and pair_counts:
         best = max(pair_counts, key=priority)
-        if pair_counts[best] < max(1, min_frequency):
+        if pair_counts[best] < max(1, min_frequency) or too_long(best):
             break
         left, right = best
         merged = entries[left] + entries[right]

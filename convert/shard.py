@@ -1,17 +1,23 @@
 """The file between encoding and merging: the ids of one text chunk, one shard a chunk.
 
-    train starts: uint64[sequences] | validation starts | train ids: uint16 or uint32[tokens] | validation ids
+Four arrays lie in it, each in one or more *segments*, in the order in which they were written:
+
+    0  train starts: uint64[sequences]         2  train ids: uint16 or uint32[tokens]
+    1  validation starts: uint64[sequences]    3  validation ids: uint16 or uint32[tokens]
 
 Starts count from the shard's own first token of the split and increase strictly. Ids have the narrowest type that
-holds the vocabulary. The file has no header: what it holds is said by its `ShardRecord`, which the journal keeps and
-which exists only after the shard is whole under its final name.
+holds the vocabulary. A text chunk of usual size gives one segment an array; a document of 2 GB some more, since no
+part of a shard waits in memory for another (convert/shard_writer.py). The file has no header: what it holds is said by
+its `ShardRecord`, which the journal keeps and which exists only after the shard is whole under its final name.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from bisect import bisect_right
 from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,7 +29,11 @@ from bpe import _core
 from convert.errors import BrokenInvariant, naming
 
 SPLITS = ("train", "validation")
-_START_BYTES = 8
+STARTS, TOKENS = 0, 2  # the array of a split is one of these + its place in SPLITS
+START_BYTES = 8
+# Up to so many starts of a shard are read at once; among more, those of a run are searched for in the file.
+STARTS_AT_ONCE = 1 << 17
+_READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -39,37 +49,34 @@ class SplitCounts:
 
 @dataclass(frozen=True)
 class ShardShape:
-    """Where the parts of a shard file lie."""
+    """Where the arrays of a shard lie. segments: (array, bytes) one after the other, the whole file."""
 
     chunk_index: int
     token_bytes: int
     sequences: tuple[int, int]  # train, validation
     tokens: tuple[int, int]
+    segments: tuple[tuple[int, int], ...]
 
     def sequence_count(self, split: str) -> int:
         """How many sequences of `split` the shard holds."""
         return self.sequences[SPLITS.index(split)]
 
     @property
-    def part_bytes(self) -> list[int]:
-        """The sizes of the four arrays, in the order of the file."""
-        return [count * _START_BYTES for count in self.sequences] + [
-            count * self.token_bytes for count in self.tokens
-        ]
-
-    @property
     def file_bytes(self) -> int:
         """The size the file must have."""
-        return sum(self.part_bytes)
+        return sum(size for _, size in self.segments)
 
-    def starts_offset(self, split: str) -> int:
-        """The byte at which the starts of `split` begin."""
-        return self.sequences[0] * _START_BYTES if split == SPLITS[1] else 0
-
-    def tokens_offset(self, split: str) -> int:
-        """The byte at which the ids of `split` begin."""
-        before = self.tokens[0] if split == SPLITS[1] else 0
-        return sum(self.sequences) * _START_BYTES + before * self.token_bytes
+    @property
+    def is_consistent(self) -> bool:
+        """Whether the segments are just those arrays."""
+        array_bytes = [0] * 4
+        for array, size in self.segments:
+            if not 0 <= array < 4 or size < 0:
+                return False
+            array_bytes[array] += size
+        return array_bytes == [count * START_BYTES for count in self.sequences] + [
+            count * self.token_bytes for count in self.tokens
+        ]
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,8 @@ class ShardRecord:
     text_bytes: int
     replaced: int  # invalid UTF-8 sequences that became U+FFFD
     token_bytes: int
-    checksum: int
+    checksum: int  # XXH64 of the file
+    segments: tuple[tuple[int, int], ...]
     train: SplitCounts
     validation: SplitCounts
     digests: tuple[
@@ -95,6 +103,7 @@ class ShardRecord:
             self.token_bytes,
             (self.train.sequences, self.validation.sequences),
             (self.train.tokens, self.validation.tokens),
+            self.segments,
         )
 
     def split(self, name: str) -> SplitCounts:
@@ -110,7 +119,8 @@ class ShardRecord:
         """The record that `as_json` wrote; KeyError, TypeError or ValueError for anything else."""
         counts = {name: SplitCounts(**entry[name]) for name in SPLITS}
         digests = tuple((int(source), int(block), str(hex_)) for source, block, hex_ in entry["digests"])
-        return cls(**{**entry, **counts, "digests": digests})
+        segments = tuple((int(array), int(size)) for array, size in entry["segments"])
+        return cls(**{**entry, **counts, "digests": digests, "segments": segments})
 
 
 def token_dtype(max_token_id: int) -> np.dtype[Any]:
@@ -123,48 +133,50 @@ def shard_path(folder: Path, chunk_index: int) -> Path:
     return folder / f"{chunk_index:08}.shard"
 
 
-def write_shard(
-    folder: Path,
-    chunk_index: int,
-    starts: Sequence[NDArray[np.uint64]],
-    tokens: Sequence[NDArray[Any]],
-) -> int:
-    """Write the shard of a text chunk under a temporary name, close it, rename it; gives its checksum.
-
-    The checksum is XXH64 of each array, seeded with that of the one before.
-
-    starts, tokens: train, validation. OSError names the file.
-    """
-    path = shard_path(folder, chunk_index)
-    temporary = path.with_suffix(".tmp")
-    checksum = 0
-    with naming(temporary):
-        try:
-            with temporary.open("wb", buffering=0) as file:
-                for part in (*starts, *tokens):
-                    view = np.ascontiguousarray(part).data.cast("B") if part.size else memoryview(b"")
-                    checksum = _core.xxh64(view, checksum)
-                    while view.nbytes:
-                        view = view[file.write(view) :]
-            temporary.replace(path)
-        except OSError:
-            temporary.unlink(missing_ok=True)  # on a full disk its space is needed to go on
-            raise
-    return checksum
-
-
 def is_intact(folder: Path, record: ShardRecord) -> bool:
-    """Whether the shard of `record` is there with every byte it was written with; reads it once."""
+    """Whether the shard of `record` is there with every byte it was written with; reads it once, 1 MiB at a time."""
+    if not record.shape.is_consistent:
+        return False
+    path = shard_path(folder, record.chunk_index)
     try:
-        with shard_path(folder, record.chunk_index).open("rb") as file:
+        with path.open("rb", buffering=0) as file:
             if os.fstat(file.fileno()).st_size != record.shape.file_bytes:
                 return False
-            checksum = 0
-            for part_bytes in record.shape.part_bytes:
-                checksum = _core.xxh64(file.read(part_bytes), checksum)
+            checksum = _core.Xxh64()
+            with naming(path):
+                while block := file.read(_READ_BYTES):
+                    checksum.update(block)
     except FileNotFoundError:
         return False
-    return checksum == record.checksum
+    return checksum.digest() == record.checksum
+
+
+class _Array:
+    """Where the bytes of one array lie: segment k holds those from starts[k] on, at offsets[k] of the file."""
+
+    def __init__(self, shape: ShardShape, array: int) -> None:
+        places = accumulate((size for _, size in shape.segments), initial=0)
+        own = [
+            (offset, size)
+            for (which, size), offset in zip(shape.segments, places, strict=False)
+            if which == array
+        ]
+        self.offsets = [offset for offset, _ in own]
+        self.starts = [0, *accumulate(size for _, size in own)]
+
+    def read(self, file: Any, path: Path, start: int, view: memoryview) -> None:
+        """Fill `view` with the array's bytes from `start` on."""
+        while view.nbytes:
+            segment = bisect_right(self.starts, start) - 1
+            if segment >= len(self.offsets):
+                raise BrokenInvariant(f"{path}: byte {start} of an array of {self.starts[-1]} is asked for")
+            file.seek(self.offsets[segment] + start - self.starts[segment])
+            with naming(path):
+                got = file.readinto(view[: self.starts[segment + 1] - start])
+            if not got:
+                raise BrokenInvariant(f"{path} is shorter than its record says; delete it and run again")
+            view = view[got:]
+            start += got
 
 
 class ShardReader:
@@ -183,27 +195,47 @@ class ShardReader:
     ) -> None:
         self._file.close()
 
+    @cached_property
+    def _arrays(self) -> list[_Array]:
+        return [_Array(self._shape, array) for array in range(4)]
+
     def starts(self, split: str, start: int, stop: int) -> NDArray[np.uint64]:
         """Where sequences [start, stop) of the split start, in tokens from the shard's first: uint64[stop - start]."""
         out = np.empty(stop - start, dtype=np.uint64)
-        self._read(self._shape.starts_offset(split) + start * _START_BYTES, out)
+        self._read(STARTS, split, start * START_BYTES, out)
         return out
 
     def tokens(self, split: str, start: int, stop: int) -> NDArray[Any]:
         """Ids [start, stop) of the split: uint16 or uint32[stop - start]."""
         out = np.empty(stop - start, dtype=np.dtype(f"u{self._shape.token_bytes}"))
-        self._read(self._shape.tokens_offset(split) + start * self._shape.token_bytes, out)
+        self._read(TOKENS, split, start * self._shape.token_bytes, out)
         return out
 
-    def _read(self, offset: int, out: NDArray[Any]) -> None:
-        if not out.size:
-            return
-        self._file.seek(offset)
-        view = out.data.cast("B")
-        while view.nbytes:
-            got = self._file.readinto(view)
-            if not got:
-                raise BrokenInvariant(
-                    f"{self._path} is shorter than its record says; delete it and run again"
-                )
-            view = view[got:]
+    def starts_within(self, split: str, token_start: int, token_stop: int) -> NDArray[np.uint64]:
+        """The starts that lie in [token_start, token_stop), as `starts` gives them.
+
+        Memory is that of the answer, or of STARTS_AT_ONCE; among more starts, 8 bytes are read some 25 times.
+        """
+        count = self._shape.sequence_count(split)
+        if count > STARTS_AT_ONCE:
+            low = self._first_start_from(split, token_start, count)
+            return self.starts(split, low, self._first_start_from(split, token_stop, count))
+        starts = self.starts(split, 0, count)
+        # As uint64 like the starts: for a list of int, numpy would turn both to float64.
+        low, high = np.searchsorted(starts, np.array([token_start, token_stop], dtype=np.uint64))
+        return starts[low:high]
+
+    def _first_start_from(self, split: str, token: int, count: int) -> int:
+        low, high = 0, count
+        while low < high:
+            middle = (low + high) // 2
+            if int(self.starts(split, middle, middle + 1)[0]) < token:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _read(self, kind: int, split: str, start: int, out: NDArray[Any]) -> None:
+        if out.size:
+            array = self._arrays[kind + SPLITS.index(split)]
+            array.read(self._file, self._path, start, out.data.cast("B"))

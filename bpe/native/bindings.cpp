@@ -558,6 +558,17 @@ void bind_documents(nb::module_ &m) {
         return bpe::xxh64(data.data(), data.size(), seed);
       },
       nb::arg("buffer"), nb::arg("seed") = 0);
+  nb::class_<bpe::Xxh64>(m, "Xxh64")
+      .def(nb::init<uint64_t>(), nb::arg("seed") = 0)
+      .def(
+          "update",
+          [](bpe::Xxh64 &hash, nb::object buffer) {
+            const BufferView data(buffer);
+            nb::gil_scoped_release unlocked;
+            hash.update(data.data(), data.size());
+          },
+          nb::arg("buffer"))
+      .def("digest", &bpe::Xxh64::digest);
 }
 
 // -- training
@@ -592,6 +603,16 @@ bpe::TieBreak tie_break_from_name(const std::string &name) {
   if (name == "huggingface")
     return bpe::TieBreak::huggingface;
   throw nb::value_error(("unknown tie_break '" + name + "'; known: lexicographic, huggingface").c_str());
+}
+
+template <class Get> nb::tuple item_arrays(Get get) {
+  bpe::PretokenItems items;
+  {
+    nb::gil_scoped_release unlocked;
+    items = get();
+  }
+  return nb::make_tuple(owned_array(std::move(items.bytes)), owned_array(std::move(items.ends)),
+                        owned_array(std::move(items.counts)));
 }
 
 void bind_training(nb::module_ &m) {
@@ -642,20 +663,17 @@ void bind_training(nb::module_ &m) {
              nb::gil_scoped_release unlocked;
              return self.size();
            })
-      .def("items", [](bpe::PretokenCounter &self) {
-        bpe::PretokenItems items;
-        {
-          nb::gil_scoped_release unlocked;
-          items = self.items();
-        }
-        return nb::make_tuple(owned_array(std::move(items.bytes)), owned_array(std::move(items.ends)),
-                              owned_array(std::move(items.counts)));
+      .def("items", [](bpe::PretokenCounter &self) { return item_arrays([&] { return self.items(); }); })
+      .def("drain", [](bpe::PretokenCounter &self) { return item_arrays([&] { return self.drain(); }); })
+      .def("memory_bytes", [](bpe::PretokenCounter &self) {
+        nb::gil_scoped_release unlocked;
+        return self.memory_bytes();
       });
   m.def(
       "train_merges",
       [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts, uint64_t new_entries,
          const std::string &tie_break, uint64_t min_frequency, unsigned threads, nb::object progress,
-         bool wide, uint64_t first_pairs) {
+         bool wide, uint64_t first_pairs, uint64_t max_token_bytes) {
         const BufferView bytes(pretoken_bytes);
         const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
         bpe::TrainingOptions options;
@@ -665,6 +683,7 @@ void bind_training(nb::module_ &m) {
         options.threads = threads;
         options.wide = wide;
         options.first_pairs = first_pairs;
+        options.max_token_bytes = max_token_bytes;
         // Called without a progress too, so that Ctrl-C is seen.
         const bpe::TrainingProgress report = [&](uint64_t entries) {
           nb::gil_scoped_acquire locked;
@@ -688,7 +707,8 @@ void bind_training(nb::module_ &m) {
       },
       nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("new_entries"),
       nb::arg("tie_break"), nb::arg("min_frequency"), nb::arg("threads"), nb::arg("progress").none(),
-      nb::arg("wide") = false, nb::arg("first_pairs") = bpe::TrainingOptions{}.first_pairs);
+      nb::arg("wide") = false, nb::arg("first_pairs") = bpe::TrainingOptions{}.first_pairs,
+      nb::arg("max_token_bytes") = 0);
 }
 
 } // namespace

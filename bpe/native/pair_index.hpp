@@ -50,11 +50,11 @@ public:
   Pair &pair(uint32_t number) { return pairs_[number]; }
 
   // Forgets everything, sets a threshold for some `wanted` pairs, but at least `floor` and below the last
-  // one, and lists the pairs that reach it. After that best() works with `less`, a strict order of (count,
-  // key).
-  template <class Less, class Pause>
-  void scan(const MergeSlots<Id, Place> &slots, const Id *ids, uint64_t wanted, uint64_t floor, Less less,
-            Pause pause) {
+  // one, and lists the pairs that reach it and are allowed(left, right). After that best() works with `less`,
+  // a strict order of (count, key).
+  template <class Allowed, class Less, class Pause>
+  void scan(const MergeSlots<Id, Place> &slots, const Id *ids, uint64_t wanted, uint64_t floor,
+            Allowed allowed, Less less, Pause pause) {
     pairs_.clear();
     queue_.clear();
     table_.reset();
@@ -80,8 +80,10 @@ public:
     arena_used_ = 0;
     for (uint32_t number = 0; number < pairs_.size(); number++) {
       Pair &pair = pairs_[number];
-      if (pair.count < threshold_)
+      if (pair.count < threshold_ || !allowed(left(pair.key), right(pair.key))) {
+        pair.count = 0;
         continue;
+      }
       pair.list_start = arena_used_;
       arena_used_ += pair.list_size;
       queue_.push_back({pair.count, pair.key, number});
@@ -96,7 +98,7 @@ public:
           if (sum_of(pair_key) < threshold_)
             return;
           uint32_t number = table_.find(pair_key);
-          if (pairs_[number].count >= threshold_)
+          if (pairs_[number].count != 0)
             arena_[next_[number]++] = at;
         },
         pause);

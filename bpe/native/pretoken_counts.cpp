@@ -221,6 +221,29 @@ size_t PretokenCounter::pour_all() {
 }
 
 PretokenItems PretokenCounter::items() {
+  std::lock_guard busy(busy_);
+  return sorted_items();
+}
+
+PretokenItems PretokenCounter::drain() {
+  std::lock_guard busy(busy_);
+  PretokenItems result = sorted_items();
+  for (Partition &partition : partitions_)
+    partition.table = PretokenTable(64, partition_bits);
+  return result;
+}
+
+size_t PretokenCounter::memory_bytes() {
+  std::lock_guard busy(busy_);
+  size_t bytes = 0;
+  for (const PretokenTable &table : own_)
+    bytes += table.memory_bytes();
+  for (const Partition &partition : partitions_)
+    bytes += partition.table.memory_bytes();
+  return bytes;
+}
+
+PretokenItems PretokenCounter::sorted_items() {
   // First by two bytes into 2^16 groups, then each group by comparing: the first 8 bytes lie beside the
   // pointer.
   struct Item {
@@ -235,7 +258,6 @@ PretokenItems PretokenCounter::items() {
     }
   };
   constexpr size_t groups = 1 << 16;
-  std::lock_guard busy(busy_);
   std::vector<Item> items(pour_all());
   std::vector<size_t> next(groups + 1, 0);
   uint64_t bytes = 0;

@@ -41,6 +41,10 @@ public:
   size_t size();
   // Cost: a sort of what is there, with as many threads as count() was given.
   PretokenItems items();
+  // The same, after which nothing is counted yet and the memory is given back.
+  PretokenItems drain();
+  // Bytes that the counts take; items() and drain() take up to 33 for each pretoken, and its bytes, beside.
+  size_t memory_bytes();
 
   // The largest place at which a text that goes on may be cut without changing the counts; 0 if there is
   // none. Without a pattern that is after a special token only.
@@ -56,6 +60,7 @@ private:
 
   void pour(PretokenTable &from);
   size_t pour_all();
+  PretokenItems sorted_items();
 
   std::mutex busy_;
   std::optional<Pattern> pattern_;

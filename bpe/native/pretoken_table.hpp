@@ -88,6 +88,7 @@ public:
       : cells_(cells, Cell{}), skipped_bits_(skipped_bits) {}
 
   size_t size() const { return used_; }
+  size_t memory_bytes() const { return cells_.capacity() * sizeof(Cell) + stored_bytes_; }
   const std::vector<Cell> &cells() const { return cells_; }
 
   void add(const PretokenKey &key, uint64_t count) {
@@ -113,6 +114,7 @@ public:
     used_ = 0;
     blocks_.clear();
     block_free_ = 0;
+    stored_bytes_ = 0;
   }
 
 private:
@@ -135,6 +137,7 @@ private:
       blocks_.emplace_back(new uint8_t[bytes]);
       block_next_ = blocks_.back().get();
       block_free_ = bytes;
+      stored_bytes_ += bytes;
     }
     uint8_t *place = block_next_;
     std::memcpy(place, &key.size, 8);
@@ -164,6 +167,7 @@ private:
   std::vector<std::unique_ptr<uint8_t[]>> blocks_; // the long pretokens; addresses stay
   uint8_t *block_next_ = nullptr;
   size_t block_free_ = 0;
+  size_t stored_bytes_ = 0; // of all blocks
 };
 
 } // namespace bpe

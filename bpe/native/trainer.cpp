@@ -70,9 +70,10 @@ public:
   std::vector<Merge> run() {
     uint64_t floor = std::max<uint64_t>(1, options_.min_frequency);
     auto pause = [&] { ticker_.tick(merges_.size()); };
+    auto allowed = [&](Id left, Id right) { return is_allowed(left, right); };
     if (options_.new_entries == 0)
       return {};
-    index_.scan(slots_, slots_.ids(), options_.first_pairs, floor, less(), pause);
+    index_.scan(slots_, slots_.ids(), options_.first_pairs, floor, allowed, less(), pause);
     while (merges_.size() < options_.new_entries) {
       uint32_t number = index_.best(less());
       if (number != Index::none) {
@@ -84,7 +85,7 @@ public:
         // fall below. No more than are left: one or two scans more; twice as many: longer lists. Both cost 20
         // %.
         uint64_t wanted = (options_.new_entries - merges_.size()) * 5 / 4;
-        index_.scan(slots_, slots_.ids(), wanted, floor, less(), pause);
+        index_.scan(slots_, slots_.ids(), wanted, floor, allowed, less(), pause);
       } else {
         break;
       }
@@ -135,6 +136,11 @@ private:
   }
 
   uint32_t outside_id(Id id) const { return id >= first_new_id ? id - 1u : order_[id - 1u]; }
+
+  bool is_allowed(Id left, Id right) const {
+    return options_.max_token_bytes == 0 ||
+           entries_[left].size() + entries_[right].size() <= options_.max_token_bytes;
+  }
 
   // The order of the queue: by count, then by the tie rule.
   auto less() const {
@@ -207,7 +213,7 @@ private:
     uint64_t room = pair.list_start, room_stop = pair.list_start + pair.list_size;
     bool any = false;
     auto add = [&](Id left, Id right, typename Side::Neighbour &neighbour, uint64_t count) {
-      if (count < index_.threshold()) {
+      if (count < index_.threshold() || !is_allowed(left, right)) {
         neighbour.next = no_list;
         return;
       }

@@ -44,8 +44,9 @@ using TrainingProgress = std::function<void(uint64_t)>;
 struct TrainingOptions {
   uint64_t new_entries;
   TieBreak tie_break = TieBreak::lexicographic;
-  uint64_t min_frequency = 1; // pairs that occur less often are not merged; 0 means 1
-  unsigned threads = 1;       // so far merging uses one, whatever is asked for
+  uint64_t min_frequency = 1;   // pairs that occur less often are not merged; 0 means 1
+  uint64_t max_token_bytes = 0; // pairs of more bytes together are not merged; 0: no limit
+  unsigned threads = 1;         // so far merging uses one, whatever is asked for
   // Pairs wanted of the first scan, before there are entries of many bytes. 700 to 4,000 were equal within
   // noise.
   uint64_t first_pairs = 1000;

@@ -172,6 +172,24 @@ def test_added_counts_add_up() -> None:
     assert (pretokens.tobytes(), ends.tolist(), counts.tolist()) == (b" abab", [3, 5], [1, 2**40 + 1])
 
 
+def test_a_drained_counter_is_empty_and_counts_on() -> None:
+    counter = _core.PretokenCounter("gpt2")
+    empty_bytes = counter.memory_bytes()
+    pretokens = [str(number) for number in range(100_000)] + ["long" * 10 + str(n) for n in range(3_000)]
+    text = " ".join(pretokens).encode()
+    for times in (1, 2):
+        for _ in range(times):
+            counter.count(text, [], 2)
+        assert counter.memory_bytes() > 100_000 * 24
+        expected = counter.items()
+        drained = counter.drain()
+        for kept, given in zip(expected, drained, strict=True):
+            assert np.array_equal(kept, given)
+        assert PretokenCounts(*drained).total == times * 106_000
+        assert len(counter) == 0
+        assert counter.memory_bytes() <= empty_bytes + 2 * (4 << 20)  # what the threads keep for themselves
+
+
 def test_core_refuses() -> None:
     with pytest.raises(ValueError, match="no pattern"):
         _core.PretokenCounter(None).count(b"ab", [], 1)

@@ -35,6 +35,7 @@ def train_natively(
     threads: int = 1,
     wide: bool = False,
     first_pairs: int = 1000,
+    max_token_bytes: int = 0,
 ) -> tuple[Merges, list[int]]:
     """(merges as bytes, pair counts) of the core, its ids checked on the way."""
     ends = np.array(list(accumulate(map(len, counts))), dtype=np.uint64)
@@ -50,6 +51,7 @@ def train_natively(
         None,
         wide=wide,
         first_pairs=first_pairs,
+        max_token_bytes=max_token_bytes,
     )
     assert pairs.dtype == np.uint32
     assert pairs.shape == (len(pair_counts), 2)
@@ -90,6 +92,24 @@ def test_merges_equal_the_reference_on_random_corpora(seed: int, wide: bool, tie
         )
         assert merges == expected, (seed, case)
         assert pair_counts == sorted(pair_counts, reverse=True), (seed, case)
+
+
+@pytest.mark.parametrize("tie_break", TIE_BREAKS)
+@pytest.mark.parametrize("max_token_bytes", [1, 2, 3, 4, 7, 8, 9, 16, 100])
+def test_no_entry_is_longer_than_max_token_bytes(max_token_bytes: int, tie_break: str) -> None:
+    rng = random.Random(max_token_bytes)
+    for case in range(60):
+        counts, new_entries, first_pairs = (
+            random_counts(rng),
+            rng.choice([5, 60, 300]),
+            rng.choice([1, 9, 1000]),
+        )
+        expected = reference.train(counts, new_entries, tie_break, max_token_bytes=max_token_bytes)
+        merges, _ = train_natively(
+            counts, new_entries, tie_break, first_pairs=first_pairs, max_token_bytes=max_token_bytes
+        )
+        assert merges == expected, case
+        assert all(len(left + right) <= max_token_bytes for left, right in merges)
 
 
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
