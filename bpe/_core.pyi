@@ -109,15 +109,17 @@ def rows_with_special_tokens(
     """The numbers of the rows that hold one of the special tokens, ascending."""
 
 def json_texts(
-    lines: Buffer, path: Sequence[bytes], out: NDArray[np.uint8], replace_surrogates: bool = False, max_line_bytes: int = ...
-) -> tuple[
-    NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, int, int, str]], int, int, int
-]:
+    lines: Buffer,
+    path: Sequence[bytes],
+    out: NDArray[np.uint8],
+    replace_surrogates: bool = False,
+    max_line_bytes: int = ...,
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, int, int, str]], int, int, int]:
     """The strings that JSON Lines have at `path`, end to end in `out`, which has len(lines) + 16 bytes of room.
 
-    (offsets uint64[texts + 1] in out, starts uint64[texts] of their lines, the lines without a text, lines, blank lines,
-    surrogates replaced). A line without a text: (start, stop, place of the fault, its name in json_lines.hpp).
-    lines must be valid UTF-8.
+    (offsets uint64[texts + 1] in out, starts uint64[texts] of their lines, the lines without a text, how many lines,
+    blank ones, surrogates replaced). A line without a text: (start, stop, place of the fault, its name in
+    json_lines.hpp). lines must be valid UTF-8.
     """
 
 def xxh64(buffer: Buffer, seed: int = 0) -> int:

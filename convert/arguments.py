@@ -158,7 +158,7 @@ def _parser() -> argparse.ArgumentParser:
         "--on-error",
         choices=ON_ERROR_MODES,
         default="fail",
-        help="a record that gives no text: stop (default), leave it out and count it, or keep it in quarantine.jsonl too",
+        help="a record without a text: stop (default), leave it out and count it, or keep it in quarantine.jsonl",
     )
     add(
         "--max-errors",
@@ -200,7 +200,7 @@ def _parser() -> argparse.ArgumentParser:
         "--invalid",
         choices=INVALID_MODES,
         default="error",
-        help="bytes that are not UTF-8: make a bad record (default), become U+FFFD, or the document is left out; counted",
+        help="bytes that are not UTF-8: a bad record (default), or U+FFFD, or no such document; counted",
     )
     add("--workers", type=_whole, metavar="N", help="worker processes (default: one a usable core)")
     add(

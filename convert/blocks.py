@@ -76,10 +76,8 @@ def record_blocks(
         if not held and not in_pieces:
             return
         too_long = False
-        if in_pieces:
-            end = buffer.find(separator, 0, held)
-        else:
-            end = _last_separator(buffer, separator, searched, held)
+        find = _first_separator if in_pieces else _last_separator
+        end = find(buffer, separator, searched, held)
         if end >= 0:
             block = Block(memoryview(buffer)[:end], start, is_piece=in_pieces)
             used, in_pieces = end + length, False
@@ -102,6 +100,10 @@ def record_blocks(
             held -= used
         start += used
         searched = 0
+
+
+def _first_separator(buffer: bytearray, separator: bytes, searched: int, held: int) -> int:
+    return buffer.find(separator, searched, held)
 
 
 def _last_separator(buffer: bytearray, separator: bytes, searched: int, held: int) -> int:

@@ -31,6 +31,7 @@ class IntakeCounts:
     """What a text chunk's records came to, as its shard's record keeps it."""
 
     records: int = 0  # found, bad ones included
+    text_bytes: int = 0  # of the documents that were taken in
     skipped: dict[str, int] = field(default_factory=dict)  # by reason, bad ones only
     blank: int = 0  # lines of white space
     with_special: int = 0  # records that hold the text of a special token
@@ -73,6 +74,7 @@ class Intake:
     def __init__(self, rules: IntakeRules, folder: Path, chunk_index: int) -> None:
         self.rules = rules
         self.records = 0
+        self.text_bytes = 0
         self.blank = 0
         self.with_special = 0
         self.replaced = 0
@@ -118,6 +120,7 @@ class Intake:
                 temporary.replace(self._path)
         return IntakeCounts(
             self.records,
+            self.text_bytes,
             self._skipped,
             self.blank,
             self.with_special,
@@ -149,7 +152,7 @@ class Intake:
 
 
 def _line_number(path: str, place: int) -> int:
-    """The number of the line that begins at byte `place`, from 1; reads all that lies before, for an error's message."""
+    """The number of the line that begins at byte `place`, from 1; reads all that lies before it, for an error."""
     number = 1
     with io.FileIO(path) as file:
         while place > 0 and (block := file.read(min(1 << 20, place))):
@@ -228,12 +231,13 @@ def quarantine_lines(
 
 def total_intake(counts: Iterable[IntakeCounts]) -> IntakeCounts:
     """The counts of all chunks together, without their lines and files."""
-    records = blank = with_special = 0
+    records = text_bytes = blank = with_special = 0
     skipped: dict[str, int] = {}
     for chunk in counts:
         records += chunk.records
+        text_bytes += chunk.text_bytes
         blank += chunk.blank
         with_special += chunk.with_special
         for reason, count in chunk.skipped.items():
             skipped[reason] = skipped.get(reason, 0) + count
-    return IntakeCounts(records, dict(sorted(skipped.items())), blank, with_special)
+    return IntakeCounts(records, text_bytes, dict(sorted(skipped.items())), blank, with_special)

@@ -30,7 +30,20 @@ _COMPRESSIONS = {
     ".bz2": "bz2",
     ".xz": "xz",
 }
-_REFUSED = (".zip", ".7z", ".rar", ".tar", ".tgz", ".arrow", ".feather", ".lz4", ".br", ".lzma", ".snappy", ".npy")
+_REFUSED = (
+    ".zip",
+    ".7z",
+    ".rar",
+    ".tar",
+    ".tgz",
+    ".arrow",
+    ".feather",
+    ".lz4",
+    ".br",
+    ".lzma",
+    ".snappy",
+    ".npy",
+)
 _MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz"}
 
 
@@ -50,6 +63,9 @@ class Kind:
     def is_plain(self) -> bool:
         """Whether the file's bytes are the text itself, so that its parts can be read alone."""
         return self.compression == "none"
+
+
+PLAIN_TEXT = Kind()
 
 
 def kind_of(path: str, input_format: str = "auto") -> Kind:

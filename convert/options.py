@@ -174,7 +174,7 @@ class ConvertOptions:
         return self.validation_fraction
 
     def recorded(self) -> dict[str, Any]:
-        """The options that, with the sources and the tokenizer, decide what a shard holds or how the dataset is laid out.
+        """The options that, with the sources and the tokenizer, decide what shards hold or how the dataset is laid out.
 
         JSON-able. Not `on_error`: a shard in which it made a difference says so itself, and one without bad records is
         the same whatever was to be done with them, so a run that failed at one may go on with --on-error skip.

@@ -143,7 +143,7 @@ class _Lines:
                 self._bad(fault, start + bad_start, start + place, record, length, line, byte)
         self.count += lines
         if len(line_starts):
-            text_view = memoryview(out)[: int(offsets[-1])]
+            text_view = out[: int(offsets[-1])].data
             yield Batch(text_view, offsets), line_starts + np.uint64(start)
 
     def _valid_runs(self, data: bytes, start: int) -> Iterator[tuple[bytes, int]]:
@@ -169,7 +169,7 @@ class _Lines:
                 self._intake.records += 1
                 self._bad_record(
                     "invalid UTF-8",
-                    f"byte {start + bad} (0x{data[bad]:02x}) is not valid UTF-8 (--invalid replace would mend it)",
+                    f"byte {start + bad} (0x{data[bad]:02x}) is not valid UTF-8",
                     start + line_start,
                     line.rstrip(b"\n"),
                     len(line.rstrip(b"\n")),
@@ -187,7 +187,9 @@ class _Lines:
         detail = detail.format(place=place, byte=byte, field=field, limit=rules.max_record_bytes)
         self._bad_record(reason, detail, start, record, length, line)
 
-    def _bad_record(self, reason: str, detail: str, start: int, record: bytes, length: int, line: int) -> None:
+    def _bad_record(
+        self, reason: str, detail: str, start: int, record: bytes, length: int, line: int
+    ) -> None:
         self._intake.bad(
             self._source_index, self._source, BadRecord(reason, detail, start, record, length, line)
         )

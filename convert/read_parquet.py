@@ -74,7 +74,8 @@ class _ParquetText:
         for name in self._names:
             if name not in fields:
                 raise BadInput(
-                    f"{printable(self.path)}: has no column {self.column!r}; --text-field can name one of: {printable(shown)}"
+                    f"{printable(self.path)}: has no column {self.column!r}; --text-field can name one of: "
+                    f"{printable(shown)}"
                 )
             kind = fields[name].type
             types = self._arrow.types
@@ -87,7 +88,8 @@ class _ParquetText:
             for test in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
         ):
             raise BadInput(
-                f"{printable(self.path)}: the column {self.column!r} holds {kind}, not text; name another with --text-field"
+                f"{printable(self.path)}: the column {self.column!r} holds {kind}, not text; name another with "
+                f"--text-field"
             )
         matches = [
             index
@@ -95,7 +97,9 @@ class _ParquetText:
             if self._metadata.schema.column(index).path == self.column
         ]
         if len(matches) != 1:
-            raise BadInput(f"{printable(self.path)}: has {len(matches)} columns {self.column!r}; one is needed")
+            raise BadInput(
+                f"{printable(self.path)}: has {len(matches)} columns {self.column!r}; one is needed"
+            )
         self._index = matches[0]
 
     def groups(self, size: int, piece: Piece) -> Iterator[tuple[int, int]]:
@@ -117,7 +121,7 @@ class _ParquetText:
         places = [column.data_page_offset]
         if column.has_dictionary_page and column.dictionary_page_offset is not None:
             places.append(column.dictionary_page_offset)
-        return max(0, min(places))
+        return max(0, int(min(places)))
 
     def arrays(self, group: int) -> Iterator[Any]:
         """The column's values, a few MiB at a time."""
@@ -150,8 +154,6 @@ def parquet_batches(
     source_index: int, source: Source, piece: Piece, intake: Intake
 ) -> Iterator[tuple[Batch, NDArray[np.uint64]]]:
     """(documents, the row of each in the file) of the row groups that begin in the piece; bad rows go to `intake`."""
-    if source.size_bytes == 0:
-        raise BadInput(f"{printable(source.path)}: is empty, no Parquet file")
     with _ParquetText(source.path, intake.rules.text_path) as file:
         for group, row in file.groups(source.size_bytes, piece):
             for array in file.arrays(group):
@@ -169,7 +171,9 @@ def _documents(
     dtype = np.dtype(np.int64 if wide else np.int32)
     count = len(array)
     if count:
-        offsets = np.frombuffer(offset_buffer, dtype, count + 1, array.offset * dtype.itemsize).astype(np.uint64)
+        offsets = np.frombuffer(offset_buffer, dtype, count + 1, array.offset * dtype.itemsize).astype(
+            np.uint64
+        )
     else:
         offsets = np.zeros(1, dtype=np.uint64)
     begin, end = int(offsets[0]), int(offsets[-1])
@@ -205,7 +209,7 @@ def _rows_are_utf8(batch: Batch) -> bool:
     """Whether each row by itself is valid: all together are, and none begins within a character."""
     if _core.validate_utf8(batch.text) >= 0:
         return False
-    data = np.frombuffer(batch.text, dtype=np.uint8)
+    data = np.frombuffer(memoryview(batch.text), dtype=np.uint8)
     starts = batch.offsets[:-1]
     starts = starts[starts < len(data)]
     return not bool(np.any((data[starts] & 0xC0) == 0x80))
@@ -227,7 +231,7 @@ def _look_for_bad_rows(
             intake.replaced += replaced
             bad[index] = bytes(mended)
         else:
-            detail = f"byte {place} of the text (0x{text[place]:02x}) is not valid UTF-8 (--invalid replace would mend it)"
+            detail = f"byte {place} of the text (0x{text[place]:02x}) is not valid UTF-8"
             bad[index] = BadRecord(
                 "invalid UTF-8", detail, first_row + index, bytes(text), len(text), is_row=True
             )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -27,9 +27,11 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from convert.errors import BrokenInvariant, naming
+from convert.intake import IntakeCounts
 
 SPLITS = ("train", "validation")
 STARTS, TOKENS = 0, 2  # the array of a split is one of these + its place in SPLITS
+DROPPED = 4  # the array of ids that belong to no document after all; nobody reads it
 START_BYTES = 8
 # Up to so many starts of a shard are read at once; among more, those of a run are searched for in the file.
 STARTS_AT_ONCE = 1 << 17
@@ -71,9 +73,10 @@ class ShardShape:
         """Whether the segments are just those arrays."""
         array_bytes = [0] * 4
         for array, size in self.segments:
-            if not 0 <= array < 4 or size < 0:
+            if not 0 <= array <= DROPPED or size < 0:
                 return False
-            array_bytes[array] += size
+            if array != DROPPED:
+                array_bytes[array] += size
         return array_bytes == [count * START_BYTES for count in self.sequences] + [
             count * self.token_bytes for count in self.tokens
         ]
@@ -94,6 +97,7 @@ class ShardRecord:
     digests: tuple[
         tuple[int, int, str], ...
     ]  # (source, block, hex) of the source blocks that start in the chunk
+    intake: IntakeCounts = field(default_factory=IntakeCounts)
 
     @property
     def shape(self) -> ShardShape:
@@ -120,7 +124,8 @@ class ShardRecord:
         counts = {name: SplitCounts(**entry[name]) for name in SPLITS}
         digests = tuple((int(source), int(block), str(hex_)) for source, block, hex_ in entry["digests"])
         segments = tuple((int(array), int(size)) for array, size in entry["segments"])
-        return cls(**{**entry, **counts, "digests": digests, "segments": segments})
+        intake = IntakeCounts.from_json(entry["intake"])
+        return cls(**{**entry, **counts, "digests": digests, "segments": segments, "intake": intake})
 
 
 def token_dtype(max_token_id: int) -> np.dtype[Any]:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from convert.errors import BrokenInvariant, naming
-from convert.shard import STARTS, TOKENS, SplitCounts, shard_path
+from convert.shard import DROPPED, STARTS, TOKENS, SplitCounts, shard_path
 
 FLUSH_BYTES = 4 << 20
-_UNDECIDED = 4  # the array of the ids of a document that has not ended
+_UNDECIDED = 5  # the array of the ids of a document that has not ended
 
 
 class ShardWriter:
@@ -35,8 +35,8 @@ class ShardWriter:
         self._dtype = dtype
         self._largest_id = largest_id
         self._documents, self._sequences, self._tokens, self._highest = [0, 0], [0, 0], [0, 0], [0, 0]
-        self._waiting: list[list[NDArray[Any]]] = [[] for _ in range(5)]
-        self._waiting_bytes = [0] * 5
+        self._waiting: list[list[NDArray[Any]]] = [[] for _ in range(6)]
+        self._waiting_bytes = [0] * 6
         self._open_tokens = self._open_highest = 0  # of a document that has not ended
         self._segments: list[list[int]] = []
         self._checksum = _core.Xxh64()
@@ -86,6 +86,14 @@ class ShardWriter:
         lengths = np.array([self._open_tokens] if self._open_tokens else [], dtype=np.uint64)
         self._add_starts(split, lengths)
         self._tokens[split] += self._open_tokens
+        self._open_tokens = self._open_highest = 0
+
+    def drop_document(self) -> None:
+        """The document of the pieces since the last one is a bad record after all: none of it counts."""
+        for segment in self._segments:
+            if segment[0] == _UNDECIDED:
+                segment[0] = DROPPED
+        self._waiting[_UNDECIDED], self._waiting_bytes[_UNDECIDED] = [], 0
         self._open_tokens = self._open_highest = 0
 
     def finish(self) -> tuple[int, tuple[tuple[int, int], ...], tuple[SplitCounts, SplitCounts]]:

@@ -58,7 +58,8 @@ def find_sources(
 ) -> tuple[Source, ...]:
     """The files that the arguments stand for, in order, `validation` after `inputs`.
 
-    standard_input: what stands for "-" among the inputs; without it that is refused. A file that both name is validation only. UsageError (exit 2) lists every path that is missing, special,
+    standard_input: what stands for "-" among the inputs; without it that is refused.
+    A file that both name is validation only. UsageError (exit 2) lists every path that is missing, special,
     unreadable or given twice, and an output that lies inside an input folder or the other way round.
     """
     problems: list[str] = []
@@ -158,7 +159,9 @@ class _Expansion:
                 problems.append(f"{path} is a link to a folder that it lies in")
                 return
             try:
-                names = sorted((name for name in os.listdir(path) if not name.startswith(".")), key=os.fsencode)
+                names = sorted(
+                    (name for name in os.listdir(path) if not name.startswith(".")), key=os.fsencode
+                )
             except OSError as error:
                 problems.append(f"{path}: {error.strerror}")
                 return
@@ -170,11 +173,14 @@ class _Expansion:
             problems.append(f"{path} may not be read: permission denied")
         else:
             try:
-                kind_of(path, self.input_format)
+                kind = kind_of(path, self.input_format)
             except ValueError as error:
                 problems.append(f"{path}: {error}")
             else:
-                yield path, status
+                if kind.format == "parquet" and not status.st_size:
+                    problems.append(f"{path}: is empty, which no Parquet file is")
+                else:
+                    yield path, status
 
 
 def _kind(mode: int) -> str:

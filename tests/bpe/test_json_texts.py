@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ import pytest
 from bpe import _core
 
 
-def texts(lines: bytes, path: tuple[str, ...] = ("text",), **options: Any) -> tuple[list[str], list[str], Any]:
+def texts(
+    lines: bytes, path: tuple[str, ...] = ("text",), **options: Any
+) -> tuple[list[str], list[str], Any]:
     """(texts, faults, the core's whole answer)."""
     out = np.empty(len(lines) + 16, np.uint8)
     answer = _core.json_texts(lines, [name.encode() for name in path], out, **options)
     offsets = answer[0].tolist()
-    found = [bytes(out[a:b]).decode() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    found = [bytes(out[a:b]).decode() for a, b in pairwise(offsets)]
     return found, [fault for *_, fault in answer[2]], answer
 
 
@@ -32,7 +35,9 @@ def oracle(line: bytes) -> str | None:
         return {**dict(items), "<twice>": keys.count("text") > 1}
 
     try:
-        value = json.loads(line.strip(b" \t\r"), parse_constant=constant, object_pairs_hook=pairs, parse_int=len)
+        value = json.loads(
+            line.strip(b" \t\r"), parse_constant=constant, object_pairs_hook=pairs, parse_int=len
+        )
     except (ValueError, RecursionError):
         return None
     if not isinstance(value, dict) or value["<twice>"] or not isinstance(value.get("text"), str):
@@ -148,9 +153,26 @@ def test_arguments_are_checked() -> None:
 
 def test_the_same_lines_as_python_takes() -> None:
     rng = random.Random(11)
-    parts = ['{', '}', '[', ']', ',', ':', '"text"', '"a"', '"é\\n"', '"\\u00e9"', '"\\ud83d\\ude42"', '"\\ud800"']
-    parts += ['1', '-0', '1.5e3', 'null', 'true', ' ', '\\', '"', 'x', '\t', '"text":"v"', '"k":2', '\u2028']
-    seeds = ['{"text":"abc","k":[1,{"x":null}]}', '{"k":{"text":1},"text":"d\\u0065"}', '{"a":-1.5e-3,"text":""}']
+    parts = [
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        '"text"',
+        '"a"',
+        '"é\\n"',
+        '"\\u00e9"',
+        '"\\ud83d\\ude42"',
+        '"\\ud800"',
+    ]
+    parts += ["1", "-0", "1.5e3", "null", "true", " ", "\\", '"', "x", "\t", '"text":"v"', '"k":2', "\u2028"]
+    seeds = [
+        '{"text":"abc","k":[1,{"x":null}]}',
+        '{"k":{"text":1},"text":"d\\u0065"}',
+        '{"a":-1.5e-3,"text":""}',
+    ]
     good = 0
     for index in range(30_000):
         if index % 3:

@@ -75,7 +75,8 @@ def test_records_beyond_the_limit_are_told_and_passed_over(limit: int) -> None:
         for block_bytes in (1, 3, 8):
             records, _ = records_of(data, b"\n", most, block_bytes, limit)
             lengths = [
-                int(record.split()[-1]) if record.startswith(b"too long") else len(record) for record in records
+                int(record.split()[-1]) if record.startswith(b"too long") else len(record)
+                for record in records
             ]
             assert lengths == [len(record) for record in data.split(b"\n")]
             for record in records:  # within a block a longer one may still be whole; its reader looks at it

@@ -73,10 +73,11 @@ def test_a_flipped_byte_is_found_or_harmless(compression: str, tmp_path: Path) -
         place = rng.randrange(len(whole))
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
         try:
-            assert read(path, compression) == TEXT  # a file name's or a time's bits, or a bit nobody reads
-        except BadInput as error:
+            text = read(path, compression)
+        except BadInput:
             found += 1
-            assert "\n" not in str(error)
+        else:
+            assert text == TEXT  # a bit of a time, or one that nobody reads
     assert found > 100
 
 
