@@ -35,6 +35,40 @@ def set_simd_variant(name: str) -> None:
 
 # -- encoder.cpp, special_tokens.cpp, decoder.cpp, content_hash.cpp
 
+IMAGE_VERSION: int
+"""What `Encoder.image` writes and `Encoder.from_image` reads; raised when that changes."""
+
+class EntryFile:
+    """The entries and merges of a tokenizer's file, before it is known which entries are special tokens."""
+
+    @staticmethod
+    def read_model_json(document: bytes) -> EntryFile | None:
+        """model.vocab and model.merges of a tokenizer.json; None unless they have the regular form."""
+    @staticmethod
+    def read_rank_file(data: bytes) -> EntryFile | None:
+        """A line `base64 rank` an entry; None if there is any other."""
+    def outline(self) -> bytes:
+        """The tokenizer.json with {} for model.vocab and [] for model.merges."""
+    def __len__(self) -> int: ...
+    @property
+    def texts(self) -> dict[str, int]:
+        """The keys of model.vocab that are not in the byte alphabet, with their ids."""
+    @property
+    def max_id(self) -> int: ...
+    def has_id(self, id: int) -> bool: ...
+    def find(self, wanted: Sequence[bytes]) -> list[int | None]:
+        """The ids of entries by their bytes, in one pass over all."""
+    def encoder(
+        self,
+        special_tokens: dict[bytes, int],
+        dropped_ids: Sequence[int],
+        pattern: str | None,
+        whole_pretokens: bool,
+        cache_bytes: int = 256 << 20,
+    ) -> Encoder:
+        """An encoder of all entries but the dropped ones and of all merges. ValueError as for Encoder, and for a
+        merge that is listed twice."""
+
 class Encoder:
     """An immutable vocabulary with its merge rule; the caches behind it are bounded and safe to share by threads."""
 
@@ -52,6 +86,41 @@ class Encoder:
         pattern None: only the calls that are given pretokens work. ValueError names the entry or merge at fault.
         """
 
+    @staticmethod
+    def from_image(
+        image: Buffer,
+        special_tokens: dict[bytes, int],
+        pattern: str | None,
+        whole_pretokens: bool,
+        cache_bytes: int = 256 << 20,
+    ) -> Encoder:
+        """An encoder of the entries and merges of an encoder that gave this image, in a tenth of the time.
+
+        ValueError for an image that is damaged, as far as memory would be touched that is not its own: keep a checksum.
+        """
+    def image(self) -> bytes:
+        """Entries and merges in the form they are used in; no special tokens, no pattern."""
+    def __len__(self) -> int:
+        """The entries, without special tokens."""
+    @property
+    def is_rank_file(self) -> bool: ...
+    @property
+    def merge_count(self) -> int:
+        """Listed merges; of a rank file, entries that merges make."""
+    @property
+    def max_id(self) -> int: ...
+    def entries(self) -> dict[int, bytes]:
+        """id -> bytes by ascending id, without special tokens."""
+    def entry(self, id: int) -> bytes | None: ...
+    def find(self, entry: bytes) -> int | None:
+        """The id of the entry with these bytes."""
+    def merge_ids(self) -> NDArray[np.uint32]:
+        """uint32[2 * m]: ids of left and right of each merge, lowest rank first; of a rank file every split of every
+        entry, by the entry's rank, then by those of its halves."""
+    def vocab_json(self, special_keys: Sequence[tuple[int, bytes]]) -> bytes:
+        """tokenizer.json's model.vocab by ascending id; special_keys: id and key (JSON, with quotes), ascending."""
+    def merges_json(self, as_pairs: bool) -> bytes:
+        """tokenizer.json's model.merges: ["left","right"] or "left right" each."""
     def encode(self, text: str, special: bool = True) -> list[int]: ...
     def encode_batch(
         self, texts: Sequence[str], threads: int
@@ -133,6 +202,8 @@ class Xxh64:
         """Take the next bytes."""
     def digest(self) -> int:
         """The hash of all bytes so far; more may follow."""
+    def copy(self) -> Xxh64:
+        """One that has taken the same bytes and goes its own way."""
 
 # -- pretoken_counts.cpp, trainer.cpp
 

@@ -198,7 +198,7 @@ class DocumentEncoder:
                 self._tokenizer, search.through(text.valid(pieces)), allowed, STRETCH_BYTES
             ):
                 self._clock.lap("encode")
-                shard.extend(tokens)
+                shard.extend(tokens, _split_of(source))
                 self._clock.lap("split")
         except InvalidText as error:
             if rules.on_error == "fail" and rules.invalid == "error":

@@ -23,6 +23,7 @@ from convert.rules import IntakeRules
 from convert.sources import Source, recorded_path
 
 SHOWN_BYTES = 80
+INVALID_UTF8 = "invalid UTF-8"  # the one reason that --invalid skip tolerates
 QUARANTINE_NAME = "quarantine.jsonl"
 
 
@@ -90,7 +91,7 @@ class Intake:
 
     def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
         """A bad record: BadInput (exit 3) under "fail" or beyond max_errors; else counted, and kept if it is to be."""
-        tolerated = self.rules.invalid == "skip" and record.reason == "invalid UTF-8"
+        tolerated = self.rules.invalid == "skip" and record.reason == INVALID_UTF8
         if self.rules.on_error == "fail" and not tolerated:
             raise BadInput(self._message(source, record))
         self._skipped[record.reason] = self._skipped.get(record.reason, 0) + 1
@@ -175,13 +176,11 @@ def quarantine_path(folder: Path, chunk_index: int) -> Path:
     return folder / f"{chunk_index:08}.quarantine"
 
 
-def is_usable(folder: Path, chunk_index: int, counts: IntakeCounts, on_error: str) -> bool:
-    """Whether a finished shard holds under `on_error`: nothing was skipped, or the same is to be done with it now."""
-    if not counts.skipped:
-        return True
-    if on_error == "fail":
-        return False
-    if on_error == "skip":
+def is_usable(folder: Path, chunk_index: int, counts: IntakeCounts, rules: IntakeRules) -> bool:
+    """Whether a finished shard holds under `rules`: what was left out of it would be, and is kept if it is to be."""
+    if rules.on_error == "fail":
+        return not counts.skipped or (rules.invalid == "skip" and set(counts.skipped) == {INVALID_UTF8})
+    if rules.on_error == "skip" or not counts.skipped:
         return True
     size = checksum = 0
     try:

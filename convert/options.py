@@ -176,8 +176,8 @@ class ConvertOptions:
     def recorded(self) -> dict[str, Any]:
         """The options that, with the sources and the tokenizer, decide what shards hold or how the dataset is laid out.
 
-        JSON-able. Not `on_error`: a shard in which it made a difference says so itself, and one without bad records is
-        the same whatever was to be done with them, so a run that failed at one may go on with --on-error skip.
+        JSON-able. Not `on_error`: shards without bad records are the same whatever is to be done with those, so a run
+        that failed at one may go on with --on-error skip. Those with some are looked at (convert/encode_and_merge.py).
         """
         names = (
             "separator",

@@ -20,21 +20,23 @@ from convert.decompress import DecompressedFile
 from convert.digest import BlockDigests
 from convert.document_encoder import Clock, DocumentEncoder
 from convert.errors import BadInput, BrokenInvariant, naming
-from convert.intake import Intake, is_usable
+from convert.intake import Intake
 from convert.journal import Journal
 from convert.kinds import PLAIN_TEXT
-from convert.merge import Run, write_run
+from convert.merge import write_run
 from convert.plan import Piece, TextChunk
 from convert.read_jsonl import JsonLines
 from convert.read_parquet import parquet_batches
 from convert.rules import IntakeRules
-from convert.shard import ShardRecord, token_dtype
+from convert.runs import Run
+from convert.shard import PARTS, ShardRecord, token_dtype
 from convert.shard_writer import ShardWriter
 from convert.sources import Source
 from convert.stretches import STRETCH_BYTES, Stretch, own_stretches
 from convert.text_window import TextWindow
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord
+from flat_tokens.verify_units import verify_files
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -84,8 +86,10 @@ def _prepared() -> Job:
     return _job
 
 
-def encode_chunk(chunk: TextChunk) -> ChunkResult:
+def encode_chunk(chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS) -> ChunkResult:
     """Encode the documents of a text chunk into its shard, or take over the one of an earlier run if it is intact.
+
+    needed_parts: those of PARTS that have to be there for that.
 
     A stretch at a time, so memory depends neither on the chunk nor on its documents.
     InvalidText (exit 3) names file and byte, BadInput a bad record or a file that changed, OSError what the system
@@ -93,8 +97,8 @@ def encode_chunk(chunk: TextChunk) -> ChunkResult:
     """
     job = _prepared()
     journal = Journal(job.shards)
-    finished = journal.finished(chunk.index)
-    if finished is not None and is_usable(job.shards, chunk.index, finished.intake, job.rules.on_error):
+    finished = journal.finished(chunk.index, needed_parts)
+    if finished is not None:
         return ChunkResult(finished, reused=True)
 
     clock = Clock()
@@ -108,15 +112,14 @@ def encode_chunk(chunk: TextChunk) -> ChunkResult:
         encoder = DocumentEncoder(job.tokenizer, job.separator, job.seed, job.threshold, shard, intake, clock)
         for piece in chunk.pieces:
             _encode_piece(job, piece, encoder, intake, digests, clock)
-        checksum, segments, (train, validation) = shard.finish()
+        checksums, (train, validation) = shard.finish()
         counts = intake.finish()
     record = ShardRecord(
         chunk.index,
         chunk.text_bytes,
         intake.replaced,
         dtype.itemsize,
-        checksum,
-        segments,
+        checksums,
         train,
         validation,
         tuple(digests),
@@ -216,7 +219,14 @@ def _require_unchanged(source: Source, window: TextWindow) -> None:
 
 
 def merge_run(run: Run) -> list[FileRecord]:
-    """Write one run of the dataset's arrays; the records of its files."""
+    """Write one run of the dataset's arrays and its record; the records of its files."""
     job = _prepared()
     with naming(job.dataset / run.split):
-        return write_run(job.dataset, job.shards, job.layout, run)
+        files = write_run(job.dataset, job.shards, job.layout, run)
+    Journal(job.shards).finish_run(run, files)
+    return files
+
+
+def are_intact(files: list[FileRecord]) -> bool:
+    """Whether files of the dataset are there with every byte they were written with."""
+    return not verify_files(_prepared().dataset, tuple(files)).problems

@@ -278,7 +278,7 @@ def _head(arguments: argparse.Namespace) -> int:
         raise ArgumentError(f"--tokenizer {printable(str(path))}: no such file")
     known = entries.load_entries(path) if path is not None else None
     array = dataset[arguments.split]
-    for index, sequence in enumerate(array.sequences(0, arguments.sequences)):
+    for index, sequence in enumerate(array.iter_sequences(0, arguments.sequences)):
         ids = sequence[: arguments.tokens].tolist()
         more = "" if len(ids) == len(sequence) else " ..."
         print(f"{arguments.split}[{index}]: {len(sequence):,} tokens")

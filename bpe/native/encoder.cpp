@@ -133,8 +133,13 @@ private:
 Encoder::Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
                  std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern,
                  bool whole_pretokens, size_t cache_bytes)
-    : vocabulary_(std::move(entries), merges, whole_pretokens), special_tokens_(std::move(special_tokens)),
-      pattern_(pattern), whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
+    : Encoder(Vocabulary(std::move(entries), merges, whole_pretokens), std::move(special_tokens), pattern,
+              whole_pretokens, cache_bytes) {}
+
+Encoder::Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens,
+                 std::optional<Pattern> pattern, bool whole_pretokens, size_t cache_bytes)
+    : vocabulary_(std::move(vocabulary)), special_tokens_(std::move(special_tokens)), pattern_(pattern),
+      whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
 
 void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
                           const SpecialTokens &special) const {

@@ -37,6 +37,8 @@ public:
   Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
           std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern, bool whole_pretokens,
           size_t cache_bytes);
+  Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern,
+          bool whole_pretokens, size_t cache_bytes);
 
   // Texts are valid UTF-8. `special`: recognise special tokens; otherwise they are text like any other.
   void encode(std::string_view text, bool special, std::vector<uint32_t> &ids) const;

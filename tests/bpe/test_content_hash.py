@@ -47,7 +47,9 @@ def test_the_hash_of_parts_is_that_of_the_whole(seed: int) -> None:
             cuts = sorted(rng.choices(range(size + 1), k=rng.randrange(6)))
             hash_ = _core.Xxh64(seed)
             for start, stop in zip([0, *cuts], [*cuts, size], strict=True):
+                copy = hash_.copy()
                 hash_.update(data[start:stop])
+                assert copy.digest() == xxhash.xxh64_intdigest(data[:start], seed)
                 assert hash_.digest() == xxhash.xxh64_intdigest(data[:stop], seed)
 
 

@@ -8,7 +8,7 @@ from convert.shard_writer import ShardWriter
 
 def record_of(shard: ShardWriter, chunk_index: int = 0, token_bytes: int = 2) -> ShardRecord:
     """Finish the shard; its record."""
-    checksum, segments, (train, validation) = shard.finish()
+    checksums, (train, validation) = shard.finish()
     return ShardRecord(
-        chunk_index, 10, 0, token_bytes, checksum, segments, train, validation, ((0, chunk_index, "ab"),)
+        chunk_index, 10, 0, token_bytes, checksums, train, validation, ((0, chunk_index, "ab"),)
     )

@@ -15,7 +15,7 @@ from test_input_kinds import check, run
 
 from bpe.errors import InvalidText
 from convert.__main__ import main
-from convert.errors import BadInput
+from convert.errors import BadInput, Refused
 from flat_tokens.verify import verify_dataset
 
 BAD_LINES: dict[str, tuple[bytes, str, str]] = {
@@ -176,7 +176,7 @@ def test_a_run_that_failed_goes_on_with_another_way_to_treat_bad_records(
     assert json.loads(tree(output)["quarantine.jsonl"])["line"] == 21
 
 
-def test_a_finished_shard_is_done_again_if_its_bad_records_are_to_be_kept_now(
+def test_finished_shards_with_bad_records_are_not_mixed_with_another_way_to_treat_them(
     tokenizer_path: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "in.jsonl"
@@ -185,8 +185,19 @@ def test_a_finished_shard_is_done_again_if_its_bad_records_are_to_be_kept_now(
     options: dict[str, Any] = {"text_chunk_bytes": 12}
     with pytest.raises(BadInput, match="more than 1"):
         run(path, tokenizer_path, output, on_error="skip", max_errors=1, **options)
-    run(path, tokenizer_path, output, on_error="quarantine", **options)
-    assert [json.loads(line)["line"] for line in tree(output)["quarantine.jsonl"].splitlines()] == [2, 4]
+    for on_error in ("fail", "quarantine"):
+        with pytest.raises(
+            Refused, match=f"in another way than --on-error {on_error} asks for now; .*--overwrite"
+        ):
+            run(path, tokenizer_path, output, on_error=on_error, **options)
+    assert run(path, tokenizer_path, output, on_error="skip", **options).reused_chunks > 0
+    with pytest.raises(BadInput, match="more than 1"):
+        run(path, tokenizer_path, tmp_path / "q", on_error="quarantine", max_errors=1, **options)
+    run(path, tokenizer_path, tmp_path / "q", on_error="quarantine", **options)
+    assert [json.loads(line)["line"] for line in tree(tmp_path / "q")["quarantine.jsonl"].splitlines()] == [
+        2,
+        4,
+    ]
 
 
 BAD_TEXT = [b"good", b"\xff", b"also good", b"a\xe6\x9d", b"", b"end \xed\xa0\x80", b"last"]

@@ -116,7 +116,6 @@ def test_wrong_bytes_are_those_of_the_whole(longest: int) -> None:
         mend = ValidPieces("f", "replace", 7)
         mended = b"".join(bytes(mend.take(*part)) for part in zip(parts, finals, strict=True))
         assert (mended, mend.replaced) == (bytes(expected), count)
-        check = ValidPieces("f", "error", 7)
 
         def checked(check: ValidPieces, pieces: list[tuple[bytes, bool]]) -> bytes:
             return b"".join(bytes(check.take(*piece)) for piece in pieces)

@@ -11,7 +11,7 @@ from shards import record_of
 
 from convert import shard as shard_module
 from convert.errors import BrokenInvariant
-from convert.shard import SPLITS, ShardReader, is_intact
+from convert.shard import PARTS, SPLITS, ShardReader, is_intact, part_path
 from convert.shard_writer import ShardWriter
 
 U2 = np.dtype(np.uint16)
@@ -38,15 +38,15 @@ def test_whole_documents_and_documents_in_pieces(
                 shard.add(split, ids([id_ for row in rows for id_ in row]), lengths)
                 expected[split].extend(rows)
                 continue
-            row = []
+            row, guess = [], rng.randrange(2)
             for _ in range(rng.randrange(5)):
                 part = [rng.randrange(1000) for _ in range(rng.randrange(4))]
-                shard.extend(ids(part))
+                shard.extend(ids(part), guess)
                 row += part
             shard.end_document(split)
             expected[split].append(row)
         record = record_of(shard)
-    assert [path.name for path in tmp_path.iterdir()] == ["00000000.shard"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"00000000.{part}" for part in PARTS)
     assert is_intact(tmp_path, record)
     with ShardReader(tmp_path, record.shape) as reader:
         for split_name, rows in zip(SPLITS, expected, strict=True):
@@ -66,12 +66,18 @@ def test_whole_documents_and_documents_in_pieces(
                 assert within == [start for start in starts if begin <= start < end]
 
 
-def test_a_usual_shard_has_one_segment_an_array(tmp_path: Path) -> None:
+def test_a_part_without_items_has_no_file(tmp_path: Path) -> None:
+    for part in PARTS:
+        part_path(tmp_path, 0, part).write_text("of an earlier run")
     with ShardWriter(tmp_path, 0, U2, 999) as shard:
-        for split in (0, 1, 0, 1):
-            shard.add(split, ids([1, 2, 3]), np.array([1, 2], dtype=np.uint64))
+        shard.extend(ids([1, 2, 3]))
+        shard.end_document(1)
         record = record_of(shard)
-    assert record.segments == ((0, 32), (1, 32), (2, 12), (3, 12))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "00000000.validation",
+        "00000000.validation-starts",
+    ]
+    assert is_intact(tmp_path, record)
 
 
 def test_an_id_above_the_vocabulary_never_wraps(tmp_path: Path) -> None:
@@ -90,13 +96,4 @@ def test_a_document_in_pieces_must_end(tmp_path: Path) -> None:
             shard.finish()
         with pytest.raises(BrokenInvariant, match="begins before"):
             shard.add(0, ids([1]), np.array([1], dtype=np.uint64))
-
-
-def test_a_record_whose_segments_do_not_add_up_is_not_trusted(tmp_path: Path) -> None:
-    with ShardWriter(tmp_path, 0, U2, 9) as shard:
-        shard.add(0, ids([1, 2]), np.array([2], dtype=np.uint64))
-        record = record_of(shard)
-    from dataclasses import replace
-
-    for segments in [((0, 8), (3, 4)), ((2, 4), (0, 8), (7, 0)), ((0, 12),), ()]:
-        assert not is_intact(tmp_path, replace(record, segments=segments))
+    assert list(tmp_path.iterdir()) == []
