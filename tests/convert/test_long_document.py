@@ -148,6 +148,7 @@ def test_conversions_do_not_depend_on_the_stretch(
 ) -> None:
     monkeypatch.setattr("convert.worker.STRETCH_BYTES", stretch_bytes)
     monkeypatch.setattr("convert.shard_writer.FLUSH_BYTES", 100)
+    monkeypatch.setattr("convert.shard_writer._MOVED_BYTES", 64)
     monkeypatch.setattr("convert.shard.STARTS_AT_ONCE", 3)
     documents = make_documents(60, seed=8)
     documents[7] = " ".join(make_documents(40, seed=9)).replace(END, "")

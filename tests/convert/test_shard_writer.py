@@ -26,6 +26,7 @@ def test_whole_documents_and_documents_in_pieces(
     flush_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("convert.shard_writer.FLUSH_BYTES", flush_bytes)
+    monkeypatch.setattr("convert.shard_writer._MOVED_BYTES", 6)
     monkeypatch.setattr(shard_module, "STARTS_AT_ONCE", 4)
     rng = random.Random(flush_bytes)
     expected: tuple[list[list[int]], list[list[int]]] = ([], [])
