@@ -121,6 +121,7 @@ void bind_pretokenize(nb::module_ &m) {
 
 // An encoder with the decoder that reads its vocabulary.
 struct Codec {
+  std::unique_ptr<BufferView> start_image; // of the encoder
   bpe::Encoder encoder;
   bpe::Decoder decoder;
 
@@ -650,6 +651,26 @@ void bind_encoder(nb::module_ &m) {
             return nb::bytes(bytes.data(), bytes.size());
           },
           nb::arg("ids"))
+      .def("cache_image",
+           [](const Codec &codec) {
+             std::string image;
+             {
+               nb::gil_scoped_release unlocked;
+               image = codec.encoder.cache_image();
+             }
+             return nb::bytes(image.data(), image.size());
+           })
+      .def(
+          "start_from_image",
+          [](Codec &codec, nb::object image) {
+            auto view = std::make_unique<BufferView>(image);
+            {
+              nb::gil_scoped_release unlocked;
+              codec.encoder.start_from_image(view_of(*view));
+            }
+            codec.start_image.swap(view);
+          },
+          nb::arg("image"))
       .def("cache_bytes_used", [](const Codec &codec) { return codec.encoder.cache_bytes_used(); });
 }
 
