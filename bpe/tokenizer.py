@@ -9,7 +9,7 @@ except for patterns outside it and for text that NFC changes. What it consists o
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -269,33 +269,85 @@ class Tokenizer(Description):
         def in_core(part: Buffer, out: NDArray[np.uint32] | None = None) -> Ragged:
             return Ragged(*self._encoder.encode_documents(part, separator_bytes, threads, every, out))
 
-        can_be_in_core = self._pattern_in_core and (every or not allowed)
+        in_core_too = self._pattern_in_core and (every or not allowed)
         changing = stretches_to_change(buffer) if self._normalizer else _NO_STRETCHES
-        if can_be_in_core and not len(changing):
+        if in_core_too and not len(changing):
             return in_core(buffer, out)
-        # Neighbouring documents that are normal already go to the core together, each other one is encoded here.
         view = memoryview(buffer).cast("B")
-        stops = [*_core.find_separators(buffer, separator_bytes).tolist(), len(view)]
-        starts = [0, *(stop + len(separator_bytes) for stop in stops[:-1])]
-        if can_be_in_core:
-            # A stretch may reach over a separator, whose last character composes with the mark behind it.
+        stops = np.append(_core.find_separators(buffer, separator_bytes), np.uint64(len(view)))
+        starts = np.append(np.uint64(0), stops[:-1] + np.uint64(len(separator_bytes)))
+        return self._encode_rows(
+            view,
+            starts,
+            stops,
+            changing if in_core_too else None,
+            lambda first, last: in_core(view[starts[first] : stops[last - 1]]),
+            allowed,
+        )
+
+    def encode_ragged(
+        self,
+        buffer: Buffer,
+        offsets: NDArray[np.uint64],
+        threads: int | None = 1,
+        *,
+        allowed_special: AllowedSpecial = "all",
+        out: NDArray[np.uint32] | None = None,
+    ) -> Ragged:
+        """The ids of documents that lie end to end in a buffer of valid UTF-8, a row a document.
+
+        Document i is [offsets[i], offsets[i + 1]): b"abc", [0, 2, 2, 3] are "ab", "" and "c". allowed_special, out: as
+        for encode_documents. ValueError for offsets that fall or leave the buffer.
+        """
+        every = isinstance(allowed_special, str)
+        allowed = self._allowed(allowed_special)
+        threads = thread_count(threads)
+
+        def in_core(offsets: NDArray[np.uint64], out: NDArray[np.uint32] | None = None) -> Ragged:
+            return Ragged(*self._encoder.encode_ragged(buffer, offsets, threads, every, out))
+
+        in_core_too = self._pattern_in_core and (every or not allowed)
+        changing = stretches_to_change(buffer) if self._normalizer else _NO_STRETCHES
+        if in_core_too and not len(changing):
+            return in_core(offsets, out)
+        return self._encode_rows(
+            memoryview(buffer).cast("B"),
+            offsets[:-1],
+            offsets[1:],
+            changing if in_core_too else None,
+            lambda first, last: in_core(offsets[first : last + 1]),
+            allowed,
+        )
+
+    def _encode_rows(
+        self,
+        view: memoryview,
+        starts: NDArray[np.uint64],
+        stops: NDArray[np.uint64],
+        changing: NDArray[np.uint64] | None,
+        in_core: Callable[[int, int], Ragged],
+        allowed: Collection[str],
+    ) -> Ragged:
+        """A row for each [starts[i], stops[i]): here if a stretch that normalization changes touches it, or all if
+        changing is None; the others by in_core(first, last), as many neighbours as there are."""
+        if changing is None:
+            here = np.ones(len(starts), np.bool_)
+        else:
+            # A stretch may reach over a border: a mark behind it composes with the last character before it.
             first = np.searchsorted(starts, changing[:, 0], side="right") - 1
             last = np.searchsorted(starts, changing[:, 1], side="left") - 1
-            here = sorted(
-                {row for rows in zip(first, last, strict=True) for row in range(rows[0], rows[1] + 1)}
-            )
-        else:
-            here = list(range(len(starts)))
+            here = np.zeros(len(starts), np.bool_)
+            for row, last_row in zip(np.maximum(first, 0).tolist(), last.tolist(), strict=True):
+                here[row : last_row + 1] = True
         parts: list[Ragged] = []
         done = 0
-        for row in here:
+        for row in np.flatnonzero(here).tolist():
             if row > done:
-                parts.append(in_core(view[starts[done] : stops[row - 1]]))
-            document = bytes(view[starts[row] : stops[row]])
-            parts.append(Ragged.from_rows([self._ids_of(document, allowed)]))
+                parts.append(in_core(done, row))
+            parts.append(Ragged.from_rows([self._ids_of(bytes(view[starts[row] : stops[row]]), allowed)]))
             done = row + 1
         if done < len(starts):
-            parts.append(in_core(view[starts[done] :]))
+            parts.append(in_core(done, len(starts)))
         return Ragged.concatenate(parts)
 
     def encode_iterable(self, texts: Iterable[str], allowed_special: AllowedSpecial = "all") -> Iterator[int]:

@@ -73,7 +73,7 @@ def main() -> int:
                 tokens += piece_tokens
             wrong += difference is not None
             print(
-                f"{check.name:41} {path.name:10} {text_bytes:>12,} bytes {documents:>8,} documents {tokens:>11,} tokens",
+                f"{check.name:41} {path.name:9} {text_bytes:>12,} bytes {documents:>8,} documents {tokens:>11,} tokens",
                 f"{difference or 'equal'}  {time.perf_counter() - started:.0f} s",
                 flush=True,
             )
