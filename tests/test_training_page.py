@@ -48,7 +48,7 @@ def dataset(tmp_path: Path) -> Path:
 
 @pytest.mark.skipif(
     importlib.util.find_spec("torch") is None or not hasattr(flat_tokens, "Loader"),
-    reason="torch is not installed",
+    reason="needs torch",
 )
 def test_the_example_learns_and_resumes_with_the_same_losses(dataset: Path) -> None:
     assert flat_tokens.open(dataset).train.token_count == 12_000
