@@ -2,7 +2,8 @@
 
     plan.json   what the shards were made from       shards/     finished shards and their records
     lock        held while a run is at work          dataset/    the dataset as it is written
-    stacks.txt  where workers hung that were ended     replaced/   the former output, with --overwrite, for a moment
+    stacks.txt  where workers hung that were ended   replaced/   the former output, with --overwrite, for a moment
+    stdin       what "-" among the inputs gave
 
 A folder is ours if it has our plan.json; only files of these names are ever deleted. An output is replaced only if it
 is a dataset of ours without foreign files. Two renames publish; the only moment without an output under the final
@@ -24,13 +25,14 @@ from convert.errors import Refused, StorageError, UsageError, naming, printable
 from convert.plan import changed_source, first_difference
 from flat_tokens.durability import sync, sync_folders
 
-PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME, STACKS_NAME = (
+PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME, STACKS_NAME, INPUT_NAME = (
     "plan.json",
     "lock",
     "shards",
     "dataset",
     "replaced",
     "stacks.txt",
+    "stdin",
 )
 _OWN_NAMES = {
     PLAN_NAME,
@@ -40,6 +42,7 @@ _OWN_NAMES = {
     DATASET_NAME,
     REPLACED_NAME,
     STACKS_NAME,
+    INPUT_NAME,
 }
 
 
@@ -83,13 +86,7 @@ class Workspace:
         Refused (exit 6): another run is at work there, the folder is not ours, or its plan differs (without
         overwrite; with it the old work is thrown away).
         """
-        if os.path.lexists(self.root) and (self.root.is_symlink() or not self.root.is_dir()):
-            raise Refused(f"{self.root} exists and is not a folder of ours; move it away")
-        self.root.mkdir(exist_ok=True)
-        foreign = sorted({path.name for path in self.root.iterdir()} - _OWN_NAMES)
-        if foreign:
-            raise Refused(f"{self.root} holds {foreign[0]}, which is not ours; move it away")
-        self._take_lock()
+        self.take()
         replaced = self.root / REPLACED_NAME
         if replaced.exists() and not os.path.lexists(self.output):
             replaced.rename(self.output)  # an earlier run ended between the two renames of `publish`
@@ -105,6 +102,23 @@ class Workspace:
                 temporary.write_text(json.dumps(plan), encoding="utf-8")
                 temporary.replace(self.root / PLAN_NAME)
         return goes_on
+
+    def take(self) -> None:
+        """Make the folder if need be and lock it; Refused (exit 6) if another run is at work or it is not ours."""
+        if self._lock is not None:
+            return
+        if os.path.lexists(self.root) and (self.root.is_symlink() or not self.root.is_dir()):
+            raise Refused(f"{self.root} exists and is not a folder of ours; move it away")
+        self.root.mkdir(exist_ok=True)
+        foreign = sorted({path.name for path in self.root.iterdir()} - _OWN_NAMES)
+        if foreign:
+            raise Refused(f"{self.root} holds {foreign[0]}, which is not ours; move it away")
+        self._take_lock()
+
+    @property
+    def standard_input(self) -> Path:
+        """Where standard input is put; the folder must be taken."""
+        return self.root / INPUT_NAME
 
     def clean_dataset(self, keep: set[str]) -> None:
         """Delete all files of the unfinished dataset but those of `keep`, paths relative to it."""
@@ -123,6 +137,7 @@ class Workspace:
         self.dataset.rename(self.output)
         sync(self.output.parent)
         self._clear()
+        self.standard_input.unlink(missing_ok=True)
         (self.root / LOCK_NAME).unlink(missing_ok=True)
         self.root.rmdir()
         self.close()
@@ -138,13 +153,16 @@ class Workspace:
             return
         if {path.name for path in self.root.iterdir()} - _OWN_NAMES or (self.root / REPLACED_NAME).exists():
             return
-        with suppress(
-            OSError, Refused
-        ):  # another run, or a disk that is full or may not be written to: leave it
+        # Another run, or a disk that is full or may not be written to: then it stays.
+        with suppress(OSError, Refused):
             self._take_lock()
             self._clear()
+            self.standard_input.unlink(missing_ok=True)
             (self.root / LOCK_NAME).unlink(missing_ok=True)
             self.root.rmdir()
+        self._let_go()
+
+    def _let_go(self) -> None:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -155,6 +173,7 @@ class Workspace:
             if not any(self.shards.glob("*.json")) and not (self.root / REPLACED_NAME).exists():
                 with suppress(OSError):  # what ended the run may stand in the way of this too
                     self._clear()
+                    self.standard_input.unlink(missing_ok=True)
                     (self.root / LOCK_NAME).unlink(missing_ok=True)
                     self.root.rmdir()
             self._lock.close()
