@@ -10,18 +10,24 @@ Reading imports numpy and numcodecs alone; zarr only for layouts that nobody in 
 
 from __future__ import annotations
 
+from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError
 from flat_tokens.layout import ArrayLayout
+from flat_tokens.loader import Loader
+from flat_tokens.mixing import Mixture
 from flat_tokens.reader import Dataset, FlatTokensArray, Row, open
 from flat_tokens.verify import VerifyReport, verify_dataset
 
 __all__ = [
     "ArgumentError",
     "ArrayLayout",
+    "Batch",
     "Dataset",
     "DatasetError",
     "FlatTokensArray",
     "FlatTokensError",
+    "Loader",
+    "Mixture",
     "RangeError",
     "Row",
     "VerifyReport",

@@ -138,7 +138,8 @@ class Loader:
         or their parts where not packed."""
         window = self.order.window_at(_checked_step(step))
         at = step % self.steps_per_epoch - window.first_step
-        return self.order.window_order(window, *self._streams)[at].reshape(-1)
+        rows: npt.NDArray[np.int64] = self.order.window_order(window, *self._streams)[at]
+        return rows.reshape(-1)
 
     def batch(self, step: int) -> Batch:
         """The batch of a step, step >= 0. Cost: steps in a row share the reading of a window; a single one
@@ -152,6 +153,29 @@ class Loader:
                     return self._read_alone(step, self._take_chunks(), self._pool)
                 self._kept = (window, self._read(window, self._take_memory(), self._take_chunks()))
             return self._cut(self._kept[1], window, step, self._pool)
+
+    def strided_batch(self, step: int, stride: int) -> Batch:
+        """batch(step) for a caller whose next call is step + stride, as one of `stride` workers."""
+        batch = self.batch(step)
+        self._next_step = step + stride
+        return batch
+
+    def identity(self) -> dict[str, Any]:
+        """What the global batches follow from, as plain values: a state that was kept can be compared."""
+        order = self.order
+        return {
+            "split": self.array.name,
+            "token_count": self.array.token_count,
+            "seq_count": self.array.seq_count,
+            "seq_len": self.seq_len,
+            "rows": order.row_count,
+            "batch_size": order.batch_size,
+            "streams": order.streams,
+            "block_rows": order.block_rows,
+            "window_blocks": order.window_blocks,
+            "seed": order.seed,
+            "shuffle": order.shuffle,
+        }
 
     def from_step(self, step: int, stop: int | None = None, *, prefetch: bool = True) -> Iterator[Batch]:
         """The batches of the steps [step, stop), without end if stop is None. A thread reads the next window
@@ -169,6 +193,25 @@ class Loader:
         used = self._source.row_count * self.seq_len
         tokens = self.array.token_count
         return Losses(tokens, used, 0, tokens - used, 0, self._source.row_count, 0, left_out)
+
+    # -- in parts, for those who put batches together themselves
+
+    @property
+    def stream_range(self) -> tuple[int, int]:
+        """The streams [first, stop) of this host."""
+        return self._streams
+
+    def new_memory(self, rows: int) -> RowWindow:
+        """Room for so many rows."""
+        return self._memory(rows)
+
+    def read_rows(self, rows: npt.NDArray[np.int64], memory: RowWindow) -> None:
+        """Read some rows, numbered as in rows_of, into the first places of `memory`. For one thread."""
+        self._source.fill(rows, memory, self._take_chunks())
+
+    def read_window(self, window: WindowId) -> RowWindow:
+        """All rows of a window for this host, in the order of the steps. For one thread."""
+        return self._read(window, self._window_memory(), self._take_chunks())
 
     # -- reading
 

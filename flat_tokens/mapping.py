@@ -49,8 +49,8 @@ def _libc() -> Any:
 def map_file(path: Path) -> npt.NDArray[np.uint8]:
     """The bytes of a regular file, uint8[size], read-only and shared with the page cache.
 
-    Cost: 10 us and 10 us a 100 KiB up to 2 MiB; above, a page fault when a page is touched first. DatasetError for a file that is absent,
-    empty or not a regular file; OSError from the machine."""
+    Cost: 10 us, and 10 us for each 100 KiB up to 2 MiB; above, a page fault when a page is touched first.
+    DatasetError for a file that is absent, empty or not a regular file; OSError from the machine."""
     file, size = open_regular(path)
     with file:
         if size == 0:

@@ -6,10 +6,10 @@ q = batch_size / streams. Two levels of shuffling keep the reading cheap: *block
 permuted, and in each stream the rows of a *window* of a few blocks are permuted among themselves.
 
 An epoch e, for R rows a block: of the whole blocks, permuted with derive_key(seed, e, 1), the first
-streams * F are dealt in turns, stream s gets the s-th, the (s + streams)-th and so on, F each. What is left,
-less than streams + 1 blocks, is the tail: its rows are permuted with derive_key(seed, e, 2) and follow, an
-equal share for each stream. A window takes its steps' positions of each stream and permutes them with
-derive_key(seed, e, 3, stream, window).
+streams * F are dealt in turns, stream s gets the s-th, the (s + streams)-th and so on, F each: as many as
+there are, or one less if some rows fill no batch. What is left, less than 2 * streams + 1 blocks, is the
+tail: its rows are permuted with derive_key(seed, e, 2) and follow, an equal share for each stream. A window
+takes its steps' positions of each stream and permutes them with derive_key(seed, e, 3, stream, window).
 
 Invariant: every epoch has steps_per_epoch batches of different rows, so all rows but row_count % batch_size,
 and those left out are others in each epoch (tests/flat_tokens/test_row_order.py).
@@ -129,12 +129,14 @@ class RowOrder:
             ]
             places = permute(places, count, np.array(keys, dtype=np.uint64))
             rows = self._rows_at(window.epoch, streams, places + first)
-        return rows.reshape(len(streams), window.step_count, self.rows_per_stream).transpose(1, 0, 2)
+        per_stream: Int64 = rows.reshape(len(streams), window.step_count, self.rows_per_stream)
+        return per_stream.transpose(1, 0, 2)
 
     def _rows_at(self, epoch: int, streams: Int64, positions: Int64) -> Int64:
         """The rows at some positions of some streams, before the permutation of a window."""
         whole = self.row_count // self.block_rows
-        dealt = whole // self.streams
+        left_out = self.row_count % self.batch_size
+        dealt = max(0, whole // self.streams - (1 if left_out else 0))
         in_blocks = dealt * self.block_rows
         streams = np.broadcast_to(streams, positions.shape)
         rows = np.empty(positions.shape, dtype=np.int64)
@@ -162,4 +164,5 @@ class RowOrder:
         distinct, back = np.unique(places, return_inverse=True)
         whole = self.row_count // self.block_rows
         permuted = permute(distinct, whole, derive_key(self.seed, epoch, BLOCKS))
-        return permuted[back.reshape(places.shape)]
+        blocks: Int64 = permuted[back.reshape(places.shape)]
+        return blocks

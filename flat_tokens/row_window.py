@@ -77,4 +77,15 @@ class RowWindow:
         inputs = pool.take(flags.shape, dtype)
         np.copyto(inputs, ids[:, :-1], casting="unsafe")
         np.copyto(inputs, 0, where=is_seq_start)
-        return Batch(inputs, targets, is_seq_start, None if self.lengths is None else self.lengths[first:stop].copy())
+        return Batch(
+            inputs, targets, is_seq_start, None if self.lengths is None else self.lengths[first:stop].copy()
+        )
+
+    def copy_rows(
+        self, source: RowWindow, rows: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
+    ) -> None:
+        """Copy some rows of another window of the same length, whose ids fit, into some places of this one."""
+        self.ids[places] = source.ids[rows]
+        self.starts[places] = source.starts[rows]
+        if self.lengths is not None and source.lengths is not None:
+            self.lengths[places] = source.lengths[rows]
