@@ -54,10 +54,12 @@ private:
 
 template <class Id, class Place> class Trainer {
 public:
-  Trainer(const PretokenView &pretokens, uint64_t slots, const TrainingOptions &options,
-          const TrainingProgress &progress)
-      : options_(options), order_(byte_order(options.tie_break)), slots_(pretokens, slots, byte_ids()),
-        index_(slots), ticker_(progress) {
+  Trainer(const PretokenSource &pretokens, SlotPlan &plan, const TrainingOptions &options,
+          const TrainingProgress &progress, const std::function<void()> &release)
+      : options_(options), order_(byte_order(options.tie_break)), slots_(pretokens, plan, byte_ids()),
+        index_(plan.slots()), ticker_(progress) {
+    if (release)
+      release();
     lengths_.assign(first_new_id, 1);
     entries_.push_back("");
     for (uint8_t byte : order_)
@@ -267,9 +269,20 @@ private:
 
 } // namespace
 
-std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOptions &options,
-                                const TrainingProgress &progress) {
-  uint64_t slots = merge_slot_count(pretokens);
+PretokenSource source_of(const PretokenView &pretokens) {
+  return [pretokens](const PretokenVisitor &visit) {
+    uint64_t start = 0;
+    for (size_t i = 0; i < pretokens.size; i++) {
+      visit(pretokens.bytes + start, pretokens.ends[i] - start, pretokens.counts[i]);
+      start = pretokens.ends[i];
+    }
+  };
+}
+
+std::vector<Merge> train_merges(const PretokenSource &pretokens, const TrainingOptions &options,
+                                const TrainingProgress &progress, const std::function<void()> &release) {
+  SlotPlan plan(pretokens);
+  uint64_t slots = plan.slots();
   if (options.new_entries > (uint64_t{1} << 31) - 256)
     throw std::invalid_argument("new_entries is " + std::to_string(options.new_entries) +
                                 "; ids must stay below 2^31");
@@ -277,10 +290,10 @@ std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOpt
   // both.
   uint64_t ids = first_new_id + std::min(options.new_entries, slots);
   if (options.wide || slots >= std::numeric_limits<uint32_t>::max())
-    return Trainer<uint32_t, uint64_t>(pretokens, slots, options, progress).run();
+    return Trainer<uint32_t, uint64_t>(pretokens, plan, options, progress, release).run();
   if (ids >= std::numeric_limits<uint16_t>::max())
-    return Trainer<uint32_t, uint32_t>(pretokens, slots, options, progress).run();
-  return Trainer<uint16_t, uint32_t>(pretokens, slots, options, progress).run();
+    return Trainer<uint32_t, uint32_t>(pretokens, plan, options, progress, release).run();
+  return Trainer<uint16_t, uint32_t>(pretokens, plan, options, progress, release).run();
 }
 
 } // namespace bpe
