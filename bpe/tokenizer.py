@@ -3,26 +3,25 @@
 Text is cut at special tokens (leftmost first, of those at one place the longest), normalized if the tokenizer says
 so, pretokenized by the pattern, and each pretoken is encoded by the merges (`bpe.reference` is the specification).
 A `Tokenizer` never changes; it may be shared by threads and pickled to worker processes. The loops run in the core,
-except for patterns outside it and for text that NFC changes.
+except for patterns outside it and for text that NFC changes. What it consists of, by name, is in `bpe.description`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core, utf8
-from bpe.errors import BadArgument, BadTokenizer, InvalidText, check_whole, shown
+from bpe.core_vocabulary import CoreVocabulary
+from bpe.description import Description
+from bpe.errors import BadArgument, InvalidText, check_whole, shown
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
 from bpe.vocabulary import make_vocabulary
@@ -35,7 +34,7 @@ AllowedSpecial = Literal["all"] | Collection[str]
 END_OF_TEXT: Final = "<|endoftext|>"
 
 
-class Tokenizer:
+class Tokenizer(Description):
     """An immutable byte-level BPE tokenizer."""
 
     def __init__(
@@ -64,145 +63,54 @@ class Tokenizer:
         if normalizer not in (None, "NFC"):
             raise BadArgument(f'normalizer must be None or "NFC", got {shown(normalizer)}')
         self._vocabulary = make_vocabulary(vocab, merges, special_tokens, whole_pretokens)
-        self._pretokenizer = Pretokenizer.from_pattern(pattern)
-        self._normalizer = normalizer
-        self._template = dict(template) if template is not None else None
-        self._plain_added_tokens = frozenset(plain_added_tokens)
-        if unknown := sorted(self._plain_added_tokens - set(self._vocabulary.special_tokens)):
+        plain = frozenset(plain_added_tokens)
+        if unknown := sorted(plain - set(self._vocabulary.special_tokens)):
             raise BadArgument(f"plain added token {shown(unknown[0])} is not among the special tokens")
-        # Python need look at the text only to normalize it or to cut it by an expression.
-        self._all_in_core = normalizer is None and self._pretokenizer.core_pattern is not None
-
-    # -- what it is ----------------------------------------------------------------------------------------------
-
-    @property
-    def vocab(self) -> Mapping[int, bytes]:
-        """id -> bytes of every entry, special tokens included, by ascending id; read-only."""
-        return MappingProxyType(self._vocabulary.all_entries)
-
-    @property
-    def ordinary_entries(self) -> dict[int, bytes]:
-        """id -> bytes of the entries that text between special tokens is encoded with, a copy."""
-        return dict(self._vocabulary.entries)
-
-    @property
-    def merges(self) -> list[tuple[bytes, bytes]]:
-        """The pairs that merge, lowest rank first; of a rank file, every split of every entry (about 4 µs an entry)."""
-        return self._vocabulary.listed_merges
-
-    @property
-    def is_rank_file(self) -> bool:
-        """Whether the id of an entry is its rank and all pairs that make an entry merge."""
-        return self._vocabulary.merges is None
-
-    @property
-    def whole_pretokens(self) -> bool:
-        """Whether a pretoken that is an entry is emitted at once, be it reached by merges or not."""
-        return self._vocabulary.whole_pretokens
-
-    @property
-    def special_tokens(self) -> dict[str, int]:
-        """text -> id of the special tokens."""
-        return dict(self._vocabulary.special_tokens)
-
-    @property
-    def plain_added_tokens(self) -> frozenset[str]:
-        """The special tokens that Hugging Face keeps when it decodes without special tokens."""
-        return self._plain_added_tokens
-
-    @property
-    def vocab_size(self) -> int:
-        """The number of entries, special tokens included; with gaps in the ids less than max_token_id + 1."""
-        return len(self._vocabulary.all_entries)
-
-    @property
-    def max_token_id(self) -> int:
-        """The highest id."""
-        return max(self._vocabulary.all_entries)
-
-    @property
-    def pattern(self) -> str:
-        """The name of the pattern, or its expression; several stages are joined by " then "."""
-        return self._pretokenizer.description
-
-    @property
-    def pretokenizer(self) -> Pretokenizer:
-        """How text between special tokens is cut."""
-        return self._pretokenizer
-
-    @property
-    def normalizer(self) -> Literal["NFC"] | None:
-        """What is done to the text first."""
-        return self._normalizer
-
-    @property
-    def template(self) -> dict[str, Any] | None:
-        """Hugging Face's TemplateProcessing, which is kept for `save` and not applied."""
-        return self._template
-
-    def token_to_id(self, token: bytes | str) -> int | None:
-        """The id of a special token (a text) or an ordinary entry (bytes), or None."""
-        if isinstance(token, str):
-            return self._vocabulary.special_tokens.get(token)
-        return self._id_of.get(token)
-
-    def id_to_token(self, id_: int) -> bytes | None:
-        """The bytes of an entry, or None."""
-        return self._vocabulary.all_entries.get(id_)
-
-    def __len__(self) -> int:
-        return self.vocab_size
-
-    def __repr__(self) -> str:
-        rule = "rank file" if self._vocabulary.merges is None else f"{len(self._vocabulary.merges)} merges"
-        return (
-            f"<Tokenizer {self.vocab_size} entries, {rule}, {len(self._vocabulary.special_tokens)} special tokens, "
-            f"pattern {shown(self.pattern)}>"
+        self._set_options(
+            Pretokenizer.from_pattern(pattern),
+            normalizer,
+            plain,
+            dict(template) if template is not None else None,
         )
 
-    def __eq__(self, other: object) -> bool:
-        """Whether both are the same tokenizer.json; a rank file equals the list of its merges."""
-        if self is other:
-            return True
-        return isinstance(other, Tokenizer) and self._canonical_json == other._canonical_json
+    @classmethod
+    def from_core(
+        cls,
+        encoder: _core.Encoder,
+        special_tokens: dict[str, int],
+        pretokenizer: Pretokenizer,
+        *,
+        whole_pretokens: bool,
+        normalizer: Literal["NFC"] | None = None,
+        plain_added_tokens: frozenset[str] = frozenset(),
+        template: dict[str, Any] | None = None,
+    ) -> Tokenizer:
+        """The tokenizer of an encoder that was made with just these special tokens, pattern and rule; for readers."""
+        tokenizer = cls.__new__(cls)
+        tokenizer._vocabulary = CoreVocabulary(encoder, special_tokens, whole_pretokens)
+        tokenizer._set_options(pretokenizer, normalizer, plain_added_tokens, template)
+        tokenizer.__dict__["_encoder"] = encoder
+        return tokenizer
 
-    def __hash__(self) -> int:
-        return hash((self.vocab_size, self.pattern))
+    def _set_options(
+        self,
+        pretokenizer: Pretokenizer,
+        normalizer: Literal["NFC"] | None,
+        plain_added_tokens: frozenset[str],
+        template: dict[str, Any] | None,
+    ) -> None:
+        self._pretokenizer = pretokenizer
+        self._normalizer = normalizer
+        self._plain_added_tokens = plain_added_tokens
+        self._template = template
+        # Python need look at the text only to normalize it or to cut it by an expression.
+        self._pattern_in_core = pretokenizer.core_pattern is not None
+        self._all_in_core = self._pattern_in_core and normalizer is None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = self._vocabulary
-        options = {
-            "whole_pretokens": state.whole_pretokens,
-            "normalizer": self._normalizer,
-            "plain_added_tokens": self._plain_added_tokens,
-            "template": self._template,
-        }
-        return _rebuild, (state.all_entries, state.merges, state.special_tokens, self._pretokenizer, options)
+        from bpe.compiled import compile_tokenizer
 
-    def fingerprint(self) -> str:
-        """The SHA-256 of the canonical tokenizer.json, the bytes that `save` writes, in hexadecimal."""
-        return hashlib.sha256(self._canonical_json).hexdigest()
-
-    @cached_property
-    def _canonical_json(self) -> bytes:
-        from bpe.formats import huggingface
-
-        return huggingface.to_json(self)
-
-    @cached_property
-    def _id_of(self) -> dict[bytes, int]:
-        return {entry: id_ for id_, entry in self._vocabulary.entries.items()}
-
-    @cached_property
-    def _encoder(self) -> _core.Encoder:
-        # Built on first use, so that converting between file formats does not wait for it.
-        state = self._vocabulary
-        special = {text.encode(): id_ for text, id_ in state.special_tokens.items()}
-        pattern = self._pretokenizer.core_pattern
-        try:
-            return _core.Encoder(state.entries, state.merges, special, pattern, state.whole_pretokens)
-        except ValueError as error:
-            raise BadTokenizer(str(error)) from None
+        return Tokenizer.from_compiled, (compile_tokenizer(self),)
 
     # -- files ---------------------------------------------------------------------------------------------------
 
@@ -211,15 +119,44 @@ class Tokenizer:
         path: str | Path,
         pattern: str | Pretokenizer | None = None,
         special_tokens: Collection[str] | Mapping[str, int] | None = None,
+        *,
+        cache: bool = False,
     ) -> Tokenizer:
         """The tokenizer in a file: tokenizer.json; vocab.json, merges.txt or the folder of both; *.tiktoken.
 
         A tokenizer.json says all itself. For the two others, pattern (default gpt2 for vocab.json, needed for
-        *.tiktoken) and special_tokens are to be given. BadTokenizer or UnsupportedTokenizer name file and place.
+        *.tiktoken) and special_tokens are to be given. About 1 µs an entry.
+        cache: keep its compiled form beside it (tokenizer.json.compiled), from which later loads with cache take a
+        quarter of the time; it is made anew when the file, the arguments or this package's form have changed,
+        and left out where the folder can't be written. BadTokenizer or UnsupportedTokenizer name file and place.
         """
+        if cache:
+            from bpe.compiled import load_cached
+
+            return load_cached(Path(path), pattern, special_tokens)
         from bpe.formats import load
 
         return load(Path(path), pattern, special_tokens)
+
+    @staticmethod
+    def from_compiled(image: Buffer) -> Tokenizer:
+        """The tokenizer of what `compiled` gave, 20 to 40 ms for 200,000 entries.
+
+        BadTokenizer if it was cut short or changed, or is another version's or another kind of machine's.
+        """
+        from bpe.compiled import read_compiled
+
+        return read_compiled(image)
+
+    def compiled(self) -> bytes:
+        """All of this tokenizer as one image that `from_compiled` reads fast: for worker processes and caches.
+
+        About 50 bytes an entry. No file format to keep: another version of this package may refuse it. Pickling
+        uses it.
+        """
+        from bpe.compiled import compile_tokenizer
+
+        return compile_tokenizer(self)
 
     def save(self, path: str | Path, legacy_merges: bool = False) -> None:
         """Write tokenizer.json, which Hugging Face tokenizers reads; the file appears complete or not at all.
@@ -229,7 +166,7 @@ class Tokenizer:
         from bpe.formats import huggingface, write_file
 
         write_file(
-            path, huggingface.to_json(self, legacy_merges=True) if legacy_merges else self._canonical_json
+            path, huggingface.to_json(self, legacy_merges=True) if legacy_merges else self.canonical_json
         )
 
     def export_tiktoken(self, path: str | Path) -> None:
@@ -422,16 +359,6 @@ class Tokenizer:
         errors: as for bytes.decode; "strict" raises UnicodeDecodeError.
         """
         return self.decode_bytes(ids).decode("utf-8", errors)
-
-
-def _rebuild(
-    vocab: dict[int, bytes],
-    merges: list[tuple[bytes, bytes]] | None,
-    special_tokens: dict[str, int],
-    pattern: Pretokenizer,
-    options: dict[str, Any],
-) -> Tokenizer:
-    return Tokenizer(vocab, merges, special_tokens, pattern, **options)
 
 
 def thread_count(threads: int | None) -> int:

@@ -1,20 +1,26 @@
-"""What is already done: one small JSON file for each finished shard, renamed into place after the shard's data.
+"""What is already done: one small JSON file for each finished shard and each merged run, renamed into place after the
+data it speaks of.
 
-A record is trusted only with its shard: size and checksum are checked before a shard is taken over from an earlier run,
-so a torn write (power loss, full disk) is simply encoded again. Nothing is synced to disk on the way for that reason.
+A record is trusted only with its data: size and checksum are checked before anything is taken over from an earlier
+run, so a torn write (power loss, full disk) is simply done again. Shards are not synced to disk for that reason.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from convert.errors import naming
-from convert.shard import ShardRecord, is_intact
+from convert.runs import Run
+from convert.shard import PARTS, ShardRecord, is_intact
+from flat_tokens.manifest import FileRecord
 
 
 class Journal:
-    """The records of the finished shards in `folder`, beside the shards."""
+    """The records of what is finished, in `folder` beside the shards."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -24,20 +30,51 @@ class Journal:
         return self.folder / f"{chunk_index:08}.json"
 
     def finish(self, record: ShardRecord) -> None:
-        """Note that the shard of `record` is done; it must be under its final name by now."""
-        path = self.path(record.chunk_index)
+        """Note that the shard of `record` is done; its parts must be under their final names by now."""
+        self._write(self.path(record.chunk_index), record.as_json())
+
+    def recorded(self, chunk_index: int) -> ShardRecord | None:
+        """What is known of a shard that was finished once; its parts may be gone or damaged by now. None: nothing."""
+        entry = self._read(self.path(chunk_index))
+        try:
+            record = ShardRecord.from_json(entry) if isinstance(entry, dict) else None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
+        return record if record is not None and record.chunk_index == chunk_index else None
+
+    def finished(self, chunk_index: int, parts: Sequence[str] = PARTS) -> ShardRecord | None:
+        """The record of a shard whose `parts` are there and intact, else None: a damaged one counts as not done."""
+        record = self.recorded(chunk_index)
+        return record if record is not None and is_intact(self.folder, record, parts) else None
+
+    def run_path(self, run: Run) -> Path:
+        """Where the record of a run lies."""
+        return self.folder / f"{run.split}-{run.array}-{run.first}.json"
+
+    def finish_run(self, run: Run, files: Sequence[FileRecord]) -> None:
+        """Note that a run is written; its files must be under their final names by now."""
+        entry = {"items": run.item_count, "files": [asdict(file) for file in files]}
+        self._write(self.run_path(run), entry)
+
+    def recorded_run(self, run: Run) -> list[FileRecord] | None:
+        """The files of a run that was written once, which may be gone or damaged by now; None: it was not."""
+        entry = self._read(self.run_path(run))
+        try:
+            if entry is None or entry["items"] != run.item_count:
+                return None
+            return [FileRecord(str(f["path"]), int(f["bytes"]), str(f["sha256"])) for f in entry["files"]]
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def _write(self, path: Path, entry: dict[str, Any]) -> None:
         temporary = path.with_suffix(".json.tmp")
         with naming(temporary):
-            temporary.write_text(json.dumps(record.as_json()), encoding="utf-8")
+            temporary.write_text(json.dumps(entry), encoding="utf-8")
             temporary.replace(path)
 
-    def finished(self, chunk_index: int) -> ShardRecord | None:
-        """The record of a shard that is done and intact, else None: a damaged one counts as not done."""
+    @staticmethod
+    def _read(path: Path) -> Any:
         try:
-            entry = json.loads(self.path(chunk_index).read_text(encoding="utf-8"))
-            record = ShardRecord.from_json(entry)
-        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+            return json.loads(path.read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
             return None
-        if record.chunk_index != chunk_index or not is_intact(self.folder, record):
-            return None
-        return record

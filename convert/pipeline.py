@@ -20,18 +20,18 @@ from bpe.errors import BadArgument
 from bpe.formats import files_of
 from bpe.tokenizer import Tokenizer
 from convert import worker
-from convert.errors import BadInput, BrokenInvariant, StorageError, UsageError, WorkerLost
+from convert.assembly import Assembly
+from convert.encode_and_merge import closing_stage, encode_and_merge
+from convert.errors import BrokenInvariant, StorageError, UsageError, WorkerLost
 from convert.executors import ProcessExecutor
-from convert.merge import Run, Totals, plan_split
 from convert.options import ConvertOptions
-from convert.plan import Plan, TextChunk, make_plan, plan_record
+from convert.plan import make_plan, plan_record
 from convert.progress import Progress, make_progress
 from convert.provenance import save_tokenizer, write_manifest
-from convert.shard import SPLITS, ShardRecord
+from convert.shard import SPLITS
 from convert.sources import check_unchanged, find_sources
 from convert.splitting import hash_threshold
 from convert.summary import Summary, check_conservation, total_counts
-from convert.tasks import run_tasks
 from convert.workspace import Workspace
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord
@@ -82,17 +82,23 @@ def convert(
             progress.note(f"going on from {workspace.root}")
         with _executor(options, job, make_executor) as executor:
             times.lap("start")
-            window = 4 * options.worker_count + 8
-            records, steps, reused, tokenizer_file = _encode(
-                executor, window, plan, tokenizer, workspace, progress
+
+            companions: list[FileRecord] = []
+
+            def meanwhile() -> None:
+                companions.append(save_tokenizer(tokenizer, workspace.dataset))
+
+            def encoded() -> None:
+                check_unchanged(plan.sources)
+                times.lap("encode")
+
+            result = encode_and_merge(
+                executor, options.worker_count, plan, layout, workspace, progress, meanwhile, encoded
             )
-            check_unchanged(plan.sources)
+            records = [record for record in result.assembly.records if record is not None]
             check_conservation(plan, records)
-            times.lap("encode")
-            files = [tokenizer_file, *_merge(executor, window, records, layout, workspace, progress)]
-            write_manifest(
-                workspace.dataset, plan, records, files, layout, tokenizer, tokenizer_file, options
-            )
+            files = [*companions, *_write_metadata(result.assembly, layout, workspace.dataset)]
+            write_manifest(workspace.dataset, plan, records, files, layout, tokenizer, companions[0], options)
             times.lap("merge")
             _verify(executor, workspace.dataset, files, progress)
             times.lap("verify")
@@ -118,10 +124,10 @@ def convert(
         splits=splits,
         replaced=sum(record.replaced for record in records),
         text_chunks=plan.chunk_count,
-        reused_chunks=reused,
+        reused_chunks=result.reused,
         workers=options.worker_count,
         seconds=times.seconds,
-        worker_seconds=steps,
+        worker_seconds=result.seconds,
     )
 
 
@@ -185,98 +191,34 @@ def _executor(
     executor.shutdown(wait=True)
 
 
-def _encode(
-    executor: Executor,
-    window: int,
-    plan: Plan,
-    tokenizer: Tokenizer,
-    workspace: Workspace,
-    progress: Progress,
-) -> tuple[list[ShardRecord], dict[str, float], int, FileRecord]:
-    """All text chunks as shards: records in order, seconds by step, how many were taken over, the tokenizer's file."""
-    records: dict[int, ShardRecord] = {}
-    steps: dict[str, float] = {}
-    reused = 0
-    stage = progress.stage("encode", plan.total_bytes)
-
-    def describe(chunk: TextChunk) -> str:
-        return chunk.describe(plan.sources)
-
-    tokenizer_file: FileRecord | None = None
-    with _closing(stage.close):
-        for chunk, result in run_tasks(executor, worker.encode_chunk, plan.chunks(), window, describe):
-            if tokenizer_file is None:
-                tokenizer_file = save_tokenizer(tokenizer, workspace.dataset)
-            record = result.record
-            if record.chunk_index != chunk.index or record.text_bytes != chunk.text_bytes:
-                raise BadInput(
-                    f"{describe(chunk)} has a record of another chunk; start anew with --overwrite"
-                )
-            records[chunk.index] = record
-            reused += result.reused
-            for step, seconds in result.seconds.items():
-                steps[step] = steps.get(step, 0.0) + seconds
-            stage.advance(chunk.text_bytes, record.train.tokens + record.validation.tokens)
-    ordered = [records[index] for index in sorted(records)]
-    return ordered, steps, reused, tokenizer_file or save_tokenizer(tokenizer, workspace.dataset)
-
-
-@contextmanager
-def _closing(close: Callable[[bool], None]) -> Iterator[None]:
-    """Close a stage's display whatever happens: the error's line must not stand in the middle of a bar."""
-    try:
-        yield
-    except BaseException:
-        close(False)
-        raise
-    close(True)
-
-
-def _merge(
-    executor: Executor,
-    window: int,
-    records: list[ShardRecord],
-    layout: ArrayLayout,
-    workspace: Workspace,
-    progress: Progress,
-) -> list[FileRecord]:
-    """Write both splits' arrays; the records of all files."""
-    files: list[FileRecord] = []
-    runs: list[Run] = []
+def _write_metadata(assembly: Assembly, layout: ArrayLayout, dataset: Path) -> list[FileRecord]:
+    """Write the metadata of both splits' arrays, whose sizes are known by now; the records of all their files."""
+    records = [record for record in assembly.records if record is not None]
+    files = list(assembly.files)
     for split in SPLITS:
-        total, split_runs = plan_split(split, records, layout)
-        _check_totals(split, total, records)
-        files += create_split(
-            workspace.dataset, split, total.tokens, total.sequences, total.max_token_id, layout
-        )
-        runs += split_runs
-    stage = progress.stage("merge", sum(run.raw_bytes for run in runs))
-    with _closing(stage.close):
-        for run, written in run_tasks(executor, worker.merge_run, runs, window, Run.describe):
-            files += written
-            stage.advance(run.raw_bytes, run.item_count if run.array == "tokens" else 0)
+        total, counts = assembly.total(split), total_counts(records, split)
+        if (total.tokens, total.sequences) != (counts.tokens, counts.sequences):
+            raise BrokenInvariant(
+                f"{split}: the merge tree holds {total.tokens} tokens, the shards {counts.tokens}"
+            )
+        files += create_split(dataset, split, total.tokens, total.sequences, total.max_token_id, layout)
     return files
 
 
-def _check_totals(split: str, total: Totals, records: list[ShardRecord]) -> None:
-    counts = total_counts(records, split)
-    if (total.tokens, total.sequences) != (counts.tokens, counts.sequences):
-        raise BrokenInvariant(
-            f"{split}: the merge tree holds {total.tokens} tokens, the shards {counts.tokens}"
-        )
-
-
 def _verify(executor: Executor, dataset: Path, files: list[FileRecord], progress: Progress) -> None:
-    """Read everything back and hold it against the manifest and the rules of the format."""
+    """Read every file back and hold it against the manifest.
+
+    What is in them was checked on the way: ids by the worker that encoded them, each compressed block has a checksum.
+    """
     stage = progress.stage("verify", sum(file.bytes for file in files))
 
     def advance(done_bytes: int, _: int) -> None:
         # The manifest is read too but not counted in the total; a bar beyond its end would lose its shape.
         stage.advance(min(done_bytes, stage.total_bytes) - stage.done_bytes)
 
-    with _closing(stage.close):
+    with closing_stage(stage):
         try:
-            report = verify_dataset(dataset, executor, advance)
+            report = verify_dataset(dataset, executor, advance, decode=False)
         except BrokenExecutor as error:
             raise WorkerLost(f"{error}, while it verified; run the same command again to go on") from error
     if report.problems:

@@ -1,20 +1,26 @@
-"""The file between encoding and merging: the ids of one text chunk, one shard a chunk.
+"""The files between encoding and merging: the ids of one text chunk, up to four a chunk.
 
-    train starts: uint64[sequences] | validation starts | train ids: uint16 or uint32[tokens] | validation ids
+    00000003.train               uint16 or uint32[tokens], ids of the sequences in train
+    00000003.train-starts        uint64[sequences], where they start
+    00000003.validation          the same for validation
+    00000003.validation-starts
 
 Starts count from the shard's own first token of the split and increase strictly. Ids have the narrowest type that
-holds the vocabulary. The file has no header: what it holds is said by its `ShardRecord`, which the journal keeps and
-which exists only after the shard is whole under its final name.
+holds the vocabulary. A part without items has no file. The files have no header: what they hold is said by the
+`ShardRecord`, which the journal keeps and which exists only after all parts are whole under their final names.
+Parts are files of their own since each is written as its items come (convert/shard_writer.py), and since they live for
+different times: they are deleted as soon as they are merged.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +29,13 @@ from bpe import _core
 from convert.errors import BrokenInvariant, naming
 
 SPLITS = ("train", "validation")
-_START_BYTES = 8
+# A part is one array; those of the ids are named for their split.
+STARTS_OF = {split: f"{split}-starts" for split in SPLITS}
+PARTS = (*SPLITS, *STARTS_OF.values())
+START_BYTES = 8
+# Up to so many starts of a shard are read at once; among more, those of a run are searched for in the file.
+STARTS_AT_ONCE = 1 << 17
+_READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -50,26 +62,15 @@ class ShardShape:
         """How many sequences of `split` the shard holds."""
         return self.sequences[SPLITS.index(split)]
 
-    @property
-    def part_bytes(self) -> list[int]:
-        """The sizes of the four arrays, in the order of the file."""
-        return [count * _START_BYTES for count in self.sequences] + [
-            count * self.token_bytes for count in self.tokens
-        ]
+    def token_count(self, split: str) -> int:
+        """How many tokens of `split` the shard holds."""
+        return self.tokens[SPLITS.index(split)]
 
-    @property
-    def file_bytes(self) -> int:
-        """The size the file must have."""
-        return sum(self.part_bytes)
-
-    def starts_offset(self, split: str) -> int:
-        """The byte at which the starts of `split` begin."""
-        return self.sequences[0] * _START_BYTES if split == SPLITS[1] else 0
-
-    def tokens_offset(self, split: str) -> int:
-        """The byte at which the ids of `split` begin."""
-        before = self.tokens[0] if split == SPLITS[1] else 0
-        return sum(self.sequences) * _START_BYTES + before * self.token_bytes
+    def part_bytes(self, part: str) -> int:
+        """The size the file of one of PARTS must have; 0: there is none."""
+        if part in SPLITS:
+            return self.token_count(part) * self.token_bytes
+        return self.sequences[PARTS.index(part) - len(SPLITS)] * START_BYTES
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class ShardRecord:
     text_bytes: int
     replaced: int  # invalid UTF-8 sequences that became U+FFFD
     token_bytes: int
-    checksum: int
+    checksums: tuple[int, ...]  # XXH64 of each of PARTS
     train: SplitCounts
     validation: SplitCounts
     digests: tuple[
@@ -110,7 +111,8 @@ class ShardRecord:
         """The record that `as_json` wrote; KeyError, TypeError or ValueError for anything else."""
         counts = {name: SplitCounts(**entry[name]) for name in SPLITS}
         digests = tuple((int(source), int(block), str(hex_)) for source, block, hex_ in entry["digests"])
-        return cls(**{**entry, **counts, "digests": digests})
+        checksums = tuple(int(checksum) for checksum in entry["checksums"])
+        return cls(**{**entry, **counts, "digests": digests, "checksums": checksums})
 
 
 def token_dtype(max_token_id: int) -> np.dtype[Any]:
@@ -118,62 +120,48 @@ def token_dtype(max_token_id: int) -> np.dtype[Any]:
     return np.dtype(np.uint16 if max_token_id < 1 << 16 else np.uint32)
 
 
-def shard_path(folder: Path, chunk_index: int) -> Path:
-    """Where the shard of a text chunk lies."""
-    return folder / f"{chunk_index:08}.shard"
+def part_path(folder: Path, chunk_index: int, part: str) -> Path:
+    """Where one of PARTS of the shard of a text chunk lies."""
+    return folder / f"{chunk_index:08}.{part}"
 
 
-def write_shard(
-    folder: Path,
-    chunk_index: int,
-    starts: Sequence[NDArray[np.uint64]],
-    tokens: Sequence[NDArray[Any]],
-) -> int:
-    """Write the shard of a text chunk under a temporary name, close it, rename it; gives its checksum.
-
-    The checksum is XXH64 of each array, seeded with that of the one before.
-
-    starts, tokens: train, validation. OSError names the file.
-    """
-    path = shard_path(folder, chunk_index)
-    temporary = path.with_suffix(".tmp")
-    checksum = 0
-    with naming(temporary):
-        try:
-            with temporary.open("wb", buffering=0) as file:
-                for part in (*starts, *tokens):
-                    view = np.ascontiguousarray(part).data.cast("B") if part.size else memoryview(b"")
-                    checksum = _core.xxh64(view, checksum)
-                    while view.nbytes:
-                        view = view[file.write(view) :]
-            temporary.replace(path)
-        except OSError:
-            temporary.unlink(missing_ok=True)  # on a full disk its space is needed to go on
-            raise
-    return checksum
+def is_intact(folder: Path, record: ShardRecord, parts: Sequence[str] = PARTS) -> bool:
+    """Whether the `parts` of the shard of `record` are there with every byte they were written with; reads them."""
+    return all(
+        _is_part_intact(part_path(folder, record.chunk_index, part), record.shape.part_bytes(part), checksum)
+        for part, checksum in zip(PARTS, record.checksums, strict=True)
+        if part in parts
+    )
 
 
-def is_intact(folder: Path, record: ShardRecord) -> bool:
-    """Whether the shard of `record` is there with every byte it was written with; reads it once."""
+def _is_part_intact(path: Path, size: int, checksum: int) -> bool:
+    if size == 0:
+        return True
+    found = _core.Xxh64()
     try:
-        with shard_path(folder, record.chunk_index).open("rb") as file:
-            if os.fstat(file.fileno()).st_size != record.shape.file_bytes:
+        with path.open("rb", buffering=0) as file, naming(path):
+            if os.fstat(file.fileno()).st_size != size:
                 return False
-            checksum = 0
-            for part_bytes in record.shape.part_bytes:
-                checksum = _core.xxh64(file.read(part_bytes), checksum)
+            while block := file.read(_READ_BYTES):
+                found.update(block)
     except FileNotFoundError:
         return False
-    return checksum == record.checksum
+    return found.digest() == checksum
+
+
+def drop_part(folder: Path, chunk_index: int, part: str) -> None:
+    """Delete one of PARTS that is not needed any more."""
+    part_path(folder, chunk_index, part).unlink(missing_ok=True)
 
 
 class ShardReader:
     """Reads parts of one shard, open as a context. [start, stop) count tokens or sequences of a split within it."""
 
     def __init__(self, folder: Path, shape: ShardShape) -> None:
-        self._path = shard_path(folder, shape.chunk_index)
+        self._folder = folder
         self._shape = shape
-        self._file = self._path.open("rb", buffering=0)
+        self._open: dict[str, BinaryIO] = {}
+        self._files = ExitStack()
 
     def __enter__(self) -> ShardReader:
         return self
@@ -181,29 +169,59 @@ class ShardReader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        self._files.close()
 
     def starts(self, split: str, start: int, stop: int) -> NDArray[np.uint64]:
         """Where sequences [start, stop) of the split start, in tokens from the shard's first: uint64[stop - start]."""
         out = np.empty(stop - start, dtype=np.uint64)
-        self._read(self._shape.starts_offset(split) + start * _START_BYTES, out)
+        self._read(STARTS_OF[split], start * START_BYTES, out)
         return out
 
     def tokens(self, split: str, start: int, stop: int) -> NDArray[Any]:
         """Ids [start, stop) of the split: uint16 or uint32[stop - start]."""
         out = np.empty(stop - start, dtype=np.dtype(f"u{self._shape.token_bytes}"))
-        self._read(self._shape.tokens_offset(split) + start * self._shape.token_bytes, out)
+        self._read(split, start * self._shape.token_bytes, out)
         return out
 
-    def _read(self, offset: int, out: NDArray[Any]) -> None:
+    def starts_within(self, split: str, token_start: int, token_stop: int) -> NDArray[np.uint64]:
+        """The starts that lie in [token_start, token_stop), as `starts` gives them.
+
+        Memory is that of the answer, or of STARTS_AT_ONCE; among more starts, 8 bytes are read some 40 times.
+        """
+        count = self._shape.sequence_count(split)
+        if count > STARTS_AT_ONCE:
+            low = self._first_start_from(split, token_start, count)
+            return self.starts(split, low, self._first_start_from(split, token_stop, count))
+        starts = self.starts(split, 0, count)
+        # As uint64 like the starts: for a list of int, numpy would turn both to float64.
+        low, high = np.searchsorted(starts, np.array([token_start, token_stop], dtype=np.uint64))
+        return starts[low:high]
+
+    def _first_start_from(self, split: str, token: int, count: int) -> int:
+        low, high = 0, count
+        while low < high:
+            middle = (low + high) // 2
+            if int(self.starts(split, middle, middle + 1)[0]) < token:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _read(self, part: str, offset: int, out: NDArray[Any]) -> None:
         if not out.size:
             return
-        self._file.seek(offset)
-        view = out.data.cast("B")
-        while view.nbytes:
-            got = self._file.readinto(view)
-            if not got:
-                raise BrokenInvariant(
-                    f"{self._path} is shorter than its record says; delete it and run again"
-                )
-            view = view[got:]
+        path = part_path(self._folder, self._shape.chunk_index, part)
+        with naming(path):
+            if part not in self._open:
+                self._open[part] = self._files.enter_context(path.open("rb", buffering=0))
+            read_at(self._open[part], offset, out.data.cast("B"), path)
+
+
+def read_at(file: BinaryIO, offset: int, view: memoryview, path: Path) -> None:
+    """Fill `view` with the file's bytes from `offset` on."""
+    file.seek(offset)
+    while view.nbytes:
+        got = file.readinto(view)  # type: ignore[attr-defined]
+        if not got:
+            raise BrokenInvariant(f"{path} is shorter than its record says; delete it and run again")
+        view = view[got:]

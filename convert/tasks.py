@@ -4,12 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from typing import TypeVar
+from types import TracebackType
+from typing import Any, TypeVar
 
 from convert.errors import WorkerLost
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
+
+
+class TaskPool:
+    """Tasks of any kind in flight; open as a context, which cancels what has not begun when it is left."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._waiting: dict[Future[Any], tuple[Any, Callable[[], str]]] = {}
+
+    def __enter__(self) -> TaskPool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for future in self._waiting:
+            future.cancel()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def submit(
+        self, task: Any, describe: Callable[[], str], function: Callable[..., Any], *args: Any
+    ) -> None:
+        """Begin function(*args); `task` comes back with its result, describe() names it in an error."""
+        self._waiting[self._executor.submit(function, *args)] = (task, describe)
+
+    def done(self) -> Iterator[tuple[Any, Any]]:
+        """(task, result) of those that are done, after waiting for the first. A lost worker's error names its task."""
+        finished, _ = wait(self._waiting, return_when=FIRST_COMPLETED)
+        for future in finished:
+            task, describe = self._waiting.pop(future)
+            try:
+                result = future.result()
+            except BrokenExecutor as error:
+                raise WorkerLost(
+                    f"{error}, while it was at {describe()}; run the same command again to go on, "
+                    f"with fewer --workers if memory is short"
+                ) from error
+            yield task, result
 
 
 def run_tasks(
@@ -19,31 +60,14 @@ def run_tasks(
     window: int,
     describe: Callable[[_T], str],
 ) -> Iterator[tuple[_T, _R]]:
-    """(task, result) as they are done, at most `window` of them in flight; every result is read.
-
-    The first error ends it and cancels what has not begun; that of a lost worker names the task it was at.
-    """
-    waiting: dict[Future[_R], _T] = {}
+    """(task, result) as they are done, at most `window` of them in flight; every result is read."""
     remaining = iter(tasks)
-    try:
+    with TaskPool(executor) as pool:
         while True:
             for task in remaining:
-                waiting[executor.submit(function, task)] = task
-                if len(waiting) >= window:
+                pool.submit(task, lambda task=task: describe(task), function, task)  # type: ignore[misc]
+                if len(pool) >= window:
                     break
-            if not waiting:
+            if not len(pool):
                 return
-            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                task = waiting.pop(future)
-                try:
-                    result = future.result()
-                except BrokenExecutor as error:
-                    raise WorkerLost(
-                        f"{error}, while it was at {describe(task)}; run the same command again to go on, "
-                        f"with fewer --workers if memory is short"
-                    ) from error
-                yield task, result
-    finally:
-        for future in waiting:
-            future.cancel()
+            yield from pool.done()

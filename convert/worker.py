@@ -8,26 +8,35 @@ any moment and done again.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bpe import _core, utf8
 from bpe.tokenizer import Tokenizer
-from convert.cut import own_documents
-from convert.digest import block_digests
+from convert.digest import BlockDigests
 from convert.errors import BadInput, BrokenInvariant, naming, printable
 from convert.journal import Journal
-from convert.merge import Run, write_run
+from convert.long_document import ValidPieces, encode_pieces
+from convert.merge import write_run
 from convert.plan import Piece, TextChunk
-from convert.shard import ShardRecord, token_dtype, write_shard
+from convert.runs import Run
+from convert.shard import PARTS, ShardRecord, token_dtype
+from convert.shard_writer import ShardWriter
 from convert.sources import Source
-from convert.splitting import SplitParts, deal_out, is_validation
+from convert.splitting import deal_out, is_validation
+from convert.stretches import STRETCH_BYTES, Stretch, own_stretches
 from convert.text_window import TextWindow
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord
+from flat_tokens.verify_units import verify_files
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 @dataclass(frozen=True)
@@ -69,9 +78,9 @@ class _Clock:
 
 
 _job: Job | None = None
-# One buffer a process, grown to the largest chunk: its pages are touched once, not once a chunk.
+# One buffer a process for the text of a stretch and one for its ids: their pages are touched once.
 _buffer = bytearray()
-_tokens = np.empty(0, np.uint32)  # the same for the ids of a text chunk
+_tokens = np.empty(0, np.uint32)
 
 
 def prepare(job: Job) -> None:
@@ -87,38 +96,36 @@ def _prepared() -> Job:
     return _job
 
 
-def encode_chunk(chunk: TextChunk) -> ChunkResult:
+def encode_chunk(chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS) -> ChunkResult:
     """Encode the documents of a text chunk into its shard, or take over the one of an earlier run if it is intact.
 
+    needed_parts: those of PARTS that have to be there for that.
+
+    A stretch at a time, so memory depends neither on the chunk nor on its documents.
     InvalidText (exit 3) names file and byte, BadInput a file that changed, OSError what the system refused.
     """
     job = _prepared()
     journal = Journal(job.shards)
-    finished = journal.finished(chunk.index)
+    finished = journal.finished(chunk.index, needed_parts)
     if finished is not None:
         return ChunkResult(finished, reused=True)
 
     clock = _Clock()
-    splits = (SplitParts(), SplitParts())
     replaced = 0
     digests: list[tuple[int, int, str]] = []
-    tokens_used = 0
-    for piece in chunk.pieces:
-        piece_replaced, tokens_used = _encode_piece(job, piece, splits, digests, clock, tokens_used)
-        replaced += piece_replaced
-
     dtype = token_dtype(job.max_token_id)
-    starts, tokens, counts = zip(*(parts.finish(dtype, job.max_token_id) for parts in splits), strict=True)
-    clock.lap("split")
-    checksum = write_shard(job.shards, chunk.index, starts, tokens)
+    with ShardWriter(job.shards, chunk.index, dtype, job.max_token_id) as shard:
+        for piece in chunk.pieces:
+            replaced += _encode_piece(job, piece, shard, digests, clock)
+        checksums, (train, validation) = shard.finish()
     record = ShardRecord(
         chunk.index,
         chunk.text_bytes,
         replaced,
         dtype.itemsize,
-        checksum,
-        counts[0],
-        counts[1],
+        checksums,
+        train,
+        validation,
         tuple(digests),
     )
     journal.finish(record)
@@ -127,77 +134,124 @@ def encode_chunk(chunk: TextChunk) -> ChunkResult:
 
 
 def _encode_piece(
-    job: Job,
-    piece: Piece,
-    splits: tuple[SplitParts, SplitParts],
-    digests: list[tuple[int, int, str]],
-    clock: _Clock,
-    tokens_used: int,
-) -> tuple[int, int]:
-    """Encode the documents of one source's part of a chunk into `splits`, behind the `tokens_used` of those before.
-
-    How many bytes were replaced, and the tokens used now.
-    """
+    job: Job, piece: Piece, shard: ShardWriter, digests: list[tuple[int, int, str]], clock: _Clock
+) -> int:
+    """Encode the documents of one source's part of a chunk into the shard; how many U+FFFD were put in."""
     source = job.sources[piece.source_index]
-    with TextWindow(source.path, source.size_bytes, _buffer) as window:
-        if window.actual_size() != source.size_bytes:
-            raise BadInput(
-                f"{source.path} changed: {source.size_bytes} bytes at first, {window.actual_size()} now; "
-                f"convert it again when nothing writes to it"
-            )
-        span = own_documents(window, job.separator, piece.start, piece.stop)
+    own_digests = BlockDigests(piece.start, piece.stop, source.size_bytes)
+    replaced = 0
+
+    def seen(offset: int, data: memoryview) -> None:
         clock.lap("read")
-        replaced = 0
-        if span is not None:
-            begin, end = span
-            with window.view(begin, end) as view:
-                text, replaced = utf8.ensure_valid(view, printable(source.path), job.invalid, begin)
-                clock.lap("check")
-                out, tokens_used = _token_room(memoryview(text).nbytes, tokens_used)
-                ragged = job.tokenizer.encode_documents(text, job.separator, threads=1, checked=True, out=out)
-                tokens_used += len(ragged.tokens)
-                clock.lap("encode")
-                _split(job, source, text, ragged.tokens, ragged.offsets, splits)
-                clock.lap("split")
-                del text
-        digests.extend(
-            (piece.source_index, block, digest)
-            for block, digest in block_digests(window, piece.start, piece.stop)
-        )
+        own_digests.see(offset, data)
         clock.lap("hash")
-    return replaced, tokens_used
+
+    with TextWindow(source.path, source.size_bytes, _buffer, seen) as window:
+        _require_unchanged(source, window)
+        stretches = own_stretches(window, job.separator, piece.start, piece.stop, STRETCH_BYTES)
+        for stretch in stretches:
+            if stretch.is_piece:
+                replaced += _encode_long(job, source, window, chain([stretch], stretches), shard, clock)
+                continue
+            clock.lap("read")
+            with window.view(stretch.start, stretch.stop) as view:
+                text, mended = utf8.ensure_valid(view, printable(source.path), job.invalid, stretch.start)
+                clock.lap("check")
+                _encode_whole(job, source, text, shard, clock)
+                replaced += mended
+                del text
+        clock.lap("read")
+        digests.extend((piece.source_index, block, digest) for block, digest in own_digests.finish(window))
+        clock.lap("hash")
+        _require_unchanged(source, window)
+    return replaced
 
 
-def _token_room(text_bytes: int, tokens_used: int) -> tuple[np.ndarray[Any, np.dtype[np.uint32]], int]:
-    """Where the ids of a text may go, and how many lie before them; what lies there already stays where it is."""
+def _require_unchanged(source: Source, window: TextWindow) -> None:
+    """BadInput if the open file is not as it was when the work was planned."""
+    status = window.status()
+    if status.st_size != source.size_bytes:
+        raise BadInput(
+            f"{source.path} changed: {source.size_bytes} bytes at first, {status.st_size} now; "
+            f"convert it again when nothing writes to it"
+        )
+    if status.st_mtime_ns != source.mtime_ns:
+        raise BadInput(f"{source.path} was written to while it was read; convert it again")
+
+
+def _encode_whole(job: Job, source: Source, text: Any, shard: ShardWriter, clock: _Clock) -> None:
+    """Encode whole documents with separators between them."""
     global _tokens
-    room = _core.Encoder.out_tokens(text_bytes)
-    if len(_tokens) - tokens_used < room:
-        _tokens = np.empty(room + len(_tokens), np.uint32)  # ids in the old memory keep it alive
-        tokens_used = 0
-    return _tokens[tokens_used:], tokens_used
+    room = _core.Encoder.out_tokens(memoryview(text).nbytes)
+    if len(_tokens) < room:
+        _tokens = np.empty(room, np.uint32)
+    ragged = job.tokenizer.encode_documents(text, job.separator, threads=1, checked=True, out=_tokens)
+    clock.lap("encode")
+    if source.split is not None or job.threshold == 0:
+        shard.add(_split_of(source), ragged.tokens, np.diff(ragged.offsets))
+    else:
+        hashes = _core.hash_documents(text, job.separator, job.seed)
+        # Two scans of the core found the separators, one to encode and one to hash: they must agree.
+        if len(hashes) != len(ragged.offsets) - 1:
+            raise BrokenInvariant(
+                f"{len(ragged.offsets) - 1} documents were encoded but {len(hashes)} hashed"
+            )
+        deal_out(ragged.tokens, ragged.offsets, is_validation(hashes, job.threshold), shard)
+    clock.lap("split")
 
 
-def _split(
+def _encode_long(
     job: Job,
     source: Source,
-    text: Any,
-    tokens: np.ndarray[Any, np.dtype[np.uint32]],
-    offsets: np.ndarray[Any, np.dtype[np.uint64]],
-    splits: tuple[SplitParts, SplitParts],
-) -> None:
+    window: TextWindow,
+    stretches: Iterator[Stretch],
+    shard: ShardWriter,
+    clock: _Clock,
+) -> int:
+    """Encode a document that comes in pieces, up to its last one; how many U+FFFD were put in."""
+    first = next(stretches)
+    valid = ValidPieces(printable(source.path), job.invalid, first.start)
+    content = _core.Xxh64(job.seed)
+
+    def pieces() -> Iterator[Buffer]:
+        for stretch in chain([first], stretches):
+            clock.lap("read")
+            with window.view(stretch.start, stretch.stop) as view:
+                text = valid.take(view, stretch.final)
+                clock.lap("check")
+                content.update(text)
+                clock.lap("split")
+                yield text
+                del text
+            if stretch.final:
+                return
+
+    guess = _split_of(source)
+    for tokens in encode_pieces(job.tokenizer, pieces(), try_bytes=STRETCH_BYTES):
+        clock.lap("encode")
+        shard.extend(tokens, guess)
+        clock.lap("split")
     if source.split is not None or job.threshold == 0:
-        splits[1 if source.split == "validation" else 0].add(tokens, np.diff(offsets))
-        return
-    hashes = _core.hash_documents(text, job.separator, job.seed)
-    # Two scans of the core found the separators, one to encode and one to hash: they must agree.
-    if len(hashes) != len(offsets) - 1:
-        raise BrokenInvariant(f"{len(offsets) - 1} documents were encoded but {len(hashes)} hashed")
-    deal_out(tokens, offsets, is_validation(hashes, job.threshold), splits)
+        shard.end_document(guess)
+    else:
+        hashes = np.array([content.digest()], dtype=np.uint64)
+        shard.end_document(int(is_validation(hashes, job.threshold)[0]))
+    return valid.replaced
+
+
+def _split_of(source: Source) -> int:
+    return 1 if source.split == "validation" else 0
 
 
 def merge_run(run: Run) -> list[FileRecord]:
-    """Write one run of the dataset's arrays; the records of its files."""
+    """Write one run of the dataset's arrays and its record; the records of its files."""
     job = _prepared()
     with naming(job.dataset / run.split):
-        return write_run(job.dataset, job.shards, job.layout, run)
+        files = write_run(job.dataset, job.shards, job.layout, run)
+    Journal(job.shards).finish_run(run, files)
+    return files
+
+
+def are_intact(files: list[FileRecord]) -> bool:
+    """Whether files of the dataset are there with every byte they were written with."""
+    return not verify_files(_prepared().dataset, tuple(files)).problems

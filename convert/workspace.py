@@ -81,15 +81,21 @@ class Workspace:
         goes_on = self._compare(plan)
         if not goes_on:
             self._clear()
-        elif self.dataset.exists():
-            shutil.rmtree(self.dataset)  # how far the merge was is not kept; the shards are
         self.shards.mkdir(exist_ok=True)
-        self.dataset.mkdir()
+        self.dataset.mkdir(exist_ok=True)
         if not goes_on:
             temporary = self.root / (PLAN_NAME + ".tmp")
             temporary.write_text(json.dumps(plan), encoding="utf-8")
             temporary.replace(self.root / PLAN_NAME)
         return goes_on
+
+    def clean_dataset(self, keep: set[str]) -> None:
+        """Delete all files of the unfinished dataset but those of `keep`, paths relative to it."""
+        for folder, _, names in os.walk(self.dataset):
+            for name in names:
+                path = Path(folder) / name
+                if path.relative_to(self.dataset).as_posix() not in keep:
+                    path.unlink()
 
     def publish(self) -> None:
         """Give the finished dataset its final name and remove the folder."""

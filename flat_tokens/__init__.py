@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError
 from flat_tokens.layout import ArrayLayout
+from flat_tokens.pack import Pack, PackBatch
+from flat_tokens.packing import PackedSequences
+from flat_tokens.packing_plan import PackingReport
 from flat_tokens.reader import Dataset, FlatTokensArray, Row, open
 from flat_tokens.verify import VerifyReport, verify_dataset
 
@@ -22,6 +25,10 @@ __all__ = [
     "DatasetError",
     "FlatTokensArray",
     "FlatTokensError",
+    "Pack",
+    "PackBatch",
+    "PackedSequences",
+    "PackingReport",
     "RangeError",
     "Row",
     "VerifyReport",

@@ -1,8 +1,8 @@
-"""python -m flat_tokens info | verify | head DATASET: what it is, whether it is sound, how it reads.
+"""python -m flat_tokens info | verify | head | report DATASET: what it is, whether it is sound, how it reads.
 
-stdout holds the answer, stderr errors and progress. Exit codes: 0, 2 usage, 3 bad or damaged dataset, 4 the
-machine (I/O, permission), 5 worker or memory lost, 130 interrupted; 141 if the reader of stdout went away,
-without a word.
+stdout holds the answer, stderr errors and progress. Exit codes: 0, 2 usage or no such path, 3 no dataset or a
+damaged one, 4 the machine (I/O, permission), 5 worker or memory lost, 6 refused (a file is in the way), 130
+interrupted; 141 if the reader of stdout went away, without a word.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     _prepare_standard_streams()
     arguments = _parser().parse_args(argv)
     try:
+        if not os.path.lexists(arguments.dataset):
+            raise ArgumentError(f"{printable(str(arguments.dataset))}: does not exist; give a dataset's path")
         code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
@@ -88,11 +90,13 @@ def _parser() -> argparse.ArgumentParser:
         epilog="examples:\n"
         "  python -m flat_tokens info owt.zarr\n"
         "  python -m flat_tokens verify owt.zarr && echo sound\n"
-        "  python -m flat_tokens head owt.zarr -n 5 --split validation\n\n"
-        "Each command has its own --help. Exit codes: 0 done and sound, 2 arguments, 3 no dataset or a damaged one,\n"
-        "4 the machine (I/O, permission), 5 worker or memory lost, 130 interrupted.",
+        "  python -m flat_tokens head owt.zarr -n 5 --split validation\n"
+        "  python -m flat_tokens report owt.zarr -o owt.html\n\n"
+        "Each command has its own --help. Exit codes: 0 done and sound, 2 arguments or no such path,\n"
+        "3 no dataset or a damaged one, 4 the machine (I/O, permission), 5 worker or memory lost, 6 refused\n"
+        "(a file is in the way), 130 interrupted.",
     )
-    commands = parser.add_subparsers(required=True, metavar="info | verify | head")
+    commands = parser.add_subparsers(required=True, metavar="info | verify | head | report")
     about = "counts, lengths, sizes, tokenizer, options, sources"
     info = commands.add_parser("info", help=about, description=f"Print what a dataset is: {about}.")
     info.add_argument("--json", action="store_true", help="the same as one JSON object")
@@ -127,7 +131,53 @@ def _parser() -> argparse.ArgumentParser:
         help="tokenizer.json to decode with (default: the dataset's own)",
     )
     head.set_defaults(run=_head)
-    for command in (info, verify, head):
+    about = "one HTML page: sizes, lengths, entries, sequences with their tokens coloured"
+    report = commands.add_parser(
+        "report",
+        help=about,
+        description=f"Write {about}. It holds all it needs; large datasets are sampled, and the page says so.",
+    )
+    report.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="where to; - is stdout (default: NAME.report.html in the current folder, for the dataset NAME.zarr)",
+    )
+    report.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace FILE even if it is no earlier report (those are replaced anyway)",
+    )
+    report.add_argument(
+        "-n",
+        "--sequences",
+        type=_positive,
+        default=6,
+        metavar="N",
+        help="sequences shown of each split (default 6)",
+    )
+    report.add_argument(
+        "--tokens",
+        type=_positive,
+        default=400,
+        metavar="N",
+        help="tokens shown of each of them (default 400)",
+    )
+    report.add_argument(
+        "--sample-tokens",
+        type=_positive,
+        default=2**23,
+        metavar="N",
+        help="tokens counted of each split, spread evenly (default 8,388,608)",
+    )
+    report.add_argument(
+        "--tokenizer",
+        type=Path,
+        metavar="PATH",
+        help="tokenizer.json to show text by (default: the dataset's own)",
+    )
+    report.set_defaults(run=_report)
+    for command in (info, verify, head, report):
         command.add_argument("dataset", type=Path, metavar="DATASET", help="its folder, such as owt.zarr")
         command.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser
@@ -278,7 +328,7 @@ def _head(arguments: argparse.Namespace) -> int:
         raise ArgumentError(f"--tokenizer {printable(str(path))}: no such file")
     known = entries.load_entries(path) if path is not None else None
     array = dataset[arguments.split]
-    for index, sequence in enumerate(array.sequences(0, arguments.sequences)):
+    for index, sequence in enumerate(array.iter_sequences(0, arguments.sequences)):
         ids = sequence[: arguments.tokens].tolist()
         more = "" if len(ids) == len(sequence) else " ..."
         print(f"{arguments.split}[{index}]: {len(sequence):,} tokens")
@@ -287,6 +337,19 @@ def _head(arguments: argparse.Namespace) -> int:
             print(f"  text: {printable(entries.decode(ids, known), 2**31)}{more}")
     if array.seq_count == 0:
         print(f"{arguments.split}: no sequences")
+    return 0
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from flat_tokens.report.command import write_report  # the other commands start without it
+    from flat_tokens.report.figures import Bounds
+
+    bounds = Bounds(arguments.sample_tokens, sequences=arguments.sequences, shown_tokens=arguments.tokens)
+    written = write_report(
+        arguments.dataset, arguments.output, bounds, arguments.tokenizer, arguments.overwrite
+    )
+    if written is not None:
+        print(printable(str(written)))
     return 0
 
 

@@ -9,18 +9,27 @@ at once; `verify` checks the rest. Any flat-tokens dataset opens, with or withou
 from __future__ import annotations
 
 import hashlib
+import operator
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from flat_tokens import format as flat_format
 from flat_tokens import zarr_metadata
 from flat_tokens.elements import Elements
 from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printable
 from flat_tokens.format import Bools, Uint32
-from flat_tokens.manifest import Manifest, read_manifest
+from flat_tokens.manifest import MANIFEST_NAME, Manifest, read_manifest
+from flat_tokens.manifest_head import read_counts
+
+_ONE = np.uint32(1)
+_NO_IDS = np.empty(0, dtype=np.uint32)
 
 
 class Fingerprinted(Protocol):
@@ -29,16 +38,45 @@ class Fingerprinted(Protocol):
     def fingerprint(self) -> str: ...
 
 
-class Row(NamedTuple):
-    """A row of the packed stream. ids: uint32[length]; is_start: bool[length], true where a sequence
-    starts."""
+class Row:
+    """A row of the packed stream, or several: `ids, is_start = array.row(5, length=1024)`.
 
-    ids: Uint32
-    is_start: Bools
+    ids: uint32[length] or uint32[rows, length]; is_start: bool of the same shape, true where a sequence
+    starts, worked out when it is asked for first."""
+
+    __slots__ = ("_encoded", "_is_start", "ids")
+
+    def __init__(self, encoded: Uint32) -> None:
+        self.ids: Uint32 = encoded >> _ONE
+        self._encoded: Uint32 | None = encoded
+        self._is_start: Bools | None = None
+
+    @property
+    def is_start(self) -> Bools:
+        if self._encoded is not None:
+            self._is_start = flat_format.decode_start_flags(self._encoded)
+            self._encoded = None
+        assert self._is_start is not None
+        return self._is_start
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.ids, self.is_start))
+
+    def __getstate__(self) -> tuple[Uint32, Bools]:
+        return self.ids, self.is_start
+
+    def __setstate__(self, state: tuple[Uint32, Bools]) -> None:
+        self.ids, self._is_start = state
+        self._encoded = None
+
+    def __repr__(self) -> str:
+        return f"Row(ids={self.ids!r}, is_start={self.is_start!r})"
 
 
 class FlatTokensArray:
     """One split: all its sequences, one after the other. Picklable, and safe to read from several threads.
+
+    token_count, seq_count: how many tokens and sequences it has; max_token_id: no id is greater.
 
     encoded_tokens and seq_starts read like one-dimensional numpy arrays, from disk: `array.seq_starts[5]`,
     `array.encoded_tokens[100:200]` (docs/flat-tokens.md says what they hold)."""
@@ -57,6 +95,7 @@ class FlatTokensArray:
             path / flat_format.TOKENS_NAME,
             flat_format.TOKENS_DTYPE,
             not promised,
+            largest=2 * self.max_token_id + 1,
         )
         self.seq_starts = Elements(
             f"{name}/{flat_format.STARTS_NAME}",
@@ -64,6 +103,8 @@ class FlatTokensArray:
             flat_format.STARTS_DTYPE,
             not promised,
         )
+        self.token_count = len(self.encoded_tokens)
+        self.seq_count = len(self.seq_starts) - 1
         if len(self.seq_starts) == 0:
             raise DatasetError(
                 f"{where}/{flat_format.STARTS_NAME}: empty; it must hold at least the token count"
@@ -76,16 +117,6 @@ class FlatTokensArray:
                 f"{self.token_count}; the dataset is unfinished or damaged, convert again"
             )
 
-    @property
-    def token_count(self) -> int:
-        """How many tokens all sequences have together."""
-        return len(self.encoded_tokens)
-
-    @property
-    def seq_count(self) -> int:
-        """How many sequences there are."""
-        return len(self.seq_starts) - 1
-
     def __len__(self) -> int:
         return self.seq_count
 
@@ -97,22 +128,45 @@ class FlatTokensArray:
         """The ids of one sequence, uint32[tokens]; index in [-seq_count, seq_count). Two reads.
 
         In the example of the format page, sequence(1) and sequence(-2) are [3, 4, 5]. RangeError, an
-        IndexError."""
+        IndexError; DatasetError for starts that do not rise or an id above max_token_id."""
+        start, stop = self._sequence_range(index)
+        return flat_format.decode_ids(self.encoded_tokens.peek(start, stop))
+
+    def sequences(self, indices: npt.ArrayLike) -> list[Uint32]:
+        """The ids of some sequences in the order of `indices`, one array each. Each index as for `sequence`.
+
+        sequences([2, 0]) of the example is [[6, 7, 8], [1, 2]]. Cost: as for each alone, but that every zarr
+        chunk is decoded only once."""
+        wanted = [self._sequence_range(index) for index in _indices(indices).tolist()]
+        found: list[Uint32] = [_NO_IDS] * len(wanted)
+        for at in sorted(range(len(wanted)), key=wanted.__getitem__):
+            start, stop = wanted[at]
+            found[at] = flat_format.decode_ids(self.encoded_tokens.peek(start, stop))
+        return found
+
+    def iter_sequences(self, start: int = 0, stop: int | None = None) -> Iterator[Uint32]:
+        """The ids of the sequences [start, stop), one after the other; stop may lie beyond the last."""
+        for index in range(start, self.seq_count if stop is None else min(stop, self.seq_count)):
+            yield self.sequence(index)
+
+    def __iter__(self) -> Iterator[Uint32]:
+        return self.iter_sequences()
+
+    def __getitem__(self, index: int) -> Uint32:
+        return self.sequence(index)
+
+    def _sequence_range(self, index: int) -> tuple[int, int]:
+        index = operator.index(index)
         if not -self.seq_count <= index < self.seq_count:
             raise RangeError(f"{self.name}: sequence {index} is outside [0, {self.seq_count})")
         index %= self.seq_count
-        start, stop = (int(value) for value in self.seq_starts.read(index, index + 2))
+        start, stop = self.seq_starts.peek(index, index + 2).tolist()
         if not start < stop <= self.token_count:
             raise DatasetError(
                 f"{self.seq_starts.name}[{index + 1}] = {stop} must be in ({start}, {self.token_count}]; "
                 "the dataset is damaged, convert again"
             )
-        return flat_format.decode_ids(self.encoded_tokens.read(start, stop))
-
-    def sequences(self, start: int = 0, stop: int | None = None) -> Iterator[Uint32]:
-        """The ids of the sequences [start, stop), one after the other; stop may lie beyond the last."""
-        for index in range(start, self.seq_count if stop is None else min(stop, self.seq_count)):
-            yield self.sequence(index)
+        return start, stop
 
     def row_count(self, length: int) -> int:
         """How many full rows of `length` tokens there are; the tail that fills no row is left out."""
@@ -131,8 +185,20 @@ class FlatTokensArray:
         """The ids of a row and where sequences start in it. One read.
 
         row(1, 3) of the example is ([4, 5, 6], [False, False, True])."""
-        encoded = self.encoded_row(index, length)
-        return Row(flat_format.decode_ids(encoded), flat_format.decode_start_flags(encoded))
+        first = self._row_start(index, length)
+        return Row(self.encoded_tokens.peek(first, first + length))
+
+    def rows(self, indices: npt.ArrayLike, length: int) -> Row:
+        """The ids and starts of some rows in the order of `indices`, each array [rows, length].
+
+        rows([1, 0], 3) of the example is ([[4, 5, 6], [1, 2, 3]], [[False, False, True], [True, False, True]]).
+        Each index as for `row`. Cost: as for each alone, but that every zarr chunk is decoded only once."""
+        firsts = [self._row_start(index, length) for index in _indices(indices).tolist()]
+        encoded = np.empty((len(firsts), length), dtype=flat_format.TOKENS_DTYPE)
+        tokens = self.encoded_tokens
+        for at in sorted(range(len(firsts)), key=firsts.__getitem__):
+            encoded[at] = tokens.peek(firsts[at], firsts[at] + length)
+        return Row(encoded)
 
     def inputs_and_targets(self, index: int, length: int) -> tuple[Uint32, Uint32]:
         """What a model reads and must say in a row: targets are its ids, inputs the targets shifted right by
@@ -145,10 +211,24 @@ class FlatTokensArray:
         return flat_format.inputs_and_targets(encoded[-length:], before)
 
     def _row_start(self, index: int, length: int) -> int:
+        index = operator.index(index)  # a numpy integer might be a narrow one, whose product wraps
+        start = index * length
+        if start >= 0 and length > 0 and start + length <= self.token_count:
+            return start
         count = self.row_count(length)
         if not -count <= index < count:
             raise RangeError(f"{self.name}: row {index} of length {length} is outside [0, {count})")
         return index % count * length
+
+
+def _indices(values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """A list of positions as an integer array of one dimension; ArgumentError for anything else."""
+    indices = np.asarray(values)
+    if indices.ndim != 1 or (indices.dtype.kind not in "iu" and len(indices)):
+        raise ArgumentError(
+            f"indices must be integers in one dimension, got {indices.dtype.name} of {indices.ndim} dimensions"
+        )
+    return indices.astype(np.int64, copy=False)
 
 
 def _attribute(attributes: dict[str, Any], where: str) -> int:
@@ -171,7 +251,13 @@ class Dataset:
     zarr_format: int
     train: FlatTokensArray
     validation: FlatTokensArray
-    manifest: Manifest | None
+    has_manifest: bool
+
+    @cached_property
+    def manifest(self) -> Manifest | None:
+        """What the dataset says of itself, None if it says nothing; read when it is asked for first, 15 us a
+        file. DatasetError if it was changed."""
+        return read_manifest(self.path) if self.has_manifest else None
 
     def __getitem__(self, split: str) -> FlatTokensArray:
         if split == "train":
@@ -192,7 +278,7 @@ class Dataset:
 def open(
     path: str | os.PathLike[str], tokenizer: str | os.PathLike[str] | Fingerprinted | None = None
 ) -> Dataset:
-    """The dataset at `path`. Cost: about a millisecond, and the manifest is read.
+    """The dataset at `path`. Cost: half a millisecond, however many files it has.
 
     tokenizer: a tokenizer.json, or an object with fingerprint(), that must be the one the dataset was made
     with. DatasetError, one line, for a directory that is unfinished, foreign, damaged or of another
@@ -203,7 +289,8 @@ def open(
         raise DatasetError(
             f"{where}: {'not a directory' if root.exists() else 'does not exist'}; give a dataset's path"
         )
-    manifest = read_manifest(root)
+    promised = (root / MANIFEST_NAME).is_file()
+    counts = read_counts(root) if promised else None
     group = zarr_metadata.read_group(root)
     if group is None:
         raise DatasetError(
@@ -216,23 +303,22 @@ def open(
             else "foreign"
         )
         raise DatasetError(f"{where}: has no entry train ({found})")
-    promised = manifest is not None
     splits = {name: FlatTokensArray(root / name, name, promised) for name in flat_format.SPLITS}
-    if manifest is not None:
-        _check_manifest(manifest, splits, where)
-    dataset = Dataset(root, group[0], splits["train"], splits["validation"], manifest)
+    if counts is not None:
+        _check_counts(counts, splits, where)
+    dataset = Dataset(root, group[0], splits["train"], splits["validation"], promised)
     if tokenizer is not None:
         _check_tokenizer(dataset, tokenizer)
     return dataset
 
 
-def _check_manifest(manifest: Manifest, splits: dict[str, FlatTokensArray], where: str) -> None:
+def _check_counts(counts: Mapping[str, Any], splits: dict[str, FlatTokensArray], where: str) -> None:
     for name, array in splits.items():
-        record = manifest.splits.get(name)
+        record = counts.get(name)
         if record is None:
             raise DatasetError(f"{where}/manifest.json: lacks the split {name}; restore it or convert again")
         for what in ("token_count", "seq_count", "max_token_id"):
-            stored, stated = getattr(array, what), getattr(record, what)
+            stored, stated = getattr(array, what), record.get(what)
             if stored != stated:
                 raise DatasetError(
                     f"{where}/{name}: {what} is {stored}, the manifest says {stated}; restore it "

@@ -67,29 +67,40 @@ class VerifyReport:
 
 
 def verify_dataset(
-    root: str | os.PathLike[str], executor: Executor | None = None, progress: Progress | None = None
+    root: str | os.PathLike[str],
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    decode: bool = True,
 ) -> VerifyReport:
     """Verify the dataset at `root` and report; damage is in the report, not raised.
 
     executor: where units run, any concurrent.futures.Executor, the calling thread if None. progress(done,
-    total) is called in the calling thread with bytes. DatasetError if there is no dataset or its manifest is
-    unreadable: nothing could be compared then. OSError for trouble of the machine."""
+    total) is called in the calling thread with bytes. decode False: files are compared with the manifest, but
+    what is in them is not looked at: a fifth of the time, for who wrote them a moment ago. DatasetError if
+    there is no dataset or its manifest is unreadable: nothing could be compared then. OSError for trouble of
+    the machine."""
     path = Path(root)
     if not path.is_dir():
         raise DatasetError(f"{printable(str(path))}: not a directory; give a dataset's path")
-    return _Verification(path, read_manifest(path), executor, progress).run()
+    return _Verification(path, read_manifest(path), executor, progress, decode).run()
 
 
 class _Verification:
     """One run: what is left to read, what was found."""
 
     def __init__(
-        self, root: Path, manifest: Manifest | None, executor: Executor | None, progress: Progress | None
+        self,
+        root: Path,
+        manifest: Manifest | None,
+        executor: Executor | None,
+        progress: Progress | None,
+        decode: bool,
     ) -> None:
         self.root = root
         self.manifest = manifest
         self.executor = executor
         self.progress = progress
+        self.decode = decode
         self.problems: dict[str, str] = {}
         self.sizes: dict[str, int] = {}
         self.done_bytes = 0
@@ -107,7 +118,8 @@ class _Verification:
                 if not self._is_damaged(name):  # else it says the same of a lost or changed file
                     self.problems.setdefault(name, str(error))
                 continue
-            self._verify_split(split)
+            if self.decode:
+                self._verify_split(split)
             tokens += split.token_count
             sequences += split.seq_count
         rest = list(self.unread.values())

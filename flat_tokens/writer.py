@@ -34,6 +34,14 @@ def load_codecs(layout: ArrayLayout) -> None:
     zarr_metadata.write_chain(layout).encode(np.zeros(1, dtype=flat_format.TOKENS_DTYPE))
 
 
+def create_arrays(root: Path, split: str, layout: ArrayLayout) -> None:
+    """Make the folders of a split's arrays, so that runs can be written before the arrays' sizes are known.
+
+    `create_split` writes the metadata, without which they can't be opened, before or after the runs."""
+    for name in (flat_format.TOKENS_NAME, flat_format.STARTS_NAME):
+        (root / split / name / ("c" if layout.zarr_format == 3 else "")).mkdir(parents=True, exist_ok=True)
+
+
 def create_split(
     root: Path, split: str, token_count: int, seq_count: int, max_token_id: int, layout: ArrayLayout
 ) -> list[FileRecord]:
@@ -70,8 +78,7 @@ def create_split(
     ):
         files = zarr_metadata.array_files(layout, dtype, count, chunk, shard)
         records += _write_all(root, f"{split}/{name}", files)
-        if layout.zarr_format == 3:
-            (root / split / name / "c").mkdir(exist_ok=True)
+    create_arrays(root, split, layout)
     return records
 
 

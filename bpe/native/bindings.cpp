@@ -3,7 +3,10 @@
 #include "content_hash.hpp"
 #include "decoder.hpp"
 #include "encoder.hpp"
+#include "entry_list.hpp"
 #include "find_bytes.hpp"
+#include "image.hpp"
+#include "model_text.hpp"
 #include "pretoken_counts.hpp"
 #include "pretokenize.hpp"
 #include "simd_variants.hpp"
@@ -25,6 +28,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -115,12 +120,14 @@ void bind_pretokenize(nb::module_ &m) {
 
 // An encoder with the decoder that reads its vocabulary.
 struct Codec {
+  std::unique_ptr<BufferView> start_image; // of the encoder
   bpe::Encoder encoder;
   bpe::Decoder decoder;
 
-  template <class... Args>
-  explicit Codec(std::vector<bpe::Vocabulary::Entry> entries, Args &&...args)
-      : encoder(std::move(entries), std::forward<Args>(args)...),
+  // What an Encoder is made of.
+  template <class First, class Second, class... Rest>
+  Codec(First &&first, Second &&second, Rest &&...rest)
+      : encoder(std::forward<First>(first), std::forward<Second>(second), std::forward<Rest>(rest)...),
         decoder(encoder.vocabulary(), encoder.special_tokens()) {}
   Codec(const Codec &) = delete;
 };
@@ -202,6 +209,176 @@ std::optional<bpe::Vocabulary::Merges> merges_from(nb::handle merges, nb::object
   return out;
 }
 
+std::vector<bpe::SpecialToken> special_tokens_from(nb::dict special_tokens) {
+  std::vector<bpe::SpecialToken> out;
+  for (const auto &[text, id] : special_tokens)
+    out.push_back({std::string(view_of_bytes(text, "a special token")), id_from(id, "special token id")});
+  return out;
+}
+
+std::optional<bpe::Pattern> pattern_from(const std::optional<std::string> &pattern) {
+  return pattern ? std::optional(bpe::pattern_from_name(*pattern)) : std::nullopt;
+}
+
+size_t cache_size_from(int64_t cache_bytes) {
+  if (cache_bytes < 0)
+    throw nb::value_error(("cache_bytes must be at least 0, got " + std::to_string(cache_bytes)).c_str());
+  return static_cast<size_t>(cache_bytes);
+}
+
+constexpr int64_t default_cache_bytes = int64_t{256} << 20;
+
+// What a tokenizer's file holds before it is known which of its entries are special tokens.
+struct EntryFile {
+  bpe::ModelJson model;
+  bool has_merges;
+  nb::object document; // of a tokenizer.json
+
+  const bpe::EntryList &entries() const { return model.entries; }
+};
+
+nb::object read_entry_file(std::optional<bpe::ModelJson> &&model, bool has_merges, nb::object document) {
+  if (!model)
+    return nb::none();
+  return nb::cast(new EntryFile{std::move(*model), has_merges, std::move(document)},
+                  nb::rv_policy::take_ownership);
+}
+
+nb::object optional_int(int64_t value) {
+  return value < 0 ? nb::none() : nb::object(nb::int_(value));
+}
+
+void bind_entry_file(nb::module_ &m) {
+  nb::class_<EntryFile>(m, "EntryFile")
+      .def_static(
+          "read_model_json",
+          [](nb::bytes document) {
+            std::optional<bpe::ModelJson> model;
+            {
+              nb::gil_scoped_release unlocked;
+              model = bpe::read_model_json({document.c_str(), document.size()});
+            }
+            return read_entry_file(std::move(model), true, document);
+          },
+          nb::arg("document"))
+      .def_static(
+          "read_rank_file",
+          [](nb::bytes data) {
+            std::optional<bpe::ModelJson> model;
+            {
+              nb::gil_scoped_release unlocked;
+              if (auto entries = bpe::read_rank_file({data.c_str(), data.size()})) {
+                model.emplace();
+                model->entries = std::move(*entries);
+              }
+            }
+            return read_entry_file(std::move(model), false, nb::none());
+          },
+          nb::arg("data"))
+      .def("outline",
+           [](const EntryFile &file) {
+             if (file.document.is_none())
+               throw nb::value_error("a rank file has no outline");
+             const auto document = nb::cast<nb::bytes>(file.document);
+             const std::string out = bpe::outline({document.c_str(), document.size()}, file.model);
+             return nb::bytes(out.data(), out.size());
+           })
+      .def("__len__", [](const EntryFile &file) { return file.entries().size() + file.model.texts.size(); })
+      .def_prop_ro("texts",
+                   [](const EntryFile &file) {
+                     nb::dict out;
+                     for (const auto &[text, id] : file.model.texts)
+                       out[nb::str(text.data(), text.size())] = id;
+                     return out;
+                   })
+      .def_prop_ro("max_id",
+                   [](const EntryFile &file) {
+                     int64_t highest = -1;
+                     for (const uint32_t id : file.entries().ids)
+                       highest = std::max<int64_t>(highest, id);
+                     for (const auto &text : file.model.texts)
+                       highest = std::max<int64_t>(highest, text.second);
+                     return highest;
+                   })
+      .def(
+          "has_id",
+          [](const EntryFile &file, int64_t id) {
+            const std::vector<uint32_t> &ids = file.entries().ids;
+            return std::find(ids.begin(), ids.end(), id) != ids.end() ||
+                   std::any_of(file.model.texts.begin(), file.model.texts.end(),
+                               [&](const auto &text) { return text.second == id; });
+          },
+          nb::arg("id"))
+      .def(
+          "find",
+          [](const EntryFile &file, const std::vector<nb::bytes> &wanted) {
+            std::unordered_map<std::string_view, std::vector<size_t>> places;
+            for (size_t i = 0; i < wanted.size(); ++i)
+              places[{wanted[i].c_str(), wanted[i].size()}].push_back(i);
+            std::vector<int64_t> found(wanted.size(), -1);
+            for (size_t entry = 0; !places.empty() && entry < file.entries().size(); ++entry)
+              if (const auto at = places.find(file.entries()[entry]); at != places.end())
+                for (const size_t i : at->second)
+                  found[i] = file.entries().ids[entry];
+            nb::list out;
+            for (const int64_t id : found)
+              out.append(optional_int(id));
+            return out;
+          },
+          nb::arg("wanted"))
+      .def(
+          "encoder",
+          [](const EntryFile &file, nb::dict special_tokens, const std::vector<uint32_t> &dropped_ids,
+             const std::optional<std::string> &pattern, bool whole_pretokens, int64_t cache_bytes) {
+            const size_t cache_size = cache_size_from(cache_bytes);
+            std::vector<bpe::SpecialToken> special_list = special_tokens_from(special_tokens);
+            const std::optional<bpe::Pattern> known_pattern = pattern_from(pattern);
+            const bpe::EntryList &entries = file.entries();
+            nb::gil_scoped_release unlocked;
+            const std::unordered_set<uint32_t> dropped(dropped_ids.begin(), dropped_ids.end());
+            std::vector<bpe::Vocabulary::Entry> kept;
+            kept.reserve(entries.size());
+            for (size_t i = 0; i < entries.size(); ++i)
+              if (dropped.empty() || !dropped.contains(entries.ids[i]))
+                kept.push_back({entries.ids[i], entries[i]});
+            std::optional<bpe::Vocabulary::Merges> merges;
+            if (file.has_merges) {
+              merges.emplace();
+              merges->reserve(file.model.merge_ends.size() / 2);
+              for (size_t i = 0; i < file.model.merge_ends.size(); i += 2)
+                merges->emplace_back(file.model.merge_part(i), file.model.merge_part(i + 1));
+            }
+            auto codec = std::make_unique<Codec>(std::move(kept), merges, std::move(special_list),
+                                                 known_pattern, whole_pretokens, cache_size);
+            if (merges && codec->encoder.vocabulary().pair_count() < merges->size())
+              throw std::invalid_argument("a merge is listed twice");
+            return codec.release();
+          },
+          nb::arg("special_tokens"), nb::arg("dropped_ids"), nb::arg("pattern").none(),
+          nb::arg("whole_pretokens"), nb::arg("cache_bytes") = default_cache_bytes,
+          nb::rv_policy::take_ownership);
+}
+
+// A dict of an encoder's entries; bytes objects of their own.
+nb::dict entries_of(const Codec &codec) {
+  const bpe::Vocabulary &vocabulary = codec.encoder.vocabulary();
+  nb::dict out;
+  for (uint32_t symbol = 0; symbol < vocabulary.size(); ++symbol) {
+    const std::string_view bytes = vocabulary.bytes(symbol);
+    out[nb::int_(vocabulary.id(symbol))] = nb::bytes(bytes.data(), bytes.size());
+  }
+  return out;
+}
+
+// uint32[2 * m], the ids of left and right of each merge.
+std::vector<uint32_t> merge_ids_of(const Codec &codec) {
+  const bpe::Vocabulary &vocabulary = codec.encoder.vocabulary();
+  std::vector<uint32_t> ids = bpe::listed_merges(vocabulary);
+  for (uint32_t &symbol : ids)
+    symbol = vocabulary.id(symbol);
+  return ids;
+}
+
 // A call on less text than this keeps the GIL: handing it over may cost a waiting thread's whole turn (5 ms),
 // while this much text takes about 20 microseconds.
 constexpr size_t gil_release_bytes = 4096;
@@ -281,29 +458,92 @@ std::vector<int64_t> ids_from(nb::handle ids) {
 }
 
 void bind_encoder(nb::module_ &m) {
+  m.attr("IMAGE_VERSION") = bpe::image_version;
   nb::class_<Codec>(m, "Encoder")
       .def(
           "__init__",
           [](Codec *self, nb::dict entries, nb::object merges, nb::dict special_tokens,
              std::optional<std::string> pattern, bool whole_pretokens, int64_t cache_bytes) {
-            if (cache_bytes < 0)
-              throw nb::value_error(
-                  ("cache_bytes must be at least 0, got " + std::to_string(cache_bytes)).c_str());
+            const size_t cache_size = cache_size_from(cache_bytes);
             nb::object merge_tuple;
             std::vector<bpe::Vocabulary::Entry> entry_list = entries_from(entries);
             const std::optional<bpe::Vocabulary::Merges> merge_list = merges_from(merges, merge_tuple);
-            std::vector<bpe::SpecialToken> special_list;
-            for (const auto &[text, id] : special_tokens)
-              special_list.push_back(
-                  {std::string(view_of_bytes(text, "a special token")), id_from(id, "special token id")});
-            std::optional<bpe::Pattern> known_pattern;
-            if (pattern)
-              known_pattern = bpe::pattern_from_name(*pattern);
-            new (self) Codec(std::move(entry_list), merge_list, std::move(special_list), known_pattern,
-                             whole_pretokens, static_cast<size_t>(cache_bytes));
+            new (self) Codec(std::move(entry_list), merge_list, special_tokens_from(special_tokens),
+                             pattern_from(pattern), whole_pretokens, cache_size);
           },
           nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"), nb::arg("pattern").none(),
-          nb::arg("whole_pretokens"), nb::arg("cache_bytes") = int64_t{256} << 20)
+          nb::arg("whole_pretokens"), nb::arg("cache_bytes") = default_cache_bytes)
+      .def_static(
+          "from_image",
+          [](nb::object image, nb::dict special_tokens, const std::optional<std::string> &pattern,
+             bool whole_pretokens, int64_t cache_bytes) {
+            const BufferView bytes(image);
+            const size_t cache_size = cache_size_from(cache_bytes);
+            std::vector<bpe::SpecialToken> special_list = special_tokens_from(special_tokens);
+            const std::optional<bpe::Pattern> known_pattern = pattern_from(pattern);
+            nb::gil_scoped_release unlocked;
+            bpe::ImageReader reader(view_of(bytes));
+            bpe::Vocabulary vocabulary(reader);
+            if (!reader.at_end())
+              throw std::invalid_argument("the image goes on behind its end");
+            return new Codec(std::move(vocabulary), std::move(special_list), known_pattern, whole_pretokens,
+                             cache_size);
+          },
+          nb::arg("image"), nb::arg("special_tokens"), nb::arg("pattern").none(), nb::arg("whole_pretokens"),
+          nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)
+      .def("image",
+           [](const Codec &codec) {
+             bpe::ImageWriter image;
+             {
+               nb::gil_scoped_release unlocked;
+               codec.encoder.vocabulary().write(image);
+             }
+             return nb::bytes(image.bytes.data(), image.bytes.size());
+           })
+      .def("__len__", [](const Codec &codec) { return codec.encoder.vocabulary().size(); })
+      .def_prop_ro("is_rank_file",
+                   [](const Codec &codec) { return codec.encoder.vocabulary().is_rank_file(); })
+      .def_prop_ro("merge_count", [](const Codec &codec) { return codec.encoder.vocabulary().pair_count(); })
+      .def_prop_ro("max_id",
+                   [](const Codec &codec) {
+                     const bpe::Vocabulary &vocabulary = codec.encoder.vocabulary();
+                     return vocabulary.id(static_cast<uint32_t>(vocabulary.size() - 1));
+                   })
+      .def("entries", &entries_of)
+      .def(
+          "entry",
+          [](const Codec &codec, int64_t id) -> nb::object {
+            const std::optional<std::string_view> entry =
+                id < 0 ? std::nullopt : codec.encoder.vocabulary().entry(static_cast<uint64_t>(id));
+            return entry ? nb::object(nb::bytes(entry->data(), entry->size())) : nb::none();
+          },
+          nb::arg("id"))
+      .def("merge_ids", [](const Codec &codec) { return owned_array(merge_ids_of(codec)); })
+      .def(
+          "find",
+          [](const Codec &codec, nb::handle entry) {
+            const bpe::Vocabulary &vocabulary = codec.encoder.vocabulary();
+            const uint32_t symbol = vocabulary.find(view_of_bytes(entry, "an entry"));
+            return optional_int(symbol == bpe::PairTable::no_symbol ? -1 : int64_t{vocabulary.id(symbol)});
+          },
+          nb::arg("entry"))
+      .def(
+          "vocab_json",
+          [](const Codec &codec, const std::vector<std::pair<uint32_t, nb::bytes>> &special_keys) {
+            std::vector<std::pair<uint32_t, std::string_view>> keys;
+            for (const auto &[id, key] : special_keys)
+              keys.emplace_back(id, std::string_view(key.c_str(), key.size()));
+            const std::string json = bpe::vocab_json(codec.encoder.vocabulary(), keys);
+            return nb::bytes(json.data(), json.size());
+          },
+          nb::arg("special_keys"))
+      .def(
+          "merges_json",
+          [](const Codec &codec, bool as_pairs) {
+            const std::string json = bpe::merges_json(codec.encoder.vocabulary(), as_pairs);
+            return nb::bytes(json.data(), json.size());
+          },
+          nb::arg("as_pairs"))
       .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)
       .def(
           "encode_batch",
@@ -371,6 +611,26 @@ void bind_encoder(nb::module_ &m) {
             return nb::bytes(bytes.data(), bytes.size());
           },
           nb::arg("ids"))
+      .def("cache_image",
+           [](const Codec &codec) {
+             std::string image;
+             {
+               nb::gil_scoped_release unlocked;
+               image = codec.encoder.cache_image();
+             }
+             return nb::bytes(image.data(), image.size());
+           })
+      .def(
+          "start_from_image",
+          [](Codec &codec, nb::object image) {
+            auto view = std::make_unique<BufferView>(image);
+            {
+              nb::gil_scoped_release unlocked;
+              codec.encoder.start_from_image(view_of(*view));
+            }
+            codec.start_image.swap(view);
+          },
+          nb::arg("image"))
       .def("cache_bytes_used", [](const Codec &codec) { return codec.encoder.cache_bytes_used(); });
 }
 
@@ -447,6 +707,18 @@ void bind_documents(nb::module_ &m) {
         return bpe::xxh64(data.data(), data.size(), seed);
       },
       nb::arg("buffer"), nb::arg("seed") = 0);
+  nb::class_<bpe::Xxh64>(m, "Xxh64")
+      .def(nb::init<uint64_t>(), nb::arg("seed") = 0)
+      .def(
+          "update",
+          [](bpe::Xxh64 &hash, nb::object buffer) {
+            const BufferView data(buffer);
+            nb::gil_scoped_release unlocked;
+            hash.update(data.data(), data.size());
+          },
+          nb::arg("buffer"))
+      .def("digest", &bpe::Xxh64::digest)
+      .def("copy", [](const bpe::Xxh64 &hash) { return hash; });
 }
 
 // -- training
@@ -603,6 +875,7 @@ NB_MODULE(_core, m) {
   m.attr("__version__") = TOKENMILL_VERSION;
   bind_pretokenize(m);
   bind_encoder(m);
+  bind_entry_file(m);
   bind_documents(m);
   bind_training(m);
 }

@@ -107,9 +107,11 @@ public:
       outgrown = std::move(session_);
       --encoder.session_count_;
     }
-    session_ = std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.pattern_,
+    session_ = std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.characters_, encoder.pattern_,
                                                 encoder.whole_pretokens_, encoder.budget_, share);
     ++encoder.session_count_;
+    if (!encoder.start_image_.empty())
+      CacheImage::lay_into(session_->cache(), encoder.start_image_);
   }
   ~SessionLoan() {
     session_->reset();
@@ -133,8 +135,35 @@ private:
 Encoder::Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
                  std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern,
                  bool whole_pretokens, size_t cache_bytes)
-    : vocabulary_(std::move(entries), merges, whole_pretokens), special_tokens_(std::move(special_tokens)),
-      pattern_(pattern), whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
+    : Encoder(Vocabulary(std::move(entries), merges, whole_pretokens), std::move(special_tokens), pattern,
+              whole_pretokens, cache_bytes) {}
+
+Encoder::Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens,
+                 std::optional<Pattern> pattern, bool whole_pretokens, size_t cache_bytes)
+    : vocabulary_(std::move(vocabulary)), special_tokens_(std::move(special_tokens)), pattern_(pattern),
+      whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
+
+std::string Encoder::cache_image() const {
+  const std::lock_guard lock(pool_mutex_);
+  std::string largest;
+  for (const std::unique_ptr<EncoderSession> &session : idle_) {
+    std::string image = CacheImage::of(session->cache()).take();
+    if (image.size() > largest.size())
+      largest = std::move(image);
+  }
+  return largest;
+}
+
+void Encoder::start_from_image(std::string_view image) {
+  if (!image.empty() && !CacheImage::is_sound(image))
+    throw std::invalid_argument("the cache image of " + std::to_string(image.size()) +
+                                " bytes is damaged or of another version; make it anew");
+  std::vector<std::unique_ptr<EncoderSession>> outgrown; // destroyed after the lock
+  const std::lock_guard lock(pool_mutex_);
+  start_image_ = image;
+  session_count_ -= idle_.size();
+  outgrown.swap(idle_);
+}
 
 void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
                           const SpecialTokens &special) const {

@@ -37,6 +37,8 @@ public:
   Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
           std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern, bool whole_pretokens,
           size_t cache_bytes);
+  Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern,
+          bool whole_pretokens, size_t cache_bytes);
 
   // Texts are valid UTF-8. `special`: recognise special tokens; otherwise they are text like any other.
   void encode(std::string_view text, bool special, std::vector<uint32_t> &ids) const;
@@ -49,6 +51,12 @@ public:
   // Pretoken i is [ends[i - 1], ends[i]) of text. Throws std::invalid_argument where ends fall or pass text's
   // end.
   TokenBuffer encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const;
+
+  // What the warmest idle session has cached, to start others from (see CacheImage); empty if there is none.
+  std::string cache_image() const;
+  // Sessions made from now on start with this image, and the idle ones are given up. The bytes must outlive
+  // the encoder; empty: none. Throws std::invalid_argument if they are no sound image.
+  void start_from_image(std::string_view image);
 
   const Vocabulary &vocabulary() const { return vocabulary_; }
   const std::vector<SpecialToken> &special_tokens() const { return special_tokens_.tokens(); }
@@ -64,6 +72,7 @@ private:
                             TokenBuffer out = {}) const;
 
   Vocabulary vocabulary_;
+  mutable LazyCharacterTable characters_{vocabulary_};
   SpecialTokens special_tokens_;
   std::optional<Pattern> pattern_;
   bool whole_pretokens_;
@@ -71,6 +80,7 @@ private:
   mutable std::mutex pool_mutex_;
   mutable std::vector<std::unique_ptr<EncoderSession>> idle_;
   mutable size_t session_count_ = 0;
+  std::string_view start_image_; // guarded by pool_mutex_
 };
 
 } // namespace bpe

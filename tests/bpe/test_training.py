@@ -305,7 +305,8 @@ def test_progress_of_both_phases_and_the_early_stop() -> None:
     assert recorder.done[0] == 6
     assert recorder.done[-1] == len(tokenizer.merges) == 3
     assert recorder.notes == [
-        "training stopped at 260 of 1000 entries: no pair is left; train on more text or ask for fewer entries"
+        "training stopped at 260 of 1000 entries: only 3 merges are possible, then no pair is left; "
+        "train on more text or ask for fewer entries"
     ]
 
 

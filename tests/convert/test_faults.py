@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 from naive_conversion import END, make_documents, tree
 
+import convert.pipeline
 import convert.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.errors import BadInput, BrokenInvariant, Refused, StorageError, UsageError, WorkerLost
 from convert.executors import InlineExecutor
 from convert.plan import TextChunk
+from convert.summary import check_conservation
 from convert.worker import ChunkResult, encode_chunk, merge_run
 from convert.workspace import Workspace
 
@@ -41,26 +43,26 @@ def options(**more: Any) -> ConvertOptions:
     return ConvertOptions(**{**base, "text_chunk_bytes": 200, "workers": 2, **more})
 
 
-def encode_or_die(chunk: TextChunk) -> ChunkResult:
+def encode_or_die(chunk: TextChunk, parts: tuple[str, ...]) -> ChunkResult:
     if chunk.index == 5:
         os.kill(os.getpid(), signal.SIGKILL)
-    return encode_chunk(chunk)
+    return encode_chunk(chunk, parts)
 
 
-def encode_or_fail(chunk: TextChunk) -> ChunkResult:
+def encode_or_fail(chunk: TextChunk, parts: tuple[str, ...]) -> ChunkResult:
     if chunk.index == 5:
         raise BadInput("no more")
-    return encode_chunk(chunk)
+    return encode_chunk(chunk, parts)
 
 
 def merge_fails(run: object) -> None:
     raise BadInput("no merge")
 
 
-def interrupt(chunk: TextChunk) -> ChunkResult:
+def interrupt(chunk: TextChunk, parts: tuple[str, ...]) -> ChunkResult:
     if chunk.index == 5:
         raise KeyboardInterrupt
-    return encode_chunk(chunk)
+    return encode_chunk(chunk, parts)
 
 
 @pytest.fixture
@@ -125,6 +127,44 @@ def test_after_any_stage_fails_the_same_call_goes_on(
     assert tree(here / "out") == clean
 
 
+def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
+    here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small: dict[str, Any] = {"chunk_tokens": 64}
+    run_conversion(options(output="clean2", **small), InlineExecutor)
+    monkeypatch.setattr("convert.runs.RUN_TOKENS", 64)
+    written: list[str] = []
+
+    def merge_a_few(run: Any) -> Any:
+        if len(written) == 12:
+            raise BadInput("no more")
+        written.append(run.describe())
+        return merge_run(run)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.worker, "merge_run", merge_a_few)
+        with pytest.raises(BadInput, match="no more"):
+            run_conversion(options(**small), InlineExecutor)
+    partial = here / "out.partial"
+    # Ids that are merged do not lie there twice.
+    assert len(list(partial.glob("shards/*.train"))) < len(list(partial.glob("shards/0*.json")))
+    files = sorted(partial.glob("dataset/train/encoded_tokens/*"))
+    files[0].write_bytes(files[0].read_bytes()[:-1])
+    files[1].unlink()
+    (partial / "dataset/train/encoded_tokens/.99.1.partial").touch()
+
+    def count(run: Any) -> Any:
+        written.append(run.describe())
+        return merge_run(run)
+
+    first = list(written)
+    monkeypatch.setattr(convert.worker, "merge_run", count)
+    summary = run_conversion(options(**small), InlineExecutor)
+    assert 0 < summary.reused_chunks < summary.text_chunks
+    assert set(written[12:]).intersection(first) == {"train tokens from 0", "train tokens from 64"}
+    assert tree(here / "out") == tree(here / "clean2")
+
+
 def leave_partial(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(convert.worker, "merge_run", merge_fails)
@@ -137,7 +177,7 @@ def test_damaged_shards_are_made_again(
     damage: str, here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leave_partial(monkeypatch)
-    path = here / "out.partial/shards/00000003.shard"
+    path = here / "out.partial/shards/00000003.train"
     data = path.read_bytes()
     if damage == "flip":
         path.write_bytes(data[:9] + bytes([data[9] ^ 4]) + data[10:])
@@ -221,8 +261,8 @@ def test_two_runs_on_one_output(here: Path) -> None:
     assert (here / "out").exists()
 
 
-def append_while_encoding(chunk: TextChunk) -> ChunkResult:
-    result = encode_chunk(chunk)
+def append_while_encoding(chunk: TextChunk, parts: tuple[str, ...]) -> ChunkResult:
+    result = encode_chunk(chunk, parts)
     if chunk.index == 3:
         with Path("en.txt").open("a") as file:
             file.write("more")
@@ -237,20 +277,20 @@ def test_a_source_that_changes_meanwhile(here: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_source_that_is_gone_at_the_end(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(run: Any) -> Any:
-        Path("en.txt").unlink(missing_ok=True)
-        return merge_run(run)
+    def gone(*arguments: Any) -> None:
+        Path("en.txt").unlink()
+        check_conservation(*arguments)
 
-    monkeypatch.setattr(convert.worker, "merge_run", gone)
+    monkeypatch.setattr(convert.pipeline, "check_conservation", gone)
     run_conversion(options(), InlineExecutor)  # it was read and checked before: nothing is wrong
     with pytest.raises(UsageError, match=r"en\.txt does not exist"):
         run_conversion(options(output="again"), InlineExecutor)
 
 
-def lose_a_document(chunk: TextChunk) -> ChunkResult:
+def lose_a_document(chunk: TextChunk, parts: tuple[str, ...]) -> ChunkResult:
     from dataclasses import replace
 
-    result = encode_chunk(chunk)
+    result = encode_chunk(chunk, parts)
     if chunk.index != 4:
         return result
     train = replace(result.record.train, documents=result.record.train.documents + 1)

@@ -1,4 +1,4 @@
-"""Totals up, offsets down, and runs that cover both arrays once in whole write units."""
+"""Totals up, offsets down while shards come in, and runs that cover both arrays once in whole write units."""
 
 from __future__ import annotations
 
@@ -8,52 +8,67 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shards import record_of
 
-from convert import merge
+from convert import runs as runs_module
+from convert.assembly import Assembly
 from convert.errors import BrokenInvariant
 from convert.journal import Journal
-from convert.merge import Totals, encoded_run, offsets_down, plan_split, starts_run, totals_up
+from convert.merge import encoded_run, starts_run
+from convert.merge_tree import MergeTree, Totals
+from convert.runs import Run
 from convert.shard import (
+    PARTS,
     ShardReader,
     ShardRecord,
-    SplitCounts,
     is_intact,
-    shard_path,
+    part_path,
     token_dtype,
-    write_shard,
 )
+from convert.shard_writer import ShardWriter
 from flat_tokens.layout import ArrayLayout
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33])
-def test_the_tree_gives_sums_and_what_lies_before(count: int) -> None:
+def test_the_tree_knows_what_lies_before_as_soon_as_it_can(count: int) -> None:
     rng = random.Random(count)
     leaves = [Totals(rng.randrange(5), rng.randrange(3), rng.randrange(100)) for _ in range(count)]
-    levels = totals_up(leaves)
-    assert levels[-1] == [sum(leaves, Totals())]
-    assert levels[-1][0].max_token_id == max((leaf.max_token_id for leaf in leaves), default=0)
-    offsets = offsets_down(levels)
-    before = list(accumulate((leaf.tokens for leaf in leaves), initial=0))
-    assert [offset.tokens for offset in offsets][:count] == before[:count]
-    assert [offset.sequences for offset in offsets][:count] == [
-        *accumulate((leaf.sequences for leaf in leaves), initial=0)
-    ][:count]
+    tree = MergeTree(count)
+    known: set[int] = set()
+    for index in rng.sample(range(count), count):
+        assert tree.total is None
+        assert tree.leaf(index) is None
+        tree.add(index, leaves[index])
+        known.add(index)
+        assert tree.leaf(index) == leaves[index]
+        for leaf in range(count):
+            before = sum(leaves[:leaf], Totals()) if known.issuperset(range(leaf)) else None
+            assert tree.offset(leaf) == before
+    assert tree.total == sum(leaves, Totals())
 
 
 def shard_of(
     folder: Path, index: int, sequences: dict[str, list[list[int]]], dtype: str = "u2"
 ) -> ShardRecord:
-    starts, tokens, counts = [], [], []
-    for split in ("train", "validation"):
-        rows = sequences[split]
-        flat = [id_ for row in rows for id_ in row]
-        starts.append(np.array([0, *accumulate(len(row) for row in rows)][: len(rows)], dtype=np.uint64))
-        tokens.append(np.array(flat, dtype=dtype))
-        counts.append(SplitCounts(len(rows), 0, len(rows), len(flat), max(flat, default=0)))
-    checksum = write_shard(folder, index, starts, tokens)
-    return ShardRecord(
-        index, 10, 0, np.dtype(dtype).itemsize, checksum, counts[0], counts[1], ((0, index, "ab"),)
-    )
+    with ShardWriter(folder, index, np.dtype(dtype), 2**31 - 1) as shard:
+        for place, split in enumerate(("train", "validation")):
+            rows = sequences[split]
+            lengths = np.array([len(row) for row in rows], dtype=np.uint64)
+            shard.add(place, np.array([id_ for row in rows for id_ in row], dtype=np.uint32), lengths)
+        return record_of(shard, index, np.dtype(dtype).itemsize)
+
+
+def runs_of(records: list[ShardRecord], layout: ArrayLayout, order: list[int]) -> tuple[Assembly, list[Run]]:
+    """All runs, given out while the shards come in `order`; each as soon as its shards and those before are there."""
+    assembly = Assembly(len(records), layout)
+    runs = list(assembly.ready()) if not records else []
+    for index in order:
+        assembly.add(records[index])
+        for run in assembly.ready():
+            there = {record.chunk_index for record in assembly.records if record is not None}
+            assert there.issuperset(part.shape.chunk_index for part in run.parts)
+            runs.append(run)
+    return assembly, runs
 
 
 @pytest.mark.parametrize("dtype", ["u2", "u4"])
@@ -63,7 +78,7 @@ def test_runs_put_the_shards_together(
     shards: int, unit: int, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(f"{shards} {unit}")
-    monkeypatch.setattr(merge, "RUN_TOKENS", 2 * unit)
+    monkeypatch.setattr(runs_module, "RUN_TOKENS", 2 * unit)
     layout = ArrayLayout.create(chunk_tokens=unit)
     rows: dict[str, list[list[int]]] = {"train": [], "validation": []}
     records = []
@@ -77,9 +92,11 @@ def test_runs_put_the_shards_together(
         records.append(shard_of(tmp_path, index, own, dtype))
         for split in rows:
             rows[split] += own[split]
+    assembly, all_runs = runs_of(records, layout, rng.sample(range(shards), shards))
     for split, expected in rows.items():
-        total, runs = plan_split(split, records, layout)
+        total = assembly.total(split)
         assert (total.tokens, total.sequences) == (sum(map(len, expected)), len(expected))
+        runs = [run for run in all_runs if run.split == split]
         tokens = [run for run in runs if run.array == "tokens"]
         starts = [run for run in runs if run.array == "starts"]
         for some, size in ((tokens, layout.write_unit_tokens), (starts, layout.write_unit_starts)):
@@ -91,12 +108,23 @@ def test_runs_put_the_shards_together(
             0,
             *accumulate(map(len, expected)),
         ]
+    # Each part with items is told to be unneeded once, after the last run that reads it.
+    unneeded: list[tuple[int, str]] = []
+    for run in all_runs:
+        read = {(part.shape.chunk_index, name) for part in run.parts for name in run.reads}
+        assert not read.intersection(unneeded)
+        assert all(part in assembly.needed_parts(index) for index, part in read)
+        unneeded += assembly.written(run, [])
+    assert sorted(unneeded) == sorted(
+        (record.chunk_index, part) for record in records for part in PARTS if record.shape.part_bytes(part)
+    )
+    assert not any(assembly.needed_parts(index) for index in range(shards))
 
 
 def test_ids_keep_their_upper_bit(tmp_path: Path) -> None:
     largest = 2**31 - 1
     record = shard_of(tmp_path, 0, {"train": [[largest, 65536]], "validation": []}, "u4")
-    _, runs = plan_split("train", [record], ArrayLayout.create())
+    _, runs = runs_of([record], ArrayLayout.create(), [0])
     assert encoded_run(tmp_path, runs[0]).tolist() == [largest * 2 + 1, 65536 * 2]
 
 
@@ -113,26 +141,29 @@ def test_the_journal_trusts_only_intact_shards(tmp_path: Path) -> None:
     assert journal.finished(3) == record
     assert journal.finished(2) is None
 
-    path = shard_path(tmp_path, 3)
-    data = path.read_bytes()
-    for damaged in (
-        b"",
-        data[:-1],
-        data + b"\0",
-        *(data[:i] + bytes([data[i] ^ 1]) + data[i + 1 :] for i in range(len(data))),
-    ):
-        path.write_bytes(damaged)
-        assert journal.finished(3) is None
-    path.unlink()
-    assert not is_intact(tmp_path, record)
-    path.write_bytes(data)
-    assert journal.finished(3) == record
+    for part in PARTS:
+        path = part_path(tmp_path, 3, part)
+        others = [other for other in PARTS if other != part]
+        data = path.read_bytes()
+        for damaged in (
+            b"",
+            data[:-1],
+            data + b"\0",
+            *(data[:i] + bytes([data[i] ^ 1]) + data[i + 1 :] for i in range(len(data))),
+        ):
+            path.write_bytes(damaged)
+            assert journal.finished(3) is None
+        path.unlink()
+        assert not is_intact(tmp_path, record)
+        assert journal.finished(3, others) == journal.recorded(3) == record
+        path.write_bytes(data)
+        assert journal.finished(3) == record
 
     entry = journal.path(3)
     text = entry.read_bytes()
     for length in range(len(text)):
         entry.write_bytes(text[:length])
-        assert journal.finished(3) is None
+        assert journal.finished(3) is journal.recorded(3) is None
     for other in (
         b"[]",
         b"3",
@@ -146,7 +177,7 @@ def test_the_journal_trusts_only_intact_shards(tmp_path: Path) -> None:
 
 def test_a_shard_shorter_than_its_record_is_not_read_as_zeros(tmp_path: Path) -> None:
     record = shard_of(tmp_path, 0, {"train": [[1, 2, 3]], "validation": []})
-    path = shard_path(tmp_path, 0)
+    path = part_path(tmp_path, 0, "train")
     path.write_bytes(path.read_bytes()[:-1])
     with (
         ShardReader(tmp_path, record.shape) as reader,

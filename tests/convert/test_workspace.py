@@ -28,16 +28,19 @@ def test_publishing_moves_the_dataset_and_leaves_nothing(tmp_path: Path) -> None
     assert (tmp_path / "out.zarr/data").read_text() == "new"
 
 
-def test_going_on_keeps_the_shards_and_drops_the_unfinished_dataset(tmp_path: Path) -> None:
+def test_going_on_keeps_the_shards_and_what_is_asked_for_of_the_dataset(tmp_path: Path) -> None:
     first = Workspace(tmp_path / "out")
     first.open({"a": (1, 2)})
     (first.shards / "0.json").write_text("{}")
-    (first.dataset / "half").write_text("")
+    (first.dataset / "train").mkdir()
+    (first.dataset / "train/0").write_text("whole")
+    (first.dataset / "train/.1.partial").write_text("half")
     first.close()
     second = Workspace(tmp_path / "out")
     assert second.open({"a": [1, 2]}) is True
     assert [path.name for path in second.shards.iterdir()] == ["0.json"]
-    assert list(second.dataset.iterdir()) == []
+    second.clean_dataset({"train/0"})
+    assert [path.name for path in second.dataset.rglob("*")] == ["train", "0"]
     second.close()
 
 

@@ -40,7 +40,7 @@ def test_every_sequence_and_row(make_dataset: Any, random_sequences: Any, layout
     assert (train.seq_count, len(train)) == (12, 12)
     assert [train.sequence(i).tolist() for i in range(12)] == sequences
     assert [train.sequence(i - 12).tolist() for i in range(12)] == sequences
-    assert [sequence.tolist() for sequence in train.sequences(3, 99)] == sequences[3:]
+    assert [sequence.tolist() for sequence in train.iter_sequences(3, 99)] == sequences[3:]
     encoded, starts, max_token_id = flat_format.from_sequences(sequences)
     assert train.max_token_id == max_token_id
     assert train.seq_starts[:].tolist() == starts.tolist()
@@ -61,10 +61,116 @@ def test_every_sequence_and_row(make_dataset: Any, random_sequences: Any, layout
             assert train.encoded_tokens[start:stop].tolist() == encoded[start:stop].tolist()
 
 
+@pytest.mark.parametrize("layout", TINY)
+def test_batched_forms_equal_single_ones(
+    make_dataset: Any, random_sequences: Any, layout: ArrayLayout
+) -> None:
+    train = flat_tokens.open(make_dataset(random_sequences(9, 20, longest=5), layout=layout)).train
+    order = np.random.default_rng(1).integers(-20, 20, 50)
+    for indices in (order, order.tolist(), order[:0], [], np.array([3, 3], dtype=np.uint8)):
+        found = train.sequences(indices)
+        assert [ids.tolist() for ids in found] == [train.sequence(int(i)).tolist() for i in indices]
+    for length in (1, 2, 3, train.token_count):
+        indices = np.random.default_rng(2).integers(-train.row_count(length), train.row_count(length), 9)
+        rows = pickle.loads(pickle.dumps(train.rows(indices, length)))
+        assert rows.ids.shape == rows.is_start.shape == (9, length)
+        assert rows.ids.tolist() == [train.row(i, length).ids.tolist() for i in indices]
+        assert rows.is_start.tolist() == [train.row(i, length).is_start.tolist() for i in indices]
+    assert train.rows([], 3).ids.shape == (0, 3)
+    assert [ids.tolist() for ids in train] == [train[i].tolist() for i in range(20)]
+    for wrong in ([0.5], [[1]], "1"):
+        with pytest.raises(ArgumentError, match="indices must be integers in one dimension"):
+            train.rows(wrong, 3)
+    with pytest.raises(RangeError, match=r"row 99 of length 3 is outside"):
+        train.rows([0, 99], 3)
+    with pytest.raises(RangeError, match=r"sequence 20 is outside \[0, 20\)"):
+        train.sequences([0, 20])
+
+
+def test_an_index_of_a_narrow_type_does_not_wrap(make_dataset: Any) -> None:
+    train = flat_tokens.open(make_dataset([[i] for i in range(600)])).train
+    assert train.row(np.uint8(200), 2).ids.tolist() == [400, 401]
+    assert train.sequence(np.uint8(255)).tolist() == [255]
+    assert train.inputs_and_targets(np.int8(100), 3)[1].tolist() == [300, 301, 302]
+
+
+def test_a_row_unpacks_and_prints(make_dataset: Any) -> None:
+    ids, is_start = row = flat_tokens.open(make_dataset()).train.row(1, 3)
+    assert (ids.tolist(), is_start.tolist()) == ([4, 5, 6], [False, False, True])
+    assert repr(row).startswith("Row(ids=array([4, 5, 6]")
+
+
+@pytest.mark.parametrize("layout", TINY)
+def test_an_id_above_max_token_id(make_dataset: Any, layout: ArrayLayout) -> None:
+    root = make_dataset([[1, 2], [3, 4, 5], [6, 7, 8]], layout=layout)
+    (root / "manifest.json").unlink()
+    if layout.zarr_format == 2:
+        edit_json(root / "train/.zattrs", max_token_id=4)
+    else:
+        edit_json(root / "train/zarr.json", attributes={"max_token_id": 4})
+    train = flat_tokens.open(root).train
+    with pytest.raises(DatasetError, match=r"id \d at position \d is above max_token_id 4"):
+        [train.row(i, 1) for i in range(8)]
+
+
+@pytest.mark.parametrize("stop", [0, 3, 11])
+def test_torn_raw_files(make_dataset: Any, random_sequences: Any, stop: int) -> None:
+    root = make_dataset(random_sequences(3, 30), layout=ArrayLayout.create(2, 3, compression="none"))
+    file = root / "train/encoded_tokens/2"
+    file.write_bytes(file.read_bytes()[:stop])
+    with pytest.raises(DatasetError, match=r"encoded_tokens/2: (empty|zarr chunk 2 has)"):
+        flat_tokens.open(root).train.row(2, 3)
+
+
+def test_a_flip_in_a_raw_zarr_chunk_of_format_3(make_dataset: Any, random_sequences: Any) -> None:
+    root = make_dataset(random_sequences(3, 30), layout=ArrayLayout.create(3, 4, 16, "none"))
+    file = root / "train/encoded_tokens/c/0"
+    data = bytearray(file.read_bytes())
+    data[30] ^= 1
+    file.write_bytes(data)
+    train = flat_tokens.open(root).train
+    assert len(train.row(0, 4).ids) == 4
+    with pytest.raises(DatasetError, match="crc32c of zarr chunk 1 differs"):
+        train.row(1, 4)
+
+
+def test_mapped_memory_outlives_the_dataset(make_dataset: Any) -> None:
+    root = make_dataset(layout=ArrayLayout.create(2, 8, compression="none"))
+    view = flat_tokens.open(root).train.encoded_tokens.peek(0, 8)
+    assert view.tolist() == [3, 4, 7, 8, 10, 13, 14, 16]
+    with pytest.raises(ValueError, match="read-only"):
+        view[0] = 1
+
+
+def test_more_zarr_chunks_than_the_cache_holds(make_dataset: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flat_tokens.chunk_source.CACHE_BYTES", 5 * 16)
+    monkeypatch.setattr("flat_tokens.chunk_source.LARGEST_MAP_COUNT", 3)
+    for compression in ("zstd", "none"):
+        layout = ArrayLayout.create(2, 4, compression=compression)
+        train = flat_tokens.open(
+            make_dataset([[i] for i in range(99)], layout=layout, name=compression)
+        ).train
+        order = np.random.default_rng(0).integers(0, 99, 400).tolist()
+        assert [int(train.sequence(i)[0]) for i in order] == order
+
+
+def test_decoded_zarr_chunks_after_a_fork(make_dataset: Any) -> None:
+    import multiprocessing
+
+    train = flat_tokens.open(make_dataset()).train
+    train.sequence(0)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply(train.sequence, (1,)).tolist() == [3, 4, 5]
+
+
 @pytest.mark.parametrize("name", ["zarr-v2", "zarr-v3"])
 def test_datasets_of_format_version_1_stay_readable(name: str) -> None:
     dataset = flat_tokens.open(FIXTURES / name)
-    assert [sequence.tolist() for sequence in dataset.train.sequences()] == [[1, 2], [3, 4, 5], [6, 7, 8]]
+    assert [sequence.tolist() for sequence in dataset.train.iter_sequences()] == [
+        [1, 2],
+        [3, 4, 5],
+        [6, 7, 8],
+    ]
     assert dataset.validation.seq_count == 0
     assert flat_tokens.verify_dataset(FIXTURES / name).ok
 
@@ -73,7 +179,7 @@ def test_datasets_of_format_version_1_stay_readable(name: str) -> None:
 def test_empty_splits(make_dataset: Any, layout: ArrayLayout) -> None:
     dataset = flat_tokens.open(make_dataset([], [], layout))
     assert (dataset.train.token_count, dataset.train.seq_count, dataset.train.max_token_id) == (0, 0, 0)
-    assert list(dataset.train.sequences()) == []
+    assert list(dataset.train.iter_sequences()) == []
     assert dataset.train.row_count(1) == 0
     with pytest.raises(IndexError, match=r"train: sequence 0 is outside \[0, 0\)"):
         dataset.train.sequence(0)
@@ -264,7 +370,11 @@ def test_datasets_of_others_open(tmp_path: Path, zarr_format: int, options: dict
     dataset = pickle.loads(pickle.dumps(flat_tokens.open(root)))
     assert dataset.manifest is None
     assert dataset.tokenizer_path is None
-    assert [sequence.tolist() for sequence in dataset.train.sequences()] == [[1, 2], [3, 4, 5], [6, 7, 8]]
+    assert [sequence.tolist() for sequence in dataset.train.iter_sequences()] == [
+        [1, 2],
+        [3, 4, 5],
+        [6, 7, 8],
+    ]
     assert dataset.validation.seq_starts[:].tolist() == [0]
     report = flat_tokens.verify_dataset(root)
     assert (report.ok, report.has_manifest, report.problems) == (True, False, ())

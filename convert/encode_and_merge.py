@@ -1,0 +1,185 @@
+"""The long part of a conversion: text chunks become shards and shards become runs of the arrays, side by side.
+
+Runs are written as soon as the shards they read are there, so the ids of few shards lie on the disk at a time. After an
+interruption the records say which shards and runs there were; what is still there, byte for byte, is taken over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from convert import worker
+from convert.assembly import Assembly, drop, recorded_assembly
+from convert.errors import BadInput
+from convert.journal import Journal
+from convert.plan import Plan, TextChunk
+from convert.progress import Progress, Stage
+from convert.runs import Run
+from convert.shard import SPLITS
+from convert.tasks import TaskPool, run_tasks
+from convert.workspace import Workspace
+from flat_tokens.layout import ArrayLayout
+from flat_tokens.manifest import FileRecord
+from flat_tokens.writer import create_arrays
+
+
+@dataclass
+class Result:
+    """All shards' records, all files of the arrays; seconds by step of the workers; chunks taken over."""
+
+    assembly: Assembly
+    seconds: dict[str, float] = field(default_factory=dict)
+    reused: int = 0
+
+
+def encode_and_merge(
+    executor: Executor,
+    workers: int,
+    plan: Plan,
+    layout: ArrayLayout,
+    workspace: Workspace,
+    progress: Progress,
+    meanwhile: Callable[[], None],
+    encoded: Callable[[], None],
+) -> Result:
+    """Encode every text chunk of the plan and write every run.
+
+    meanwhile() is called once the workers have work, encoded() when the last chunk is encoded.
+    """
+    journal = Journal(workspace.shards)
+    earlier, written = _earlier_work(executor, workers, plan, layout, workspace, journal)
+    for split in SPLITS:
+        create_arrays(workspace.dataset, split, layout)
+    result = Result(Assembly(plan.chunk_count, layout))
+    # Few chunks ahead: what waits in the queue stands before the runs that would free the disk.
+    loop = _Loop(plan, workspace.shards, earlier, written, result, workers + 2)
+    with TaskPool(executor) as pool:
+        with closing_stage(progress.stage("encode", plan.total_bytes)) as stage:
+            busy = loop.chunks_left(pool, stage)
+            meanwhile()
+            while busy:
+                loop.collect(pool, stage, None)
+                busy = loop.chunks_left(pool, stage)
+        encoded()
+        with closing_stage(progress.stage("merge", loop.run_bytes)) as stage:
+            while len(pool):
+                loop.collect(pool, None, stage)
+    return result
+
+
+class _Loop:
+    """What is in flight, and what follows from each result."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        shards: Path,
+        earlier: Assembly,
+        written: dict[tuple[str, str, int], list[FileRecord]],
+        result: Result,
+        window: int,
+    ) -> None:
+        self._plan, self._shards, self._earlier, self._written = plan, shards, earlier, written
+        self._result, self._window = result, window
+        self._remaining: Iterator[TextChunk] = plan.chunks()
+        self._chunks = 0  # in flight
+        self.run_bytes = 0  # of the runs in flight
+
+    def chunks_left(self, pool: TaskPool, stage: Stage) -> bool:
+        """Begin what may begin; whether chunks are still being encoded."""
+        while self._chunks < self._window:
+            chunk = next(self._remaining, None)
+            if chunk is None:
+                break
+            parts, record = (
+                self._earlier.needed_parts(chunk.index),
+                self._earlier.records[chunk.index],
+            )
+            if record is not None and not parts:
+                self._take(chunk, worker.ChunkResult(record, reused=True), stage)
+                continue
+            pool.submit(chunk, lambda chunk=chunk: self._describe(chunk), worker.encode_chunk, chunk, parts)  # type: ignore[misc]
+            self._chunks += 1
+        self._begin_runs(pool)
+        return self._chunks > 0
+
+    def collect(self, pool: TaskPool, chunks: Stage | None, runs: Stage | None) -> None:
+        """Wait for results and do what follows from them."""
+        for task, outcome in pool.done():
+            if isinstance(task, TextChunk) and chunks is not None:
+                self._chunks -= 1
+                self._take(task, outcome, chunks)
+            else:
+                self._finish(task, outcome)
+                self.run_bytes -= task.raw_bytes
+                if runs is not None:
+                    runs.advance(task.raw_bytes, task.item_count if task.array == "tokens" else 0)
+
+    def _take(self, chunk: TextChunk, outcome: worker.ChunkResult, stage: Stage) -> None:
+        record, known = outcome.record, self._earlier.records[chunk.index]
+        if (
+            record.chunk_index != chunk.index
+            or record.text_bytes != chunk.text_bytes
+            or known not in (None, record)
+        ):
+            raise BadInput(
+                f"{self._describe(chunk)} is not what an earlier run read there; start anew with --overwrite"
+            )
+        result = self._result
+        result.assembly.add(record)
+        result.reused += outcome.reused
+        for step, seconds in outcome.seconds.items():
+            result.seconds[step] = result.seconds.get(step, 0.0) + seconds
+        stage.advance(chunk.text_bytes, record.train.tokens + record.validation.tokens)
+
+    def _begin_runs(self, pool: TaskPool) -> None:
+        for run in self._result.assembly.ready():
+            files = self._written.get((run.split, run.array, run.first))
+            if files is not None:
+                self._finish(run, files)
+            else:
+                pool.submit(run, run.describe, worker.merge_run, run)
+                self.run_bytes += run.raw_bytes
+
+    def _finish(self, run: Run, files: list[FileRecord]) -> None:
+        drop(self._shards, self._result.assembly.written(run, files))
+
+    def _describe(self, chunk: TextChunk) -> str:
+        return chunk.describe(self._plan.sources)
+
+
+def _earlier_work(
+    executor: Executor, workers: int, plan: Plan, layout: ArrayLayout, workspace: Workspace, journal: Journal
+) -> tuple[Assembly, dict[tuple[str, str, int], list[FileRecord]]]:
+    """What can be taken over: the recorded shards, and the files of the runs that are there and intact.
+
+    Everything else in the dataset's folder is removed.
+    """
+    earlier, runs = recorded_assembly(plan.chunk_count, layout, journal)
+    files_of = {id(files): (run, files) for run, files in runs}
+    written: dict[tuple[str, str, int], list[FileRecord]] = {}
+    tasks = [files for _, files in runs]
+    for files, intact in run_tasks(
+        executor, worker.are_intact, tasks, 4 * workers, lambda _: "a check of files"
+    ):
+        run, _ = files_of[id(files)]
+        if intact:
+            written[run.split, run.array, run.first] = files
+            drop(workspace.shards, earlier.written(run, files))
+    workspace.clean_dataset({file.path for files in written.values() for file in files})
+    return earlier, written
+
+
+@contextmanager
+def closing_stage(stage: Stage) -> Iterator[Stage]:
+    """Close a stage's display whatever happens: the error's line must not stand in the middle of a bar."""
+    try:
+        yield stage
+    except BaseException:
+        stage.close(False)
+        raise
+    stage.close(True)
