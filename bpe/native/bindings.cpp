@@ -832,7 +832,7 @@ void bind_training(nb::module_ &m) {
          const std::string &tie_break, uint64_t min_frequency, unsigned threads, nb::object progress,
          bool wide, uint64_t first_pairs, uint64_t max_token_bytes) {
         const BufferView bytes(pretoken_bytes);
-        const bpe::PretokenSource pretokens = bpe::source_of(pretoken_view(bytes, ends, counts));
+        const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
         bpe::TrainingOptions options;
         options.new_entries = new_entries;
         options.tie_break = tie_break_from_name(tie_break);

@@ -29,13 +29,13 @@ public:
   static constexpr Id dead = std::numeric_limits<Id>::max();
 
   // byte_ids[byte] is the id of a byte, at least 1. The plan is used up.
-  MergeSlots(const PretokenSource &pretokens, SlotPlan &plan, const std::array<Id, 256> &byte_ids)
+  MergeSlots(const PretokenView &pretokens, SlotPlan &plan, const std::array<Id, 256> &byte_ids)
       : memory_(plan.slots() * sizeof(Id)), ids_(static_cast<Id *>(memory_.data())), size_(plan.slots()) {
     plan.place([&](uint64_t count, uint64_t start) { runs_.push_back({static_cast<Place>(start), count}); });
-    pretokens([&](const uint8_t *bytes, uint64_t size, uint64_t count) {
+    for_each_pretoken(pretokens, [&](const uint8_t *bytes, uint64_t size, uint64_t count) {
       if (size < 2 || count == 0)
         return;
-      Id *to = ids_ + plan.take(bytes, size, count);
+      Id *to = ids_ + plan.take(size, count);
       for (uint64_t i = 0; i < size; i++)
         to[i] = byte_ids[bytes[i]];
       // The separator behind it is 0, as fresh memory is.

@@ -258,28 +258,13 @@ PretokenItems PretokenCounter::items() {
 PretokenItems PretokenCounter::drain() {
   std::lock_guard busy(busy_);
   PretokenItems result = sorted_items();
-  clear_tables();
-  return result;
-}
-
-void PretokenCounter::clear() {
-  std::lock_guard busy(busy_);
-  clear_tables();
-}
-
-void PretokenCounter::for_each(const PretokenVisitor &visit) {
-  std::lock_guard busy(busy_);
-  pour_all();
-  for_each_cell([&](const PretokenCell &cell) { visit(cell.bytes(), cell.size(), cell.count); });
-}
-
-void PretokenCounter::clear_tables() {
   own_.clear();
   for (Stripe &stripe : stripes_) {
     stripe.table = PretokenTable(stripe_bits);
     stripe.text = PretokenText(1 << 16);
   }
   memory_.clear();
+  return result;
 }
 
 size_t PretokenCounter::memory_bytes() {

@@ -11,7 +11,6 @@
 #include "pretoken_table.hpp"
 #include "pretokenize.hpp"
 #include "special_tokens.hpp"
-#include "trainer.hpp"
 
 #include <array>
 #include <mutex>
@@ -43,11 +42,8 @@ public:
   size_t size();
   // Cost: a sort of what is there, with as many threads as count() was given.
   PretokenItems items();
-  // Calls visit(bytes, size, count) for each pretoken, in no order that means anything.
-  void for_each(const PretokenVisitor &visit);
-  // items(), after which nothing is counted yet and the memory is given back.
+  // The same, after which nothing is counted yet and the memory is given back.
   PretokenItems drain();
-  void clear();
   // Bytes that the counts take; items() and drain() take up to 33 for each pretoken, and its bytes, beside.
   size_t memory_bytes();
 
@@ -70,7 +66,6 @@ private:
   size_t pour_all();
   template <class Visit> void for_each_cell(Visit visit) const;
   PretokenItems sorted_items();
-  void clear_tables();
 
   std::mutex busy_;
   std::optional<Pattern> pattern_;

@@ -1,4 +1,5 @@
-// A pretoken as the tables of the counter see it: two words and a hash, and the cell that holds it with its count.
+// A pretoken as the tables of the counter see it: two words and a hash, and the cell that holds it with its
+// count.
 //
 //   up to 15 bytes   low = bytes 0-7, high = bytes 8-14 and in its top byte the length
 //   16 and more      low = the hash, high = the address of (length, bytes) in a PretokenText, top byte 0xFF
@@ -45,7 +46,9 @@ struct WordMasks {
 inline constexpr auto word_masks = [] {
   std::array<WordMasks, 16> masks{};
   for (uint64_t size = 0; size < 16; size++) {
-    const auto mask = [](uint64_t bytes) { return bytes >= 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * bytes) - 1; };
+    const auto mask = [](uint64_t bytes) {
+      return bytes >= 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * bytes) - 1;
+    };
     masks[size] = {mask(size), mask(size < 8 ? 0 : size - 8), size << 56};
   }
   return masks;
@@ -90,11 +93,13 @@ struct PretokenCell {
   bool holds(const PretokenKey &key) const {
     if (!key.is_long()) [[likely]]
       return low == key.low && high == key.high;
-    return is_long() && low == key.hash && size() == key.size && std::memcmp(bytes(), key.bytes, key.size) == 0;
+    return is_long() && low == key.hash && size() == key.size &&
+           std::memcmp(bytes(), key.bytes, key.size) == 0;
   }
 };
 
-// Where the bytes of long pretokens are kept; addresses stay. The first block is kept for what comes after clear().
+// Where the bytes of long pretokens are kept; addresses stay. The first block is kept for what comes after
+// clear().
 class PretokenText {
 public:
   explicit PretokenText(size_t block_bytes) : block_bytes_(block_bytes) {}

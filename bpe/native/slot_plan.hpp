@@ -1,39 +1,41 @@
-// Where each pretoken goes among the slots: in falling order of their counts, those of one count by their first bytes.
+// Where each pretoken goes among the slots: those of one count side by side, in falling order of the counts.
 //
-// Equal counts side by side are what MergeSlots needs. The first bytes are for speed alone: the places of a pair then
-// lie closer together. 13 million pretokens in the order of their hashes 19 s, by first bytes 13 s, sorted 11 s and 5 s
-// for the sort. Pretokens without a pair take no slots.
+// Pretokens of one count keep the order they were given in. Sorted as byte strings is best: the places of a
+// pair then lie closer together (13 million pretokens: 11 s, in the order of their hashes 19 s). Pretokens
+// without a pair take no slots.
 #pragma once
 
 #include "trainer.hpp"
 
 #include <algorithm>
-#include <array>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 namespace bpe {
 
+template <class Visit> void for_each_pretoken(const PretokenView &pretokens, Visit visit) {
+  uint64_t start = 0;
+  for (size_t i = 0; i < pretokens.size; i++) {
+    visit(pretokens.bytes + start, pretokens.ends[i] - start, pretokens.counts[i]);
+    start = pretokens.ends[i];
+  }
+}
+
 class SlotPlan {
 public:
   // Throws std::invalid_argument when counts times lengths pass 2^63.
-  explicit SlotPlan(const PretokenSource &pretokens) : slots_of_small_(small_counts, 0) {
+  explicit SlotPlan(const PretokenView &pretokens) : slots_of_small_(small_counts, 0) {
     unsigned __int128 weighted_bytes = 0;
-    pretokens([&](const uint8_t *bytes, uint64_t size, uint64_t count) {
+    for_each_pretoken(pretokens, [&](const uint8_t *, uint64_t size, uint64_t count) {
       weighted_bytes += static_cast<unsigned __int128>(size) * count;
       if (size < 2 || count == 0)
         return;
       slots_ += size + 1;
-      if (count < grouped_counts) {
-        if (slots_of_group_[count].empty())
-          slots_of_group_[count].resize(groups, 0);
-        slots_of_group_[count][group_of(bytes, size)] += size + 1;
-      } else if (count < small_counts) {
+      if (count < small_counts)
         slots_of_small_[count] += size + 1;
-      } else {
+      else
         large_.push_back({count, size + 1});
-      }
     });
     if (weighted_bytes >> 63)
       throw std::invalid_argument("the counts times the lengths of the pretokens pass 2^63 bytes");
@@ -51,50 +53,33 @@ public:
 
   uint64_t slots() const { return slots_; } // with a separator before all
 
-  // Turns the sizes into places: for each count that occurs, falling, visit(count, the place where it starts).
+  // Turns the sizes into places: for each count that occurs, falling, visit(count, the place where it
+  // starts).
   template <class Visit> void place(Visit visit) {
     uint64_t next = 1;
-    auto put = [&](uint64_t &slots) { next += std::exchange(slots, next); };
-    for (Large &large : large_) {
-      visit(large.count, next);
-      put(large.slots);
-    }
-    for (uint64_t count = small_counts - 1; count >= grouped_counts; count--) {
-      if (slots_of_small_[count] > 0)
+    auto put = [&](uint64_t count, uint64_t &slots) {
+      if (slots > 0)
         visit(count, next);
-      put(slots_of_small_[count]);
-    }
-    for (uint64_t count = grouped_counts - 1; count > 0; count--) {
-      if (!slots_of_group_[count].empty())
-        visit(count, next);
-      for (uint64_t &slots : slots_of_group_[count])
-        put(slots);
-    }
+      next += std::exchange(slots, next);
+    };
+    for (Large &large : large_)
+      put(large.count, large.slots);
+    for (uint64_t count = small_counts - 1; count > 0; count--)
+      put(count, slots_of_small_[count]);
   }
 
-  // After place(): where a pretoken goes; no two go to the same place.
-  uint64_t take(const uint8_t *bytes, uint64_t size, uint64_t count) {
-    uint64_t &next = count < grouped_counts ? slots_of_group_[count][group_of(bytes, size)]
-                     : count < small_counts ? slots_of_small_[count]
-                                            : find_large(count).slots;
+  // After place(): where a pretoken of so many bytes goes; no two go to the same place.
+  uint64_t take(uint64_t size, uint64_t count) {
+    uint64_t &next = count < small_counts ? slots_of_small_[count] : find_large(count).slots;
     return std::exchange(next, next + size + 1);
   }
 
 private:
-  static constexpr uint64_t grouped_counts = 32;      // most pretokens are as rare as that
-  static constexpr uint64_t small_counts = 1 << 16;   // looked up in an array; the few others by searching
-  static constexpr size_t groups = size_t{1} << 16;
+  static constexpr uint64_t small_counts = 1 << 16; // looked up in an array; the few others by searching
 
   struct Large {
     uint64_t count, slots;
   };
-
-  // Most pretokens start with a space: whether they do, and the two bytes behind it, less their lowest bit.
-  static size_t group_of(const uint8_t *bytes, uint64_t size) {
-    const size_t space = bytes[0] == ' ';
-    const size_t second = space + 1 < size ? bytes[space + 1] : 0;
-    return space << 15 | size_t{bytes[space]} << 7 | second >> 1;
-  }
 
   Large &find_large(uint64_t count) {
     return *std::lower_bound(large_.begin(), large_.end(), count,
@@ -102,7 +87,6 @@ private:
   }
 
   uint64_t slots_ = 1;
-  std::array<std::vector<uint64_t>, grouped_counts> slots_of_group_;
   std::vector<uint64_t> slots_of_small_;
   std::vector<Large> large_;
 };

@@ -54,12 +54,10 @@ private:
 
 template <class Id, class Place> class Trainer {
 public:
-  Trainer(const PretokenSource &pretokens, SlotPlan &plan, const TrainingOptions &options,
-          const TrainingProgress &progress, const std::function<void()> &release)
+  Trainer(const PretokenView &pretokens, SlotPlan &plan, const TrainingOptions &options,
+          const TrainingProgress &progress)
       : options_(options), order_(byte_order(options.tie_break)), slots_(pretokens, plan, byte_ids()),
         index_(plan.slots()), ticker_(progress) {
-    if (release)
-      release();
     lengths_.assign(first_new_id, 1);
     entries_.push_back("");
     for (uint8_t byte : order_)
@@ -269,18 +267,8 @@ private:
 
 } // namespace
 
-PretokenSource source_of(const PretokenView &pretokens) {
-  return [pretokens](const PretokenVisitor &visit) {
-    uint64_t start = 0;
-    for (size_t i = 0; i < pretokens.size; i++) {
-      visit(pretokens.bytes + start, pretokens.ends[i] - start, pretokens.counts[i]);
-      start = pretokens.ends[i];
-    }
-  };
-}
-
-std::vector<Merge> train_merges(const PretokenSource &pretokens, const TrainingOptions &options,
-                                const TrainingProgress &progress, const std::function<void()> &release) {
+std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOptions &options,
+                                const TrainingProgress &progress) {
   SlotPlan plan(pretokens);
   uint64_t slots = plan.slots();
   if (options.new_entries > (uint64_t{1} << 31) - 256)
@@ -290,10 +278,10 @@ std::vector<Merge> train_merges(const PretokenSource &pretokens, const TrainingO
   // both.
   uint64_t ids = first_new_id + std::min(options.new_entries, slots);
   if (options.wide || slots >= std::numeric_limits<uint32_t>::max())
-    return Trainer<uint32_t, uint64_t>(pretokens, plan, options, progress, release).run();
+    return Trainer<uint32_t, uint64_t>(pretokens, plan, options, progress).run();
   if (ids >= std::numeric_limits<uint16_t>::max())
-    return Trainer<uint32_t, uint32_t>(pretokens, plan, options, progress, release).run();
-  return Trainer<uint16_t, uint32_t>(pretokens, plan, options, progress, release).run();
+    return Trainer<uint32_t, uint32_t>(pretokens, plan, options, progress).run();
+  return Trainer<uint16_t, uint32_t>(pretokens, plan, options, progress).run();
 }
 
 } // namespace bpe

@@ -24,12 +24,8 @@ namespace bpe {
 
 enum class TieBreak : uint8_t { lexicographic, huggingface };
 
-// Calls its argument for each pretoken with how often it occurs: in any order, the same each time it is called.
-// Repeated pretokens are allowed; a count of 0 means absent.
-using PretokenVisitor = std::function<void(const uint8_t *bytes, uint64_t size, uint64_t count)>;
-using PretokenSource = std::function<void(const PretokenVisitor &)>;
-
-// Pretoken i is bytes [i == 0 ? 0 : ends[i - 1], ends[i]) and occurs counts[i] times. ends ascend; the caller
+// Pretoken i is bytes [i == 0 ? 0 : ends[i - 1], ends[i]) and occurs counts[i] times; 0 counts as absent.
+// Repeated pretokens are allowed; sorted ones are merged quickest (slot_plan.hpp). ends ascend; the caller
 // keeps the arrays alive and unchanged.
 struct PretokenView {
   const uint8_t *bytes;
@@ -58,14 +54,11 @@ struct TrainingOptions {
   bool wide = false; // ids of 32 and places of 64 bits whatever the sizes, so that tests reach them
 };
 
-PretokenSource source_of(const PretokenView &pretokens);
-
-// At most options.new_entries merges, fewer when no pair is left. `release`, if any, is called once the pretokens
-// have been read twice and are not needed any more: their memory can serve the merging.
+// At most options.new_entries merges, fewer when no pair is left.
 // Cost: near linear in the bytes of the distinct pretokens; memory 10 to 25 bytes for each of them (ids of 16
 // bits). Throws std::invalid_argument when counts times lengths pass 2^63 or the entries 2^31,
 // std::bad_alloc.
-std::vector<Merge> train_merges(const PretokenSource &pretokens, const TrainingOptions &options,
-                                const TrainingProgress &progress, const std::function<void()> &release = {});
+std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOptions &options,
+                                const TrainingProgress &progress);
 
 } // namespace bpe
