@@ -46,14 +46,19 @@ public:
   Id *ids() { return ids_; }
   uint64_t size() const { return size_; }
 
-  // Calls visit(place, count) for each place that has an id and is not the last of its pretoken, in ascending
-  // order, and pause() now and then. Only right after construction or compact(), while an entry is one slot.
-  template <class Visit, class Pause> void for_each_pair(Visit visit, Pause pause) const {
+  // Calls visit(place, count) for each place in [start, stop) that has an id and is not the last of its
+  // pretoken, in ascending order, and pause() now and then. Only right after construction or compact(), while
+  // an entry is one slot.
+  template <class Visit, class Pause>
+  void for_each_pair(uint64_t start, uint64_t stop, Visit visit, Pause pause) const {
     constexpr uint64_t pause_slots = 1 << 22; // some 20 ms
-    for (size_t run = 0; run + 1 < runs_.size(); run++) {
-      uint64_t count = runs_[run].count, stop = runs_[run + 1].start;
-      for (uint64_t at = runs_[run].start; at < stop;) {
-        uint64_t block_stop = std::min(stop, at + pause_slots);
+    const auto first = std::upper_bound(runs_.begin(), runs_.end(), start,
+                                        [](uint64_t place, const Run &run) { return place < run.start; });
+    for (size_t run = static_cast<size_t>(first - runs_.begin()) - (first != runs_.begin());
+         run + 1 < runs_.size() && runs_[run].start < stop; run++) {
+      uint64_t count = runs_[run].count, run_stop = std::min<uint64_t>(stop, runs_[run + 1].start);
+      for (uint64_t at = std::max<uint64_t>(start, runs_[run].start); at < run_stop;) {
+        uint64_t block_stop = std::min(run_stop, at + pause_slots);
         for (; at < block_stop; at++)
           if (ids_[at] != separator && ids_[at + 1] != separator)
             visit(static_cast<Place>(at), count);
@@ -89,6 +94,13 @@ public:
     ids_ = static_cast<Id *>(memory_.data());
     runs_ = std::move(kept);
     index_runs();
+  }
+
+  // Where the pretoken of this place starts; at any time.
+  uint64_t pretoken_start(uint64_t place) const {
+    while (ids_[place - 1] != separator)
+      place--;
+    return place;
   }
 
   // Counts at places asked for in ascending order.

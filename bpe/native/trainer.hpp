@@ -47,7 +47,7 @@ struct TrainingOptions {
   TieBreak tie_break = TieBreak::lexicographic;
   uint64_t min_frequency = 1;   // pairs that occur less often are not merged; 0 means 1
   uint64_t max_token_bytes = 0; // pairs of more bytes together are not merged; 0: no limit
-  unsigned threads = 1;         // so far merging uses one, whatever is asked for
+  unsigned threads = 1;         // for scans, and for merges with many places
   // Pairs wanted of the first scan, before there are entries of many bytes. 700 to 4,000 were equal within
   // noise.
   uint64_t first_pairs = 1000;
