@@ -33,6 +33,17 @@ def simd_variants() -> list[str]:
 def set_simd_variant(name: str) -> None:
     """Use this variant from now on (BPE_SIMD in the environment does it at import). ValueError if it can't run."""
 
+# -- nfc.cpp
+
+def doubtful_for_nfc(buffer: Buffer) -> NDArray[np.uint64]:
+    """Starts and stops of the stretches of a valid UTF-8 text that may not be in NFC, by turns; the rest is.
+
+    Each may be normalized apart: uint64[2 * n], ascending and apart. About 1 GB/s.
+    """
+
+def surely_nfc(text: str) -> bool:
+    """Whether there is no such stretch; UnicodeEncodeError for a lone surrogate."""
+
 # -- encoder.cpp, special_tokens.cpp, decoder.cpp, content_hash.cpp
 
 IMAGE_VERSION: int
@@ -123,9 +134,9 @@ class Encoder:
         """tokenizer.json's model.merges: ["left","right"] or "left right" each."""
     def encode(self, text: str, special: bool = True) -> list[int]: ...
     def encode_batch(
-        self, texts: Sequence[str], threads: int
+        self, texts: Sequence[str], threads: int, special: bool = True
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """tokens uint32[n], offsets uint64[len(texts) + 1]; special tokens are recognised."""
+        """tokens uint32[n], offsets uint64[len(texts) + 1]."""
     def encode_documents(
         self,
         buffer: Buffer,
@@ -140,6 +151,15 @@ class Encoder:
         ValueError if it has less room than out_tokens(len(buffer)). Used again and again it saves the page faults of
         fresh arrays; room that is never reached is never touched.
         """
+    def encode_ragged(
+        self,
+        buffer: Buffer,
+        offsets: NDArray[np.uint64],
+        threads: int,
+        special: bool = True,
+        out: NDArray[np.uint32] | None = None,
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+        """A row for each text [offsets[i], offsets[i + 1]) of valid UTF-8; out as for encode_documents."""
     @staticmethod
     def out_tokens(buffer_bytes: int) -> int:
         """The room encode_documents asks of out: a token a byte, and some to write ahead."""
@@ -147,6 +167,10 @@ class Encoder:
         """Ids of given pretokens (a pattern outside the core), end to end in buffer."""
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
         """The bytes, special tokens included. ValueError names the first id that is not an entry and its place."""
+    def decode_text(self, ids: Sequence[int] | NDArray[Any], errors: str) -> str:
+        """The text, as bytes.decode("utf-8", errors) makes it of the bytes."""
+    def decode_rows(self, tokens: NDArray[np.uint32], offsets: NDArray[np.uint64], errors: str) -> list[str]:
+        """The text of each row tokens[offsets[i] : offsets[i + 1]]. ValueError names row, place and id at fault."""
     def cache_image(self) -> bytes:
         """What the warmest idle cache of this encoder holds, to start others from: pretokens and their ids, no more.
 
@@ -172,6 +196,28 @@ def find_special_tokens(
 
 def hash_documents(buffer: Buffer, separator: bytes, seed: int) -> NDArray[np.uint64]:
     """XXH64 of each document's bytes, the rows of encode_documents."""
+
+def hash_ragged(buffer: Buffer, offsets: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """XXH64 of the bytes of each row [offsets[i], offsets[i + 1]) of the buffer."""
+
+def rows_with_special_tokens(
+    buffer: Buffer, offsets: NDArray[np.uint64], special_tokens: Sequence[bytes]
+) -> NDArray[np.uint64]:
+    """The numbers of the rows that hold one of the special tokens, ascending."""
+
+def json_texts(
+    lines: Buffer,
+    path: Sequence[bytes],
+    out: NDArray[np.uint8],
+    replace_surrogates: bool = False,
+    max_line_bytes: int = ...,
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, int, int, str]], int, int, int]:
+    """The strings that JSON Lines have at `path`, end to end in `out`, which has len(lines) + 16 bytes of room.
+
+    (offsets uint64[texts + 1] in out, starts uint64[texts] of their lines, the lines without a text, how many lines,
+    blank ones, surrogates replaced). A line without a text: (start, stop, place of the fault, its name in
+    json_lines.hpp). lines must be valid UTF-8.
+    """
 
 def xxh64(buffer: Buffer, seed: int = 0) -> int:
     """XXH64 of all the bytes, to find damage: 3 times as fast as zlib's crc32 (4.3 against 1.4 GB/s)."""

@@ -6,7 +6,9 @@
 #include "entry_list.hpp"
 #include "find_bytes.hpp"
 #include "image.hpp"
+#include "json_lines.hpp"
 #include "model_text.hpp"
+#include "nfc.hpp"
 #include "pretoken_counts.hpp"
 #include "pretokenize.hpp"
 #include "simd_variants.hpp"
@@ -419,10 +421,28 @@ std::pair<TokenArray, OffsetArray> owned_rows(bpe::EncodedRows &&rows) {
   return {owned_tokens(std::move(rows.tokens)), owned_array(std::move(rows.offsets))};
 }
 
+int64_t id_of_item(PyObject *item, Py_ssize_t place) {
+  int overflow = 0;
+  if (PyLong_CheckExact(item)) [[likely]] {
+    const long long id = PyLong_AsLongLongAndOverflow(item, &overflow);
+    if (overflow == 0)
+      return id;
+  }
+  const nb::object index = nb::steal(PyNumber_Index(item));
+  if (!index.is_valid())
+    throw nb::python_error();
+  const long long id = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+  if (overflow != 0)
+    throw nb::value_error(("ids[" + std::to_string(place) + "] = " + nb::cast<std::string>(nb::str(index)) +
+                           " is not an id of this vocabulary")
+                              .c_str());
+  return id;
+}
+
 std::vector<int64_t> ids_from(nb::handle ids) {
   std::vector<int64_t> out;
   nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> array;
-  if (nb::try_cast(ids, array, false)) {
+  if (!PyList_CheckExact(ids.ptr()) && nb::try_cast(ids, array, false)) {
     out.resize(array.size());
     const auto copy = [&]<class T>(T) {
       std::copy_n(static_cast<const T *>(array.data()), out.size(), out.begin());
@@ -440,21 +460,106 @@ std::vector<int64_t> ids_from(nb::handle ids) {
   const nb::object items = nb::steal(PySequence_Fast(ids.ptr(), "ids must be a sequence of int or an array"));
   if (!items.is_valid())
     throw nb::python_error();
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.ptr());
-  out.reserve(static_cast<size_t>(count));
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    const nb::object index = nb::steal(PyNumber_Index(PySequence_Fast_GET_ITEM(items.ptr(), i)));
-    if (!index.is_valid())
-      throw nb::python_error();
-    int overflow = 0;
-    const long long id = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
-    if (overflow != 0)
-      throw nb::value_error(("ids[" + std::to_string(i) + "] = " + nb::cast<std::string>(nb::str(index)) +
-                             " is not an id of this vocabulary")
-                                .c_str());
-    out.push_back(id);
+  // An item's __index__ may change a list, so its size is asked for anew.
+  out.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr())));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
+    out.push_back(id_of_item(PySequence_Fast_GET_ITEM(items.ptr(), i), i));
+  return out;
+}
+
+// Fewer ids than these keep the GIL, as short texts do.
+constexpr size_t gil_release_ids = 2048;
+
+nb::object bytes_from(const bpe::Decoder &decoder, const std::vector<int64_t> &ids) {
+  const size_t size = decoder.size_of(ids.data(), ids.size());
+  nb::object out = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
+  if (!out.is_valid())
+    throw nb::python_error();
+  char *const data = PyBytes_AS_STRING(out.ptr());
+  if (ids.size() < gil_release_ids) {
+    decoder.write(ids.data(), ids.size(), data);
+  } else {
+    nb::gil_scoped_release unlocked;
+    decoder.write(ids.data(), ids.size(), data);
   }
   return out;
+}
+
+// `room` is used again and again by calls one after the other.
+nb::object text_from(const bpe::Decoder &decoder, const int64_t *ids, size_t count, const char *errors,
+                     std::vector<char> &room) {
+  const size_t size = decoder.size_of(ids, count);
+  if (room.size() < size)
+    room.resize(size);
+  decoder.write(ids, count, room.data());
+  nb::object out = nb::steal(PyUnicode_DecodeUTF8(room.data(), static_cast<Py_ssize_t>(size), errors));
+  if (!out.is_valid())
+    throw nb::python_error();
+  return out;
+}
+
+nb::list texts_from(const bpe::Decoder &decoder,
+                    nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> tokens,
+                    nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
+                    const char *errors) {
+  nb::list out;
+  std::vector<int64_t> ids;
+  std::vector<char> room;
+  for (size_t row = 0; row + 1 < offsets.size(); ++row) {
+    const uint64_t start = offsets.data()[row], stop = offsets.data()[row + 1];
+    if (start > stop || stop > tokens.size())
+      throw nb::value_error(("row " + std::to_string(row) + " is [" + std::to_string(start) + ", " +
+                             std::to_string(stop) + ") of " + std::to_string(tokens.size()) + " tokens")
+                                .c_str());
+    ids.assign(tokens.data() + start, tokens.data() + stop);
+    try {
+      out.append(text_from(decoder, ids.data(), ids.size(), errors, room));
+    } catch (const std::invalid_argument &error) {
+      throw nb::value_error(("row " + std::to_string(row) + ": " + error.what()).c_str());
+    }
+  }
+  return out;
+}
+
+void bind_normalization(nb::module_ &m) {
+  m.def(
+      "doubtful_for_nfc",
+      [](nb::object buffer) {
+        const BufferView text(buffer);
+        std::vector<uint64_t> spans;
+        {
+          nb::gil_scoped_release unlocked;
+          spans = bpe::doubtful_for_nfc(text.data(), text.size());
+        }
+        return owned_array(std::move(spans));
+      },
+      nb::arg("buffer"));
+  m.def(
+      "surely_nfc",
+      [](nb::handle text) {
+        const std::string_view bytes = view_of_str(text, "text");
+        const uint8_t *const data = reinterpret_cast<const uint8_t *>(bytes.data());
+        return bpe::doubtful_for_nfc(data, bytes.size()).empty();
+      },
+      nb::arg("text"));
+}
+
+using RowOffsets = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// The rows that offsets cut a buffer into; they must ascend and stay within it.
+size_t row_count(const BufferView &buffer, const RowOffsets &offsets) {
+  if (offsets.size() == 0)
+    throw nb::value_error("offsets is empty; it has a number more than there are rows");
+  for (size_t i = 1; i < offsets.size(); ++i)
+    if (offsets.data()[i] < offsets.data()[i - 1])
+      throw nb::value_error(("offsets[" + std::to_string(i) + "] = " + std::to_string(offsets.data()[i]) +
+                             " is below the one before, " + std::to_string(offsets.data()[i - 1]))
+                                .c_str());
+  if (offsets.data()[offsets.size() - 1] > buffer.size())
+    throw nb::value_error(("offsets end at " + std::to_string(offsets.data()[offsets.size() - 1]) +
+                           ", beyond the buffer of " + std::to_string(buffer.size()) + " bytes")
+                              .c_str());
+  return offsets.size() - 1;
 }
 
 void bind_encoder(nb::module_ &m) {
@@ -547,7 +652,7 @@ void bind_encoder(nb::module_ &m) {
       .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)
       .def(
           "encode_batch",
-          [](const Codec &codec, nb::object texts, int64_t threads) {
+          [](const Codec &codec, nb::object texts, int64_t threads, bool special) {
             const size_t thread_limit = thread_count(threads);
             // A tuple of our own: nobody can take the strings away while the GIL is released.
             const nb::object items = nb::steal(PySequence_Tuple(texts.ptr()));
@@ -560,11 +665,11 @@ void bind_encoder(nb::module_ &m) {
             bpe::EncodedRows rows;
             {
               nb::gil_scoped_release unlocked;
-              rows = codec.encoder.encode_batch(views, thread_limit);
+              rows = codec.encoder.encode_batch(views, thread_limit, special);
             }
             return owned_rows(std::move(rows));
           },
-          nb::arg("texts"), nb::arg("threads"))
+          nb::arg("texts"), nb::arg("threads"), nb::arg("special") = true)
       .def(
           "encode_documents",
           [](const Codec &codec, nb::object buffer, nb::bytes separator, int64_t threads, bool special,
@@ -585,6 +690,27 @@ void bind_encoder(nb::module_ &m) {
           },
           nb::arg("buffer"), nb::arg("separator"), nb::arg("threads"), nb::arg("special") = true,
           nb::arg("out").noconvert() = nb::none())
+      .def(
+          "encode_ragged",
+          [](const Codec &codec, nb::object buffer, const RowOffsets &offsets, int64_t threads, bool special,
+             std::optional<LentTokens> out) {
+            const BufferView text(buffer);
+            const size_t rows = row_count(text, offsets);
+            const size_t thread_limit = thread_count(threads);
+            bpe::TokenBuffer lent = out ? lent_tokens(*out, text.size()) : bpe::TokenBuffer();
+            bpe::EncodedRows encoded;
+            {
+              nb::gil_scoped_release unlocked;
+              encoded = codec.encoder.encode_ragged(view_of(text), offsets.data(), rows, thread_limit,
+                                                    special, std::move(lent));
+            }
+            if (!out)
+              return owned_rows(std::move(encoded));
+            TokenArray tokens(encoded.tokens.data(), {encoded.tokens.size()}, out->cast());
+            return std::pair(std::move(tokens), owned_array(std::move(encoded.offsets)));
+          },
+          nb::arg("buffer"), nb::arg("offsets"), nb::arg("threads"), nb::arg("special") = true,
+          nb::arg("out").noconvert() = nb::none())
       .def_static("out_tokens", &bpe::Encoder::out_tokens, nb::arg("buffer_bytes"))
       .def(
           "encode_pretokens",
@@ -601,16 +727,23 @@ void bind_encoder(nb::module_ &m) {
           nb::arg("buffer"), nb::arg("ends"))
       .def(
           "decode",
-          [](const Codec &codec, nb::object ids) {
-            const std::vector<int64_t> values = ids_from(ids);
-            std::string bytes;
-            {
-              nb::gil_scoped_release unlocked;
-              bytes = codec.decoder.decode(values.data(), values.size());
-            }
-            return nb::bytes(bytes.data(), bytes.size());
-          },
+          [](const Codec &codec, nb::handle ids) { return bytes_from(codec.decoder, ids_from(ids)); },
           nb::arg("ids"))
+      .def(
+          "decode_text",
+          [](const Codec &codec, nb::handle ids, const char *errors) {
+            const std::vector<int64_t> values = ids_from(ids);
+            std::vector<char> room;
+            return text_from(codec.decoder, values.data(), values.size(), errors, room);
+          },
+          nb::arg("ids"), nb::arg("errors"))
+      .def(
+          "decode_rows",
+          [](const Codec &codec,
+             nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> tokens,
+             nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
+             const char *errors) { return texts_from(codec.decoder, tokens, offsets, errors); },
+          nb::arg("tokens"), nb::arg("offsets"), nb::arg("errors"))
       .def("cache_image",
            [](const Codec &codec) {
              std::string image;
@@ -633,6 +766,15 @@ void bind_encoder(nb::module_ &m) {
           nb::arg("image"))
       .def("cache_bytes_used", [](const Codec &codec) { return codec.encoder.cache_bytes_used(); });
 }
+
+bpe::SpecialTokens special_tokens_to_cut_at(const std::vector<nb::bytes> &special_tokens) {
+  std::vector<bpe::SpecialToken> tokens;
+  for (const nb::bytes &token : special_tokens)
+    tokens.push_back({std::string(token.c_str(), token.size()), 0});
+  return bpe::SpecialTokens(std::move(tokens));
+}
+
+using OutBytes = nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Calls row(start, stop) for each document of the buffer.
 template <class Row>
@@ -700,6 +842,68 @@ void bind_documents(nb::module_ &m) {
       },
       nb::arg("buffer"), nb::arg("separator"), nb::arg("seed"));
   m.def(
+      "hash_ragged",
+      [](nb::object buffer, const RowOffsets &offsets, uint64_t seed) {
+        const BufferView text(buffer);
+        std::vector<uint64_t> hashes(row_count(text, offsets));
+        {
+          nb::gil_scoped_release unlocked;
+          const uint64_t *const places = offsets.data();
+          for (size_t i = 0; i < hashes.size(); ++i)
+            hashes[i] = bpe::xxh64(text.data() + places[i], places[i + 1] - places[i], seed);
+        }
+        return owned_array(std::move(hashes));
+      },
+      nb::arg("buffer"), nb::arg("offsets"), nb::arg("seed"));
+  m.def(
+      "rows_with_special_tokens",
+      [](nb::object buffer, const RowOffsets &offsets, const std::vector<nb::bytes> &special_tokens) {
+        const BufferView text(buffer);
+        const size_t rows = row_count(text, offsets);
+        const bpe::SpecialTokens tokens = special_tokens_to_cut_at(special_tokens);
+        std::vector<uint64_t> found;
+        {
+          nb::gil_scoped_release unlocked;
+          for (size_t i = 0; i < rows; ++i) {
+            const size_t stop = offsets.data()[i + 1];
+            if (tokens.find(text.data(), stop, offsets.data()[i]).start < stop)
+              found.push_back(i);
+          }
+        }
+        return owned_array(std::move(found));
+      },
+      nb::arg("buffer"), nb::arg("offsets"), nb::arg("special_tokens"));
+  m.def(
+      "json_texts",
+      [](nb::object lines, const std::vector<nb::bytes> &path, OutBytes out, bool replace_surrogates,
+         uint64_t max_line_bytes) {
+        const BufferView text(lines);
+        if (path.empty())
+          throw nb::value_error("path is empty; it has a name at least");
+        const size_t needed = bpe::json_texts_room(text.size());
+        if (out.size() < needed)
+          throw nb::value_error(("out has room for " + std::to_string(out.size()) + " bytes; lines of " +
+                                 std::to_string(text.size()) + " bytes need " + std::to_string(needed))
+                                    .c_str());
+        std::vector<std::string> names;
+        for (const nb::bytes &name : path)
+          names.emplace_back(name.c_str(), name.size());
+        bpe::JsonTexts texts;
+        {
+          nb::gil_scoped_release unlocked;
+          texts = bpe::json_texts(text.data(), text.size(), names, replace_surrogates, max_line_bytes,
+                                  out.data());
+        }
+        nb::list bad;
+        for (const auto &[start, stop, place, fault] : texts.bad)
+          bad.append(nb::make_tuple(start, stop, place, bpe::json_fault_names[static_cast<size_t>(fault)]));
+        return nb::make_tuple(owned_array(std::move(texts.offsets)),
+                              owned_array(std::move(texts.line_starts)), std::move(bad), texts.line_count,
+                              texts.blank_count, texts.replaced);
+      },
+      nb::arg("lines"), nb::arg("path"), nb::arg("out").noconvert(), nb::arg("replace_surrogates") = false,
+      nb::arg("max_line_bytes") = UINT64_MAX);
+  m.def(
       "xxh64",
       [](nb::object buffer, uint64_t seed) {
         const BufferView data(buffer);
@@ -745,13 +949,6 @@ bpe::PretokenView pretoken_view(const BufferView &bytes, const Uint64Array &ends
                            std::to_string(bytes.size()) + " bytes")
                               .c_str());
   return {bytes.data(), ends.data(), counts.data(), ends.shape(0)};
-}
-
-bpe::SpecialTokens special_tokens_to_cut_at(const std::vector<nb::bytes> &special_tokens) {
-  std::vector<bpe::SpecialToken> tokens;
-  for (const nb::bytes &token : special_tokens)
-    tokens.push_back({std::string(token.c_str(), token.size()), 0});
-  return bpe::SpecialTokens(std::move(tokens));
 }
 
 bpe::TieBreak tie_break_from_name(const std::string &name) {
@@ -876,6 +1073,7 @@ NB_MODULE(_core, m) {
   bind_pretokenize(m);
   bind_encoder(m);
   bind_entry_file(m);
+  bind_normalization(m);
   bind_documents(m);
   bind_training(m);
 }

@@ -189,7 +189,8 @@ void Encoder::encode(std::string_view text, bool special, std::vector<uint32_t> 
   ids.assign(session->tokens.data(), session->tokens.data() + session->tokens.size());
 }
 
-EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, size_t threads) const {
+EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, size_t threads,
+                                  bool special) const {
   std::vector<size_t> starts{0}; // pieces of whole texts
   size_t total_bytes = 0, in_piece = 0;
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -203,7 +204,10 @@ EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, si
   return encode_pieces(starts.size() - 1, threads, total_bytes, [&](EncoderSession &session, size_t piece) {
     for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
       const uint8_t *const bytes = bytes_of(texts[i]);
-      encode_text(session, bytes, texts[i].size(), bytes + texts[i].size(), special_tokens_);
+      if (special)
+        encode_text(session, bytes, texts[i].size(), bytes + texts[i].size(), special_tokens_);
+      else
+        session.encode_text(bytes, texts[i].size(), bytes + texts[i].size());
       session.end_row();
     }
   });
@@ -244,6 +248,28 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
     }
   };
   return encode_pieces(pieces, threads, text.size(), encode_piece, std::move(out));
+}
+
+EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offsets, size_t rows,
+                                   size_t threads, bool special, TokenBuffer out) const {
+  const uint8_t *const bytes = bytes_of(text);
+  std::vector<size_t> starts{0}; // pieces of whole rows
+  for (size_t i = 0; threads > 1 && i + 1 < rows; ++i)
+    if (offsets[i + 1] - offsets[starts.back()] >= piece_bytes)
+      starts.push_back(i + 1);
+  starts.push_back(rows);
+  const auto encode_piece = [&](EncoderSession &session, size_t piece) {
+    for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
+      const uint8_t *const start = bytes + offsets[i];
+      const size_t size = offsets[i + 1] - offsets[i];
+      if (special)
+        encode_text(session, start, size, bytes + text.size(), special_tokens_);
+      else
+        session.encode_text(start, size, bytes + text.size());
+      session.end_row();
+    }
+  };
+  return encode_pieces(starts.size() - 1, threads, text.size(), encode_piece, std::move(out));
 }
 
 TokenBuffer Encoder::encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const {
