@@ -18,46 +18,70 @@ from typing import TYPE_CHECKING, Any
 __path__ = extend_path(__path__, __name__)
 
 if TYPE_CHECKING:
+    from bpe.count_set import CountSet
+    from bpe.counting import count_pretokens
+    from bpe.counts import PretokenCounts
     from bpe.errors import (
         BadArgument,
+        BadCounts,
         BadTokenizer,
         BpeError,
         EnvironmentFailure,
         InvalidText,
         MissingInput,
+        NotEnoughMemory,
+        Refused,
         UnsupportedTokenizer,
     )
     from bpe.patterns import PATTERNS
     from bpe.ragged import Ragged
     from bpe.tokenizer import Tokenizer
-    from bpe.training import train
+    from bpe.training import Training, train, train_on, train_sizes
 
 _MODULE_OF = {
     "BadArgument": "errors",
+    "BadCounts": "errors",
     "BadTokenizer": "errors",
     "BpeError": "errors",
     "EnvironmentFailure": "errors",
     "InvalidText": "errors",
     "MissingInput": "errors",
+    "NotEnoughMemory": "errors",
+    "Refused": "errors",
     "UnsupportedTokenizer": "errors",
+    "CountSet": "count_set",
+    "count_pretokens": "counting",
+    "PretokenCounts": "counts",
     "PATTERNS": "patterns",
     "Ragged": "ragged",
     "Tokenizer": "tokenizer",
+    "Training": "training",
     "train": "training",
+    "train_on": "training",
+    "train_sizes": "training",
 }
 
 __all__ = [
     "PATTERNS",
     "BadArgument",
+    "BadCounts",
     "BadTokenizer",
     "BpeError",
+    "CountSet",
     "EnvironmentFailure",
     "InvalidText",
     "MissingInput",
+    "NotEnoughMemory",
+    "PretokenCounts",
     "Ragged",
+    "Refused",
     "Tokenizer",
+    "Training",
     "UnsupportedTokenizer",
+    "count_pretokens",
     "train",
+    "train_on",
+    "train_sizes",
 ]
 
 

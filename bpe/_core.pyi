@@ -33,7 +33,52 @@ def simd_variants() -> list[str]:
 def set_simd_variant(name: str) -> None:
     """Use this variant from now on (BPE_SIMD in the environment does it at import). ValueError if it can't run."""
 
+# -- nfc.cpp
+
+def doubtful_for_nfc(buffer: Buffer) -> NDArray[np.uint64]:
+    """Starts and stops of the stretches of a valid UTF-8 text that may not be in NFC, by turns; the rest is.
+
+    Each may be normalized apart: uint64[2 * n], ascending and apart. About 1 GB/s.
+    """
+
+def surely_nfc(text: str) -> bool:
+    """Whether there is no such stretch; UnicodeEncodeError for a lone surrogate."""
+
 # -- encoder.cpp, special_tokens.cpp, decoder.cpp, content_hash.cpp
+
+IMAGE_VERSION: int
+"""What `Encoder.image` writes and `Encoder.from_image` reads; raised when that changes."""
+
+class EntryFile:
+    """The entries and merges of a tokenizer's file, before it is known which entries are special tokens."""
+
+    @staticmethod
+    def read_model_json(document: bytes) -> EntryFile | None:
+        """model.vocab and model.merges of a tokenizer.json; None unless they have the regular form."""
+    @staticmethod
+    def read_rank_file(data: bytes) -> EntryFile | None:
+        """A line `base64 rank` an entry; None if there is any other."""
+    def outline(self) -> bytes:
+        """The tokenizer.json with {} for model.vocab and [] for model.merges."""
+    def __len__(self) -> int: ...
+    @property
+    def texts(self) -> dict[str, int]:
+        """The keys of model.vocab that are not in the byte alphabet, with their ids."""
+    @property
+    def max_id(self) -> int: ...
+    def has_id(self, id: int) -> bool: ...
+    def find(self, wanted: Sequence[bytes]) -> list[int | None]:
+        """The ids of entries by their bytes, in one pass over all."""
+    def encoder(
+        self,
+        special_tokens: dict[bytes, int],
+        dropped_ids: Sequence[int],
+        pattern: str | None,
+        whole_pretokens: bool,
+        cache_bytes: int = 256 << 20,
+    ) -> Encoder:
+        """An encoder of all entries but the dropped ones and of all merges. ValueError as for Encoder, and for a
+        merge that is listed twice."""
 
 class Encoder:
     """An immutable vocabulary with its merge rule; the caches behind it are bounded and safe to share by threads."""
@@ -52,11 +97,46 @@ class Encoder:
         pattern None: only the calls that are given pretokens work. ValueError names the entry or merge at fault.
         """
 
+    @staticmethod
+    def from_image(
+        image: Buffer,
+        special_tokens: dict[bytes, int],
+        pattern: str | None,
+        whole_pretokens: bool,
+        cache_bytes: int = 256 << 20,
+    ) -> Encoder:
+        """An encoder of the entries and merges of an encoder that gave this image, in a tenth of the time.
+
+        ValueError for an image that is damaged, as far as memory would be touched that is not its own: keep a checksum.
+        """
+    def image(self) -> bytes:
+        """Entries and merges in the form they are used in; no special tokens, no pattern."""
+    def __len__(self) -> int:
+        """The entries, without special tokens."""
+    @property
+    def is_rank_file(self) -> bool: ...
+    @property
+    def merge_count(self) -> int:
+        """Listed merges; of a rank file, entries that merges make."""
+    @property
+    def max_id(self) -> int: ...
+    def entries(self) -> dict[int, bytes]:
+        """id -> bytes by ascending id, without special tokens."""
+    def entry(self, id: int) -> bytes | None: ...
+    def find(self, entry: bytes) -> int | None:
+        """The id of the entry with these bytes."""
+    def merge_ids(self) -> NDArray[np.uint32]:
+        """uint32[2 * m]: ids of left and right of each merge, lowest rank first; of a rank file every split of every
+        entry, by the entry's rank, then by those of its halves."""
+    def vocab_json(self, special_keys: Sequence[tuple[int, bytes]]) -> bytes:
+        """tokenizer.json's model.vocab by ascending id; special_keys: id and key (JSON, with quotes), ascending."""
+    def merges_json(self, as_pairs: bool) -> bytes:
+        """tokenizer.json's model.merges: ["left","right"] or "left right" each."""
     def encode(self, text: str, special: bool = True) -> list[int]: ...
     def encode_batch(
-        self, texts: Sequence[str], threads: int
+        self, texts: Sequence[str], threads: int, special: bool = True
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """tokens uint32[n], offsets uint64[len(texts) + 1]; special tokens are recognised."""
+        """tokens uint32[n], offsets uint64[len(texts) + 1]."""
     def encode_documents(
         self,
         buffer: Buffer,
@@ -71,6 +151,15 @@ class Encoder:
         ValueError if it has less room than out_tokens(len(buffer)). Used again and again it saves the page faults of
         fresh arrays; room that is never reached is never touched.
         """
+    def encode_ragged(
+        self,
+        buffer: Buffer,
+        offsets: NDArray[np.uint64],
+        threads: int,
+        special: bool = True,
+        out: NDArray[np.uint32] | None = None,
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+        """A row for each text [offsets[i], offsets[i + 1]) of valid UTF-8; out as for encode_documents."""
     @staticmethod
     def out_tokens(buffer_bytes: int) -> int:
         """The room encode_documents asks of out: a token a byte, and some to write ahead."""
@@ -78,6 +167,23 @@ class Encoder:
         """Ids of given pretokens (a pattern outside the core), end to end in buffer."""
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
         """The bytes, special tokens included. ValueError names the first id that is not an entry and its place."""
+    def decode_text(self, ids: Sequence[int] | NDArray[Any], errors: str) -> str:
+        """The text, as bytes.decode("utf-8", errors) makes it of the bytes."""
+    def decode_rows(self, tokens: NDArray[np.uint32], offsets: NDArray[np.uint64], errors: str) -> list[str]:
+        """The text of each row tokens[offsets[i] : offsets[i + 1]]. ValueError names row, place and id at fault."""
+    def cache_image(self) -> bytes:
+        """What the warmest idle cache of this encoder holds, to start others from: pretokens and their ids, no more.
+
+        b"" if nothing is cached. Good for encoders with the same entries, merges and whole_pretokens in the same build
+        of the core, which the caller must see to. 64 bytes a short pretoken and up.
+        """
+    def start_from_image(self, image: Buffer) -> None:
+        """Caches made from now on start as a copy of the image; the idle ones are given up. b"": they start empty.
+
+        The image is held, not copied: a read-only file mapping is shared by all processes. Copying it costs a cache
+        about 0.3 ms a MiB. ValueError if it is damaged or of another version; a cache whose share of cache_bytes is
+        too small starts empty.
+        """
     def cache_bytes_used(self) -> int: ...
 
 def find_separators(buffer: Buffer, separator: bytes) -> NDArray[np.uint64]:
@@ -91,8 +197,41 @@ def find_special_tokens(
 def hash_documents(buffer: Buffer, separator: bytes, seed: int) -> NDArray[np.uint64]:
     """XXH64 of each document's bytes, the rows of encode_documents."""
 
+def hash_ragged(buffer: Buffer, offsets: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """XXH64 of the bytes of each row [offsets[i], offsets[i + 1]) of the buffer."""
+
+def rows_with_special_tokens(
+    buffer: Buffer, offsets: NDArray[np.uint64], special_tokens: Sequence[bytes]
+) -> NDArray[np.uint64]:
+    """The numbers of the rows that hold one of the special tokens, ascending."""
+
+def json_texts(
+    lines: Buffer,
+    path: Sequence[bytes],
+    out: NDArray[np.uint8],
+    replace_surrogates: bool = False,
+    max_line_bytes: int = ...,
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, int, int, str]], int, int, int]:
+    """The strings that JSON Lines have at `path`, end to end in `out`, which has len(lines) + 16 bytes of room.
+
+    (offsets uint64[texts + 1] in out, starts uint64[texts] of their lines, the lines without a text, how many lines,
+    blank ones, surrogates replaced). A line without a text: (start, stop, place of the fault, its name in
+    json_lines.hpp). lines must be valid UTF-8.
+    """
+
 def xxh64(buffer: Buffer, seed: int = 0) -> int:
     """XXH64 of all the bytes, to find damage: 3 times as fast as zlib's crc32 (4.3 against 1.4 GB/s)."""
+
+class Xxh64:
+    """XXH64 of bytes that come in parts: the same value however they are cut. For one thread at a time."""
+
+    def __init__(self, seed: int = 0) -> None: ...
+    def update(self, buffer: Buffer) -> None:
+        """Take the next bytes."""
+    def digest(self) -> int:
+        """The hash of all bytes so far; more may follow."""
+    def copy(self) -> Xxh64:
+        """One that has taken the same bytes and goes its own way."""
 
 # -- pretoken_counts.cpp, trainer.cpp
 

@@ -11,43 +11,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bpe.errors import BadArgument, InvalidText, MissingInput, shown
-from bpe.formats.huggingface_pipeline import pretokenizer_to_json
-from bpe.ids_file import format_of, parse_size, read_ids, write_ids
+from bpe.ids_file import format_of, read_ids, write_ids
 from bpe.output_file import check_output, open_output_file
-from bpe.pretokenizer import Pretokenizer
-from bpe.text_input import expand_inputs, read_text
+from bpe.text_input import read_text
 from bpe.tokenizer import Tokenizer
-
-
-def train(options: Namespace) -> int:
-    """Train on the inputs and write tokenizer.json."""
-    from bpe.progress import TrainingProgress
-    from bpe.training import train as train_tokenizer
-
-    if "-" in options.inputs:
-        raise BadArgument("train does not read stdin; name the files")
-    vocab_size = parse_size(options.vocab_size)
-    output = options.output
-    check_output(output)
-    inputs = expand_inputs(options.inputs)
-    # Known now, not after the training: whether tokenizer.json can say this pattern.
-    pretokenizer_to_json(Pretokenizer.from_pattern(options.pattern))
-    with TrainingProgress(options.quiet) as progress:
-        tokenizer = train_tokenizer(
-            inputs,
-            vocab_size=vocab_size,
-            special_tokens=options.special_token,
-            pattern=options.pattern,
-            tie_break=options.tie_break,
-            min_frequency=options.min_frequency,
-            threads=options.threads,
-            invalid=options.invalid,
-            progress=progress,
-        )
-    tokenizer.save(output)
-    if not options.quiet:
-        print(f"{output}: {tokenizer.vocab_size} entries, pattern {tokenizer.pattern}", file=sys.stderr)
-    return 0
 
 
 def encode(options: Namespace) -> int:

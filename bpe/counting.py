@@ -1,37 +1,53 @@
-"""Count the distinct pretokens of files and texts, in blocks, so that memory depends on the distinct pretokens alone.
+"""Count the distinct pretokens of files and texts, in blocks, in memory that is bounded.
 
-The counts equal `reference.count_pretokens`: they depend neither on the number of threads, the order of the sources
-nor the size of the blocks. For that a block ends only where the text may be cut whatever follows: after a special token
-that no longer one could be, or where the pattern allows it (`PretokenCounter.last_cut`). A text without such a place
-is held whole. Sources are texts of their own: no pretoken spans two.
+The counts equal `reference.count_pretokens`: they depend neither on the number of threads, the order of the sources,
+the size of the blocks nor on how often counts were spilled. For that a block ends only where the text may be cut
+whatever follows (`bpe.text_blocks`). Sources are texts of their own: no pretoken spans two.
+
+With a budget, counts that outgrow their share of it are written to a sorted file and counting starts afresh; what
+comes back is a `CountSet`, whose parts are merged when it is read.
 """
 
 from __future__ import annotations
 
-import codecs
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from io import FileIO
-from pathlib import Path
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bpe import _core, utf8
-from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, check_whole, shown
-from bpe.pretokenizer import Pretokenizer
+from bpe.count_set import CountSet
+from bpe.counts import CountedSource, CountsFacts, PretokenCounts, add_mapping, joined_sources
+from bpe.counts_file import CountsFile, write_counts_file
+from bpe.errors import BadArgument, check_whole, shown
+from bpe.memory import MemoryBudget
+from bpe.pretokenizer import Pretokenizer, cut
 from bpe.reference import cut_at_special_tokens
+from bpe.text_blocks import BLOCK_BYTES, Block, Reader, path_of, text_blocks, total_bytes
+from bpe.workspace import Workspace
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    Source = str | os.PathLike[str] | Buffer
+    from bpe.text_blocks import Source
+
+__all__ = [
+    "CountingOptions",
+    "PretokenCounts",
+    "Progress",
+    "available_threads",
+    "count_pretokens",
+    "count_sources",
+]
 
 MAX_THREADS: Final = 4096  # more than any machine has cores; a typing error must not start a million threads
-BLOCK_BYTES: Final = 16 << 20  # 0.05 to 0.3 s of counting on one core: Ctrl-C and progress wait no longer
+# The regex package cuts at 2 to 10 MB/s: a second or less, and what Python holds for it stays small.
+EXPRESSION_BLOCK_BYTES: Final = 2 << 20
 
 
 class Progress(Protocol):
@@ -47,44 +63,28 @@ class Progress(Protocol):
         """One line the user should read: bytes replaced, training that stopped early."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PretokenCounts:
-    """Distinct pretokens, ascending as byte strings, and how often each occurs.
+@dataclass(frozen=True, slots=True)
+class CountingOptions:
+    """How to count; see `count_pretokens`. stop: asked after each block whether to end with what is counted."""
 
-    pretoken_bytes: uint8[sum of lengths], end to end. ends, counts: uint64[pretokens].
-    text_bytes: bytes of text read. replaced: how many U+FFFD were put in for what was not valid UTF-8.
-    {b"a": 2, b"bc": 1} -> pretoken_bytes b"abc", ends [1, 3], counts [2, 1].
-    """
+    special_tokens: Sequence[str] = ()
+    pattern: str | Pretokenizer = "gpt2"
+    threads: int | None = None
+    invalid: utf8.Invalid = "error"
+    block_bytes: int = BLOCK_BYTES
+    stop: Callable[[], bool] | None = None
 
-    pretoken_bytes: NDArray[np.uint8]
-    ends: NDArray[np.uint64]
-    counts: NDArray[np.uint64]
-    text_bytes: int = 0
-    replaced: int = 0
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    @property
-    def total(self) -> int:
-        """How many pretokens the texts have, repeated ones each time."""
-        return int(self.counts.sum())
-
-    def as_dict(self) -> dict[bytes, int]:
-        """{pretoken: count}, ascending; some 200 bytes a pretoken, so for small sets."""
-        text = self.pretoken_bytes.tobytes()
-        starts = [0, *self.ends.tolist()[:-1]]
-        spans = zip(
-            starts, self.ends.tolist(), self.counts.tolist(), strict=False
-        )  # no ends: one start too many
-        return {text[start:stop]: count for start, stop, count in spans}
-
-    @staticmethod
-    def from_mapping(counts: Mapping[bytes, int]) -> PretokenCounts:
-        """The counts of a {pretoken: count}."""
-        counter = _core.PretokenCounter(None)
-        _add(counter, counts)
-        return PretokenCounts(*counter.items())
+    def check(self) -> None:
+        """Nothing, or BadArgument for the first option that is out of its range."""
+        if isinstance(self.special_tokens, str):
+            raise BadArgument(
+                f"special_tokens must be a list of texts, got the text {shown(self.special_tokens)}"
+            )
+        if self.invalid not in ("error", "replace"):
+            raise BadArgument(f'invalid must be "error" or "replace", got {shown(self.invalid)}')
+        check_threads(self.threads)
+        if self.block_bytes < 1:
+            raise BadArgument(f"block_bytes must be at least 1, got {self.block_bytes}")
 
 
 def count_pretokens(
@@ -96,54 +96,55 @@ def count_pretokens(
     progress: Progress | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> PretokenCounts:
-    """The pretokens of all sources with exact counts; special tokens cut the text and are not counted.
+    """The pretokens of all sources with exact counts, in memory; special tokens cut the text and are not counted.
 
-    sources: a str or path names a file, bytes-like is a text. pattern: a name or an expression for the `regex` package,
-    which runs on one thread at some 10 MB/s and cuts blocks at special tokens only. threads None: one a core.
-    invalid: "error" or "replace", as `bytes.decode` does. count_pretokens([b"a b a"]).as_dict() -> {b" a": 1, ...}
+    sources: a str or path names a file, bytes-like is a text, an open binary file is read to its end. pattern: a name
+    or an expression for the `regex` package, which runs on one thread at some 10 MB/s and cuts blocks at special tokens
+    only. threads None: one a core. invalid: "error" or "replace", as `bytes.decode` does.
+    count_pretokens([b"a b a"]).as_dict() -> {b" a": 1, b" b": 1, b"a": 1}
     MissingInput names the files that are not there, InvalidText the file and byte, EnvironmentFailure a failed read.
     """
-    sources = list(sources)
-    if invalid not in ("error", "replace"):
-        raise BadArgument(f'invalid must be "error" or "replace", got {shown(invalid)}')
-    threads = available_threads() if threads is None else threads
+    options = CountingOptions(special_tokens, pattern, threads, invalid, block_bytes)
+    counted = count_sources(list(sources), options, progress)
+    (part,) = counted.parts
+    assert isinstance(part, PretokenCounts)  # without a budget nothing is spilled
+    return part
+
+
+def count_sources(
+    sources: Sequence[Source],
+    options: CountingOptions,
+    progress: Progress | None = None,
+    budget: MemoryBudget | None = None,
+    workspace: Workspace | None = None,
+    sample: str = "",
+) -> CountSet:
+    """The counts of the sources: one part in memory or, if they outgrew the budget, files in the workspace.
+
+    sample: what the sources are a sample of, for the facts. NotEnoughMemory for a text without a place to cut that
+    outgrows the budget.
+    """
+    options.check()
+    if budget is not None and workspace is None:
+        raise BadArgument("a budget needs a workspace to spill to")
+    all_bytes = total_bytes(sources)
+    counting = _Counting(options, progress, budget, workspace)
+    if progress is not None:
+        progress.begin("counting", all_bytes, "bytes")
+    for source in sources:
+        counting.count(source)
+    return counting.finish(sample)
+
+
+def check_threads(threads: int | None) -> None:
+    """Nothing, or BadArgument if that is no number of threads; None is."""
+    if threads is None:
+        return
     check_whole("threads", threads)
     if threads < 1:
         raise BadArgument(f"threads must be at least 1, got {threads}")
     if threads > MAX_THREADS:
         raise BadArgument(f"threads must be at most {MAX_THREADS}, got {threads}")
-    if block_bytes < 1:
-        raise BadArgument(f"block_bytes must be at least 1, got {block_bytes}")
-    pretokenizer = Pretokenizer.from_pattern(pattern)
-    specials = [token.encode() for token in special_tokens]
-    counter = _core.PretokenCounter(pretokenizer.core_pattern)
-    total_bytes = _total_bytes(sources)
-    if progress is not None:
-        progress.begin("counting", total_bytes, "bytes")
-
-    def last_cut(text: Buffer) -> int:
-        return counter.last_cut(text, specials)
-
-    text_bytes = replaced = 0
-    for source in sources:
-        where = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "text"
-        with _Reader(source, where, invalid, block_bytes) as reader:
-            for block, base_bytes in _blocks(reader, last_cut):
-                if pretokenizer.core_pattern is not None:
-                    _count_block(counter, block, specials, threads, where, base_bytes)
-                else:
-                    utf8.check(block, where, base_bytes)
-                    _add(counter, _count_by_expression(bytes(block).decode(), special_tokens, pretokenizer))
-                if progress is not None:
-                    progress.update(text_bytes + min(base_bytes + len(block), reader.read_bytes))
-        text_bytes += reader.read_bytes
-        replaced += reader.replaced
-        if progress is not None:
-            progress.update(text_bytes)
-    if replaced and progress is not None:
-        what = "byte sequence that is" if replaced == 1 else "byte sequences that are"
-        progress.note(f"replaced by U+FFFD: {replaced:,} {what} not valid UTF-8")
-    return PretokenCounts(*counter.items(), text_bytes, replaced)
 
 
 def available_threads() -> int:
@@ -151,138 +152,138 @@ def available_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _total_bytes(sources: Iterable[Source]) -> int | None:
-    """The bytes of all sources, None if a pipe is among them; MissingInput lists the files that are not there."""
-    total = 0
-    missing = []
-    regular = True
-    for source in sources:
-        if isinstance(source, (str, os.PathLike)):
-            path = Path(source)
-            if not path.exists() or path.is_dir():
-                missing.append(f"{path} ({'is a folder' if path.is_dir() else 'not found'})")
-            elif path.is_file():
-                total += path.stat().st_size
+class _Counting:
+    """The state of a count: the core's counter, what was spilled, and the sums."""
+
+    def __init__(
+        self,
+        options: CountingOptions,
+        progress: Progress | None,
+        budget: MemoryBudget | None,
+        workspace: Workspace | None,
+    ) -> None:
+        self.stopped = False
+        self._options = options
+        self._progress = progress
+        self._workspace = workspace
+        self._threads = options.threads or available_threads()
+        self._pretokenizer = Pretokenizer.from_pattern(options.pattern)
+        self._by_expression = self._pretokenizer.core_pattern is None
+        self._specials = [token.encode() for token in options.special_tokens]
+        self._counter = _core.PretokenCounter(self._pretokenizer.core_pattern)
+        self._block_bytes = options.block_bytes
+        if self._by_expression:
+            self._block_bytes = min(self._block_bytes, EXPRESSION_BLOCK_BYTES)
+        self._spill_bytes = self._held_limit = None
+        if budget is not None:
+            # A block of short pretokens grows the counts by up to 15 times its size, and sorting them for the file
+            # takes 1.3 times what they take: (1/5 + 15/128) * 2.3 = 0.73 of what is free, and the buffers.
+            free = budget.free_bytes
+            self._block_bytes = max(1 << 16, min(self._block_bytes, free // 128))
+            self._spill_bytes = free // 5
+            # A text held whole lies in memory up to three times; an expression sees it as characters of 4 bytes.
+            self._held_limit = free // (16 if self._by_expression else 6)
+        self._done_bytes = self._replaced = self._documents = 0
+        self._sources: list[CountedSource] = []
+        self._runs: list[PretokenCounts | CountsFile] = []
+
+    def count(self, source: Source) -> None:
+        """Count one source, or its beginning if `stop` says so; nothing of it if counting has stopped."""
+        options = self._options
+        with Reader(source, options.invalid) as reader:
+            if self.stopped:
+                return self._note_source(source, reader.where, 0)
+            in_document = reader.starts_in_document(self._specials)
+            position = reader.start
+            blocks = text_blocks(reader, self._last_cut, self._block_bytes, self._held_limit)
+            for block in blocks:
+                self._count_block(block, reader.where)
+                in_document = self._count_documents(block.text, in_document)
+                if self._spill_bytes is not None and self._counter.memory_bytes() > self._spill_bytes:
+                    self._spill()
+                position = reader.start + reader.read_bytes if block.position is None else block.position
+                if self._progress is not None:
+                    self._progress.update(self._done_bytes + position - reader.start)
+                if block.position is not None and options.stop is not None and options.stop():
+                    self.stopped = True
+                    break
             else:
-                regular = False
-        else:
-            total += memoryview(source).nbytes
-    if missing:
-        raise MissingInput(f"can't read {', '.join(missing)}: name text files")
-    return total if regular else None
+                position = reader.start + reader.read_bytes
+            self._done_bytes += position - reader.start
+            self._replaced += reader.replaced
+        self._note_source(source, reader.where, position - reader.start)
+        if self._progress is not None:
+            self._progress.update(self._done_bytes)
 
+    def _last_cut(self, text: Buffer) -> int:
+        return self._counter.last_cut(text, self._specials)
 
-class _Reader:
-    """Reads one source as whole characters; text that is not valid is replaced here or found later, as asked."""
-
-    def __init__(self, source: Source, where: str, invalid: utf8.Invalid, block_bytes: int) -> None:
-        self.block_bytes = block_bytes
-        self.read_bytes = 0
-        self.replaced = 0
-        self._where = where
-        self._invalid = invalid
-        self._rest = b""  # the start of a character whose end was not read yet
-        self._file: FileIO | None = None
-        self._text = memoryview(b"")
-        if not isinstance(source, (str, os.PathLike)):
-            self._text = memoryview(source).cast("B")
+    def _count_block(self, block: Block, where: str) -> None:
+        if self._by_expression:
+            utf8.check(block.text, where, block.base_bytes)
+            add_mapping(self._counter, self._count_by_expression(str(block.text, "utf-8")))
             return
         try:
-            self._file = FileIO(os.fspath(source))
-        except OSError as error:
-            raise EnvironmentFailure(f"{where}: {error.strerror}") from error
+            self._counter.count(block.text, self._specials, self._threads)
+        except ValueError:
+            utf8.check(block.text, where, block.base_bytes)  # names the source and the byte in it
+            raise
 
-    def __enter__(self) -> _Reader:
-        return self
+    def _count_by_expression(self, text: str) -> dict[bytes, int]:
+        counts: Counter[str] = Counter()
+        for part, is_special in cut_at_special_tokens(text, self._options.special_tokens):
+            if not is_special:
+                pieces: Iterable[str] = (part,)
+                for expression, keep in self._pretokenizer.compiled:
+                    pieces = chain.from_iterable(map(partial(cut, expression=expression, keep=keep), pieces))
+                counts.update(pieces)
+        return {pretoken.encode(): count for pretoken, count in counts.items()}
 
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
+    def _count_documents(self, text: memoryview, in_document: bool) -> bool:
+        """Whether the text ends within a document; those that start in it are counted."""
+        if not self._specials:
+            self._documents += not in_document and text.nbytes > 0
+            return in_document or text.nbytes > 0
+        starts, which = _core.find_special_tokens(text, self._specials)
+        lengths = np.array([len(token) for token in self._specials], np.uint64)[which]
+        stops = np.concatenate([np.zeros(1, np.uint64), starts + lengths])
+        gaps = np.concatenate([starts, np.array([text.nbytes], np.uint64)]) - stops
+        self._documents += int(np.count_nonzero(gaps)) - int(in_document and gaps[0] > 0)
+        return bool(gaps[-1] > 0) or (in_document and len(starts) == 0)
 
-    def _read(self, size: int) -> Buffer:
-        if self._file is None:
-            return self._text[self.read_bytes : self.read_bytes + size]
-        try:
-            return self._file.read(size) or b""
-        except OSError as error:
-            raise EnvironmentFailure(f"{self._where}: byte {self.read_bytes}: {error.strerror}") from error
+    def _spill(self) -> None:
+        assert self._workspace is not None
+        run = self._workspace.new_file()
+        write_counts_file(run, [self._counter.drain()], CountsFacts(), temporary=True)
+        self._runs.append(CountsFile(run))
 
-    def read(self, size: int) -> tuple[Buffer, bool]:
-        """(the next text, whether it is the last). With "error" it may hold anything that is not valid UTF-8."""
-        data = self._read(size)
-        first = self.read_bytes == 0
-        new_bytes = memoryview(data).nbytes
-        self.read_bytes += new_bytes
-        at_end = new_bytes == 0
-        if self._rest:
-            data = self._rest + bytes(data)
-            self._rest = b""
-        if not at_end:
-            rest = _cut_character_bytes(memoryview(data)[-3:])
-            if rest:
-                data, self._rest = memoryview(data)[:-rest], bytes(memoryview(data)[-rest:])
-        if self._invalid == "replace":
-            # Wrong bytes are whole within such reads: `rest` holds what a later byte could still complete.
-            data, replaced = utf8.ensure_valid(data, self._where, "replace", 0 if first else self.read_bytes)
-            self.replaced += replaced
-        return data, at_end
+    def _note_source(self, source: Source, where: str, counted_bytes: int) -> None:
+        path = path_of(source)
+        if path is None or not path.is_file():
+            self._sources.append(CountedSource(where, counted_bytes + self.stopped, counted_bytes))
+            return
+        status = path.stat()
+        self._sources.append(
+            CountedSource(str(path.absolute()), status.st_size, counted_bytes, status.st_mtime_ns)
+        )
 
-
-def _cut_character_bytes(tail: memoryview) -> int:
-    """How many of the last bytes (at most 3) are the valid start of a character that goes on: b"a\\xe2\\x82" -> 2."""
-    for size in range(len(tail), 0, -1):
-        try:
-            _, used = codecs.utf_8_decode(tail[-size:], "strict", False)
-        except UnicodeDecodeError:
-            continue
-        return size - used
-    return 0
-
-
-def _blocks(reader: _Reader, last_cut: Callable[[Buffer], int]) -> Iterator[tuple[memoryview, int]]:
-    """(block, where it starts in its source): the text of the reader, cut where its continuation does not matter."""
-    carry: Buffer = b""
-    base_bytes = 0
-    at_end = False
-    while not at_end:
-        # At least as much as is waiting, so that a text without a place to cut is searched log n times.
-        data, at_end = reader.read(max(reader.block_bytes, memoryview(carry).nbytes))
-        carry_bytes = memoryview(carry).nbytes
-        block = memoryview(b"".join((carry, data)) if carry_bytes else data)
-        cut = block.nbytes if at_end else last_cut(block)
-        while 0 < cut < block.nbytes and block[cut] & 0xC0 == 0x80:
-            cut -= 1  # not valid UTF-8: keep its characters together, so that the right byte is named
-        if cut:
-            yield block[:cut], base_bytes
-        carry = bytes(block[cut:])
-        base_bytes += cut
-
-
-def _count_block(
-    counter: _core.PretokenCounter,
-    block: memoryview,
-    special_tokens: Sequence[bytes],
-    threads: int,
-    where: str,
-    base_bytes: int,
-) -> None:
-    try:
-        counter.count(block, special_tokens, threads)
-    except ValueError:
-        utf8.check(block, where, base_bytes)  # names the source and the byte in it
-        raise
-
-
-def _count_by_expression(
-    text: str, special_tokens: Sequence[str], pretokenizer: Pretokenizer
-) -> Counter[bytes]:
-    counts: Counter[str] = Counter()
-    for part, is_special in cut_at_special_tokens(text, special_tokens):
-        if not is_special:
-            counts.update(pretokenizer.pretokens(part))
-    return Counter({pretoken.encode(): count for pretoken, count in counts.items()})
-
-
-def _add(counter: _core.PretokenCounter, counts: Mapping[bytes, int]) -> None:
-    ends = np.cumsum([len(pretoken) for pretoken in counts], dtype=np.uint64)
-    counter.add(b"".join(counts), ends, np.array(list(counts.values()), dtype=np.uint64))
+    def finish(self, sample: str) -> CountSet:
+        """What was counted."""
+        if self._replaced and self._progress is not None:
+            what = "byte sequence that is" if self._replaced == 1 else "byte sequences that are"
+            self._progress.note(f"replaced by U+FFFD: {self._replaced:,} {what} not valid UTF-8")
+        facts = CountsFacts(
+            self._pretokenizer,
+            tuple(self._options.special_tokens),
+            self._done_bytes,
+            self._documents,
+            self._replaced,
+            complete=not self.stopped,
+            sample=sample,
+            sources=joined_sources(self._sources),
+        )
+        if not self._runs:
+            return CountSet([PretokenCounts(*self._counter.drain(), facts)], facts)
+        if len(self._counter):
+            self._spill()
+        return CountSet(self._runs, facts)

@@ -45,10 +45,36 @@ class InvalidText(BpeError, ValueError):
     exit_code: ClassVar[int] = 3
 
 
+class BadCounts(BpeError, ValueError):
+    """A counts file that is damaged, cut short, or none at all; the message names the file and the byte."""
+
+    exit_code: ClassVar[int] = 3
+
+
 class EnvironmentFailure(BpeError, OSError):
     """A file that could not be read or written: space, permission, I/O."""
 
     exit_code: ClassVar[int] = 4
+
+
+class NotEnoughMemory(BpeError, MemoryError):
+    """What is asked for does not fit into the memory that may be used; the message says how much it takes."""
+
+    exit_code: ClassVar[int] = 5
+
+
+class Refused(BpeError):
+    """Going on would mix what does not belong together: an input that changed since it was counted."""
+
+    exit_code: ClassVar[int] = 6
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C (exit code 130) or a request to end (143); the message says what is kept and how to go on."""
+
+    def __init__(self, message: str = "interrupted", exit_code: int = 130) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 def shown(value: object, limit: int = 60) -> str:

@@ -13,7 +13,7 @@ from typing import BinaryIO, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.errors import BadArgument, InvalidText, shown
+from bpe.errors import InvalidText, shown
 
 IdsFormat = Literal["text", "npy", "bin"]
 _BLOCK: Final = 1 << 20
@@ -47,7 +47,8 @@ def write_ids(
 
 
 def _write_header(file: BinaryIO, count: int) -> None:
-    np.lib.format.write_array_header_1_0(file, {"descr": "<u4", "fortran_order": False, "shape": (count,)})
+    header = {"descr": "<u4", "fortran_order": False, "shape": (count,)}
+    np.lib.format.write_array_header_1_0(file, header)  # type: ignore[no-untyped-call,unused-ignore]
 
 
 def _write_text(file: BinaryIO, id_lists: Iterable[list[int]], line_ends: frozenset[int]) -> int:
@@ -113,12 +114,3 @@ def _read_text(file: BinaryIO, where: str) -> Iterator[list[int]]:
             yield ids
         if not block:
             return
-
-
-def parse_size(text: str) -> int:
-    """A whole number with an optional k, m or g (thousands): "32k" -> 32000. BadArgument otherwise."""
-    scale = {"k": 10**3, "m": 10**6, "g": 10**9}.get(text[-1:].lower(), 1)
-    digits = (text[:-1] if scale > 1 else text).replace("_", "").replace(",", "")
-    if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
-        raise BadArgument(f"{shown(text)} is no whole number such as 32000 or 32k")
-    return int(digits) * scale

@@ -10,13 +10,7 @@ import time
 from types import TracebackType
 from typing import Any, TextIO
 
-
-def bytes_text(count: float) -> str:
-    """9323 -> "9.3 kB", 3100654 -> "3.1 MB", 11800000000 -> "11.8 GB"; powers of 1000."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:,.1f} {unit}"
-    return f"{count:.0f} bytes"
+from bpe.sizes import bytes_text
 
 
 class TrainingProgress:

@@ -4,89 +4,239 @@ Ids are those of Hugging Face's BpeTrainer: special tokens first, in the order g
 printable order; then the entries in the order of their merges. Merges equal `reference.train`: the pair with the
 highest count is merged next; ties go to the pair whose two byte strings compare greater (`lexicographic`) or to the
 lower pair of ids (`huggingface`), whatever the number of threads or the order of the inputs.
+
+A smaller vocabulary is the beginning of a larger one: one training serves many sizes (`train_sizes`).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.counting import PretokenCounts, Progress, available_threads, count_pretokens
+from bpe.count_set import CountSet, MinCount
+from bpe.counting import (
+    CountingOptions,
+    PretokenCounts,
+    Progress,
+    available_threads,
+    check_threads,
+    count_sources,
+)
+from bpe.counts_inputs import cut_of_files, still_to_count
 from bpe.errors import BadArgument, check_whole, shown
+from bpe.memory import MemoryBudget
 from bpe.patterns import PATTERNS
 from bpe.pretokenizer import Pretokenizer
 from bpe.reference import printable_bytes
+from bpe.sampling import sampled
 from bpe.tokenizer import Tokenizer
 from bpe.utf8 import Invalid
 from bpe.vocabulary import MAX_ID, check_special_text
+from bpe.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bpe.counting import Source
+    from bpe.text_blocks import Source
 
 TieBreak = Literal["lexicographic", "huggingface"]
 TIE_BREAKS: Final = ("lexicographic", "huggingface")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Training:
-    """What a training made. pair_counts: uint64[merges], how often each pair occurred when it was merged.
-    notes: one line each that the user should read."""
+    """What a training made. pairs: uint32[merges, 2], ids of the core: a byte is its value, 256 + k merge k's entry.
 
-    tokenizer: Tokenizer
-    counts: PretokenCounts
+    pair_counts: uint64[merges], how often each pair occurred when it was merged. vocab_size: as it was asked for.
+    notes: one line each that the user should read.
+    """
+
+    pairs: NDArray[np.uint32]
     pair_counts: NDArray[np.uint64]
+    counts: PretokenCounts
+    vocab_size: int
+    special_tokens: tuple[str, ...]
+    pattern: str | Pretokenizer
     notes: tuple[str, ...]
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of all merges."""
+        return self.prefix(self.vocab_size)
+
+    def prefix(self, vocab_size: int) -> Tokenizer:
+        """The tokenizer that a training for so many entries makes; BadArgument if that is more than this one."""
+        merge_count = vocab_size - 256 - len(self.special_tokens)
+        if merge_count < 0 or vocab_size > self.vocab_size:
+            raise BadArgument(
+                f"vocab_size must be at most that of the training, {self.vocab_size}, got {vocab_size}"
+            )
+        return _tokenizer(self.pairs[:merge_count], self.special_tokens, self.pattern)
 
 
 def train(
     inputs: Iterable[Source],
     vocab_size: int,
-    special_tokens: Sequence[str] = (),
-    pattern: str | Pretokenizer = "gpt2",
+    special_tokens: Sequence[str] | None = None,
+    pattern: str | Pretokenizer | None = None,
     tie_break: TieBreak = "lexicographic",
     min_frequency: int = 1,
     threads: int | None = None,
     invalid: Invalid = "error",
     progress: Progress | None = None,
+    *,
+    max_token_bytes: int = 0,
+    counts: Iterable[str | os.PathLike[str]] = (),
+    max_memory_bytes: int | None = None,
+    min_pretoken_count: MinCount = 1,
+    sample_bytes: int | None = None,
+    seed: int = 0,
+    temp_dir: str | Path | None = None,
 ) -> Tokenizer:
     """A tokenizer of `vocab_size` entries, special tokens and bytes among them; fewer if no pair is left to merge.
 
     inputs: a str or path names a file, bytes-like is a text. Special tokens cut the text and take no part in merging.
-    min_frequency: pairs that occur less often are not merged. threads None: one a core. invalid: "error" or "replace".
-    progress is told when fewer entries could be made; `train_on` gives that and the counts as a value.
-    BadArgument for what can't be trained, MissingInput, InvalidText and EnvironmentFailure for the inputs.
+    pattern None: that of the counts files, else gpt2. min_frequency: pairs that occur less often are not merged.
+    max_token_bytes: longer entries are not made; 0: no limit. threads None: one a core. invalid: "error" or "replace".
+    counts: counts files, added to what the inputs have. max_memory_bytes None: four fifths of what is free; counts that
+    outgrow it are spilled to temp_dir. min_pretoken_count: rarer pretokens are left out; "fit": as few as must be.
+    sample_bytes: so much of the files, evenly, by the seed. progress is told what was sampled, left out or replaced,
+    and when fewer entries could be made; `train_on` gives the counts and that as a value.
+    BadArgument for what can't be trained, MissingInput, InvalidText and EnvironmentFailure for the inputs, BadCounts
+    for the counts files, NotEnoughMemory for what can't be merged in the memory.
     train([b"aab ab"], 257).merges -> [(b"a", b"b")]
     """
-    inputs = [inputs] if isinstance(inputs, (str, bytes)) else list(inputs)
-    check_options(vocab_size, special_tokens, tie_break, min_frequency)  # before the time-consuming part
-    if not inputs:
+    (tokenizer,) = train_sizes(
+        inputs,
+        [vocab_size],
+        special_tokens,
+        pattern,
+        tie_break,
+        min_frequency,
+        threads,
+        invalid,
+        progress,
+        max_token_bytes=max_token_bytes,
+        counts=counts,
+        max_memory_bytes=max_memory_bytes,
+        min_pretoken_count=min_pretoken_count,
+        sample_bytes=sample_bytes,
+        seed=seed,
+        temp_dir=temp_dir,
+    ).values()
+    return tokenizer
+
+
+def train_sizes(
+    inputs: Iterable[Source],
+    vocab_sizes: Sequence[int],
+    special_tokens: Sequence[str] | None = None,
+    pattern: str | Pretokenizer | None = None,
+    tie_break: TieBreak = "lexicographic",
+    min_frequency: int = 1,
+    threads: int | None = None,
+    invalid: Invalid = "error",
+    progress: Progress | None = None,
+    *,
+    max_token_bytes: int = 0,
+    counts: Iterable[str | os.PathLike[str]] = (),
+    max_memory_bytes: int | None = None,
+    min_pretoken_count: MinCount = 1,
+    sample_bytes: int | None = None,
+    seed: int = 0,
+    temp_dir: str | Path | None = None,
+) -> dict[int, Tokenizer]:
+    """{vocab_size: the tokenizer that `train` makes for it}, in the order given, from one training.
+
+    Cost: that of the largest; each other takes some 2 µs an entry. Arguments and errors are those of `train`.
+    """
+    inputs = _listed(inputs)
+    cut = cut_of_files(counts, special_tokens, pattern)
+    check_sizes(vocab_sizes, cut.special_tokens)
+    check_options(max(vocab_sizes), cut.special_tokens, tie_break, min_frequency, max_token_bytes)
+    budget = MemoryBudget.of(max_memory_bytes)
+    with Workspace(temp_dir) as workspace:
+        options = CountingOptions(cut.special_tokens, cut.pattern, threads, invalid)
+        counted = gather_counts(inputs, cut.counted, options, progress, budget, workspace, sample_bytes, seed)
+        loaded = counted.load(budget, workspace, min_pretoken_count, progress)
+        del counted
+        training = train_on(
+            loaded,
+            max(vocab_sizes),
+            cut.special_tokens,
+            cut.pattern,
+            tie_break,
+            min_frequency,
+            threads,
+            progress,
+            max_token_bytes,
+        )
+    return {vocab_size: training.prefix(vocab_size) for vocab_size in vocab_sizes}
+
+
+def gather_counts(
+    inputs: Sequence[Source],
+    counted: CountSet | None,
+    options: CountingOptions,
+    progress: Progress | None,
+    budget: MemoryBudget,
+    workspace: Workspace,
+    sample_bytes: int | None = None,
+    seed: int = 0,
+) -> CountSet:
+    """The counts of the inputs, or of a sample of them, and of the counts files already read, together.
+
+    Inputs that such a file holds in part, since counting was stopped, are counted from there on.
+    """
+    options.check()
+    if not inputs and counted is None:
         raise BadArgument("no input to train on: name at least one file")
-    counts = count_pretokens(inputs, special_tokens, pattern, threads, invalid, progress)
-    return train_on(
-        counts, vocab_size, special_tokens, pattern, tie_break, min_frequency, threads, progress
-    ).tokenizer
+    sources, sample = list(inputs), ""
+    if counted is not None:
+        sources = still_to_count(sources, counted.facts, progress)
+    if sample_bytes is not None:
+        sources, sample = sampled(sources, sample_bytes, seed, options.special_tokens)
+        if progress is not None and sample:
+            progress.note(sample)
+    if not sources and counted is not None:
+        return counted
+    new = count_sources(sources, options, progress, budget, workspace, sample)
+    return new if counted is None else counted.with_parts_of(new, "what the counts files hold", "the input")
 
 
 def train_on(
     counts: PretokenCounts,
     vocab_size: int,
-    special_tokens: Sequence[str] = (),
-    pattern: str | Pretokenizer = "gpt2",
+    special_tokens: Sequence[str] | None = None,
+    pattern: str | Pretokenizer | None = None,
     tie_break: TieBreak = "lexicographic",
     min_frequency: int = 1,
     threads: int | None = None,
     progress: Progress | None = None,
+    max_token_bytes: int = 0,
 ) -> Training:
-    """The training on counted pretokens: merges, tokenizer and notes; special tokens and pattern as they were counted.
+    """The training on counted pretokens: merges, tokenizer and notes.
 
+    special_tokens, pattern None: those they were counted with; others than those can't be given, but more tokens can.
     Cost: see bpe/native/trainer.hpp; some 0.3 s for 190,000 distinct pretokens and 32,000 entries.
     """
-    check_options(vocab_size, special_tokens, tie_break, min_frequency)
+    facts = counts.facts
+    if special_tokens is None:
+        special_tokens = facts.special_tokens
+    if pattern is None:
+        pattern = facts.pretokenizer or "gpt2"
+    check_options(vocab_size, special_tokens, tie_break, min_frequency, max_token_bytes)
+    check_threads(threads)
+    if facts.pretokenizer not in (None, Pretokenizer.from_pattern(pattern)):
+        raise BadArgument(
+            f"the counts were made with the pattern {shown(facts.pattern)}, asked for is {shown(str(pattern))}"
+        )
     if len(counts) == 0:
         raise BadArgument(
             "the inputs hold no text to train on: nothing but special tokens, or nothing at all"
@@ -106,26 +256,52 @@ def train_on(
         min_frequency,
         available_threads() if threads is None else threads,
         None if progress is None else progress.update,
+        max_token_bytes=max_token_bytes,
     )
     notes = []
     if len(pairs) < new_entries:
-        left = "no pair is left" if min_frequency <= 1 else f"no pair occurs {min_frequency} times or more"
+        reasons = [f"occurs {min_frequency} times or more"] if min_frequency > 1 else []
+        reasons += [f"makes an entry of at most {max_token_bytes} bytes"] if max_token_bytes else []
+        left = f"no pair {' and '.join(reasons)}" if reasons else "no pair is left"
         notes.append(
-            f"training stopped at {vocab_size - new_entries + len(pairs)} of {vocab_size} entries: {left}; "
-            "train on more text or ask for fewer entries"
+            f"training stopped at {vocab_size - new_entries + len(pairs)} of {vocab_size} entries: only {len(pairs)} "
+            f"merges are possible, then {left}; train on more text or ask for fewer entries"
         )
     if progress is not None:
         progress.update(len(pairs))
         for note in notes:
             progress.note(note)
-    return Training(_tokenizer(pairs, special_tokens, pattern), counts, pair_counts, tuple(notes))
+    return Training(pairs, pair_counts, counts, vocab_size, tuple(special_tokens), pattern, tuple(notes))
 
 
-def check_options(vocab_size: int, special_tokens: Sequence[str], tie_break: str, min_frequency: int) -> None:
+def _listed(inputs: Iterable[Source]) -> list[Source]:
+    if isinstance(inputs, (str, os.PathLike, bytes, bytearray, memoryview)):
+        return [inputs]
+    return list(inputs)
+
+
+def check_sizes(vocab_sizes: Sequence[int], special_tokens: Sequence[str]) -> None:
+    """Nothing, or BadArgument if there is no size, one twice, or one too small for bytes and special tokens."""
+    if not vocab_sizes:
+        raise BadArgument("vocab_sizes must have at least one size")
+    for place, vocab_size in enumerate(vocab_sizes):
+        check_options(vocab_size, special_tokens)
+        if vocab_size in vocab_sizes[:place]:
+            raise BadArgument(f"vocab_size {vocab_size} is given twice")
+
+
+def check_options(
+    vocab_size: int,
+    special_tokens: Sequence[str],
+    tie_break: str = "lexicographic",
+    min_frequency: int = 1,
+    max_token_bytes: int = 0,
+) -> None:
     """Nothing, or BadArgument for the first option that is out of its range."""
     if isinstance(special_tokens, str):
         raise BadArgument(f"special_tokens must be a list of texts, got the text {shown(special_tokens)}")
-    for name, value in (("vocab_size", vocab_size), ("min_frequency", min_frequency)):
+    numbers = {"vocab_size": vocab_size, "min_frequency": min_frequency, "max_token_bytes": max_token_bytes}
+    for name, value in numbers.items():
         check_whole(name, value)
     seen: set[str] = set()
     for token in special_tokens:
@@ -139,10 +315,15 @@ def check_options(vocab_size: int, special_tokens: Sequence[str], tie_break: str
             )
     if tie_break not in TIE_BREAKS:
         raise BadArgument(f"tie_break must be one of {', '.join(TIE_BREAKS)}, got {shown(tie_break)}")
-    if min_frequency < 0:
-        raise BadArgument(f"min_frequency must be at least 0, got {min_frequency}")
-    if min_frequency >= 2**63:  # the core counts in 64 bits
-        raise BadArgument(f"min_frequency must be below 2^63, got {min_frequency}")
+    for name in ("min_frequency", "max_token_bytes"):
+        if numbers[name] < 0:
+            raise BadArgument(f"{name} must be at least 0, got {numbers[name]}")
+        if numbers[name] >= 2**63:  # the core counts in 64 bits
+            raise BadArgument(f"{name} must be below 2^63, got {numbers[name]}")
+    if max_token_bytes == 1:
+        raise BadArgument(
+            "max_token_bytes must be at least 2, as merges make entries of two bytes, or 0: no limit"
+        )
     smallest = 256 + len(special_tokens)
     if not smallest <= vocab_size <= MAX_ID + 1:
         raise BadArgument(

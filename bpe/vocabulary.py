@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from bpe import _core
 from bpe.errors import BadTokenizer, shown
 
 MAX_ID: Final = 2**31 - 1  # a flat-tokens dataset stores id * 2 + 1 as uint32
@@ -36,8 +37,27 @@ class Vocabulary:
     @cached_property
     def all_entries(self) -> dict[int, bytes]:
         """id -> bytes of ordinary entries and special tokens, by ascending id."""
-        special = {id_: text.encode() for text, id_ in self.special_tokens.items()}
-        return dict(sorted((self.entries | special).items()))
+        return with_special_tokens(self.entries, self.special_tokens)
+
+    @property
+    def is_rank_file(self) -> bool:
+        """Whether the id of an entry is its rank and all pairs that make an entry merge."""
+        return self.merges is None
+
+    @property
+    def merge_count(self) -> int:
+        """How many merges are listed; 0 for a rank file."""
+        return len(self.merges or ())
+
+    @property
+    def entry_count(self) -> int:
+        """The entries, special tokens included."""
+        return len(self.all_entries)
+
+    @property
+    def max_id(self) -> int:
+        """The highest id."""
+        return max(self.all_entries)
 
     @cached_property
     def listed_merges(self) -> list[tuple[bytes, bytes]]:
@@ -46,6 +66,20 @@ class Vocabulary:
         if self.merges is not None:
             return self.merges
         return every_split(self.entries)
+
+    def make_encoder(self, pattern: str | None) -> _core.Encoder:
+        """A core encoder of it; pattern: the name of one of the core's, None: only given pretokens can be encoded."""
+        special = {text.encode(): id_ for text, id_ in self.special_tokens.items()}
+        try:
+            return _core.Encoder(self.entries, self.merges, special, pattern, self.whole_pretokens)
+        except ValueError as error:
+            raise BadTokenizer(str(error)) from None
+
+
+def with_special_tokens(entries: Mapping[int, bytes], special_tokens: Mapping[str, int]) -> dict[int, bytes]:
+    """id -> bytes of the entries and the special tokens, by ascending id."""
+    special = {id_: text.encode() for text, id_ in special_tokens.items()}
+    return dict(sorted((dict(entries) | special).items()))
 
 
 def every_split(entries: Mapping[int, bytes]) -> list[tuple[bytes, bytes]]:

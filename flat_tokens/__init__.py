@@ -15,6 +15,9 @@ from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, Ran
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.loader import Loader
 from flat_tokens.mixing import Mixture
+from flat_tokens.pack import Pack, PackBatch
+from flat_tokens.packing import PackedSequences
+from flat_tokens.packing_plan import PackingReport
 from flat_tokens.reader import Dataset, FlatTokensArray, Row, open
 from flat_tokens.verify import VerifyReport, verify_dataset
 
@@ -28,6 +31,10 @@ __all__ = [
     "FlatTokensError",
     "Loader",
     "Mixture",
+    "Pack",
+    "PackBatch",
+    "PackedSequences",
+    "PackingReport",
     "RangeError",
     "Row",
     "VerifyReport",

@@ -18,6 +18,7 @@ from bpe.formats.json_input import parse
 from bpe.formats.tiktoken import first_unreached
 
 if TYPE_CHECKING:
+    from bpe.description import Description
     from bpe.pretokenizer import Pretokenizer
     from bpe.tokenizer import Tokenizer
 
@@ -105,23 +106,28 @@ def build(
     return Tokenizer(entries, merges, special_tokens, pattern)
 
 
-def vocab_of(tokenizer: Tokenizer) -> dict[str, int]:
-    """entry in the byte alphabet, special tokens as they are -> id, by ascending id.
+def special_keys(tokenizer: Description) -> list[tuple[int, str]]:
+    """(id, key in the vocabulary) of the special tokens, which are spelled as they are, by ascending id.
 
-    BadTokenizer if a special token is spelled like another entry: the byte entry 0xe9 is "é".
+    BadTokenizer if one is spelled like another entry in the byte alphabet: the byte entry 0xe9 is "é".
     """
-    special = {id_: text for text, id_ in tokenizer.special_tokens.items()}
-    ordinary = tokenizer.ordinary_entries
-    vocab: dict[str, int] = {}
-    for id_, entry in tokenizer.vocab.items():
-        characters = special.get(id_) or to_characters(entry)
-        if characters in vocab or (id_ in special and id_ in ordinary and characters != to_characters(entry)):
+    encoder = tokenizer.core_encoder
+    keys = sorted((id_, text) for text, id_ in tokenizer.special_tokens.items())
+    for id_, text in keys:
+        entry = to_bytes(text)
+        also = encoder.entry(id_)  # text without the special token may need the entry too
+        if (entry and encoder.find(entry) not in (None, id_)) or (also and to_characters(also) != text):
             raise BadTokenizer(
-                f"special token {shown(characters)} is spelled like an ordinary entry in the byte alphabet; "
+                f"special token {shown(text)} is spelled like an ordinary entry in the byte alphabet; "
                 "this file format can't hold both"
             )
-        vocab[characters] = id_
-    return vocab
+    return keys
+
+
+def vocab_of(tokenizer: Description) -> dict[str, int]:
+    """entry in the byte alphabet, special tokens as they are -> id, by ascending id."""
+    special = dict(special_keys(tokenizer))
+    return {special.get(id_) or to_characters(entry): id_ for id_, entry in tokenizer.vocab.items()}
 
 
 def merge_lines(tokenizer: Tokenizer) -> list[str]:

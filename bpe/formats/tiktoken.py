@@ -17,7 +17,7 @@ import numpy as np
 
 from bpe import _core
 from bpe.errors import BadTokenizer, shown
-from bpe.formats import SpecialTokens
+from bpe.formats import SpecialTokens, bulk
 from bpe.vocabulary import every_split
 
 if TYPE_CHECKING:
@@ -26,7 +26,15 @@ if TYPE_CHECKING:
 
 
 def read(data: bytes, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Tokenizer:
-    """The tokenizer of a rank file; errors name the line. Special tokens without ids follow the highest rank."""
+    """The tokenizer of a rank file; errors name the line. Special tokens without ids follow the highest rank.
+
+    Files of the regular form are read by the core (`bpe.formats.bulk`), all others and all errors line by line here.
+    """
+    return bulk.read_ranks(data, pattern, special_tokens) or read_lines(data, pattern, special_tokens)
+
+
+def read_lines(data: bytes, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Tokenizer:
+    """The same by Python objects alone."""
     from bpe.tokenizer import Tokenizer
 
     ranks = read_ranks(data)

@@ -1,8 +1,11 @@
 #include "pair_table.hpp"
 
+#include "image.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <stdexcept>
 
 namespace bpe {
 
@@ -51,14 +54,34 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
   for (const Pair &pair : pairs)
     entries[fill[key_of(pair) * multiplier_ >> bucket_shift_]++] = key_of(pair) << 22 | pair.rank;
 
+  // Of a pair given twice the later rank stays. Both are in one bucket.
+  std::vector<uint32_t> stops(starts.begin() + 1, starts.end());
+  for (size_t bucket = 0; bucket < bucket_count; ++bucket) {
+    uint64_t *const begin = entries.data() + starts[bucket];
+    uint64_t *end = entries.data() + stops[bucket];
+    if (end - begin < 2)
+      continue;
+    std::sort(begin, end);
+    uint64_t *last = begin;
+    for (uint64_t *entry = begin + 1; entry < end; ++entry) {
+      if (*entry >> 22 != *last >> 22)
+        ++last;
+      *last = *entry;
+    }
+    stops[bucket] = static_cast<uint32_t>(last + 1 - entries.data());
+  }
+  size_ = 0;
+  for (size_t bucket = 0; bucket < bucket_count; ++bucket)
+    size_ += stops[bucket] - starts[bucket];
+
   std::vector<uint32_t> fullest_first(bucket_count);
   std::iota(fullest_first.begin(), fullest_first.end(), 0u);
-  const auto size_of = [&](uint32_t bucket) { return starts[bucket + 1] - starts[bucket]; };
+  const auto size_of = [&](uint32_t bucket) { return stops[bucket] - starts[bucket]; };
   std::stable_sort(fullest_first.begin(), fullest_first.end(),
                    [&](uint32_t a, uint32_t b) { return size_of(a) > size_of(b); });
 
   for (const uint32_t bucket : fullest_first) {
-    const uint32_t start = starts[bucket], stop = starts[bucket + 1];
+    const uint32_t start = starts[bucket], stop = stops[bucket];
     if (start == stop)
       break;
     uint32_t displacement = 0;
@@ -80,6 +103,52 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
     displacements_[bucket] = static_cast<uint16_t>(displacement);
   }
   return true;
+}
+
+void PairTable::write(ImageWriter &image) const {
+  image.put(uint64_t{size_});
+  image.put(multiplier_);
+  image.put_array(slots_);
+  image.put_array(displacements_);
+}
+
+PairTable::PairTable(ImageReader &image, size_t symbol_count, size_t rank_count) {
+  size_ = image.get<uint64_t>();
+  multiplier_ = image.get<uint64_t>();
+  image.get_array(slots_);
+  image.get_array(displacements_);
+  const auto require = [](bool good) {
+    if (!good)
+      throw std::invalid_argument("the image's pair table is damaged");
+  };
+  require(std::has_single_bit(slots_.size()) && slots_.size() >= 2 && slots_.size() <= size_t{1} << 31);
+  require(std::has_single_bit(displacements_.size()) && displacements_.size() >= 2);
+  slot_shift_ = 32 - static_cast<unsigned>(std::countr_zero(slots_.size()));
+  bucket_shift_ = 64 - static_cast<unsigned>(std::countr_zero(displacements_.size()));
+  size_t found = 0;
+  for (const uint64_t slot : slots_) {
+    if (slot == empty_slot)
+      continue;
+    ++found;
+    require(slot >> 43 < symbol_count && (slot >> 22 & no_symbol) < symbol_count &&
+            (slot & no_rank) < rank_count);
+  }
+  require(found == size_);
+}
+
+std::vector<PairTable::Pair> PairTable::pairs() const {
+  std::vector<uint64_t> by_rank; // rank above left and right
+  by_rank.reserve(size_);
+  for (const uint64_t slot : slots_)
+    if (slot != empty_slot)
+      by_rank.push_back(slot << 42 | slot >> 22);
+  std::sort(by_rank.begin(), by_rank.end());
+  std::vector<Pair> pairs;
+  pairs.reserve(size_);
+  for (const uint64_t entry : by_rank)
+    pairs.push_back({static_cast<uint32_t>(entry >> 21 & no_symbol), static_cast<uint32_t>(entry & no_symbol),
+                     static_cast<uint32_t>(entry >> 42)});
+  return pairs;
 }
 
 } // namespace bpe

@@ -13,6 +13,9 @@
 
 namespace bpe {
 
+class ImageReader;
+class ImageWriter;
+
 class PairTable {
 public:
   static constexpr uint32_t no_symbol = (1u << 21) - 1; // merges with nothing; larger than every symbol
@@ -24,8 +27,16 @@ public:
   };
 
   PairTable() : PairTable(std::vector<Pair>()) {}
-  // No (left, right) may occur twice.
+  // Of a (left, right) given twice the higher rank counts.
   explicit PairTable(const std::vector<Pair> &pairs);
+  // What write() wrote. Throws std::invalid_argument unless every pair is of symbols below symbol_count and
+  // has a rank below rank_count.
+  PairTable(ImageReader &image, size_t symbol_count, size_t rank_count);
+  void write(ImageWriter &image) const;
+
+  // All pairs, by ascending rank.
+  std::vector<Pair> pairs() const;
+  size_t size() const { return size_; }
 
   // The table as plain data, for sources with instruction sets of their own: all inlined, so that no code of
   // theirs is shared. Valid while the table lives.
@@ -57,6 +68,7 @@ public:
 private:
   bool place(const std::vector<Pair> &pairs, unsigned slot_bits);
 
+  size_t size_ = 0;
   uint64_t multiplier_ = 0;
   unsigned bucket_shift_ = 63;
   unsigned slot_shift_ = 31;

@@ -1,13 +1,14 @@
 #include "vocabulary.hpp"
 
+#include "image.hpp"
 #include "merge_pretoken.hpp"
+#include "simd_variants.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <numeric>
 #include <stdexcept>
-#include <tuple>
 
 namespace bpe {
 
@@ -28,6 +29,16 @@ uint32_t hash_of(std::string_view bytes) {
   std::memcpy(&word, bytes.data() + i, bytes.size() - i);
   mix();
   return static_cast<uint32_t>(hash * 0xC2B2AE3D27D4EB4Full >> 32);
+}
+
+constexpr uint32_t lines_ahead = 16; // how far ahead of use a cache line is asked for
+
+inline void prefetch(const void *place) {
+#if defined(__GNUC__)
+  __builtin_prefetch(place);
+#else
+  (void)place;
+#endif
 }
 
 // The pairs of a rank file as they are found, shortest products first: what rank_file_pairs merges by.
@@ -108,8 +119,8 @@ std::string quoted(std::string_view bytes) {
   return out + (bytes.size() > longest ? "'..." : "'");
 }
 
-Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges,
-                       bool whole_pretokens) {
+Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges, bool whole_pretokens)
+    : is_rank_file_(!merges) {
   if (entries.size() >= PairTable::no_symbol)
     throw std::invalid_argument("the vocabulary has " + std::to_string(entries.size()) +
                                 " entries; at most " + std::to_string(PairTable::no_symbol - 1) +
@@ -136,13 +147,18 @@ Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &
   std::vector<uint32_t> unreachable;
   pairs_ = PairTable(merges ? listed_pairs(*merges) : rank_file_pairs(unreachable));
 
+  list_neighbours();
+  if (merges && whole_pretokens)
+    unreachable = list_unreachable();
+  index_unreachable(unreachable);
+}
+
+// What two neighbouring bytes mean.
+void Vocabulary::list_neighbours() {
   byte_ranks_.resize(65536);
   for (uint32_t left = 0; left < 256; ++left)
     for (uint32_t right = 0; right < 256; ++right)
       byte_ranks_[left << 8 | right] = rank(symbol_of_byte_[left], symbol_of_byte_[right]);
-  if (merges && whole_pretokens)
-    unreachable = list_unreachable();
-  index_unreachable(unreachable);
   joined_.assign(65536, 0);
   for (uint32_t symbol = 0; symbol < size(); ++symbol) {
     const std::string_view entry = bytes(symbol);
@@ -154,8 +170,13 @@ Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &
 void Vocabulary::index_entries() {
   index_.assign(std::bit_ceil(2 * size() + 2), IndexSlot{0, PairTable::no_symbol});
   const size_t mask = index_.size() - 1;
+  std::vector<uint32_t> hashes(size());
+  for (uint32_t symbol = 0; symbol < size(); ++symbol)
+    hashes[symbol] = hash_of(bytes(symbol));
   for (uint32_t symbol = 0; symbol < size(); ++symbol) {
-    const uint32_t hash = hash_of(bytes(symbol));
+    if (symbol + lines_ahead < size())
+      prefetch(&index_[hashes[symbol + lines_ahead] & mask]);
+    const uint32_t hash = hashes[symbol];
     size_t place = hash & mask;
     for (; index_[place].symbol != PairTable::no_symbol; place = (place + 1) & mask)
       if (index_[place].hash == hash && bytes(index_[place].symbol) == bytes(symbol))
@@ -186,6 +207,13 @@ void Vocabulary::list_bytes() {
                               "); a byte-level vocabulary needs an entry for each");
 }
 
+std::optional<std::string_view> Vocabulary::entry(uint64_t id) const {
+  const auto place = std::lower_bound(ids_.begin(), ids_.end(), id);
+  if (place == ids_.end() || *place != id)
+    return std::nullopt;
+  return bytes(static_cast<uint32_t>(place - ids_.begin()));
+}
+
 uint32_t Vocabulary::find(std::string_view bytes) const {
   return find_in(index_, bytes);
 }
@@ -204,6 +232,35 @@ uint32_t Vocabulary::find_in(const Index &index, std::string_view wanted) const 
   }
 }
 
+// find() of many: the table's lines are on their way while the others are hashed, which halves the time of
+// loading half a million merges.
+void Vocabulary::find_all(const std::string_view *wanted, size_t count, uint32_t *symbols) const {
+  constexpr size_t block = 96;
+  const size_t mask = index_.size() - 1;
+  uint32_t hashes[block];
+  for (; count > 0;) {
+    const size_t some = std::min(count, block);
+    for (size_t i = 0; i < some; ++i) {
+      hashes[i] = hash_of(wanted[i]);
+      prefetch(&index_[hashes[i] & mask]);
+    }
+    for (size_t i = 0; i < some; ++i) {
+      size_t place = hashes[i] & mask;
+      while (index_[place].symbol != PairTable::no_symbol && index_[place].hash != hashes[i])
+        place = (place + 1) & mask;
+      symbols[i] = index_[place].symbol;
+      if (symbols[i] != PairTable::no_symbol)
+        prefetch(&starts_[symbols[i]]);
+    }
+    for (size_t i = 0; i < some; ++i)
+      if (symbols[i] != PairTable::no_symbol && bytes(symbols[i]) != wanted[i])
+        symbols[i] = find(wanted[i]); // another entry with this hash stood before it
+    wanted += some;
+    symbols += some;
+    count -= some;
+  }
+}
+
 std::vector<PairTable::Pair> Vocabulary::listed_pairs(const Merges &merges) {
   if (merges.size() >= PairTable::no_rank)
     throw std::invalid_argument("the vocabulary has " + std::to_string(merges.size()) + " merges; at most " +
@@ -212,23 +269,38 @@ std::vector<PairTable::Pair> Vocabulary::listed_pairs(const Merges &merges) {
   pairs.reserve(merges.size());
   products_.reserve(merges.size());
   bool in_id_order = true;
+  // Left, right and product of a block of merges are looked up together.
+  constexpr size_t block = 32;
   std::string product_bytes;
-  for (uint32_t rank = 0; rank < merges.size(); ++rank) {
-    const auto &[left_bytes, right_bytes] = merges[rank];
-    const auto symbol_of = [&](std::string_view part, const char *role) {
-      const uint32_t symbol = find(part);
-      if (symbol == PairTable::no_symbol)
-        throw std::invalid_argument("merge " + std::to_string(rank) + " (" + quoted(left_bytes) + ", " +
-                                    quoted(right_bytes) + "): its " + role + " " + quoted(part) +
-                                    " is not an entry of the vocabulary");
-      return symbol;
-    };
-    const uint32_t left = symbol_of(left_bytes, "left part"), right = symbol_of(right_bytes, "right part");
-    product_bytes.assign(left_bytes).append(right_bytes);
-    const uint32_t product = symbol_of(product_bytes, "product");
-    in_id_order = in_id_order && (products_.empty() || products_.back() < product);
-    products_.push_back(product);
-    pairs.push_back({left, right, rank});
+  std::string_view wanted[3 * block];
+  uint32_t symbols[3 * block];
+  for (size_t start = 0; start < merges.size(); start += block) {
+    const size_t count = std::min(block, merges.size() - start);
+    product_bytes.clear();
+    for (size_t i = 0; i < count; ++i)
+      product_bytes.append(merges[start + i].first).append(merges[start + i].second);
+    size_t at = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const auto &[left, right] = merges[start + i];
+      wanted[3 * i] = left;
+      wanted[3 * i + 1] = right;
+      wanted[3 * i + 2] = std::string_view(product_bytes).substr(at, left.size() + right.size());
+      at += left.size() + right.size();
+    }
+    find_all(wanted, 3 * count, symbols);
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t rank = static_cast<uint32_t>(start + i);
+      static constexpr const char *roles[] = {"left part", "right part", "product"};
+      for (size_t part = 0; part < 3; ++part)
+        if (symbols[3 * i + part] == PairTable::no_symbol)
+          throw std::invalid_argument("merge " + std::to_string(rank) + " (" + quoted(wanted[3 * i]) + ", " +
+                                      quoted(wanted[3 * i + 1]) + "): its " + roles[part] + " " +
+                                      quoted(wanted[3 * i + part]) + " is not an entry of the vocabulary");
+      const uint32_t product = symbols[3 * i + 2];
+      in_id_order = in_id_order && (products_.empty() || products_.back() < product);
+      products_.push_back(product);
+      pairs.push_back({symbols[3 * i], symbols[3 * i + 1], rank});
+    }
   }
   if (in_id_order) {
     // What trainers write: products ascend with the ranks, so no pair is listed twice and the product can
@@ -236,16 +308,7 @@ std::vector<PairTable::Pair> Vocabulary::listed_pairs(const Merges &merges) {
     for (PairTable::Pair &pair : pairs)
       pair.rank = products_[pair.rank];
     products_.clear();
-    return pairs;
   }
-  // Of a pair listed twice keep the last.
-  std::sort(pairs.begin(), pairs.end(), [](const PairTable::Pair &a, const PairTable::Pair &b) {
-    return std::tie(a.left, a.right, b.rank) < std::tie(b.left, b.right, a.rank);
-  });
-  const auto same = [](const PairTable::Pair &a, const PairTable::Pair &b) {
-    return a.left == b.left && a.right == b.right;
-  };
-  pairs.erase(std::unique(pairs.begin(), pairs.end(), same), pairs.end());
   return pairs;
 }
 
@@ -280,11 +343,34 @@ std::vector<PairTable::Pair> Vocabulary::rank_file_pairs(std::vector<uint32_t> &
 std::vector<uint32_t> Vocabulary::list_unreachable() const {
   std::vector<uint32_t> symbols;
   MergeScratch scratch;
+  const MergeShortPretokens merge_short_pretokens = simd_variant().merge_short_pretokens;
+  ShortMerge merges[max_short_merges];
+  uint32_t of_merge[max_short_merges];
+  size_t count = 0;
+  const auto merge_gathered = [&] { // several at once: 50 ns each in place of 400
+    merge_short_pretokens(merge_tables(), merges, count);
+    for (size_t i = 0; i < count; ++i)
+      if (merges[i].count != 1)
+        symbols.push_back(of_merge[i]);
+    count = 0;
+  };
   for (uint32_t symbol = 0; symbol < size(); ++symbol) {
-    uint32_t parts[2];
-    if (merged(*this, bytes(symbol), scratch, parts) != 1)
-      symbols.push_back(symbol);
+    const std::string_view entry = bytes(symbol);
+    if (entry.size() > sizeof merges[0].bytes) {
+      uint32_t parts[2];
+      if (merged(*this, entry, scratch, parts) != 1)
+        symbols.push_back(symbol);
+      continue;
+    }
+    ShortMerge &merge = merges[count];
+    std::memset(merge.bytes, 0, sizeof merge.bytes);
+    std::memcpy(merge.bytes, entry.data(), entry.size());
+    merge.size = static_cast<uint32_t>(entry.size());
+    of_merge[count++] = symbol;
+    if (count == max_short_merges)
+      merge_gathered();
   }
+  merge_gathered();
   return symbols;
 }
 
@@ -299,6 +385,72 @@ void Vocabulary::index_unreachable(const std::vector<uint32_t> &symbols) {
       place = (place + 1) & mask;
     unreachable_[place] = {hash, symbol};
   }
+}
+
+std::vector<uint32_t> Vocabulary::every_split() const {
+  std::vector<uint32_t> splits;
+  std::vector<std::pair<uint32_t, uint32_t>> of_entry;
+  for (uint32_t symbol = 0; symbol < size(); ++symbol) {
+    const std::string_view entry = bytes(symbol);
+    of_entry.clear();
+    for (size_t place = 1; place < entry.size(); ++place) {
+      const uint32_t left = find(entry.substr(0, place));
+      if (left == PairTable::no_symbol)
+        continue;
+      const uint32_t right = find(entry.substr(place));
+      if (right != PairTable::no_symbol)
+        of_entry.emplace_back(left, right);
+    }
+    std::sort(of_entry.begin(), of_entry.end());
+    for (const auto &[left, right] : of_entry) {
+      splits.push_back(left);
+      splits.push_back(right);
+    }
+  }
+  return splits;
+}
+
+void Vocabulary::write(ImageWriter &image) const {
+  image.put(uint64_t{is_rank_file_});
+  image.put_array(ids_);
+  image.put_array(starts_);
+  image.put_array(bytes_);
+  image.put_array(products_);
+  pairs_.write(image);
+  std::vector<uint32_t> unreachable;
+  for (const IndexSlot &slot : unreachable_)
+    if (slot.symbol != PairTable::no_symbol)
+      unreachable.push_back(slot.symbol);
+  image.put_array(unreachable);
+}
+
+Vocabulary::Vocabulary(ImageReader &image) : is_rank_file_(image.get<uint64_t>() != 0) {
+  const auto require = [](bool good) {
+    if (!good)
+      throw std::invalid_argument("the image's entries are damaged");
+  };
+  image.get_array(ids_);
+  image.get_array(starts_);
+  image.get_array(bytes_);
+  require(size() < PairTable::no_symbol && starts_.size() == size() + 1 && starts_[0] == 0 &&
+          starts_.back() == bytes_.size());
+  for (size_t symbol = 0; symbol < size(); ++symbol)
+    require(starts_[symbol] < starts_[symbol + 1] && ids_[symbol] <= INT32_MAX &&
+            (symbol == 0 || ids_[symbol - 1] < ids_[symbol]));
+  index_entries();
+  list_bytes();
+  image.get_array(products_);
+  require(products_.size() < PairTable::no_rank);
+  for (const uint32_t product : products_)
+    require(product < size());
+  pairs_ = PairTable(image, size(), products_.empty() ? size() : products_.size());
+  list_neighbours();
+  std::vector<uint32_t> unreachable;
+  image.get_array(unreachable);
+  require(unreachable.size() <= size());
+  for (const uint32_t symbol : unreachable)
+    require(symbol < size());
+  index_unreachable(unreachable);
 }
 
 } // namespace bpe

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bpe.__main__ import main
-from bpe.ids_file import format_of, parse_size, read_ids, write_ids
+from bpe.ids_file import format_of, read_ids, write_ids
 from bpe.tokenizer import Tokenizer
 
 TEXT = "It's a test: naïve café, 你好 <|endoftext|>123\n\nthe the then\n"
@@ -289,11 +289,12 @@ def test_train_refuses(capfdbinary, tmp_path, text_file):
     message = r"'no.txt': no such file; '.*/empty': the folder holds no files; 'no\*': no file matches$"
     failed(capfdbinary, 2, message, "train", text_file, "no.txt", tmp_path / "empty", "no*", *size, *output)
     failed(capfdbinary, 2, "'/dev/zero': is no regular file", "train", "/dev/zero", *size, *output)
-    failed(capfdbinary, 2, "train does not read stdin", "train", "-", *size, *output)
+    failed(capfdbinary, 2, "stdin is read once", "train", "-", "-", *size, *output)
+    failed(capfdbinary, 2, "no input: name text files", "train", *size, *output)
     failed(
         capfdbinary,
         2,
-        "'many' is no whole number such as",
+        "--vocab-size must be a whole number such as 32000, 32k, 100MB or 1e9, got 'many'; see",
         "train",
         text_file,
         "--vocab-size",
@@ -336,7 +337,7 @@ def test_help_is_quick_to_import():
     code += "assert not {'numpy', 'regex', 'tqdm', 'bpe._core'} & set(sys.modules), sys.modules.keys()"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    assert b"train | encode | decode | info" in ended.stdout
+    assert b"train | count | encode | decode | info" in ended.stdout
 
 
 # -- files of ids ------------------------------------------------------------------------------------------------
@@ -358,15 +359,8 @@ def test_text_ids_across_blocks(monkeypatch):
     assert [id_ for block in read_ids(file, "text", "f") for id_ in block] == [1, 22, 333, 4444, 55555]
 
 
-def test_names_and_sizes():
+def test_formats_by_name():
     assert [format_of(name) for name in ("a.npy", "a.bin", "a.txt", "-")] == ["npy", "bin", "text", "text"]
-    assert [parse_size(text) for text in ("5", "32k", "1M", "2g", "1_000")] == [
-        5,
-        32000,
-        10**6,
-        2 * 10**9,
-        1000,
-    ]
 
 
 def test_bad_ids_in_a_later_block(monkeypatch, capfdbinary, tokenizer, tmp_path):

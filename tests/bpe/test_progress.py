@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from bpe.progress import TrainingProgress, bytes_text
+from bpe.progress import TrainingProgress
 
 
 class Terminal(io.StringIO):
@@ -57,14 +57,6 @@ def test_a_phase_that_failed_is_no_line_of_success():
     with pytest.raises(KeyError), progress:
         raise KeyError
     assert file.getvalue() == ""
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(0, "0 bytes"), (999, "999 bytes"), (9323, "9.3 kB"), (3_100_654, "3.1 MB"), (11.8e9, "11.8 GB")],
-)
-def test_small_inputs_were_0_0_mb(count, text):
-    assert bytes_text(count) == text
 
 
 def test_a_full_or_closed_stderr_does_not_stop_the_training():

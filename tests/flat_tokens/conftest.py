@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from flat_tokens import format as flat_format
 from flat_tokens import writer
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import SplitRecord
+
+sys.path.insert(0, str(Path(__file__).parent))  # packing_cases.py
 
 Sequences = Sequence[Sequence[int]]
 MakeDataset = Callable[..., Path]

@@ -1,0 +1,270 @@
+"""The command line of `python -m bpe`: every command with its options; neither numpy nor the core is imported here."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import NoReturn
+
+from bpe.errors import BadArgument
+from bpe.sizes import parse_size, parse_sizes
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        # "argument --threads: must be ..." reads as our own checks do: "--threads must be ..."
+        message = re.sub(r"^argument (\S+): must ", r"\1 must ", message)
+        self.exit(2, f"bpe: {message}; see {self.prog} --help\n")
+
+
+def _size(text: str) -> int:
+    try:
+        return parse_size(text, "")
+    except BadArgument as error:
+        raise argparse.ArgumentTypeError(str(error).strip()) from None
+
+
+def _sizes(text: str) -> list[int]:
+    try:
+        return parse_sizes(text, "")
+    except BadArgument as error:
+        raise argparse.ArgumentTypeError(str(error).strip()) from None
+
+
+def _min_count(text: str) -> int | str:
+    if text == "fit":
+        return text
+    try:
+        return parse_size(text, "")
+    except BadArgument as error:
+        raise argparse.ArgumentTypeError(
+            str(error).strip().replace("number such", 'number or "fit", such')
+        ) from None
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = _Parser(
+        prog="python -m bpe",
+        description="Train and use byte-level BPE tokenizers.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="examples:\n"
+        "  python -m bpe train corpus.txt --vocab-size 32k --special-token '<|endoftext|>' --output tokenizer.json\n"
+        "  python -m bpe count part1/ --special-token '<|endoftext|>' --output part1.counts\n"
+        "  python -m bpe train --counts part1.counts part2.counts --vocab-size 8k,16k,32k --output "
+        "'tok-{vocab_size}.json'\n"
+        "  echo 'Hello' | python -m bpe encode --tokenizer tokenizer.json | python -m bpe decode "
+        "--tokenizer tokenizer.json\n"
+        "  python -m bpe encode --tokenizer tokenizer.json corpus.txt --output ids.npy\n"
+        "  python -m bpe info tokenizer.json\n\n"
+        "Each command has its own --help. Sizes and numbers may be written as 32k, 100MB (powers of 1000), 64MiB or\n"
+        "1e9. Exit codes: 0 done, 2 arguments or tokenizer, 3 text, ids or counts, 4 the machine (space, permission,\n"
+        "I/O), 5 out of memory, 6 refused (an input changed), 130 interrupted.",
+    )
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="train | count | encode | decode | info"
+    )
+    added = [_train, _count, _encode, _decode, _info]
+    for add in added:
+        add(commands).add_argument("--debug", action="store_true", help="show the traceback of an error")
+    return parser
+
+
+def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:
+    train = commands.add_parser(
+        "train",
+        help="make a tokenizer.json from text files",
+        description="Make a tokenizer.json from text files, or from what `count` made of them. The same files and "
+        "options give the same tokenizer, whatever the number of threads and the memory. Ctrl-C keeps what was "
+        "counted and says how to go on.",
+    )
+    _add_counting(train)
+    train.add_argument(
+        "--vocab-size",
+        required=True,
+        type=_sizes,
+        metavar="N[,N...]",
+        help="entries, special tokens and the 256 bytes included: 32000, 32k; several from one training: 8k,16k,32k",
+    )
+    train.add_argument(
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="the tokenizer.json to write, one that exists is replaced; {vocab_size} in the name stands for the size, "
+        "and is needed for several",
+    )
+    train.add_argument(
+        "--min-frequency",
+        type=_size,
+        default=1,
+        metavar="N",
+        help="merge only pairs that occur so often (default 1)",
+    )
+    train.add_argument(
+        "--max-token-bytes",
+        type=_size,
+        default=0,
+        metavar="N",
+        help="make no longer entries (default: any length)",
+    )
+    train.add_argument(
+        "--tie-break",
+        choices=["lexicographic", "huggingface"],
+        default="lexicographic",
+        help="which of equally frequent pairs is merged first: the one whose bytes compare greater (default), or "
+        "the one Hugging Face's trainer takes",
+    )
+    train.add_argument(
+        "--min-pretoken-count",
+        type=_min_count,
+        default=1,
+        metavar="N|fit",
+        help="leave out pretokens that occur less often; fit: as few as the memory asks for (default 1: none)",
+    )
+    train.add_argument(
+        "--keep-counts", metavar="FILE", help="write the counts too, to train on them again with --counts"
+    )
+    return train
+
+
+def _count(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:
+    count = commands.add_parser(
+        "count",
+        help="count pretokens, for `train --counts`",
+        description="Count the pretokens of text files into a counts file, which `train --counts` takes in place of "
+        "the text: on many machines at once, or once for many trainings. Counts files are merged in little memory.",
+    )
+    _add_counting(count)
+    count.add_argument(
+        "--output", required=True, metavar="FILE", help="the counts file; one that exists is replaced"
+    )
+    return count
+
+
+def _add_counting(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "inputs", nargs="*", metavar="INPUT", help="UTF-8 text files, folders or globs; -: stdin"
+    )
+    command.add_argument(
+        "--counts",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="counts files, added to what the inputs have; of a run that was stopped: the inputs are counted "
+        "from there on",
+    )
+    command.add_argument(
+        "--special-token",
+        action="append",
+        metavar="TOKEN",
+        help="a text with an id of its own, at which the text is cut; may be repeated (default: those of the counts "
+        "files, or none)",
+    )
+    command.add_argument(
+        "--pattern",
+        help="how text is cut before merging: gpt2, cl100k, o200k, llama3, qwen2, or an expression (default: that of "
+        "the counts files, or gpt2)",
+    )
+    command.add_argument(
+        "--sample-bytes",
+        type=_size,
+        metavar="SIZE",
+        help="so much of the text, whole documents taken evenly from all of it: 1GB (default: all)",
+    )
+    command.add_argument(
+        "--seed", type=_size, default=0, metavar="N", help="which places are sampled (default 0)"
+    )
+    command.add_argument(
+        "--threads", type=_size, metavar="N", help="threads to count and merge with (default: all cores)"
+    )
+    command.add_argument(
+        "--max-memory",
+        type=_size,
+        metavar="SIZE",
+        help="what the program may take: 8GB; counts that outgrow it go to disk (default: four fifths of what is free)",
+    )
+    command.add_argument(
+        "--temp-dir",
+        metavar="FOLDER",
+        help="where counts go that outgrow the memory (default: beside the output)",
+    )
+    command.add_argument("--quiet", action="store_true", help="no progress; warnings and errors only")
+    _add_invalid(command)
+
+
+def _encode(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:
+    encode = commands.add_parser(
+        "encode", help="text to ids", description="Encode a text of any size to ids."
+    )
+    _add_tokenizer(encode)
+    encode.add_argument(
+        "input", nargs="?", default="-", metavar="INPUT", help="a UTF-8 text file; - or nothing: stdin"
+    )
+    encode.add_argument(
+        "--output",
+        default="-",
+        metavar="FILE",
+        help="a file: .npy, .bin (uint32) or text; -: stdout (default)",
+    )
+    encode.add_argument("--format", choices=["text", "npy", "bin"], help="default: by the output's ending")
+    encode.add_argument("--plain", action="store_true", help="take special tokens in the text as plain text")
+    _add_invalid(encode)
+    return encode
+
+
+def _decode(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:
+    decode = commands.add_parser(
+        "decode", help="ids to text", description="Decode ids of any number to text."
+    )
+    _add_tokenizer(decode)
+    decode.add_argument(
+        "input", nargs="?", default="-", metavar="INPUT", help="a file as encode writes; - or nothing: stdin"
+    )
+    decode.add_argument("--output", default="-", metavar="FILE", help="a file; -: stdout (default)")
+    decode.add_argument("--format", choices=["text", "npy", "bin"], help="default: by the input's ending")
+    return decode
+
+
+def _info(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:
+    info = commands.add_parser(
+        "info",
+        help="what a tokenizer or a counts file is",
+        description="Print what a tokenizer or a counts file is.",
+    )
+    info.add_argument(
+        "tokenizer",
+        help="tokenizer.json, vocab.json, a folder of them, *.tiktoken with --pattern, or a counts file",
+    )
+    _add_rank_file_options(info)
+    info.add_argument("--json", action="store_true", help="as JSON")
+    return info
+
+
+def _add_invalid(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--invalid",
+        choices=["error", "replace"],
+        default="error",
+        help="bytes that are not UTF-8: stop (default), or replace by U+FFFD as Python does",
+    )
+
+
+def _add_tokenizer(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--tokenizer",
+        required=True,
+        metavar="PATH",
+        help="tokenizer.json, vocab.json, a folder of them, or *.tiktoken with --pattern",
+    )
+    _add_rank_file_options(command)
+
+
+def _add_rank_file_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--pattern", help="for *.tiktoken and vocab.json: the pattern's name or expression")
+    command.add_argument(
+        "--special-token",
+        action="append",
+        metavar="TOKEN[=ID]",
+        help="for *.tiktoken and vocab.json; may be repeated; without =ID the next free id",
+    )

@@ -1,0 +1,121 @@
+"""A tokenizer as one flat image: what is slow to find out is in it, so a worker process has it in 20 ms.
+
+    magic, 8 bytes | header bytes, uint64 | image bytes, uint64 | XXH64 of all that follows, uint64 |
+    header, JSON, padded with spaces to 8 bytes | the core's image (bpe/native/image.hpp)
+
+An image is read by the form it was written in (`FORM` and the core's version in the header) or refused, never
+converted. It is data, not code: the checksum finds damage, and whatever else stands in it, reading stays within its
+memory. A cache file holds the SHA-256 of the file it was made from and of the arguments beside; where they differ, or
+anything is wrong with it, it is made anew as if it were not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bpe import _core
+from bpe.errors import BadTokenizer, EnvironmentFailure
+from bpe.formats import SpecialTokens, files_of, load, read_file, write_file
+from bpe.pretokenizer import Pretokenizer, Stage
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from bpe.tokenizer import Tokenizer
+
+MAGIC: Final = b"tokmill\x00"
+FORM: Final = 1  # raised when the header's fields change
+SUFFIX: Final = ".compiled"
+_START: Final = struct.Struct("<8sQQQ")
+
+
+def compile_tokenizer(tokenizer: Tokenizer, source: str = "") -> bytes:
+    """The image of a tokenizer; source: what `load_cached` is to compare."""
+    header: dict[str, Any] = {
+        "form": [FORM, _core.IMAGE_VERSION, sys.byteorder],
+        "source": source,
+        "special_tokens": tokenizer.special_tokens,
+        "stages": [[stage.expression, stage.unmatched] for stage in tokenizer.pretokenizer.stages],
+        "whole_pretokens": tokenizer.whole_pretokens,
+        "normalizer": tokenizer.normalizer,
+        "plain_added_tokens": sorted(tokenizer.plain_added_tokens),
+        "template": tokenizer.template,
+    }
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    image = tokenizer.core_encoder.image()
+    body = text + image
+    return _START.pack(MAGIC, len(text), len(image), _core.xxh64(body)) + body
+
+
+def read_compiled(image: Buffer, source: str | None = None) -> Tokenizer:
+    """The tokenizer of an image; BadTokenizer says what is wrong with it. source: refuse one of another."""
+    from bpe.tokenizer import Tokenizer
+
+    view = memoryview(image).cast("B")
+    if len(view) < _START.size or bytes(view[:8]) != MAGIC:
+        raise BadTokenizer("this is no compiled tokenizer")
+    _, header_bytes, image_bytes, checksum = _START.unpack_from(view)
+    body = view[_START.size :]
+    if header_bytes + image_bytes != len(body):
+        raise BadTokenizer("the compiled tokenizer is cut short; compile it again")
+    if _core.xxh64(body) != checksum:
+        raise BadTokenizer("the compiled tokenizer is damaged; compile it again")
+    header = json.loads(bytes(body[:header_bytes]))
+    form = header["form"]
+    if form != [FORM, _core.IMAGE_VERSION, sys.byteorder]:
+        raise BadTokenizer(f"the compiled tokenizer has another version's form, {form}; compile it again")
+    if source is not None and header["source"] != source:
+        raise BadTokenizer("the compiled tokenizer was made from another file or with other arguments")
+    specials: dict[str, int] = header["special_tokens"]
+    pretokenizer = Pretokenizer(tuple(Stage(*stage) for stage in header["stages"]))
+    try:
+        encoder = _core.Encoder.from_image(
+            body[header_bytes:],
+            {text.encode(): id_ for text, id_ in specials.items()},
+            pretokenizer.core_pattern,
+            header["whole_pretokens"],
+        )
+    except ValueError as error:
+        raise BadTokenizer(f"the compiled tokenizer is damaged ({error}); compile it again") from None
+    return Tokenizer.from_core(
+        encoder,
+        specials,
+        pretokenizer,
+        whole_pretokens=header["whole_pretokens"],
+        normalizer=header["normalizer"],
+        plain_added_tokens=frozenset(header["plain_added_tokens"]),
+        template=header["template"],
+    )
+
+
+def load_cached(path: Path, pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> Tokenizer:
+    """As `formats.load`, by the image beside the file if it is of this very file; else the image is written."""
+    files = files_of(path)
+    source = _source(files, pattern, special_tokens)
+    cached = files[0].with_name(files[0].name + SUFFIX)
+    # Whatever a cache file holds, the tokenizer's own file has the last word.
+    with suppress(BadTokenizer, OSError, ValueError, TypeError, LookupError, AttributeError):
+        return read_compiled(cached.read_bytes(), source)
+    tokenizer = load(path, pattern, special_tokens)
+    if _source(files, pattern, special_tokens) != source:
+        return tokenizer  # written to in the meantime: which of the two it is, is not known
+    with suppress(EnvironmentFailure):  # a folder that can't be written
+        write_file(cached, compile_tokenizer(tokenizer, source))
+    return tokenizer
+
+
+def _source(files: list[Path], pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> str:
+    """SHA-256 of all that decides what a tokenizer is that is loaded from files."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(hashlib.sha256(read_file(file)).digest())
+    specials = list(special_tokens.items()) if isinstance(special_tokens, dict) else special_tokens
+    digest.update(repr((pattern, specials)).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()

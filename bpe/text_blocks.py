@@ -1,0 +1,246 @@
+"""The text of files, pipes and buffers in blocks that may be pretokenized apart.
+
+A block ends only where the text may be cut whatever follows: after a special token that no longer one could be, or
+where the pattern allows it (`PretokenCounter.last_cut`). A text without such a place is held whole, up to a limit.
+Blocks lie in one buffer that is used again: fresh memory for each 16 MiB cost a tenth of the counting.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+
+from bpe import utf8
+from bpe.errors import EnvironmentFailure, MissingInput, NotEnoughMemory
+from bpe.sizes import bytes_text
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from typing_extensions import Buffer
+
+    # A path, a text, an open binary file, or a part of a file.
+    Source: TypeAlias = (
+        "str | os.PathLike[str] | Buffer | io.RawIOBase | io.BufferedIOBase | BinaryIO | Stretch"
+    )
+
+BLOCK_BYTES: Final = 16 << 20  # 0.05 to 0.3 s of counting on one core: Ctrl-C and progress wait no longer
+_REPLACEMENT: Final = "\ufffd".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Bytes [start, stop) of a file; stop None: up to its end. It must start and stop where the text may be cut."""
+
+    path: Path
+    start: int = 0
+    stop: int | None = None
+
+
+class Block(NamedTuple):
+    """text: valid until the next block is asked for. base_bytes: where it starts in its source, as text.
+
+    position: the byte of the source that the next block starts with; None where replaced bytes make it uncertain.
+    """
+
+    text: memoryview
+    base_bytes: int
+    position: int | None
+
+
+def path_of(source: Source) -> Path | None:
+    """The file that the source is or lies in; None for a buffer or an open file."""
+    if isinstance(source, Stretch):
+        return source.path
+    return Path(source) if isinstance(source, (str, os.PathLike)) else None
+
+
+def total_bytes(sources: Iterable[Source]) -> int | None:
+    """The bytes of all sources, None if a pipe is among them; MissingInput lists the files that are not there."""
+    total: int | None = 0
+    missing = []
+    for source in sources:
+        path = path_of(source)
+        size: int | None
+        if path is None:
+            size = None if isinstance(source, io.IOBase) else memoryview(source).nbytes  # type: ignore[arg-type]
+        elif not path.exists() or path.is_dir():
+            missing.append(f"{path} ({'is a folder' if path.is_dir() else 'not found'})")
+            continue
+        elif isinstance(source, Stretch):
+            size = (path.stat().st_size if source.stop is None else source.stop) - source.start
+        else:
+            size = path.stat().st_size if path.is_file() else None
+        total = None if total is None or size is None else total + size
+    if missing:
+        raise MissingInput(f"can't read {', '.join(missing)}: name text files")
+    return total
+
+
+class Reader:
+    """Reads one source; used as a context. read_bytes: of the source so far. replaced: how many U+FFFD were put in."""
+
+    def __init__(self, source: Source, invalid: utf8.Invalid) -> None:
+        self.read_bytes = 0
+        self.replaced = 0
+        self.start = source.start if isinstance(source, Stretch) else 0
+        self.where = "text"
+        self._replace = invalid == "replace"
+        self._rest = b""  # when replacing: the start of a character whose end was not read yet
+        self._left: int | None = None  # bytes of a stretch still to be read
+        self._expected: int | None = None  # the size of a file, or more if it grows
+        self._file: Any = None
+        self._owned = False
+        self._text = memoryview(b"")
+        path = path_of(source)
+        if path is not None:
+            self.where = os.fspath(path)
+            try:
+                self._file = FileIO(self.where)
+                self._owned = True
+                status = os.fstat(self._file.fileno())
+                if self.start:
+                    self._file.seek(self.start)
+            except OSError as error:
+                raise EnvironmentFailure(f"{self.where}: {error.strerror}") from error
+            if stat.S_ISREG(status.st_mode):
+                self._expected = max(0, status.st_size - self.start)
+            if isinstance(source, Stretch) and source.stop is not None:
+                self._left = source.stop - source.start
+        elif isinstance(source, io.IOBase):
+            self._file = source
+            name = getattr(source, "name", None)
+            self.where = name.strip("<>") if isinstance(name, str) else "stdin" if name == 0 else "text"
+        else:
+            self._text = memoryview(source).cast("B")  # type: ignore[arg-type]
+            self._expected = self._text.nbytes
+
+    def starts_in_document(self, special_tokens: Sequence[bytes]) -> bool:
+        """Whether what is read goes on with a document that began before it: a stretch not after a special token."""
+        if self.start == 0 or self._file is None:
+            return False
+        longest = min(self.start, max(map(len, special_tokens), default=0))
+        self._file.seek(self.start - longest)
+        before = self._file.read(longest) or b""
+        self._file.seek(self.start)
+        return not before.endswith(tuple(special_tokens))
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None and self._owned:
+            self._file.close()
+
+    def fill(self, room: memoryview) -> int:
+        """How many bytes were read into the room; less than all of it only at the end of the source."""
+        filled = 0
+        if self._file is None:
+            part = self._text[self.read_bytes : self.read_bytes + room.nbytes]
+            filled = part.nbytes
+            room[:filled] = part
+        else:
+            try:
+                while filled < room.nbytes and (count := self._file.readinto(room[filled:])):
+                    filled += count
+            except OSError as error:
+                place = self.start + self.read_bytes + filled
+                raise EnvironmentFailure(f"{self.where}: byte {place}: {error.strerror}") from error
+        self.read_bytes += filled
+        if self._left is not None:
+            self._left -= filled
+        return filled
+
+    def read(self, buffer: bytearray, at: int, size: int) -> tuple[bytearray, int, bool]:
+        """(the buffer or a larger one, where the text in it now stops, whether that was the last of it).
+
+        The next `size` bytes or so go to `at`. With "error" it may hold anything that is not valid UTF-8.
+        """
+        if self._expected is not None:  # not 16 MiB for each of a million small files
+            size = min(size, max(self._expected - self.read_bytes, 0) + 1)
+        if self._left is not None:
+            size = min(size, self._left)
+        buffer = _with_room(buffer, at, at + size)
+        first = self.read_bytes == 0
+        filled = self.fill(memoryview(buffer)[at : at + size])
+        at_end = filled < size or self._left == 0
+        head = memoryview(buffer)[at : at + min(filled, 4)]
+        if first and not self.start and utf8.other_encoding(head):
+            raise utf8.invalid_text(head, 0, self.where)
+        if not self._replace:
+            return buffer, at + filled, at_end
+        data = self._rest + bytes(memoryview(buffer)[at : at + filled])
+        rest = 0 if at_end else cut_character_bytes(data[-3:])
+        data, self._rest = data[: len(data) - rest], data[len(data) - rest :]
+        # Wrong bytes are whole within such reads: `rest` holds what a later byte could still complete.
+        valid, replaced = utf8.replace_invalid(data)
+        self.replaced += replaced
+        stop = at + memoryview(valid).nbytes
+        buffer = _with_room(buffer, at, stop)
+        memoryview(buffer)[at:stop] = memoryview(valid)
+        return buffer, stop, at_end
+
+    def position(self, carry: memoryview) -> int | None:
+        """The byte of the source at which `carry`, what was read last, starts; None if something in it was replaced."""
+        if self.replaced and _REPLACEMENT in bytes(carry):
+            return None
+        return self.start + self.read_bytes - len(self._rest) - carry.nbytes
+
+
+def _with_room(buffer: bytearray, kept: int, size: int) -> bytearray:
+    if size <= len(buffer):
+        return buffer
+    larger = bytearray(size)  # views of the old one may still be held, so it can't be resized
+    larger[:kept] = memoryview(buffer)[:kept]
+    return larger
+
+
+def cut_character_bytes(tail: bytes) -> int:
+    """How many of the last bytes (at most 3) are the valid start of a character that goes on: b"a\\xe2\\x82" -> 2."""
+    for size in range(len(tail), 0, -1):
+        try:
+            _, used = codecs.utf_8_decode(tail[-size:], "strict", False)
+        except UnicodeDecodeError:
+            continue
+        return size - used
+    return 0
+
+
+def text_blocks(
+    reader: Reader, last_cut: Callable[[Buffer], int], block_bytes: int, held_limit: int | None = None
+) -> Iterator[Block]:
+    """The text of the reader, cut where its continuation does not matter.
+
+    held_limit: NotEnoughMemory if more than so many bytes would have to be held for want of a place to cut.
+    """
+    buffer = bytearray()
+    carry = base_bytes = 0
+    at_end = False
+    while not at_end:
+        if held_limit is not None and carry > held_limit:
+            raise NotEnoughMemory(
+                f"{reader.where}: from byte {reader.start + base_bytes} on there is no place to cut for "
+                f"{bytes_text(carry)}, more than the memory allows; name the special token that ends documents, "
+                "or allow more memory (--max-memory)"
+            )
+        # At least as much as is waiting, so that a text without a place to cut is searched log n times.
+        buffer, stop, at_end = reader.read(buffer, carry, max(block_bytes, carry))
+        whole = (
+            stop if at_end else stop - cut_character_bytes(bytes(memoryview(buffer)[max(0, stop - 3) : stop]))
+        )
+        block = memoryview(buffer)[:whole]
+        cut = whole if at_end else last_cut(block)
+        while 0 < cut < whole and block[cut] & 0xC0 == 0x80:
+            cut -= 1  # not valid UTF-8: keep its characters together, so that the right byte is named
+        carry = stop - cut
+        if cut:
+            yield Block(block[:cut], reader.start + base_bytes, reader.position(memoryview(buffer)[cut:stop]))
+            buffer[:carry] = bytes(memoryview(buffer)[cut:stop])
+        base_bytes += cut

@@ -1,0 +1,147 @@
+"""A sample has whole documents, evenly from all of the text, the same for one seed; and it says what it took."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from bpe import sampling
+from bpe.errors import BadArgument, EnvironmentFailure
+from bpe.sampling import sampled
+from bpe.text_blocks import Stretch
+from bpe.training import train
+
+END = "<|endoftext|>"
+
+
+def numbered_documents(path: Path, count: int, first: int = 0) -> list[str]:
+    rng = random.Random(first)
+    documents = [f"{first + place}:" + "é" * rng.randint(5, 60) for place in range(count)]
+    path.write_text(END.join(documents), encoding="utf-8")
+    return documents
+
+
+def taken(stretches: list[object]) -> list[bytes]:
+    texts = []
+    for stretch in stretches:
+        assert isinstance(stretch, Stretch)
+        texts.append(stretch.path.read_bytes()[stretch.start : stretch.stop])
+    return texts
+
+
+@pytest.fixture
+def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "WINDOW_BYTES", (64, 4096))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whole_documents_and_none_twice(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "WINDOW_BYTES", (256, 4096))
+    paths = [tmp_path / "a", tmp_path / "b", tmp_path / "empty"]
+    paths[2].write_bytes(b"")
+    every = numbered_documents(paths[0], 2000) + numbered_documents(paths[1], 500, 2000)
+    size = sum(path.stat().st_size for path in paths)
+    stretches, words = sampled([paths[2], *paths], size // 10, seed, [END])
+    documents = [text for part in taken(stretches) for text in part.decode().split(END) if text]
+    assert set(documents) <= set(every)
+    assert len(set(documents)) == len(documents)
+    share = sum(map(len, documents)) / sum(map(len, every))
+    assert 0.07 < share < 0.13
+    early = sum(int(text.partition(":")[0]) < 1250 for text in documents) / len(documents)
+    assert 0.4 < early < 0.6
+    assert re.fullmatch(
+        rf"sampled \d+\.\d kB of \d+\.\d kB \([\d.]+ %\): documents at \d+ places in 2 of 4 files, seed {seed}",
+        words,
+    )
+    assert sampled([paths[2], *paths], size // 10, seed, [END]) == (stretches, words)
+    assert sampled([paths[2], *paths], size // 10, seed + 1, [END])[0] != stretches
+
+
+@pytest.mark.usefixtures("small_windows")
+def test_lines_stand_for_documents(tmp_path: Path) -> None:
+    lines = [f"line {place} " + "x" * (place % 50) for place in range(3000)]
+    (tmp_path / "a").write_text("\n".join(lines) + "\n")
+    stretches, words = sampled([tmp_path / "a"], 5000, 0, [])
+    got = [line for part in taken(stretches) for line in part.decode().split("\n") if line]
+    assert set(got) <= set(lines)
+    assert ": lines at " in words
+
+
+@pytest.mark.usefixtures("small_windows")
+@pytest.mark.parametrize(
+    "text", ["日本語\n" * 10_000, "日本語" * 10_000, "x\n" * 50_000], ids=["lines", "none", "short"]
+)
+@pytest.mark.parametrize("special_tokens", [[], [END]], ids=["lines", "documents"])
+def test_long_documents_are_sampled_within(text: str, special_tokens: list[str], tmp_path: Path) -> None:
+    """Of a document without an end lines are taken, of a line without an end characters; as much as was asked for."""
+    (tmp_path / "a").write_text(text)
+    for share in (0.9, 0.5, 0.05):
+        size = len(text.encode())
+        stretches, _ = sampled([tmp_path / "a"], int(size * share), 1, special_tokens)
+        parts = taken(stretches)
+        assert 0.8 * share < sum(map(len, parts)) / size < min(1, 1.2 * share)
+        assert all(part.decode() for part in parts)  # characters are whole
+        if text.startswith("日本語\n"):
+            assert set("\n".join(part.decode() for part in parts).split("\n")) <= {"日本語", ""}
+        places = [(stretch.start, stretch.stop) for stretch in stretches if isinstance(stretch, Stretch)]
+        assert all(stop <= start for (_, stop), (start, _) in pairwise(places))
+
+
+def test_small_inputs_are_taken_whole(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"text")
+    assert sampled([tmp_path / "a"], 4, 0, []) == ([tmp_path / "a"], "")
+
+
+def test_training_says_what_it_sampled(tmp_path: Path) -> None:
+    numbered_documents(tmp_path / "a", 5000)
+    notes: list[str] = []
+
+    class Recorder:
+        def begin(self, phase: str, total: int | None, unit: str) -> None:
+            pass
+
+        def update(self, done: int) -> None:
+            pass
+
+        def note(self, text: str) -> None:
+            notes.append(text)
+
+    tokenizer = train([tmp_path / "a"], 260, [END], sample_bytes=50_000, seed=3, progress=Recorder())
+    assert tokenizer.vocab_size == 260
+    assert notes[0].startswith("sampled ")
+
+
+@pytest.mark.parametrize(
+    ("sample_bytes", "seed", "message"),
+    [
+        (0, 0, "sample_bytes must be at least 1, got 0"),
+        (1.5, 0, "sample_bytes must be a whole number"),
+        (5, "x", "seed must be a whole number"),
+    ],
+)
+def test_bad_options(sample_bytes: int, seed: int, message: str, tmp_path: Path) -> None:
+    with pytest.raises(BadArgument, match=message):
+        sampled([tmp_path / "a"], sample_bytes, seed, [])
+
+
+def test_what_has_no_places_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for source in (b"text", tmp_path / "pipe"):
+        with pytest.raises(BadArgument, match="needs files, which can be read at any place"):
+            sampled([source], 5, 0, [])
+
+
+def test_a_file_that_can_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_bytes(b"x" * 100_000)
+
+    def broken(*_: object) -> tuple[int, int]:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(sampling, "_part", broken)
+    with pytest.raises(EnvironmentFailure, match="a: Input/output error"):
+        sampled([tmp_path / "a"], 99_999, 0, [])

@@ -1,0 +1,124 @@
+"""Counts that outgrow the memory go to disk and come back the same; what can't fit is said, not killed."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bpe import reference
+from bpe.counting import CountingOptions, count_pretokens, count_sources
+from bpe.counts_file import CountsFile
+from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory
+from bpe.memory import MIN_FREE_BYTES, MemoryBudget, available_bytes, used_bytes
+from bpe.training import train
+from bpe.workspace import Workspace
+
+END = "<|endoftext|>"
+
+
+def random_words(seed: int, size: int) -> bytes:
+    """Random letters in words of 4 to 12: nearly every pretoken is a new one."""
+    rng = random.Random(seed)
+    letters = bytes(rng.choices(b"abcdefghijklmnopqrstuvwxyz", k=size))
+    text = bytearray(letters)
+    place = 0
+    while place < size:
+        text[place] = 32
+        place += rng.randint(4, 12)
+    return bytes(text)
+
+
+def test_spilled_counts_are_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes(random_words(1, 3 << 20) + END.encode() + random_words(1, 1 << 20) + b" end")
+    expected = count_pretokens([path], [END])
+    budget = MemoryBudget(used_bytes() + (40 << 20))
+    with Workspace(tmp_path) as workspace:
+        counted = count_sources([path], CountingOptions([END]), budget=budget, workspace=workspace)
+        assert len(counted.parts) > 2
+        assert all(isinstance(part, CountsFile) for part in counted.parts)
+        counted.save(tmp_path / "spilled.counts", workspace)
+        assert counted.facts == expected.facts
+    expected.save(tmp_path / "whole.counts")
+    assert (tmp_path / "spilled.counts").read_bytes() == (tmp_path / "whole.counts").read_bytes()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["spilled.counts", "text.txt", "whole.counts"]
+
+
+@pytest.mark.parametrize("pattern", ["gpt2", r"\w+|\W"])
+def test_a_text_without_a_place_to_cut_is_refused_before_it_fills_the_memory(
+    pattern: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "one word.txt"
+    path.write_bytes(b"word " + b"x" * (12 << 20))
+    budget = MemoryBudget(used_bytes() + MIN_FREE_BYTES)
+    with Workspace(tmp_path) as workspace, pytest.raises(NotEnoughMemory) as raised:
+        count_sources([path], CountingOptions([END], pattern), budget=budget, workspace=workspace)
+    assert raised.value.exit_code == 5
+    assert "one word.txt: from byte " in str(raised.value)
+    assert "there is no place to cut for" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_budget_that_is_too_small() -> None:
+    with pytest.raises(BadArgument, match=r"max memory must be at least \d+\.\d MB .*, got 1\.0 MB"):
+        train([b"ab"], 300, max_memory_bytes=10**6)
+    assert available_bytes() > 0
+    assert MemoryBudget.of(None).limit_bytes > used_bytes()
+
+
+def test_a_budget_needs_a_workspace() -> None:
+    with pytest.raises(BadArgument, match="needs a workspace"):
+        count_sources([b"ab"], CountingOptions(), budget=MemoryBudget.of(None))
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with (
+        Workspace(tmp_path / "no") as workspace,
+        pytest.raises(EnvironmentFailure, match="--temp-dir names another"),
+    ):
+        workspace.new_file()
+
+
+def test_random_letters_under_a_limit_were_killed(tmp_path: Path) -> None:
+    """Random letters, ten times what the address space has room for once counted: spilled, then refused or fitted."""
+    path = tmp_path / "letters.txt"
+    path.write_bytes(random_words(2, 24 << 20))
+    limit_bytes = (
+        600 << 20
+    )  # Python, numpy, the core and the threads' stacks map 300 MB before anything is counted
+    script = (
+        "import resource, sys\n"
+        "from bpe.__main__ import main\n"
+        "import numpy, bpe.training_commands\n"
+        f"resource.setrlimit(resource.RLIMIT_AS, ({limit_bytes}, {limit_bytes}))\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", script, "train", str(path), "--vocab-size", "300", "--threads", "1"]
+    command += ["--output", str(tmp_path / "t.json"), "--quiet"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (5, ""), ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert "distinct pretokens takes about" in ended.stderr
+    assert f"are kept in {tmp_path}/t.counts: go on with --counts {tmp_path}/t.counts" in ended.stderr
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["letters.txt", "t.counts"]
+    command[4:5] = ["--counts", str(tmp_path / "t.counts"), "--min-pretoken-count", "fit"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "left out " in ended.stderr
+    assert CountsFile(tmp_path / "t.counts").facts.text_bytes == 24 << 20
+
+
+@pytest.mark.parametrize("special_tokens", [[], [END], [END, "<s>"]], ids=len)
+@pytest.mark.parametrize("block_bytes", [1, 7, 16, 17, 10**6])
+def test_documents_are_counted(block_bytes: int, special_tokens: list[str]) -> None:
+    rng = random.Random(3)
+    for _ in range(10):
+        text = "".join(rng.choices(["ab", " ", END, "<s>", "<", "日"], k=rng.randint(0, 30)))
+        cut = reference.cut_at_special_tokens(text, special_tokens)
+        expected = sum(not is_special for _, is_special in cut)
+        counts = count_pretokens([text.encode()], special_tokens, block_bytes=block_bytes)
+        assert counts.facts.documents == expected, text

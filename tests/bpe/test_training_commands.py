@@ -1,0 +1,363 @@
+"""`train` and `count` as commands: several sizes, counts files, stdin, interrupts that keep the counts, exit codes."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bpe.__main__ import main
+from bpe.counting import count_pretokens
+from bpe.counts import PretokenCounts
+from bpe.counts_file import CountsFile
+from bpe.progress import TrainingProgress
+from bpe.tokenizer import Tokenizer
+from bpe.training import train, train_sizes
+
+END = "<|endoftext|>"
+SPECIAL = ["--special-token", END]
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Run:
+    """(exit code, stderr) of a command; nothing may be on stdout."""
+
+    def command(*arguments: object) -> tuple[int, str]:
+        try:
+            code = main(list(map(str, arguments)))
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        out, err = capfd.readouterr()
+        assert out == ""
+        return code, err
+
+    return command
+
+
+@pytest.fixture
+def fails(run: Run) -> Callable[..., None]:
+    """fails(code, message, *arguments): one line on stderr, with that in it."""
+
+    def command(code: int, message: str, *arguments: object) -> None:
+        got, err = run(*arguments)
+        assert (got, err.count("\n")) == (code, 1), err
+        assert re.search(message, err), err
+
+    return command
+
+
+@pytest.fixture
+def texts(tmp_path: Path, random_texts: Any) -> list[Path]:
+    paths = []
+    for place, text in enumerate(random_texts(seed=4, count=3, size=4000)):
+        paths.append(tmp_path / f"{place}.txt")
+        paths[-1].write_text(text + END, newline="", encoding="utf-8")
+    return paths
+
+
+# -- several sizes -------------------------------------------------------------------------------------------
+
+
+def test_sizes_are_prefixes_of_one_training(run: Run, texts: list[Path], tmp_path: Path) -> None:
+    output = tmp_path / "t-{vocab_size}.json"
+    code, err = run("train", *texts, *SPECIAL, "--vocab-size", "300,0.26k,4e2", "--output", output)
+    assert code == 0, err
+    assert err.count("merging") == 1
+    sizes = train_sizes(texts, [300, 260, 400], [END])
+    assert list(sizes) == [300, 260, 400]
+    for size, tokenizer in sizes.items():
+        assert tokenizer == train(texts, size, [END])
+        assert Tokenizer.load(tmp_path / f"t-{size}.json") == tokenizer
+        assert tokenizer.vocab_size == size
+
+
+def test_sizes_that_can_not_be_named_or_made(fails: Any, texts: list[Path], tmp_path: Path) -> None:
+    output = ["--output", tmp_path / "t.json"]
+    fails(
+        2,
+        r"several vocabulary sizes need \{vocab_size\} in the name",
+        "train",
+        *texts,
+        "--vocab-size",
+        "1k,2k",
+        *output,
+    )
+    numbered = ["--output", tmp_path / "{vocab_size}.json"]
+    fails(2, "vocab_size 1000 is given twice", "train", *texts, "--vocab-size", "1k,1000", *numbered)
+    fails(2, "at least 257 .* got 256", "train", *texts, *SPECIAL, "--vocab-size", "1k,256", *numbered)
+    fails(
+        2,
+        "--vocab-size must be a whole number such as 32000, .* got ''",
+        "train",
+        "--vocab-size",
+        "1k,",
+        *numbered,
+    )
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_more_than_there_is_stops_early(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"aab ab")
+    code, err = run("train", tmp_path / "a", "--vocab-size", "258,9k", "--output", tmp_path / "{vocab_size}")
+    assert code == 0
+    assert (
+        "training stopped at 259 of 9000 entries: only 3 merges are possible, then no pair is left; " in err
+    )
+    assert Tokenizer.load(tmp_path / "9000").vocab_size == 259
+    code, err = run(
+        "train",
+        tmp_path / "a",
+        "--vocab-size",
+        "9k",
+        "--max-token-bytes",
+        "2",
+        "--min-frequency",
+        "2",
+        "--output",
+        tmp_path / "x",
+    )
+    assert (
+        "only 1 merges are possible, then no pair occurs 2 times or more and makes an entry of at most 2"
+        in err
+    )
+
+
+# -- counts files --------------------------------------------------------------------------------------------
+
+
+def test_counts_in_place_of_the_text(run: Run, texts: list[Path], tmp_path: Path) -> None:
+    whole = tmp_path / "whole.json"
+    run("train", *texts, *SPECIAL, "--vocab-size", 400, "--output", whole, "--pattern", "llama3")
+    for place, text in enumerate(texts):
+        count = ["count", text, *SPECIAL, "--pattern", "llama3", "--output", tmp_path / f"{place}.counts"]
+        code, err = run(*count)
+        assert code == 0
+        assert re.search(rf"{place}\.counts: counts of .* in \d+ documents, pattern llama3\n$", err)
+    files = sorted(tmp_path.glob("*.counts"))
+    run("train", "--counts", *files, "--vocab-size", "400", "--output", tmp_path / "merged.json")
+    run("train", texts[0], "--counts", *files[1:], "--vocab-size", "400", "--output", tmp_path / "mixed.json")
+    run("count", "--counts", *files[:2], "--counts", files[2], "--output", tmp_path / "all.counts", "--quiet")
+    run(
+        "train",
+        "--counts",
+        tmp_path / "all.counts",
+        "--vocab-size",
+        "400",
+        "--output",
+        tmp_path / "again.json",
+    )
+    for name in ("merged", "mixed", "again"):
+        assert (tmp_path / f"{name}.json").read_bytes() == whole.read_bytes(), name
+    assert (
+        CountsFile(tmp_path / "all.counts").facts.documents == count_pretokens(texts, [END]).facts.documents
+    )
+
+
+def test_counts_are_kept_if_asked_for(run: Run, texts: list[Path], tmp_path: Path) -> None:
+    command = ["train", *texts, *SPECIAL, "--vocab-size", "400", "--output", tmp_path / "t.json"]
+    assert run(*command, "--keep-counts", tmp_path / "kept")[0] == 0
+    assert PretokenCounts.load(tmp_path / "kept").as_dict() == count_pretokens(texts, [END]).as_dict()
+
+
+def test_stdin_is_an_input(texts: list[Path], tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "bpe",
+        "train",
+        str(texts[0]),
+        "-",
+        *SPECIAL,
+        "--vocab-size",
+        "400",
+        "--output",
+    ]
+    text = texts[1].read_bytes() + texts[2].read_bytes()
+    ended = subprocess.run([*command, str(tmp_path / "t.json")], input=text, capture_output=True, check=True)
+    assert ended.stdout == b""
+    assert Tokenizer.load(tmp_path / "t.json") == train(texts, 400, [END])
+    bad = subprocess.run(
+        [*command, str(tmp_path / "t.json")], input=b"ab\xff", capture_output=True, check=False
+    )
+    assert bad.returncode == 3
+    assert bad.stderr.startswith(b"bpe: stdin: byte 2 (0xff) is not valid UTF-8")
+    line = f"'{sys.executable}' -m bpe count - --output '{tmp_path}/x' <&-"
+    closed = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (closed.returncode, closed.stderr) == (2, "bpe: stdin is closed; name a file\n")
+
+
+def test_the_corpus_order_is_that_of_the_arguments(
+    texts: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bpe.training_commands import input_sources
+
+    class Stdin:
+        buffer = io.BytesIO(b"x")
+
+    monkeypatch.setattr(sys, "stdin", Stdin())
+    assert input_sources([str(texts[1]), "-", str(texts[0])]) == [texts[1], Stdin.buffer, texts[0]]
+
+
+def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> None:
+    output = ["--vocab-size", "300", "--output", tmp_path / "t.json"]
+    run("count", texts[0], *SPECIAL, "--output", tmp_path / "a.counts")
+    run("count", texts[0], *SPECIAL, "--pattern", "qwen2", "--output", tmp_path / "b.counts")
+    both = ["--counts", tmp_path / "a.counts", tmp_path / "b.counts"]
+    fails(
+        2, r"a\.counts was counted with the pattern 'gpt2', .*b\.counts with 'qwen2'", "train", *both, *output
+    )
+    fails(2, "asked for is 'o200k'; leave --pattern out", "train", *both[:2], "--pattern", "o200k", *output)
+    fails(2, "no input: name text files", "count", "--output", tmp_path / "x")
+    fails(2, r"no\.counts: can't read the counts", "train", "--counts", tmp_path / "no.counts", *output)
+    fails(3, r"0\.txt: is no counts file", "train", "--counts", texts[0], *output)
+    fails(2, "--seed must be a whole number", "train", *texts, "--seed", "x", *output)
+    fails(2, "threads must be at least 1", "count", *texts, "--threads", "0", "--output", tmp_path / "x")
+    fails(2, "max memory must be at least", "train", *texts, "--max-memory", "1MB", *output)
+    fails(2, 'a whole number or "fit", such', "train", *texts, "--min-pretoken-count", "few", *output)
+    fails(2, "min_pretoken_count must be at least 1", "train", *texts, "--min-pretoken-count", "0", *output)
+    fails(2, "max_token_bytes must be at least 2", "train", *texts, "--max-token-bytes", "1", *output)
+    fails(2, "sample_bytes must be at least 1", "train", *texts, "--sample-bytes", "0", *output)
+    fails(
+        2,
+        "--keep-counts .* its folder does not exist",
+        "train",
+        *texts,
+        "--keep-counts",
+        tmp_path / "no/x",
+        *output,
+    )
+    fails(2, "special token '<s>' is given twice", "train", *texts, *["--special-token", "<s>"] * 2, *output)
+    fails(2, "special token .* at least one character", "train", *texts, "--special-token", "", *output)
+    (tmp_path / "empty").write_bytes(b"")
+    fails(2, "hold no text to train on", "train", tmp_path / "empty", *output, "--quiet")
+    damaged = bytearray((tmp_path / "a.counts").read_bytes())
+    damaged[40] ^= 1
+    (tmp_path / "a.counts").write_bytes(damaged)
+    fails(
+        3, r"a\.counts: the checksum of block 0, at byte 16, does not fit; it is", "train", *both[:2], *output
+    )
+    assert not (tmp_path / "t.json").exists()
+
+
+# -- interrupts ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def signal_in(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """signal_in(phase, number, times): the process signals itself at the first updates of the phase."""
+    update = TrainingProgress.update
+
+    def install(phase: str, number: int = signal.SIGINT, times: int = 1) -> None:
+        left = [times]
+
+        def signalling(self: TrainingProgress, done: int) -> None:
+            update(self, done)
+            if self._phase == phase and left[0]:
+                left[0] -= 1
+                os.kill(os.getpid(), number)
+
+        monkeypatch.setattr(TrainingProgress, "update", signalling)
+
+    return install
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_counting_that_is_interrupted_goes_on(
+    number: int, run: Run, signal_in: Any, texts: list[Path], tmp_path: Path
+) -> None:
+    command = ["train", *texts, *SPECIAL, "--vocab-size", "300", "--output", tmp_path / "t.json"]
+    signal_in("counting", number)
+    code, err = run(*command)
+    assert code == 128 + number
+    assert err.splitlines()[1] == "bpe: stopping after this block; once more to stop at once"
+    assert re.search(
+        r"bpe: interrupted while counting; the counts of .* are kept in (.*)/t\.partial\.counts: to go on, run the "
+        r"same command with --counts \1/t\.partial\.counts\n$",
+        err,
+    )
+    partial = tmp_path / "t.partial.counts"
+    assert not CountsFile(partial).facts.complete
+    assert not (tmp_path / "t.json").exists()
+    code, err = run(*command, "--counts", partial)
+    assert code == 0
+    assert Tokenizer.load(tmp_path / "t.json") == train(texts, 300, [END])
+    code, err = run("train", "--counts", partial, "--vocab-size", "300", "--output", tmp_path / "p.json")
+    assert "the counts are of a run that was stopped: 1 of 3 inputs are complete" in err
+
+
+def test_a_second_interrupt_stops_at_once(
+    run: Run, signal_in: Any, texts: list[Path], tmp_path: Path
+) -> None:
+    signal_in("counting", times=2)
+    # The first update is followed by another one before counting ends.
+    code, err = run("train", texts[0], *SPECIAL, "--vocab-size", "300", "--output", tmp_path / "t.json")
+    assert code == 130
+    assert err.endswith("bpe: interrupted\n")
+    assert not list(tmp_path.glob("t.*"))
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_merging_that_is_interrupted_leaves_the_counts(
+    kept: bool, run: Run, signal_in: Any, texts: list[Path], tmp_path: Path
+) -> None:
+    command = ["--vocab-size", "300,320", "--output", tmp_path / "t-{vocab_size}.json"]
+    signal_in("merging")
+    (tmp_path / "t-all.counts").write_bytes(b"somebody's")
+    options = ["--keep-counts", tmp_path / "mine"] if kept else []
+    code, err = run("train", *texts, *SPECIAL, *command, *options)
+    assert code == 130
+    name = tmp_path / ("mine" if kept else "t-all.1.counts")
+    assert "bpe: interrupted while merging; the counts " in err
+    assert err.endswith(f"go on with --counts {name} and without inputs\n")
+    assert (tmp_path / "t-all.counts").read_bytes() == b"somebody's"
+    assert run("train", "--counts", name, *command)[0] == 0
+    assert Tokenizer.load(tmp_path / "t-320.json") == train(texts, 320, [END])
+    signal_in("merging")
+    code, err = run("train", "--counts", name, *command)
+    assert (code, err) == (130, "bpe: interrupted while merging; the counts files are as they were\n")
+
+
+def test_count_that_is_interrupted_keeps_a_partial_file(
+    run: Run, signal_in: Any, texts: list[Path], tmp_path: Path
+) -> None:
+    signal_in("counting")
+    command = ["count", *texts, *SPECIAL, "--output", tmp_path / "c.counts"]
+    assert run(*command)[0] == 130
+    assert sorted(file.name for file in tmp_path.glob("*.counts")) == ["c.partial.counts"]
+    assert run(*command, "--counts", tmp_path / "c.partial.counts")[0] == 0
+    assert PretokenCounts.load(tmp_path / "c.counts").as_dict() == count_pretokens(texts, [END]).as_dict()
+    assert CountsFile(tmp_path / "c.counts").facts.complete
+    signal_in("counting")
+    code, err = run(*command, "--sample-bytes", "3000")
+    assert code == 130
+    assert "a sample can't be counted further, but trained on with --counts" in err
+
+
+def test_no_memory_for_merging_keeps_the_counts(
+    run: Run, texts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_memory(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("bpe.training_commands.train_on", no_memory)
+    code, err = run(
+        "train", *texts, *SPECIAL, "--vocab-size", "300", "--output", tmp_path / "t.json", "--quiet"
+    )
+    assert code == 5
+    assert err.startswith("bpe: out of memory while merging; the counts of ")
+    assert CountsFile(tmp_path / "t.counts").facts.complete
+
+
+def test_signals_are_as_before_afterwards(run: Run, texts: list[Path], tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    run("count", *texts, "--output", tmp_path / "c")
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before

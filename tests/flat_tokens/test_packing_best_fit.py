@@ -1,0 +1,94 @@
+"""Best-fit decreasing by groups against plain words, and what a window's plan promises."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from packing_cases import InMemory, lengths_of
+
+from flat_tokens.errors import ArgumentError
+from flat_tokens.packing_best_fit import BestFitPlan, best_fit_plainly, default_window_seqs, plan_window
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 64, 300])
+@pytest.mark.parametrize("count", [0, 1, 2, 63, 64, 65, 200])
+@pytest.mark.parametrize("kind", ["equal", "short", "full", "long tail", "uniform"])
+def test_a_window_is_what_plain_words_say(kind: str, count: int, limit: int) -> None:
+    lengths = lengths_of(kind, 5, count, limit)
+    starts = np.cumsum([0, *lengths])
+    plan = plan_window(starts, limit)
+    plainly = best_fit_plainly(lengths, limit)
+    pieces = plan.stops - plan.starts
+    held = [int(pieces[first:stop].sum()) for first, stop in zip(plan.bounds, plan.bounds[1:], strict=False)]
+    assert sorted(held) == sorted(map(sum, plainly))
+    assert sorted(plan.starts.tolist()) == starts[:-1].tolist()
+    assert sorted(plan.stops.tolist()) == starts[1:].tolist()
+
+
+def test_packs_and_their_sequences_stay_in_the_datasets_order() -> None:
+    lengths = lengths_of("long tail", 6, 3000, 100)
+    plan = plan_window(np.cumsum([0, *lengths]), 100)
+    firsts = plan.starts[plan.bounds[:-1]]
+    assert (np.diff(firsts) > 0).all()
+    for first, stop in zip(plan.bounds, plan.bounds[1:], strict=False):
+        assert (np.diff(plan.starts[first:stop]) > 0).all()
+
+
+def test_long_sequences_are_cut_to_full_packs_and_a_rest() -> None:
+    plan = plan_window(np.array([0, 3, 5, 9, 29]), 6)
+    packs = [
+        list(zip(plan.starts[a:b].tolist(), plan.stops[a:b].tolist(), strict=True))
+        for a, b in zip(plan.bounds, plan.bounds[1:], strict=False)
+    ]
+    assert packs == [[(0, 3), (27, 29)], [(3, 5), (5, 9)], [(9, 15)], [(15, 21)], [(21, 27)]]
+
+
+@pytest.mark.parametrize("window_seqs", [1, 7, 64, 1000, 10**6])
+@pytest.mark.parametrize("split", [False, True])
+def test_every_token_is_in_one_pack(window_seqs: int, split: bool) -> None:
+    rng = random.Random(window_seqs)
+    lengths = [rng.randint(1, 50 if split else 20) for _ in range(1000)]
+    starts = InMemory(lengths)
+    plan = BestFitPlan(starts, 20, None, window_seqs, split)
+    order = list(range(plan.pack_count))
+    rng.shuffle(order)  # any pack, in any order, from windows that are dropped and planned again
+    seen = np.zeros(sum(lengths), int)
+    for index in order:
+        ranges, skipped = plan.pieces(index)
+        assert skipped == 0
+        assert 0 < sum(stop - start for start, stop in ranges) <= 20
+        for start, stop in ranges:
+            seen[start:stop] += 1
+    assert (seen == 1).all()
+    report = plan.report()
+    assert (report.tokens_used, report.tokens_lost, report.seqs_lost) == (sum(lengths), 0, 0)
+    assert report.seqs_split == sum(length > 20 for length in lengths)
+
+
+@pytest.mark.parametrize("max_packs", [1, 10, 77, 150, 10**6])
+def test_the_account_of_some_packs(max_packs: int) -> None:
+    lengths = [random.Random(9).randint(1, 50) for _ in range(300)] + [20, 41]
+    starts = InMemory(lengths)
+    plan = BestFitPlan(starts, 20, max_packs, 64, True)
+    ranges = [piece for index in range(plan.pack_count) for piece in plan.pieces(index).ranges]
+    owner = np.searchsorted(starts.values, [start for start, _ in ranges], "right") - 1
+    report = plan.report()
+    assert report.pack_count == plan.pack_count <= max_packs
+    assert report.tokens_used == sum(stop - start for start, stop in ranges)
+    assert report.tokens_used + report.tokens_lost == sum(lengths)
+    assert report.seqs_used == len(set(owner.tolist()))
+    assert report.seqs_used + report.seqs_lost == len(lengths)
+
+
+def test_padding_of_a_usual_corpus_is_below_a_thousandth() -> None:
+    rng = np.random.default_rng(0)
+    lengths = np.clip(rng.lognormal(5.9, 1, 60_000), 1, 2048).astype(int)
+    report = BestFitPlan(InMemory(lengths.tolist()), 2048, None, default_window_seqs(2048), False).report()
+    assert report.padded_fraction < 0.001
+
+
+def test_a_long_sequence_is_told() -> None:
+    with pytest.raises(ArgumentError, match="train: sequence 2 has 9 tokens, more than max_seq_len 8"):
+        BestFitPlan(InMemory([1, 2, 9]), 8, None, 2, False)
