@@ -116,7 +116,7 @@ class Intake:
         self._checksum = _core.xxh64(line, self._checksum)
 
     def finish(self, longest: Sequence[int] = (), first_ids: Sequence[int] = ()) -> IntakeCounts:
-        """The counts, with what the shard says of its sequences; the quarantine file, if there is one, gets its name."""
+        """The counts, with what the shard says of its sequences; a quarantine file gets its name."""
         self.close()
         if self._quarantine is not None:
             temporary = self._path.with_suffix(".quarantine.tmp")
