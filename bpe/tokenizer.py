@@ -136,7 +136,7 @@ class Tokenizer(Description):
         processes that load it so start with them.
         BadTokenizer or UnsupportedTokenizer name file and place.
         """
-        if cache or os.path.exists(f"{path}.compiled"):
+        if cache or Path(f"{path}.compiled").exists():
             from bpe.compiled import load_cached
 
             return load_cached(Path(path), pattern, special_tokens, write=cache, warm_with=warm_with)

@@ -119,6 +119,7 @@ class Tokenizers(Ours):
 
 class Fastokens(Tokenizers):
     name = module = "fastokens"
+    slow = False
 
     def fresh(self) -> Any:
         import fastokens
