@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from convert.errors import BrokenInvariant, naming
+from convert.intake import IntakeCounts
 
 SPLITS = ("train", "validation")
 # A part is one array; those of the ids are named for their split.
@@ -87,6 +88,7 @@ class ShardRecord:
     digests: tuple[
         tuple[int, int, str], ...
     ]  # (source, block, hex) of the source blocks that start in the chunk
+    intake: IntakeCounts = field(default_factory=IntakeCounts)
 
     @property
     def shape(self) -> ShardShape:
@@ -112,7 +114,8 @@ class ShardRecord:
         counts = {name: SplitCounts(**entry[name]) for name in SPLITS}
         digests = tuple((int(source), int(block), str(hex_)) for source, block, hex_ in entry["digests"])
         checksums = tuple(int(checksum) for checksum in entry["checksums"])
-        return cls(**{**entry, **counts, "digests": digests, "checksums": checksums})
+        intake = IntakeCounts.from_json(entry["intake"])
+        return cls(**{**entry, **counts, "digests": digests, "checksums": checksums, "intake": intake})
 
 
 def token_dtype(max_token_id: int) -> np.dtype[Any]:

@@ -80,6 +80,13 @@ class ShardWriter:
         self._open_tokens = self._open_highest = 0
         self._guess = None
 
+    def drop_document(self) -> None:
+        """The document of the pieces since the last one is a bad record after all: nothing of it counts."""
+        if self._guess is not None:
+            self._ids[self._guess].drop_marked()
+        self._open_tokens = self._open_highest = 0
+        self._guess = None
+
     def finish(self) -> tuple[tuple[int, ...], tuple[SplitCounts, SplitCounts]]:
         """Give the parts their names; (their checksums in the order of PARTS, the counts of both splits)."""
         if self._guess is not None:
@@ -164,6 +171,15 @@ class _Part:
                 to.add(block)
             self._file.seek(place)
             self._file.truncate()
+
+    def drop_marked(self) -> None:
+        """Take what came since `mark` out of this part."""
+        self._flush()
+        self._written_bytes, self._checksum = self._mark
+        if self._file is not None:
+            with naming(self._temporary):
+                self._file.seek(self._written_bytes)
+                self._file.truncate()
 
     def finish(self) -> int:
         """Give the file its name; its checksum. What lies there from an earlier run is replaced, or removed."""

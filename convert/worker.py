@@ -7,28 +7,31 @@ any moment and done again.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from bpe import _core, utf8
 from bpe.tokenizer import Tokenizer
+from convert.blocks import Block, record_blocks
+from convert.decompress import DecompressedFile
 from convert.digest import BlockDigests
-from convert.errors import BadInput, BrokenInvariant, naming, printable
+from convert.document_encoder import Clock, DocumentEncoder
+from convert.errors import BadInput, BrokenInvariant, naming
+from convert.intake import Intake
 from convert.journal import Journal
-from convert.long_document import ValidPieces, encode_pieces
+from convert.kinds import PLAIN_TEXT
 from convert.merge import write_run
 from convert.plan import Piece, TextChunk
+from convert.read_jsonl import JsonLines
+from convert.read_parquet import parquet_batches
+from convert.rules import IntakeRules
 from convert.runs import Run
 from convert.shard import PARTS, ShardRecord, token_dtype
 from convert.shard_writer import ShardWriter
 from convert.sources import Source
-from convert.splitting import deal_out, is_validation
 from convert.stretches import STRETCH_BYTES, Stretch, own_stretches
 from convert.text_window import TextWindow
 from flat_tokens.layout import ArrayLayout
@@ -49,7 +52,7 @@ class Job:
     separator: bytes
     seed: int
     threshold: int  # a document whose hash is below it is validation, 0 to 2^64
-    invalid: utf8.Invalid
+    rules: IntakeRules
     shards: Path
     dataset: Path
     layout: ArrayLayout
@@ -64,23 +67,10 @@ class ChunkResult:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-class _Clock:
-    """Adds up where the time goes: `lap("encode")` books the time since the last lap."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, step: str) -> None:
-        now = time.perf_counter()
-        self.seconds[step] = self.seconds.get(step, 0.0) + now - self._last
-        self._last = now
-
-
 _job: Job | None = None
-# One buffer a process for the text of a stretch and one for its ids: their pages are touched once.
+# Kept from piece to piece, so that their pages are touched once: the text of a stretch or block, the lines' texts.
 _buffer = bytearray()
-_tokens = np.empty(0, np.uint32)
+_json_lines = JsonLines()
 
 
 def prepare(job: Job) -> None:
@@ -102,7 +92,8 @@ def encode_chunk(chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS) -> Chu
     needed_parts: those of PARTS that have to be there for that.
 
     A stretch at a time, so memory depends neither on the chunk nor on its documents.
-    InvalidText (exit 3) names file and byte, BadInput a file that changed, OSError what the system refused.
+    InvalidText (exit 3) names file and byte, BadInput a bad record or a file that changed, OSError what the system
+    refused.
     """
     job = _prepared()
     journal = Journal(job.shards)
@@ -110,23 +101,29 @@ def encode_chunk(chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS) -> Chu
     if finished is not None:
         return ChunkResult(finished, reused=True)
 
-    clock = _Clock()
-    replaced = 0
+    clock = Clock()
     digests: list[tuple[int, int, str]] = []
     dtype = token_dtype(job.max_token_id)
-    with ShardWriter(job.shards, chunk.index, dtype, job.max_token_id) as shard:
+    intake = Intake(job.rules, job.shards, chunk.index)
+    with (
+        closing(intake),
+        ShardWriter(job.shards, chunk.index, dtype, job.max_token_id) as shard,
+    ):
+        encoder = DocumentEncoder(job.tokenizer, job.separator, job.seed, job.threshold, shard, intake, clock)
         for piece in chunk.pieces:
-            replaced += _encode_piece(job, piece, shard, digests, clock)
+            _encode_piece(job, piece, encoder, intake, digests, clock)
         checksums, (train, validation) = shard.finish()
+        counts = intake.finish()
     record = ShardRecord(
         chunk.index,
         chunk.text_bytes,
-        replaced,
+        intake.replaced,
         dtype.itemsize,
         checksums,
         train,
         validation,
         tuple(digests),
+        counts,
     )
     journal.finish(record)
     clock.lap("write")
@@ -134,12 +131,16 @@ def encode_chunk(chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS) -> Chu
 
 
 def _encode_piece(
-    job: Job, piece: Piece, shard: ShardWriter, digests: list[tuple[int, int, str]], clock: _Clock
-) -> int:
-    """Encode the documents of one source's part of a chunk into the shard; how many U+FFFD were put in."""
+    job: Job,
+    piece: Piece,
+    encoder: DocumentEncoder,
+    intake: Intake,
+    digests: list[tuple[int, int, str]],
+    clock: Clock,
+) -> None:
+    """Encode the documents of one source's part of a chunk, and hash its blocks."""
     source = job.sources[piece.source_index]
     own_digests = BlockDigests(piece.start, piece.stop, source.size_bytes)
-    replaced = 0
 
     def seen(offset: int, data: memoryview) -> None:
         clock.lap("read")
@@ -148,23 +149,61 @@ def _encode_piece(
 
     with TextWindow(source.path, source.size_bytes, _buffer, seen) as window:
         _require_unchanged(source, window)
-        stretches = own_stretches(window, job.separator, piece.start, piece.stop, STRETCH_BYTES)
-        for stretch in stretches:
-            if stretch.is_piece:
-                replaced += _encode_long(job, source, window, chain([stretch], stretches), shard, clock)
-                continue
-            clock.lap("read")
-            with window.view(stretch.start, stretch.stop) as view:
-                text, mended = utf8.ensure_valid(view, printable(source.path), job.invalid, stretch.start)
-                clock.lap("check")
-                _encode_whole(job, source, text, shard, clock)
-                replaced += mended
-                del text
+        if source.kind == PLAIN_TEXT:
+            _encode_plain_text(job, piece, source, window, encoder)
+        else:
+            _encode_records(job, piece, source, encoder, intake)
         clock.lap("read")
         digests.extend((piece.source_index, block, digest) for block, digest in own_digests.finish(window))
         clock.lap("hash")
         _require_unchanged(source, window)
-    return replaced
+
+
+def _encode_plain_text(
+    job: Job, piece: Piece, source: Source, window: TextWindow, encoder: DocumentEncoder
+) -> None:
+    stretches = own_stretches(window, job.separator, piece.start, piece.stop, STRETCH_BYTES)
+    for stretch in stretches:
+        if stretch.is_piece:
+            pieces = _window_pieces(window, chain([stretch], stretches))
+            encoder.pieces(piece.source_index, source, pieces, stretch.start)
+        else:
+            with window.view(stretch.start, stretch.stop) as view:
+                encoder.stretch(piece.source_index, source, view, stretch.start)
+
+
+def _window_pieces(window: TextWindow, stretches: Iterator[Stretch]) -> Iterator[tuple[Buffer, bool]]:
+    for stretch in stretches:
+        with window.view(stretch.start, stretch.stop) as view:
+            yield view, stretch.final
+        if stretch.final:
+            return
+
+
+def _encode_records(job: Job, piece: Piece, source: Source, encoder: DocumentEncoder, intake: Intake) -> None:
+    """Encode a piece of anything but plain text. What is compressed belongs to the piece that the file begins in."""
+    index, rules = piece.source_index, intake.rules
+    if source.kind.format == "jsonl":
+        for batch, places in _json_lines.batches(index, source, piece, intake):
+            encoder.batch(index, source, batch, places)
+    elif source.kind.format == "parquet":
+        for batch, places in parquet_batches(index, source, piece, intake):
+            encoder.batch(index, source, batch, places)
+    elif piece.start == 0:
+        with DecompressedFile(source.path, source.kind.compression, rules.max_window_bytes) as stream:
+            blocks = record_blocks(stream, job.separator, _buffer)
+            for block in blocks:
+                if block.is_piece:
+                    encoder.pieces(index, source, _block_pieces(block, blocks), block.start)
+                else:
+                    encoder.stretch(index, source, block.text, block.start)
+
+
+def _block_pieces(block: Block, blocks: Iterator[Block]) -> Iterator[tuple[Buffer, bool]]:
+    yield block.text, block.final
+    while not block.final:
+        block = next(blocks)
+        yield block.text, block.final
 
 
 def _require_unchanged(source: Source, window: TextWindow) -> None:
@@ -177,70 +216,6 @@ def _require_unchanged(source: Source, window: TextWindow) -> None:
         )
     if status.st_mtime_ns != source.mtime_ns:
         raise BadInput(f"{source.path} was written to while it was read; convert it again")
-
-
-def _encode_whole(job: Job, source: Source, text: Any, shard: ShardWriter, clock: _Clock) -> None:
-    """Encode whole documents with separators between them."""
-    global _tokens
-    room = _core.Encoder.out_tokens(memoryview(text).nbytes)
-    if len(_tokens) < room:
-        _tokens = np.empty(room, np.uint32)
-    ragged = job.tokenizer.encode_documents(text, job.separator, threads=1, checked=True, out=_tokens)
-    clock.lap("encode")
-    if source.split is not None or job.threshold == 0:
-        shard.add(_split_of(source), ragged.tokens, np.diff(ragged.offsets))
-    else:
-        hashes = _core.hash_documents(text, job.separator, job.seed)
-        # Two scans of the core found the separators, one to encode and one to hash: they must agree.
-        if len(hashes) != len(ragged.offsets) - 1:
-            raise BrokenInvariant(
-                f"{len(ragged.offsets) - 1} documents were encoded but {len(hashes)} hashed"
-            )
-        deal_out(ragged.tokens, ragged.offsets, is_validation(hashes, job.threshold), shard)
-    clock.lap("split")
-
-
-def _encode_long(
-    job: Job,
-    source: Source,
-    window: TextWindow,
-    stretches: Iterator[Stretch],
-    shard: ShardWriter,
-    clock: _Clock,
-) -> int:
-    """Encode a document that comes in pieces, up to its last one; how many U+FFFD were put in."""
-    first = next(stretches)
-    valid = ValidPieces(printable(source.path), job.invalid, first.start)
-    content = _core.Xxh64(job.seed)
-
-    def pieces() -> Iterator[Buffer]:
-        for stretch in chain([first], stretches):
-            clock.lap("read")
-            with window.view(stretch.start, stretch.stop) as view:
-                text = valid.take(view, stretch.final)
-                clock.lap("check")
-                content.update(text)
-                clock.lap("split")
-                yield text
-                del text
-            if stretch.final:
-                return
-
-    guess = _split_of(source)
-    for tokens in encode_pieces(job.tokenizer, pieces(), try_bytes=STRETCH_BYTES):
-        clock.lap("encode")
-        shard.extend(tokens, guess)
-        clock.lap("split")
-    if source.split is not None or job.threshold == 0:
-        shard.end_document(guess)
-    else:
-        hashes = np.array([content.digest()], dtype=np.uint64)
-        shard.end_document(int(is_validation(hashes, job.threshold)[0]))
-    return valid.replaced
-
-
-def _split_of(source: Source) -> int:
-    return 1 if source.split == "validation" else 0
 
 
 def merge_run(run: Run) -> list[FileRecord]:

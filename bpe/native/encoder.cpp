@@ -246,6 +246,28 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
   return encode_pieces(pieces, threads, text.size(), encode_piece, std::move(out));
 }
 
+EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offsets, size_t rows,
+                                   size_t threads, bool special, TokenBuffer out) const {
+  const uint8_t *const bytes = bytes_of(text);
+  std::vector<size_t> starts{0}; // pieces of whole rows
+  for (size_t i = 0; threads > 1 && i + 1 < rows; ++i)
+    if (offsets[i + 1] - offsets[starts.back()] >= piece_bytes)
+      starts.push_back(i + 1);
+  starts.push_back(rows);
+  const auto encode_piece = [&](EncoderSession &session, size_t piece) {
+    for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
+      const uint8_t *const start = bytes + offsets[i];
+      const size_t size = offsets[i + 1] - offsets[i];
+      if (special)
+        encode_text(session, start, size, bytes + text.size(), special_tokens_);
+      else
+        session.encode_text(start, size, bytes + text.size());
+      session.end_row();
+    }
+  };
+  return encode_pieces(starts.size() - 1, threads, text.size(), encode_piece, std::move(out));
+}
+
 TokenBuffer Encoder::encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const {
   const SessionLoan session(*this, 1);
   if (text.size() >= reserve_tokens_at_least)

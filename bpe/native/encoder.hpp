@@ -47,6 +47,9 @@ public:
   // Into `out` if it is lent, which needs out_tokens(text.size()) of room.
   EncodedRows encode_documents(std::string_view text, std::string_view separator, size_t threads,
                                bool special, TokenBuffer out = {}) const;
+  // A row for each text, which is [offsets[i], offsets[i + 1]) of `text`; offsets ascend and end within it.
+  EncodedRows encode_ragged(std::string_view text, const uint64_t *offsets, size_t rows, size_t threads,
+                            bool special, TokenBuffer out = {}) const;
   static constexpr size_t out_tokens(size_t text_bytes) { return text_bytes + EncoderSession::spare_tokens; }
   // Pretoken i is [ends[i - 1], ends[i]) of text. Throws std::invalid_argument where ends fall or pass text's
   // end.
