@@ -140,6 +140,15 @@ class Encoder:
         ValueError if it has less room than out_tokens(len(buffer)). Used again and again it saves the page faults of
         fresh arrays; room that is never reached is never touched.
         """
+    def encode_ragged(
+        self,
+        buffer: Buffer,
+        offsets: NDArray[np.uint64],
+        threads: int,
+        special: bool = True,
+        out: NDArray[np.uint32] | None = None,
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+        """A row for each text [offsets[i], offsets[i + 1]) of valid UTF-8; out as for encode_documents."""
     @staticmethod
     def out_tokens(buffer_bytes: int) -> int:
         """The room encode_documents asks of out: a token a byte, and some to write ahead."""
@@ -147,6 +156,19 @@ class Encoder:
         """Ids of given pretokens (a pattern outside the core), end to end in buffer."""
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
         """The bytes, special tokens included. ValueError names the first id that is not an entry and its place."""
+    def cache_image(self) -> bytes:
+        """What the warmest idle cache of this encoder holds, to start others from: pretokens and their ids, no more.
+
+        b"" if nothing is cached. Good for encoders with the same entries, merges and whole_pretokens in the same build
+        of the core, which the caller must see to. 64 bytes a short pretoken and up.
+        """
+    def start_from_image(self, image: Buffer) -> None:
+        """Caches made from now on start as a copy of the image; the idle ones are given up. b"": they start empty.
+
+        The image is held, not copied: a read-only file mapping is shared by all processes. Copying it costs a cache
+        about 0.3 ms a MiB. ValueError if it is damaged or of another version; a cache whose share of cache_bytes is
+        too small starts empty.
+        """
     def cache_bytes_used(self) -> int: ...
 
 def find_separators(buffer: Buffer, separator: bytes) -> NDArray[np.uint64]:
@@ -160,8 +182,41 @@ def find_special_tokens(
 def hash_documents(buffer: Buffer, separator: bytes, seed: int) -> NDArray[np.uint64]:
     """XXH64 of each document's bytes, the rows of encode_documents."""
 
+def hash_ragged(buffer: Buffer, offsets: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """XXH64 of the bytes of each row [offsets[i], offsets[i + 1]) of the buffer."""
+
+def rows_with_special_tokens(
+    buffer: Buffer, offsets: NDArray[np.uint64], special_tokens: Sequence[bytes]
+) -> NDArray[np.uint64]:
+    """The numbers of the rows that hold one of the special tokens, ascending."""
+
+def json_texts(
+    lines: Buffer,
+    path: Sequence[bytes],
+    out: NDArray[np.uint8],
+    replace_surrogates: bool = False,
+    max_line_bytes: int = ...,
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, int, int, str]], int, int, int]:
+    """The strings that JSON Lines have at `path`, end to end in `out`, which has len(lines) + 16 bytes of room.
+
+    (offsets uint64[texts + 1] in out, starts uint64[texts] of their lines, the lines without a text, how many lines,
+    blank ones, surrogates replaced). A line without a text: (start, stop, place of the fault, its name in
+    json_lines.hpp). lines must be valid UTF-8.
+    """
+
 def xxh64(buffer: Buffer, seed: int = 0) -> int:
     """XXH64 of all the bytes, to find damage: 3 times as fast as zlib's crc32 (4.3 against 1.4 GB/s)."""
+
+class Xxh64:
+    """XXH64 of bytes that come in parts: the same value however they are cut. For one thread at a time."""
+
+    def __init__(self, seed: int = 0) -> None: ...
+    def update(self, buffer: Buffer) -> None:
+        """Take the next bytes."""
+    def digest(self) -> int:
+        """The hash of all bytes so far; more may follow."""
+    def copy(self) -> Xxh64:
+        """One that has taken the same bytes and goes its own way."""
 
 # -- pretoken_counts.cpp, trainer.cpp
 

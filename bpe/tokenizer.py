@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -275,6 +275,31 @@ class Tokenizer(Description):
         if normal:
             parts.append(in_core(separator_bytes.join(normal)))
         return Ragged.concatenate(parts)
+
+    def encode_ragged(
+        self,
+        buffer: Buffer,
+        offsets: NDArray[np.uint64],
+        threads: int | None = 1,
+        *,
+        allowed_special: AllowedSpecial = "all",
+        out: NDArray[np.uint32] | None = None,
+    ) -> Ragged:
+        """The ids of documents that lie end to end in a buffer of valid UTF-8, a row a document.
+
+        Document i is [offsets[i], offsets[i + 1]): b"abc", [0, 2, 2, 3] are "ab", "" and "c". allowed_special, out: as
+        for encode_documents. ValueError for offsets that fall or leave the buffer.
+        """
+        every = isinstance(allowed_special, str) and allowed_special == "all"
+        allowed = self._allowed(allowed_special)
+        threads = thread_count(threads)
+        can_be_in_core = self._pretokenizer.core_pattern is not None and (every or not allowed)
+        if can_be_in_core and (self._normalizer is None or _is_nfc(str(buffer, "utf-8"))):
+            return Ragged(*self._encoder.encode_ragged(buffer, offsets, threads, every, out))
+        bounds = offsets.tolist()
+        view = memoryview(buffer).cast("B")
+        texts = (str(view[start:stop], "utf-8") for start, stop in pairwise(bounds))
+        return Ragged.from_rows([np.array(self.encode(text, allowed_special), np.uint32) for text in texts])
 
     def encode_iterable(self, texts: Iterable[str], allowed_special: AllowedSpecial = "all") -> Iterator[int]:
         """The ids of the texts joined, one by one and lazily; where one ends and the next begins does not matter.

@@ -112,16 +112,18 @@ def ensure_valid(
 class TextDecoder:
     """Decodes a text that comes in blocks; a character may lie across two of them.
 
+    base_bytes: where the text starts in its source; a byte order mark counts only at 0.
+
     TextDecoder("f.txt", "error").decode(b"a\xc3"), .decode(b"\xa9", final=True) -> "a", "é"
     """
 
-    def __init__(self, where: str | Path, invalid: Invalid = "error") -> None:
+    def __init__(self, where: str | Path, invalid: Invalid = "error", base_bytes: int = 0) -> None:
         self._where = where
         self._replace = invalid == "replace"
         self._decoder = codecs.getincrementaldecoder("utf-8")(
             "bpe.replace_invalid" if self._replace else "strict"
         )
-        self._fed_bytes = 0
+        self._fed_bytes = base_bytes
         self.replaced = 0
 
     def decode(self, block: bytes, final: bool = False) -> str:

@@ -8,11 +8,15 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from convert.errors import UsageError
+from convert.kinds import INPUT_FORMATS
 from convert.options import (
     COMPRESSIONS,
+    DEFAULT_MAX_ERRORS,
     DEFAULT_VALIDATION_FRACTION,
     INVALID_MODES,
+    ON_ERROR_MODES,
     PROGRESS_MODES,
+    SPECIAL_MODES,
     START_METHODS,
     ConvertOptions,
 )
@@ -80,6 +84,10 @@ def _whole(text: str) -> int:
         raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
 
 
+def _count_or_none(text: str) -> int | None:
+    return None if text.lower() == "none" else _whole(text)
+
+
 def _number(text: str) -> float:
     try:
         return float(text)
@@ -90,12 +98,16 @@ def _number(text: str) -> float:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m convert",
-        description="Encode text files into a verified flat-tokens dataset.",
+        description="Encode text, JSON Lines or Parquet into a verified flat-tokens dataset.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="examples:\n"
         "  python -m convert corpus.txt --tokenizer tokenizer.json --output corpus.zarr\n"
         "  python -m convert texts/ 'more/*.txt' --tokenizer tokenizer.json --output all.zarr --workers 8\n"
-        "  python -m convert train.txt --validation valid.txt --tokenizer tokenizer.json --output split.zarr\n\n"
+        "  python -m convert train.txt --validation valid.txt --tokenizer tokenizer.json --output split.zarr\n"
+        "  python -m convert 'dump/*.jsonl.zst' --text-field /doc/body --on-error quarantine --tokenizer t.json "
+        "--output d.zarr\n"
+        "  zcat corpus.gz | python -m convert - --tokenizer tokenizer.json --output corpus.zarr\n\n"
+        "What a file is, its name says: .jsonl, .ndjson, .json, .parquet, else text; .gz, .zst, .bz2, .xz behind it.\n"
         "Sizes: 64k and 1MiB are powers of 1024, 100MB of 1000. An interrupted run goes on when the same command is\n"
         "given again. Exit codes: 0 complete and verified, 2 arguments, 3 input data, 4 environment, 5 worker lost or\n"
         "out of memory, 6 refused (the output exists, another run is at work), 130 interrupted.",
@@ -105,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
         "inputs",
         nargs="*",
         metavar="INPUT",
-        help="files, folders (all files in them) or quoted globs of UTF-8 text",
+        help="files, folders (all files in them), quoted globs, or - for standard input",
     )
     add(
         "--tokenizer",
@@ -122,6 +134,60 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--validation", nargs="+", action="extend", default=[], metavar="FILE", help="files held out instead")
     add(
+        "--validation-docs",
+        type=_whole,
+        metavar="N",
+        help="hold out N documents instead: those with the smallest hashes of all, exact copies together",
+    )
+    add(
+        "--input-format",
+        choices=INPUT_FORMATS,
+        default="auto",
+        help="of all inputs; auto (default): by each file's name",
+    )
+    add(
+        "--text-field",
+        "--text-key",
+        "--json-key",
+        "--column",
+        default="text",
+        metavar="NAME",
+        help="JSON field or Parquet column of the text (default %(default)s); /a/b is text within a",
+    )
+    add(
+        "--on-error",
+        choices=ON_ERROR_MODES,
+        default="fail",
+        help="a record without a text: stop (default), leave it out and count it, or keep it in quarantine.jsonl",
+    )
+    add(
+        "--max-errors",
+        type=_count_or_none,
+        default=DEFAULT_MAX_ERRORS,
+        metavar="N",
+        help="bad records to tolerate before it stops all the same (default %(default)s; none: any number)",
+    )
+    add(
+        "--special-in-text",
+        choices=SPECIAL_MODES,
+        help="the text of a special token within a document: its id (default for text), ordinary text (default for "
+        "JSON and Parquet; counted), or a bad record",
+    )
+    add(
+        "--max-record-bytes",
+        type=_size,
+        default=64 << 20,
+        metavar="SIZE",
+        help="the longest JSON line (default 64M)",
+    )
+    add(
+        "--max-window-bytes",
+        type=_size,
+        default=128 << 20,
+        metavar="SIZE",
+        help="memory that a zst or xz file may ask for (default 128M)",
+    )
+    add(
         "--separator",
         default="<|endoftext|>",
         metavar="TEXT",
@@ -134,7 +200,7 @@ def _parser() -> argparse.ArgumentParser:
         "--invalid",
         choices=INVALID_MODES,
         default="error",
-        help="bytes that are not UTF-8: stop (default), or put U+FFFD and count them",
+        help="bytes that are not UTF-8: a bad record (default), or U+FFFD, or no such document; counted",
     )
     add("--workers", type=_whole, metavar="N", help="worker processes (default: one a usable core)")
     add(
@@ -158,6 +224,7 @@ def _parser() -> argparse.ArgumentParser:
         help="on stderr; auto (default): a bar on a terminal, else lines",
     )
     add("--start-method", choices=START_METHODS, default="auto", help="how workers start (default auto)")
+    add("--dry-run", action="store_true", help="say what would be read, made and needed; write nothing")
     add("--quiet", action="store_true", help="nothing but errors")
     add("--timings", action="store_true", help="say where the workers' time went")
     add("--debug", action="store_true", help="show the traceback of an error")
@@ -177,6 +244,14 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.
         output=parsed.output,
         validation=tuple(parsed.validation),
         validation_fraction=parsed.validation_fraction,
+        validation_docs=parsed.validation_docs,
+        input_format=parsed.input_format,
+        text_field=parsed.text_field,
+        on_error=parsed.on_error,
+        max_errors=parsed.max_errors,
+        special_in_text=parsed.special_in_text,
+        max_record_bytes=parsed.max_record_bytes,
+        max_window_bytes=parsed.max_window_bytes,
         separator=separator,
         seed=parsed.seed,
         invalid=parsed.invalid,

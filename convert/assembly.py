@@ -16,7 +16,7 @@ from convert.errors import BrokenInvariant
 from convert.journal import Journal
 from convert.merge_tree import MergeTree, Totals
 from convert.runs import ARRAYS, Run, RunPlanner
-from convert.shard import PARTS, SPLITS, ShardRecord, ShardShape, drop_part
+from convert.shard import PARTS, SPLITS, STARTS_OF, ShardRecord, ShardShape, drop_part
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord
 
@@ -47,8 +47,8 @@ class Assembly:
         for split in SPLITS:
             counts = record.split(split)
             self._trees[split].add(index, Totals(counts.tokens, counts.sequences, counts.max_token_id))
-            self._unread[index, split] = shape.token_count(split)
-        self._unread[index, "starts"] = sum(shape.sequences) + sum(shape.tokens)
+            self._unread[index, split] = counts.tokens
+            self._unread[index, STARTS_OF[split]] = counts.tokens + counts.sequences
 
     def ready(self) -> Iterator[Run]:
         """The runs that became possible since the last call, each once."""

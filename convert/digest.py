@@ -16,17 +16,47 @@ from collections.abc import Iterable
 from convert.plan import BLOCK_BYTES
 from convert.text_window import TextWindow
 
+READ_BYTES = 1 << 20
+
 DIGEST_NAME = "sha256 of the sha256 of each 4 MiB"
 
 
-def block_digests(window: TextWindow, start: int, stop: int) -> list[tuple[int, str]]:
-    """(block number, hex digest) of the blocks whose first byte lies in [start, stop) of the file."""
-    digests = []
-    for block in range(-(-start // BLOCK_BYTES), -(-min(stop, window.size) // BLOCK_BYTES)):
-        block_start = block * BLOCK_BYTES
-        with window.view(block_start, min(block_start + BLOCK_BYTES, window.size)) as view:
-            digests.append((block, hashlib.sha256(view).hexdigest()))
-    return digests
+class BlockDigests:
+    """The digests of the blocks whose first byte lies in [start, stop) of a file of `size` bytes.
+
+    `see` is given the file's bytes while they are read for another purpose, in whatever order; what it was not given
+    in order, and what lies behind, is read by itself, at the latest by `finish`.
+    """
+
+    def __init__(self, start: int, stop: int, size: int) -> None:
+        self._place = -(-start // BLOCK_BYTES) * BLOCK_BYTES
+        last = -(-min(stop, size) // BLOCK_BYTES) * BLOCK_BYTES
+        self._stop = max(self._place, min(last, size))
+        self._hash = hashlib.sha256()
+        self._done: list[tuple[int, str]] = []
+
+    def see(self, offset: int, data: memoryview) -> None:
+        """The file's bytes from `offset` on."""
+        if not offset <= self._place < offset + len(data):
+            return
+        rest = data[self._place - offset :]
+        while len(rest) and self._place < self._stop:
+            block_stop = min((self._place // BLOCK_BYTES + 1) * BLOCK_BYTES, self._stop)
+            part = rest[: block_stop - self._place]
+            self._hash.update(part)
+            self._place += len(part)
+            rest = rest[len(part) :]
+            if self._place == block_stop:
+                self._done.append(((self._place - 1) // BLOCK_BYTES, self._hash.hexdigest()))
+                self._hash = hashlib.sha256()
+
+    def finish(self, window: TextWindow) -> list[tuple[int, str]]:
+        """(block number, hex digest) of all the blocks; reads what is missing through a window of the same file."""
+        while self._place < self._stop:
+            place = self._place
+            with window.view(place, min(place + READ_BYTES, self._stop)) as view:
+                self.see(place, view)  # again, if the window calls `see` itself: then it is stepped over
+        return self._done
 
 
 def source_digest(block_digests: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ interruption the records say which shards and runs there were; what is still the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,12 +14,15 @@ from pathlib import Path
 
 from convert import worker
 from convert.assembly import Assembly, drop, recorded_assembly
-from convert.errors import BadInput
+from convert.errors import BadInput, Refused
+from convert.intake import check_error_count, is_usable
 from convert.journal import Journal
+from convert.options import ConvertOptions
 from convert.plan import Plan, TextChunk
 from convert.progress import Progress, Stage
+from convert.rules import IntakeRules
 from convert.runs import Run
-from convert.shard import SPLITS
+from convert.shard import SPLITS, ShardRecord
 from convert.tasks import TaskPool, run_tasks
 from convert.workspace import Workspace
 from flat_tokens.layout import ArrayLayout
@@ -38,7 +41,7 @@ class Result:
 
 def encode_and_merge(
     executor: Executor,
-    workers: int,
+    options: ConvertOptions,
     plan: Plan,
     layout: ArrayLayout,
     workspace: Workspace,
@@ -51,12 +54,14 @@ def encode_and_merge(
     meanwhile() is called once the workers have work, encoded() when the last chunk is encoded.
     """
     journal = Journal(workspace.shards)
+    workers = options.worker_count
     earlier, written = _earlier_work(executor, workers, plan, layout, workspace, journal)
+    check_earlier(workspace.shards, earlier.records, options.intake_rules)
     for split in SPLITS:
         create_arrays(workspace.dataset, split, layout)
     result = Result(Assembly(plan.chunk_count, layout))
     # Few chunks ahead: what waits in the queue stands before the runs that would free the disk.
-    loop = _Loop(plan, workspace.shards, earlier, written, result, workers + 2)
+    loop = _Loop(plan, workspace.shards, earlier, written, result, workers + 2, options.max_errors)
     with TaskPool(executor) as pool:
         with closing_stage(progress.stage("encode", plan.total_bytes)) as stage:
             busy = loop.chunks_left(pool, stage)
@@ -82,7 +87,9 @@ class _Loop:
         written: dict[tuple[str, str, int], list[FileRecord]],
         result: Result,
         window: int,
+        max_errors: int | None,
     ) -> None:
+        self._max_errors, self._bad_count = max_errors, 0
         self._plan, self._shards, self._earlier, self._written = plan, shards, earlier, written
         self._result, self._window = result, window
         self._remaining: Iterator[TextChunk] = plan.chunks()
@@ -132,6 +139,8 @@ class _Loop:
         result = self._result
         result.assembly.add(record)
         result.reused += outcome.reused
+        self._bad_count += record.intake.skipped_count
+        check_error_count(self._bad_count, self._max_errors)
         for step, seconds in outcome.seconds.items():
             result.seconds[step] = result.seconds.get(step, 0.0) + seconds
         stage.advance(chunk.text_bytes, record.train.tokens + record.validation.tokens)
@@ -172,6 +181,16 @@ def _earlier_work(
             drop(workspace.shards, earlier.written(run, files))
     workspace.clean_dataset({file.path for files in written.values() for file in files})
     return earlier, written
+
+
+def check_earlier(shards: Path, records: Sequence[ShardRecord | None], rules: IntakeRules) -> None:
+    """Refused (exit 6) if finished shards left out records that are to be treated in another way now."""
+    for record in records:
+        if record is not None and not is_usable(shards, record.chunk_index, record.intake, rules):
+            raise Refused(
+                f"bad records were left out of {shards.parent} in another way than --on-error {rules.on_error} "
+                f"asks for now; go on with the former way, or begin anew with --overwrite"
+            )
 
 
 @contextmanager

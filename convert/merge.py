@@ -29,10 +29,8 @@ def encoded_run(shards: Path, run: Run) -> NDArray[np.uint32]:
         out = encoded[filled : filled + part.stop - part.start]
         with ShardReader(shards, part.shape) as reader:
             np.left_shift(reader.tokens(run.split, part.start, part.stop), 1, out=out, dtype=np.uint32)
-            starts = reader.starts(run.split, 0, part.shape.sequence_count(run.split))
-        # As uint64 like the starts: for a list of int, numpy would turn both to float64.
-        low, high = np.searchsorted(starts, np.array([part.start, part.stop], dtype=np.uint64))
-        out[starts[low:high] - np.uint64(part.start)] += np.uint32(1)
+            starts = reader.starts_within(run.split, part.start, part.stop)
+        out[starts - np.uint64(part.start)] += np.uint32(1)
         filled += len(out)
     return encoded
 

@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from convert.errors import UsageError
+from convert.kinds import INPUT_FORMATS
+from convert.rules import IntakeRules, pointer_path
 
 DEFAULT_VALIDATION_FRACTION = 0.005
 PROGRESS_MODES = ("auto", "bar", "json", "none")
-INVALID_MODES = ("error", "replace")
+INVALID_MODES = ("error", "replace", "skip")
+ON_ERROR_MODES = ("fail", "skip", "quarantine")
+SPECIAL_MODES = ("encode", "text", "error")
+DEFAULT_MAX_ERRORS = 1000
 START_METHODS = ("auto", "fork", "spawn", "forkserver")
 COMPRESSIONS = ("zstd", "lz4", "lz4-bitshuffle", "none")
 _MAX_UINT64 = 2**64 - 1
@@ -25,8 +30,12 @@ _MAX_UINT64 = 2**64 - 1
 class ConvertOptions:
     """One conversion: `ConvertOptions(["en.txt"], "tokenizer.json", "en.zarr", workers=2)`.
 
-    inputs, validation: files, folders, globs; documents of `validation` files are the validation split, else a
-    document is validation if its hash falls below validation_fraction * 2^64 (None: 0.005, or 0 with `validation`).
+    inputs, validation: files, folders, globs, "-" for standard input; documents of `validation` files are the
+    validation split, else a document is validation if its hash falls below validation_fraction * 2^64 (None: 0.005, or
+    0 with `validation`); or validation_docs names how many documents, those with the smallest hashes, are.
+    input_format: auto (by the file's name), text, jsonl or parquet. text_field: the field or column of the text, or a
+    JSON pointer ("/a/b"). on_error: what a bad record does; max_errors: how many are tolerated. special_in_text: what
+    the text of a special token within a document is: None is "encode" (its id) for text, "text" for records.
     workers None: one a usable core. text_chunk_bytes None: from the size of the corpus alone. chunk_tokens None:
     flat_tokens' default. UsageError (exit 2) for a value outside its range.
     """
@@ -36,9 +45,17 @@ class ConvertOptions:
     output: str
     validation: tuple[str, ...] = ()
     validation_fraction: float | None = None
+    validation_docs: int | None = None
+    input_format: str = "auto"
+    text_field: str = "text"
+    on_error: str = "fail"
+    max_errors: int | None = DEFAULT_MAX_ERRORS
+    special_in_text: str | None = None
+    max_record_bytes: int = 64 << 20
+    max_window_bytes: int = 128 << 20
     separator: str = "<|endoftext|>"
     seed: int = 0
-    invalid: Literal["error", "replace"] = "error"
+    invalid: Literal["error", "replace", "skip"] = "error"
     workers: int | None = None
     text_chunk_bytes: int | None = None
     zarr_format: int = 2
@@ -55,11 +72,11 @@ class ConvertOptions:
             object.__setattr__(self, name, _path(name, getattr(self, name)))
         if not self.inputs and not self.validation:
             raise UsageError("no input given; name at least one file, folder or glob")
-        if self.validation and self.validation_fraction is not None:
-            raise UsageError("--validation and --validation-fraction exclude each other; give one of them")
+        self._check_split()
         fraction = self.validation_fraction
         if fraction is None:
-            fraction = 0.0 if self.validation else DEFAULT_VALIDATION_FRACTION
+            other = self.validation or self.validation_docs is not None
+            fraction = 0.0 if other else DEFAULT_VALIDATION_FRACTION
         if not isinstance(fraction, (int, float)) or not 0 <= fraction <= 1:  # NaN fails both comparisons
             raise UsageError(f"--validation-fraction must be from 0 to 1, got {fraction}")
         object.__setattr__(self, "validation_fraction", float(fraction))
@@ -74,9 +91,43 @@ class ConvertOptions:
         _one_of("--zarr-format", self.zarr_format, (2, 3))
         _one_of("--compression", self.compression, COMPRESSIONS)
         _one_of("--invalid", self.invalid, INVALID_MODES)
+        self._check_intake()
         _one_of("--progress", self.progress, PROGRESS_MODES)
         _one_of("--start-method", self.start_method, START_METHODS)
         self._check_separator()
+
+    def _check_split(self) -> None:
+        given = [
+            flag
+            for flag, value in (
+                ("--validation", self.validation or None),
+                ("--validation-fraction", self.validation_fraction),
+                ("--validation-docs", self.validation_docs),
+            )
+            if value is not None
+        ]
+        if len(given) > 1:
+            raise UsageError(f"{' and '.join(given)} exclude each other; give one of them")
+        if self.validation_docs is not None:
+            _whole("--validation-docs", self.validation_docs, 0, 10_000_000)
+
+    def _check_intake(self) -> None:
+        _one_of("--input-format", self.input_format, INPUT_FORMATS)
+        _one_of("--on-error", self.on_error, ON_ERROR_MODES)
+        if self.special_in_text is not None:
+            _one_of("--special-in-text", self.special_in_text, SPECIAL_MODES)
+        if self.max_errors is not None:
+            _whole("--max-errors", self.max_errors, 0, _MAX_UINT64)
+        _whole("--max-record-bytes", self.max_record_bytes, 1, 1 << 32)
+        _whole("--max-window-bytes", self.max_window_bytes, 1 << 10, 1 << 32)
+        if not isinstance(self.text_field, str) or not self.text_field:
+            raise UsageError(f"--text-field must name a field, got {self.text_field!r}")
+        try:
+            self.text_field.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"--text-field must be valid text, got {self.text_field!r}") from None
+        if len(pointer_path(self.text_field)) > 64:
+            raise UsageError("--text-field must have at most 64 parts")
 
     def _check_separator(self) -> None:
         if not self.separator:
@@ -98,6 +149,19 @@ class ConvertOptions:
         return self.separator.encode()
 
     @property
+    def intake_rules(self) -> IntakeRules:
+        """What counts as a bad record and what is done with it."""
+        return IntakeRules(
+            self.text_field,
+            self.on_error,
+            self.max_errors,
+            self.invalid,
+            self.special_in_text,
+            self.max_record_bytes,
+            self.max_window_bytes,
+        )
+
+    @property
     def worker_count(self) -> int:
         """How many worker processes, at least 1."""
         assert self.workers is not None  # set in __post_init__
@@ -110,11 +174,20 @@ class ConvertOptions:
         return self.validation_fraction
 
     def recorded(self) -> dict[str, Any]:
-        """The options that, with the sources and the tokenizer, decide every byte of the dataset; JSON-able."""
+        """The options that, with the sources and the tokenizer, decide what shards hold or how the dataset is laid out.
+
+        JSON-able. Not `on_error`: shards without bad records are the same whatever is to be done with those, so a run
+        that failed at one may go on with --on-error skip. Those with some are looked at (convert/encode_and_merge.py).
+        """
         names = (
             "separator",
             "seed",
             "validation_fraction",
+            "validation_docs",
+            "input_format",
+            "text_field",
+            "special_in_text",
+            "max_record_bytes",
             "invalid",
             "zarr_format",
             "compression",

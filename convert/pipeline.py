@@ -24,12 +24,13 @@ from convert.assembly import Assembly
 from convert.encode_and_merge import closing_stage, encode_and_merge
 from convert.errors import BrokenInvariant, StorageError, UsageError, WorkerLost
 from convert.executors import ProcessExecutor
+from convert.intake import QUARANTINE_NAME, total_intake
 from convert.options import ConvertOptions
 from convert.plan import make_plan, plan_record
 from convert.progress import Progress, make_progress
-from convert.provenance import save_tokenizer, write_manifest
+from convert.provenance import save_tokenizer, write_manifest, write_quarantine
 from convert.shard import SPLITS
-from convert.sources import check_unchanged, find_sources
+from convert.sources import STANDARD_INPUT, Source, check_unchanged, find_sources
 from convert.splitting import hash_threshold
 from convert.summary import Summary, check_conservation, total_counts
 from convert.workspace import Workspace
@@ -58,12 +59,31 @@ def convert(
     progress = make_progress(options.progress)
     workspace = Workspace(options.output, options.overwrite)
     workspace.check_output()
-    sources = find_sources(options.inputs, options.validation, options.output)
+    try:
+        return _convert(options, make_executor, workspace, times, progress)
+    finally:
+        workspace.close()
+
+
+def _convert(
+    options: ConvertOptions,
+    make_executor: ExecutorFactory | None,
+    workspace: Workspace,
+    times: _Times,
+    progress: Progress,
+) -> Summary:
+    from_standard_input = STANDARD_INPUT in options.inputs
+    named = [path for path in options.inputs if path != STANDARD_INPUT]
+    sources: tuple[Source, ...] = ()
+    if named or options.validation:
+        sources = find_sources(named, options.validation, options.output, options.input_format)
     layout = ArrayLayout.create(
         zarr_format=options.zarr_format, chunk_tokens=options.chunk_tokens, compression=options.compression
     )
     load_codecs(layout)
     tokenizer, file_sha256 = load_tokenizer(Path(options.tokenizer))
+    if from_standard_input:  # all else is in order: now it may be read
+        sources = _with_standard_input(options, workspace)
     plan = make_plan(sources, options.text_chunk_bytes)
     job = worker.Job(
         tokenizer,
@@ -72,45 +92,46 @@ def convert(
         options.separator_bytes,
         options.seed,
         hash_threshold(options.fraction),
-        options.invalid,
+        options.intake_rules,
         workspace.shards,
         workspace.dataset,
         layout,
     )
-    try:
-        if workspace.open(plan_record(plan, file_sha256, options.recorded())):
-            progress.note(f"going on from {workspace.root}")
-        with _executor(options, job, make_executor) as executor:
-            times.lap("start")
+    if workspace.open(plan_record(plan, file_sha256, options.recorded())):
+        progress.note(f"going on from {workspace.root}")
+    with _executor(options, job, make_executor) as executor:
+        times.lap("start")
 
-            companions: list[FileRecord] = []
+        companions: list[FileRecord] = []
 
-            def meanwhile() -> None:
-                companions.append(save_tokenizer(tokenizer, workspace.dataset))
+        def meanwhile() -> None:
+            companions.append(save_tokenizer(tokenizer, workspace.dataset))
 
-            def encoded() -> None:
-                check_unchanged(plan.sources)
-                times.lap("encode")
+        def encoded() -> None:
+            check_unchanged(plan.sources)
+            times.lap("encode")
 
-            result = encode_and_merge(
-                executor, options.worker_count, plan, layout, workspace, progress, meanwhile, encoded
-            )
-            records = [record for record in result.assembly.records if record is not None]
-            check_conservation(plan, records)
-            files = [*companions, *_write_metadata(result.assembly, layout, workspace.dataset)]
-            write_manifest(workspace.dataset, plan, records, files, layout, tokenizer, companions[0], options)
-            times.lap("merge")
-            _verify(executor, workspace.dataset, files, progress)
-            times.lap("verify")
-        workspace.publish()
-        times.lap("publish")
-    finally:
-        workspace.close()
+        result = encode_and_merge(executor, options, plan, layout, workspace, progress, meanwhile, encoded)
+        records = [record for record in result.assembly.records if record is not None]
+        check_conservation(plan, records)
+        quarantine: list[FileRecord] = []
+        if options.on_error == "quarantine":
+            quarantine = write_quarantine(workspace.dataset, workspace.shards, plan, records)
+        files = [*companions, *quarantine, *_write_metadata(result.assembly, layout, workspace.dataset)]
+        write_manifest(workspace.dataset, plan, records, files, layout, tokenizer, companions[0], options)
+        times.lap("merge")
+        _verify(executor, workspace.dataset, files, progress)
+        times.lap("verify")
+    workspace.publish()
+    times.lap("publish")
     splits = {split: total_counts(records, split) for split in SPLITS}
+    intake = total_intake(record.intake for record in records)
     if not plan.total_bytes:
         progress.note("warning: the inputs are empty, and so is the dataset")
-    elif sum(counts.documents for counts in splits.values()) <= len(sources) and plan.total_bytes > (
-        LONG_DOCUMENT_BYTES * len(sources)
+    elif (
+        all(source.kind.format == "text" for source in sources)
+        and intake.records <= len(sources)
+        and intake.text_bytes > LONG_DOCUMENT_BYTES * len(sources)
     ):
         progress.note(
             f"warning: the separator {options.separator!r} is in none of the inputs, so each file is one document; "
@@ -119,15 +140,28 @@ def convert(
     return Summary(
         output=options.output,
         source_count=len(sources),
-        text_bytes=plan.total_bytes,
+        source_bytes=plan.total_bytes,
         disk_bytes=sum(file.bytes for file in files),
         splits=splits,
         replaced=sum(record.replaced for record in records),
+        intake=intake,
+        quarantine=QUARANTINE_NAME if quarantine else "",
         text_chunks=plan.chunk_count,
         reused_chunks=result.reused,
         workers=options.worker_count,
         seconds=times.seconds,
         worker_seconds=result.seconds,
+    )
+
+
+def _with_standard_input(options: ConvertOptions, workspace: Workspace) -> tuple[Source, ...]:
+    """The sources once more, with standard input, which is read to its end."""
+    from convert.standard_input import spool
+
+    workspace.take()
+    standard_input = spool(workspace.standard_input, options.input_format)
+    return find_sources(
+        options.inputs, options.validation, options.output, options.input_format, standard_input
     )
 
 

@@ -19,7 +19,7 @@ from convert.sources import Source, recorded_path
 MIB = 1 << 20
 # The sources are hashed in blocks of this size (convert/digest.py); chunks of whole blocks read no byte twice.
 BLOCK_BYTES = 4 * MIB
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,14 @@ def plan_record(plan: Plan, tokenizer_sha256: str, options: Mapping[str, Any]) -
         "text_chunk_bytes": plan.chunk_bytes,
         "options": dict(options),
         "sources": [
-            {"path": recorded_path(s.path), "bytes": s.size_bytes, "mtime_ns": s.mtime_ns, "split": s.split}
+            {
+                "path": recorded_path(s.name),
+                "bytes": s.size_bytes,
+                "mtime_ns": s.mtime_ns if s.digest is None else None,
+                "digest": s.digest,
+                "split": s.split,
+                "kind": s.kind.name,
+            }
             for s in plan.sources
         ],
     }
@@ -154,4 +161,6 @@ def changed_source(old: Any, new: Any) -> str | None:
             return f"{source['path']} had {was['bytes']} bytes and has {source['bytes']} now"
         if was["mtime_ns"] != source["mtime_ns"]:
             return f"{source['path']} was written to, its {source['bytes']} bytes may be others"
+        if was.get("digest") != source["digest"]:
+            return f"{source['path']} is other text now"
     return None

@@ -12,6 +12,8 @@ from pathlib import Path
 from bpe import _core
 from bpe.tokenizer import Tokenizer
 from convert.digest import DIGEST_NAME, source_digest
+from convert.errors import naming
+from convert.intake import QUARANTINE_NAME, quarantine_lines, total_intake
 from convert.options import ConvertOptions
 from convert.plan import Plan
 from convert.shard import SPLITS, ShardRecord
@@ -32,6 +34,21 @@ def save_tokenizer(tokenizer: Tokenizer, dataset: Path) -> FileRecord:
     return FileRecord(TOKENIZER_NAME, len(data), hashlib.sha256(data).hexdigest())
 
 
+def write_quarantine(dataset: Path, shards: Path, plan: Plan, records: list[ShardRecord]) -> list[FileRecord]:
+    """Put the quarantined records of all chunks beside the data, as quarantine.jsonl; its record, none without any."""
+    if not any(record.intake.quarantine_bytes >= 0 for record in records):
+        return []
+    path = dataset / QUARANTINE_NAME
+    digest, size = hashlib.sha256(), 0
+    chunks = ((record.chunk_index, record.intake) for record in records)
+    with naming(path), path.open("wb") as file:
+        for line in quarantine_lines(shards, plan.sources, chunks):
+            file.write(line)
+            digest.update(line)
+            size += len(line)
+    return [FileRecord(QUARANTINE_NAME, size, digest.hexdigest())]
+
+
 def write_manifest(
     dataset: Path,
     plan: Plan,
@@ -46,6 +63,7 @@ def write_manifest(
     digests: list[list[str]] = [[] for _ in plan.sources]
     for source_index, _, digest in sorted(digest for record in records for digest in record.digests):
         digests[source_index].append(digest)
+    intake = total_intake(record.intake for record in records)
     splits = {}
     for split in SPLITS:
         counts = total_counts(records, split)
@@ -62,11 +80,12 @@ def write_manifest(
         },
         sources=[
             {
-                "path": recorded_path(source.path),
+                "path": recorded_path(source.name),
                 "bytes": source.size_bytes,
                 "digest": source_digest(own),
                 "digest_of": DIGEST_NAME,
                 "split": source.split or "by hash",
+                "kind": source.kind.name,
             }
             for source, own in zip(plan.sources, digests, strict=True)
         ],
@@ -75,6 +94,10 @@ def write_manifest(
             "documents": {split: total_counts(records, split).documents for split in SPLITS},
             "empty_documents": {split: total_counts(records, split).empty for split in SPLITS},
             "replaced": sum(record.replaced for record in records),
+            "on_error": options.on_error,
+            "skipped": intake.skipped,
+            "blank_lines": intake.blank,
+            "with_special_tokens": intake.with_special,
         },
         versions={"tokenmill": _core.__version__},
     )

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from convert.merge_tree import MergeTree
-from convert.shard import ShardShape
+from convert.shard import STARTS_OF, ShardShape
 
 # 2 Mi tokens: 8 MiB encoded, some 15 ms to compress; far above the cost of a task, and enough runs for many workers.
 RUN_TOKENS = 2 << 20
@@ -46,7 +46,8 @@ class Run:
     @property
     def reads(self) -> tuple[str, ...]:
         """Which parts of its shards the run reads: ids get their start flags by the starts."""
-        return (self.split, "starts") if self.array == "tokens" else ("starts",)
+        starts = STARTS_OF[self.split]
+        return (self.split, starts) if self.array == "tokens" else (starts,)
 
     @property
     def item_count(self) -> int:

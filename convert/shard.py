@@ -1,13 +1,15 @@
-"""The files between encoding and merging: the ids of one text chunk, up to three a chunk.
+"""The files between encoding and merging: the ids of one text chunk, up to four a chunk.
 
-    00000003.train        uint16 or uint32[tokens], ids of the sequences in train
-    00000003.validation   the same for validation
-    00000003.starts       uint64[sequences] of train, then of validation
+    00000003.train               uint16 or uint32[tokens], ids of the sequences in train
+    00000003.train-starts        uint64[sequences], where they start
+    00000003.validation          the same for validation
+    00000003.validation-starts
 
 Starts count from the shard's own first token of the split and increase strictly. Ids have the narrowest type that
 holds the vocabulary. A part without items has no file. The files have no header: what they hold is said by the
 `ShardRecord`, which the journal keeps and which exists only after all parts are whole under their final names.
-Parts are files of their own since they live for different times: ids are deleted as soon as they are merged.
+Parts are files of their own since each is written as its items come (convert/shard_writer.py), and since they live for
+different times: they are deleted as soon as they are merged.
 """
 
 from __future__ import annotations
@@ -15,20 +17,26 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
 from convert.errors import BrokenInvariant, naming
+from convert.intake import IntakeCounts
 
 SPLITS = ("train", "validation")
-PARTS = (*SPLITS, "starts")
-_START_BYTES = 8
+# A part is one array; those of the ids are named for their split.
+STARTS_OF = {split: f"{split}-starts" for split in SPLITS}
+PARTS = (*SPLITS, *STARTS_OF.values())
+START_BYTES = 8
+# Up to so many starts of a shard are read at once; among more, those of a run are searched for in the file.
+STARTS_AT_ONCE = 1 << 17
+_READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -63,17 +71,7 @@ class ShardShape:
         """The size the file of one of PARTS must have; 0: there is none."""
         if part in SPLITS:
             return self.token_count(part) * self.token_bytes
-        return sum(self.sequences) * _START_BYTES
-
-    def array_bytes(self, part: str) -> tuple[int, ...]:
-        """The sizes of the arrays in the file of one of PARTS, in their order."""
-        if part in SPLITS:
-            return (self.part_bytes(part),)
-        return tuple(count * _START_BYTES for count in self.sequences)
-
-    def starts_offset(self, split: str) -> int:
-        """The byte at which the starts of `split` begin."""
-        return self.sequences[0] * _START_BYTES if split == SPLITS[1] else 0
+        return self.sequences[PARTS.index(part) - len(SPLITS)] * START_BYTES
 
 
 @dataclass(frozen=True)
@@ -90,6 +88,7 @@ class ShardRecord:
     digests: tuple[
         tuple[int, int, str], ...
     ]  # (source, block, hex) of the source blocks that start in the chunk
+    intake: IntakeCounts = field(default_factory=IntakeCounts)
 
     @property
     def shape(self) -> ShardShape:
@@ -115,7 +114,8 @@ class ShardRecord:
         counts = {name: SplitCounts(**entry[name]) for name in SPLITS}
         digests = tuple((int(source), int(block), str(hex_)) for source, block, hex_ in entry["digests"])
         checksums = tuple(int(checksum) for checksum in entry["checksums"])
-        return cls(**{**entry, **counts, "digests": digests, "checksums": checksums})
+        intake = IntakeCounts.from_json(entry["intake"])
+        return cls(**{**entry, **counts, "digests": digests, "checksums": checksums, "intake": intake})
 
 
 def token_dtype(max_token_id: int) -> np.dtype[Any]:
@@ -128,60 +128,28 @@ def part_path(folder: Path, chunk_index: int, part: str) -> Path:
     return folder / f"{chunk_index:08}.{part}"
 
 
-def write_shard(
-    folder: Path,
-    chunk_index: int,
-    starts: Sequence[NDArray[np.uint64]],
-    tokens: Sequence[NDArray[Any]],
-) -> tuple[int, ...]:
-    """Write the shard of a text chunk, each part under a temporary name that is renamed; the parts' checksums.
-
-    starts, tokens: train, validation. OSError names the file.
-    """
-    arrays = {**dict(zip(SPLITS, ((ids,) for ids in tokens), strict=True)), "starts": tuple(starts)}
-    return tuple(_write_part(part_path(folder, chunk_index, part), arrays[part]) for part in PARTS)
-
-
-def _write_part(path: Path, arrays: Sequence[NDArray[Any]]) -> int:
-    checksum = 0
-    arrays = [array for array in arrays if array.size]
-    if not arrays:
-        path.unlink(missing_ok=True)
-        return checksum
-    temporary = path.with_suffix(path.suffix + ".tmp")
-    with naming(temporary):
-        try:
-            with temporary.open("wb", buffering=0) as file:
-                for array in arrays:
-                    view = np.ascontiguousarray(array).data.cast("B")
-                    checksum = _core.xxh64(view, checksum)
-                    while view.nbytes:
-                        view = view[file.write(view) :]
-            temporary.replace(path)
-        except OSError:
-            temporary.unlink(missing_ok=True)  # on a full disk its space is needed to go on
-            raise
-    return checksum
-
-
 def is_intact(folder: Path, record: ShardRecord, parts: Sequence[str] = PARTS) -> bool:
     """Whether the `parts` of the shard of `record` are there with every byte they were written with; reads them."""
-    shape = record.shape
-    for part, checksum in zip(PARTS, record.checksums, strict=True):
-        if part not in parts or shape.part_bytes(part) == 0:
-            continue
-        try:
-            with part_path(folder, record.chunk_index, part).open("rb") as file:
-                if os.fstat(file.fileno()).st_size != shape.part_bytes(part):
-                    return False
-                found = 0
-                for array_bytes in shape.array_bytes(part):
-                    found = _core.xxh64(file.read(array_bytes), found) if array_bytes else found
-        except FileNotFoundError:
-            return False
-        if found != checksum:
-            return False
-    return True
+    return all(
+        _is_part_intact(part_path(folder, record.chunk_index, part), record.shape.part_bytes(part), checksum)
+        for part, checksum in zip(PARTS, record.checksums, strict=True)
+        if part in parts
+    )
+
+
+def _is_part_intact(path: Path, size: int, checksum: int) -> bool:
+    if size == 0:
+        return True
+    found = _core.Xxh64()
+    try:
+        with path.open("rb", buffering=0) as file, naming(path):
+            if os.fstat(file.fileno()).st_size != size:
+                return False
+            while block := file.read(_READ_BYTES):
+                found.update(block)
+    except FileNotFoundError:
+        return False
+    return found.digest() == checksum
 
 
 def drop_part(folder: Path, chunk_index: int, part: str) -> None:
@@ -195,6 +163,7 @@ class ShardReader:
     def __init__(self, folder: Path, shape: ShardShape) -> None:
         self._folder = folder
         self._shape = shape
+        self._open: dict[str, BinaryIO] = {}
         self._files = ExitStack()
 
     def __enter__(self) -> ShardReader:
@@ -208,7 +177,7 @@ class ShardReader:
     def starts(self, split: str, start: int, stop: int) -> NDArray[np.uint64]:
         """Where sequences [start, stop) of the split start, in tokens from the shard's first: uint64[stop - start]."""
         out = np.empty(stop - start, dtype=np.uint64)
-        self._read("starts", self._shape.starts_offset(split) + start * _START_BYTES, out)
+        self._read(STARTS_OF[split], start * START_BYTES, out)
         return out
 
     def tokens(self, split: str, start: int, stop: int) -> NDArray[Any]:
@@ -217,15 +186,45 @@ class ShardReader:
         self._read(split, start * self._shape.token_bytes, out)
         return out
 
+    def starts_within(self, split: str, token_start: int, token_stop: int) -> NDArray[np.uint64]:
+        """The starts that lie in [token_start, token_stop), as `starts` gives them.
+
+        Memory is that of the answer, or of STARTS_AT_ONCE; among more starts, 8 bytes are read some 40 times.
+        """
+        count = self._shape.sequence_count(split)
+        if count > STARTS_AT_ONCE:
+            low = self._first_start_from(split, token_start, count)
+            return self.starts(split, low, self._first_start_from(split, token_stop, count))
+        starts = self.starts(split, 0, count)
+        # As uint64 like the starts: for a list of int, numpy would turn both to float64.
+        low, high = np.searchsorted(starts, np.array([token_start, token_stop], dtype=np.uint64))
+        return starts[low:high]
+
+    def _first_start_from(self, split: str, token: int, count: int) -> int:
+        low, high = 0, count
+        while low < high:
+            middle = (low + high) // 2
+            if int(self.starts(split, middle, middle + 1)[0]) < token:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
     def _read(self, part: str, offset: int, out: NDArray[Any]) -> None:
         if not out.size:
             return
         path = part_path(self._folder, self._shape.chunk_index, part)
-        file = self._files.enter_context(path.open("rb", buffering=0))
-        file.seek(offset)
-        view = out.data.cast("B")
-        while view.nbytes:
-            got = file.readinto(view)
-            if not got:
-                raise BrokenInvariant(f"{path} is shorter than its record says; delete it and run again")
-            view = view[got:]
+        with naming(path):
+            if part not in self._open:
+                self._open[part] = self._files.enter_context(path.open("rb", buffering=0))
+            read_at(self._open[part], offset, out.data.cast("B"), path)
+
+
+def read_at(file: BinaryIO, offset: int, view: memoryview, path: Path) -> None:
+    """Fill `view` with the file's bytes from `offset` on."""
+    file.seek(offset)
+    while view.nbytes:
+        got = file.readinto(view)  # type: ignore[attr-defined]
+        if not got:
+            raise BrokenInvariant(f"{path} is shorter than its record says; delete it and run again")
+        view = view[got:]

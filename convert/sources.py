@@ -15,22 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from convert.errors import BadInput, UsageError, printable
+from convert.kinds import Kind, check_libraries, kind_of
 
-# Read as plain text these would give a dataset of rubbish, so they are refused until they can be read.
-UNSUPPORTED_SUFFIXES = (
-    ".gz",
-    ".zst",
-    ".bz2",
-    ".xz",
-    ".zip",
-    ".7z",
-    ".tar",
-    ".parquet",
-    ".jsonl",
-    ".ndjson",
-    ".arrow",
-)
 SHOWN_PROBLEMS = 20
+STANDARD_INPUT = "-"
 
 
 def recorded_path(path: str) -> str:
@@ -43,26 +31,48 @@ def recorded_path(path: str) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """One input file. path: as the arguments name it; split: "validation", or None where the hash decides."""
+    """One input file. path: as the arguments name it; split: "validation", or None where the hash decides.
+
+    digest: of standard input, whose path is that of the file it was put in; else None.
+    """
 
     path: str
     size_bytes: int
     mtime_ns: int
     split: str | None = None
+    kind: Kind = Kind()  # noqa: RUF009 - it is frozen
+    digest: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What plans, manifests and people call it: "-" for standard input."""
+        return "-" if self.digest is not None else self.path
 
 
 def find_sources(
-    inputs: Sequence[str], validation: Sequence[str] = (), output: str | None = None
+    inputs: Sequence[str],
+    validation: Sequence[str] = (),
+    output: str | None = None,
+    input_format: str = "auto",
+    standard_input: Source | None = None,
 ) -> tuple[Source, ...]:
     """The files that the arguments stand for, in order, `validation` after `inputs`.
 
+    standard_input: what stands for "-" among the inputs; without it that is refused.
     A file that both name is validation only. UsageError (exit 2) lists every path that is missing, special,
     unreadable or given twice, and an output that lies inside an input folder or the other way round.
     """
     problems: list[str] = []
-    validation_files = list(_expand(validation, problems))
+    if STANDARD_INPUT in validation:
+        problems.append("-: standard input cannot be held out; name a file for --validation")
+    elif STANDARD_INPUT in inputs and standard_input is None:
+        problems.append("-: there is no standard input here; name a file")
+    elif list(inputs).count(STANDARD_INPUT) > 1:
+        problems.append("-: standard input can be read once only")
+    expand = _Expansion(input_format, standard_input, problems)
+    validation_files = list(expand(validation))
     held_out = {_identity(status) for _, status in validation_files}
-    train_files = [file for file in _expand(inputs, problems) if _identity(file[1]) not in held_out]
+    train_files = [file for file in expand(inputs) if _identity(file[1]) not in held_out]
 
     sources: list[Source] = []
     seen: dict[tuple[int, int], str] = {}
@@ -71,7 +81,11 @@ def find_sources(
             if _identity(status) in seen:
                 problems.append(f"{path} is the same file as {seen[_identity(status)]}; name it once")
             seen[_identity(status)] = path
-            sources.append(Source(path, status.st_size, status.st_mtime_ns, split))
+            if standard_input is not None and path == standard_input.path:
+                sources.append(standard_input)
+            else:
+                kind = kind_of(path, input_format)
+                sources.append(Source(path, status.st_size, status.st_mtime_ns, split, kind))
     if output is not None:
         problems.extend(_overlaps([*inputs, *validation], [source.path for source in sources], output))
     if not sources and not problems:
@@ -83,6 +97,7 @@ def find_sources(
         if len(problems) > SHOWN_PROBLEMS:
             shown.append(f"and {len(problems) - SHOWN_PROBLEMS} more")
         raise UsageError("; ".join(shown))
+    check_libraries({source.kind for source in sources})
     return tuple(sources)
 
 
@@ -103,55 +118,69 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _expand(arguments: Sequence[str], problems: list[str]) -> Iterator[tuple[str, os.stat_result]]:
-    """The readable regular files behind `arguments`, with their status; what is wrong is added to `problems`."""
-    for argument in arguments:
-        if argument == "-":
-            problems.append("-: standard input is not supported; write it to a file first")
-        elif os.path.lexists(argument):
-            yield from _walk(argument, problems, ())
-        elif glob.has_magic(argument):
-            matches = sorted(glob.glob(argument, recursive=True), key=os.fsencode)
-            if not matches:
-                problems.append(f"{argument} matches no file")
-            for match in matches:
-                # "**" also yields the folders whose files it yields.
-                if not ("**" in argument and os.path.isdir(match)):
-                    yield from _walk(match, problems, ())
-        else:
-            problems.append(f"{argument} does not exist")
+@dataclass(frozen=True)
+class _Expansion:
+    """Arguments to readable regular files with their status, in order; what is wrong is added to `problems`."""
 
+    input_format: str
+    standard_input: Source | None
+    problems: list[str]
 
-def _walk(
-    path: str, problems: list[str], above: tuple[tuple[int, int], ...]
-) -> Iterator[tuple[str, os.stat_result]]:
-    try:
-        status = os.stat(path)
-    except FileNotFoundError:
-        problems.append(f"{path} is a link to {os.readlink(path)}, which does not exist")
-        return
-    except OSError as error:
-        problems.append(f"{path}: {error.strerror}")
-        return
-    if stat.S_ISDIR(status.st_mode):
-        if _identity(status) in above:
-            problems.append(f"{path} is a link to a folder that it lies in")
-            return
+    def __call__(self, arguments: Sequence[str]) -> Iterator[tuple[str, os.stat_result]]:
+        for argument in arguments:
+            if argument == STANDARD_INPUT:
+                if self.standard_input is not None:
+                    yield self.standard_input.path, os.stat(self.standard_input.path)
+            elif os.path.lexists(argument):
+                yield from self._walk(argument, ())
+            elif glob.has_magic(argument):
+                matches = sorted(glob.glob(argument, recursive=True), key=os.fsencode)
+                if not matches:
+                    self.problems.append(f"{argument} matches no file")
+                for match in matches:
+                    # "**" also yields the folders whose files it yields.
+                    if not ("**" in argument and os.path.isdir(match)):
+                        yield from self._walk(match, ())
+            else:
+                self.problems.append(f"{argument} does not exist")
+
+    def _walk(self, path: str, above: tuple[tuple[int, int], ...]) -> Iterator[tuple[str, os.stat_result]]:
+        problems = self.problems
         try:
-            names = sorted((name for name in os.listdir(path) if not name.startswith(".")), key=os.fsencode)
+            status = os.stat(path)
+        except FileNotFoundError:
+            problems.append(f"{path} is a link to {os.readlink(path)}, which does not exist")
+            return
         except OSError as error:
             problems.append(f"{path}: {error.strerror}")
             return
-        for name in names:
-            yield from _walk(os.path.join(path, name), problems, (*above, _identity(status)))
-    elif not stat.S_ISREG(status.st_mode):
-        problems.append(f"{path} is {_kind(status.st_mode)}, not a file or folder")
-    elif path.lower().endswith(UNSUPPORTED_SUFFIXES):
-        problems.append(f"{path}: this kind of file cannot be read yet; unpack it to plain text")
-    elif not os.access(path, os.R_OK):
-        problems.append(f"{path} may not be read: permission denied")
-    else:
-        yield path, status
+        if stat.S_ISDIR(status.st_mode):
+            if _identity(status) in above:
+                problems.append(f"{path} is a link to a folder that it lies in")
+                return
+            try:
+                names = sorted(
+                    (name for name in os.listdir(path) if not name.startswith(".")), key=os.fsencode
+                )
+            except OSError as error:
+                problems.append(f"{path}: {error.strerror}")
+                return
+            for name in names:
+                yield from self._walk(os.path.join(path, name), (*above, _identity(status)))
+        elif not stat.S_ISREG(status.st_mode):
+            problems.append(f"{path} is {_kind(status.st_mode)}, not a file or folder")
+        elif not os.access(path, os.R_OK):
+            problems.append(f"{path} may not be read: permission denied")
+        else:
+            try:
+                kind = kind_of(path, self.input_format)
+            except ValueError as error:
+                problems.append(f"{path}: {error}")
+            else:
+                if kind.format == "parquet" and not status.st_size:
+                    problems.append(f"{path}: is empty, which no Parquet file is")
+                else:
+                    yield path, status
 
 
 def _kind(mode: int) -> str:
@@ -166,6 +195,8 @@ def _overlaps(arguments: Sequence[str], files: Sequence[str], output: str) -> It
     """What is wrong with the place of `output` among the inputs, links resolved."""
     target = os.path.realpath(output)
     for argument in arguments:
+        if argument == STANDARD_INPUT:
+            continue
         place = os.path.realpath(argument)
         if place == target:
             yield f"--output {output} is the input {argument}; choose another output"

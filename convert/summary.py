@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from convert.errors import BrokenInvariant, printable
+from convert.intake import IntakeCounts
 from convert.plan import BLOCK_BYTES, Plan
 from convert.progress import bytes_text
 from convert.shard import SPLITS, ShardRecord, SplitCounts
@@ -17,15 +18,17 @@ class Summary:
 
     output: str
     source_count: int
-    text_bytes: int
+    source_bytes: int
     disk_bytes: int
     splits: Mapping[str, SplitCounts]
     replaced: int
+    intake: IntakeCounts
     text_chunks: int
     reused_chunks: int
     workers: int
     seconds: Mapping[str, float] = field(default_factory=dict)
     worker_seconds: Mapping[str, float] = field(default_factory=dict)
+    quarantine: str = ""  # the name of the file in the dataset, if there is one
 
     @property
     def tokens(self) -> int:
@@ -34,17 +37,28 @@ class Summary:
 
     @property
     def documents(self) -> int:
-        """The documents read, empty ones included."""
+        """The documents taken in, empty ones included."""
         return sum(counts.documents for counts in self.splits.values())
+
+    @property
+    def text_bytes(self) -> int:
+        """The text of the documents; the files are shorter where they are compressed, else longer."""
+        return self.intake.text_bytes
+
+    def _conservation(self) -> str:
+        written = sum(counts.sequences for counts in self.splits.values())
+        empty = sum(counts.empty for counts in self.splits.values())
+        return f"{written:,} written + {empty:,} empty + {self.intake.skipped_count:,} skipped"
 
     def lines(self, timings: bool = False) -> list[str]:
         """The summary for people; timings adds the seconds of the workers by step."""
         seconds = max(sum(self.seconds.values()), 1e-9)
         files = f"{self.source_count:,} file{'s' if self.source_count != 1 else ''}"
         lines = [
-            f"{printable(self.output)}: {self.tokens:,} tokens from {bytes_text(self.text_bytes)} of text "
-            f"in {files}, {seconds:.2f} s ({bytes_text(self.text_bytes / seconds)}/s), verified"
+            f"{printable(self.output)}: {self.tokens:,} tokens from {bytes_text(self.source_bytes)} "
+            f"in {files}, {seconds:.2f} s ({bytes_text(self.source_bytes / seconds)}/s), verified"
         ]
+        lines.append(f"  documents  {self.intake.records:,} = {self._conservation()}")
         for name, counts in self.splits.items():
             documents = f"{counts.documents:,} document{'s' if counts.documents != 1 else ''}"
             lines.append(
@@ -56,6 +70,18 @@ class Summary:
             size += f", {self.disk_bytes / self.tokens:.2f} bytes a token of {self.text_bytes / self.tokens:.2f} bytes"
             size += " of text"
         lines.append(size)
+        for reason, count in self.intake.skipped.items():
+            lines.append(f"  skipped    {count:,} {_times_word('record', count)}: {reason}")
+        if self.quarantine:
+            lines.append(f"  quarantine {printable(self.output)}/{self.quarantine} holds them")
+        if self.intake.blank:
+            lines.append(f"  blank      {self.intake.blank:,} {_times_word('line', self.intake.blank)}")
+        if self.intake.with_special:
+            count = self.intake.with_special
+            lines.append(
+                f"  special    {count:,} {_times_word('document', count)} held the text of a special token, "
+                f"encoded as ordinary text"
+            )
         if self.replaced:
             lines.append(f"  replaced   {self.replaced:,} invalid UTF-8 sequences by U+FFFD")
         if self.reused_chunks:
@@ -66,6 +92,10 @@ class Summary:
         if timings and self.worker_seconds:
             lines.append(f"  workers    {_times(self.worker_seconds)} (of {self.workers} together)")
         return lines
+
+
+def _times_word(word: str, count: int) -> str:
+    return word if count == 1 else word + "s"
 
 
 def _times(seconds: Mapping[str, float]) -> str:
@@ -115,3 +145,9 @@ def check_conservation(plan: Plan, records: Sequence[ShardRecord]) -> None:
                     f"text chunk {record.chunk_index}, {split}: {counts.documents} documents are not "
                     f"{counts.sequences} written + {counts.empty} empty"
                 )
+        taken = record.train.documents + record.validation.documents
+        if record.intake.records != taken + record.intake.skipped_count:
+            raise BrokenInvariant(
+                f"text chunk {record.chunk_index}: {record.intake.records} records are not {taken} documents + "
+                f"{record.intake.skipped_count} skipped"
+            )

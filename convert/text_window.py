@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable
 from types import TracebackType
 
 from convert.errors import BadInput, naming
@@ -16,15 +17,23 @@ from convert.errors import BadInput, naming
 class TextWindow:
     """Bytes [start, stop) of a file of `size` bytes; all offsets are from the beginning of the file.
 
-    buffer: reused from window to window and grown as needed. A window is to be closed; views of it must be released
-    before it moves.
+    buffer: reused from window to window and grown to the longest part that was asked for at once. seen(offset, bytes)
+    is called for whatever is read from the file. A window is to be closed; views of it must be released before it
+    moves.
     """
 
-    def __init__(self, path: str, size: int, buffer: bytearray | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        size: int,
+        buffer: bytearray | None = None,
+        seen: Callable[[int, memoryview], None] | None = None,
+    ) -> None:
         self.path = path
         self.size = size
         self.start = self.stop = 0
         self._buffer = bytearray() if buffer is None else buffer
+        self._seen = seen
         self._file = io.FileIO(path)
 
     def __enter__(self) -> TextWindow:
@@ -36,30 +45,45 @@ class TextWindow:
         self._file.close()
 
     def cover(self, start: int, stop: int) -> None:
-        """Make the window hold at least [start, stop), which must lie in the file; what it held stays if it can."""
+        """Make the window hold at least [start, stop), which must lie in the file; what it held stays if there is room.
+
+        BadInput if the file ends before `stop`; an OSError names the file and the byte.
+        """
         if start < self.start or start > self.stop:
             self.start = self.stop = start
         if stop <= self.stop:
             return
-        needed = stop - self.start
-        if needed > len(self._buffer):
-            # A little more, for what is read ahead. Far ahead is read in steps that grow, so this is seldom.
-            self._buffer.extend(bytes(needed + needed // 16 - len(self._buffer)))
+        if stop - self.start > len(self._buffer):
+            self._make_room(start, stop)
         self._file.seek(self.stop)
         with memoryview(self._buffer) as view:
             while self.stop < stop:
-                with naming(self.path):
-                    got = self._file.readinto(view[self.stop - self.start : needed])
+                with naming(f"{self.path} at byte {self.stop}"), view[: stop - self.start] as room:
+                    got = self._file.readinto(room[self.stop - self.start :])
                 if not got:
                     raise BadInput(
                         f"{self.path} changed while it was read: it ends at byte {self.stop}, "
                         f"but had {self.size} bytes at first; convert it again when nothing writes to it"
                     )
+                if self._seen is not None:
+                    with view[self.stop - self.start : self.stop - self.start + got] as new:
+                        self._seen(self.stop, new)
                 self.stop += got
 
-    def actual_size(self) -> int:
-        """The size of the file now."""
-        return os.fstat(self._file.fileno()).st_size
+    def _make_room(self, start: int, stop: int) -> None:
+        """Let go of what lies before `start`, and grow the buffer if [start, stop) still does not fit."""
+        kept = self.stop - start
+        with memoryview(self._buffer) as view:
+            view[:kept] = view[start - self.start : self.stop - self.start]
+        self.start = start
+        needed = stop - start
+        if needed > len(self._buffer):
+            # A little more, for what is read ahead. Far ahead is read in steps that grow, so this is seldom.
+            self._buffer.extend(bytes(needed + needed // 16 - len(self._buffer)))
+
+    def status(self) -> os.stat_result:
+        """The file's size and times now; of the very file that is open, whatever its path has come to name."""
+        return os.fstat(self._file.fileno())
 
     def view(self, start: int, stop: int) -> memoryview:
         """Bytes [start, stop) without a copy; valid until the window moves."""

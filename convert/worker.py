@@ -7,29 +7,39 @@ any moment and done again.
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from bpe import _core, utf8
 from bpe.tokenizer import Tokenizer
-from convert.cut import own_documents
-from convert.digest import block_digests
-from convert.errors import BadInput, BrokenInvariant, naming, printable
+from convert.blocks import Block, record_blocks
+from convert.decompress import DecompressedFile
+from convert.digest import BlockDigests
+from convert.document_encoder import Clock, DocumentEncoder
+from convert.errors import BadInput, BrokenInvariant, naming
+from convert.intake import Intake
 from convert.journal import Journal
+from convert.kinds import PLAIN_TEXT
 from convert.merge import write_run
 from convert.plan import Piece, TextChunk
+from convert.read_jsonl import JsonLines
+from convert.read_parquet import parquet_batches
+from convert.rules import IntakeRules
 from convert.runs import Run
-from convert.shard import PARTS, ShardRecord, token_dtype, write_shard
+from convert.shard import PARTS, ShardRecord, token_dtype
+from convert.shard_writer import ShardWriter
 from convert.sources import Source
-from convert.splitting import SplitParts, deal_out, is_validation
+from convert.stretches import STRETCH_BYTES, Stretch, own_stretches
 from convert.text_window import TextWindow
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord
 from flat_tokens.verify_units import verify_files
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 @dataclass(frozen=True)
@@ -42,7 +52,7 @@ class Job:
     separator: bytes
     seed: int
     threshold: int  # a document whose hash is below it is validation, 0 to 2^64
-    invalid: utf8.Invalid
+    rules: IntakeRules
     shards: Path
     dataset: Path
     layout: ArrayLayout
@@ -57,23 +67,10 @@ class ChunkResult:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-class _Clock:
-    """Adds up where the time goes: `lap("encode")` books the time since the last lap."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, step: str) -> None:
-        now = time.perf_counter()
-        self.seconds[step] = self.seconds.get(step, 0.0) + now - self._last
-        self._last = now
-
-
 _job: Job | None = None
-# One buffer a process, grown to the largest chunk: its pages are touched once, not once a chunk.
+# Kept from piece to piece, so that their pages are touched once: the text of a stretch or block, the lines' texts.
 _buffer = bytearray()
-_tokens = np.empty(0, np.uint32)  # the same for the ids of a text chunk
+_json_lines = JsonLines()
 
 
 def prepare(job: Job) -> None:
@@ -94,7 +91,9 @@ def encode_chunk(chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS) -> Chu
 
     needed_parts: those of PARTS that have to be there for that.
 
-    InvalidText (exit 3) names file and byte, BadInput a file that changed, OSError what the system refused.
+    A stretch at a time, so memory depends neither on the chunk nor on its documents.
+    InvalidText (exit 3) names file and byte, BadInput a bad record or a file that changed, OSError what the system
+    refused.
     """
     job = _prepared()
     journal = Journal(job.shards)
@@ -102,28 +101,29 @@ def encode_chunk(chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS) -> Chu
     if finished is not None:
         return ChunkResult(finished, reused=True)
 
-    clock = _Clock()
-    splits = (SplitParts(), SplitParts())
-    replaced = 0
+    clock = Clock()
     digests: list[tuple[int, int, str]] = []
-    tokens_used = 0
-    for piece in chunk.pieces:
-        piece_replaced, tokens_used = _encode_piece(job, piece, splits, digests, clock, tokens_used)
-        replaced += piece_replaced
-
     dtype = token_dtype(job.max_token_id)
-    starts, tokens, counts = zip(*(parts.finish(dtype, job.max_token_id) for parts in splits), strict=True)
-    clock.lap("split")
-    checksums = write_shard(job.shards, chunk.index, starts, tokens)
+    intake = Intake(job.rules, job.shards, chunk.index)
+    with (
+        closing(intake),
+        ShardWriter(job.shards, chunk.index, dtype, job.max_token_id) as shard,
+    ):
+        encoder = DocumentEncoder(job.tokenizer, job.separator, job.seed, job.threshold, shard, intake, clock)
+        for piece in chunk.pieces:
+            _encode_piece(job, piece, encoder, intake, digests, clock)
+        checksums, (train, validation) = shard.finish()
+        counts = intake.finish()
     record = ShardRecord(
         chunk.index,
         chunk.text_bytes,
-        replaced,
+        intake.replaced,
         dtype.itemsize,
         checksums,
-        counts[0],
-        counts[1],
+        train,
+        validation,
         tuple(digests),
+        counts,
     )
     journal.finish(record)
     clock.lap("write")
@@ -133,71 +133,89 @@ def encode_chunk(chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS) -> Chu
 def _encode_piece(
     job: Job,
     piece: Piece,
-    splits: tuple[SplitParts, SplitParts],
+    encoder: DocumentEncoder,
+    intake: Intake,
     digests: list[tuple[int, int, str]],
-    clock: _Clock,
-    tokens_used: int,
-) -> tuple[int, int]:
-    """Encode the documents of one source's part of a chunk into `splits`, behind the `tokens_used` of those before.
-
-    How many bytes were replaced, and the tokens used now.
-    """
-    source = job.sources[piece.source_index]
-    with TextWindow(source.path, source.size_bytes, _buffer) as window:
-        if window.actual_size() != source.size_bytes:
-            raise BadInput(
-                f"{source.path} changed: {source.size_bytes} bytes at first, {window.actual_size()} now; "
-                f"convert it again when nothing writes to it"
-            )
-        span = own_documents(window, job.separator, piece.start, piece.stop)
-        clock.lap("read")
-        replaced = 0
-        if span is not None:
-            begin, end = span
-            with window.view(begin, end) as view:
-                text, replaced = utf8.ensure_valid(view, printable(source.path), job.invalid, begin)
-                clock.lap("check")
-                out, tokens_used = _token_room(memoryview(text).nbytes, tokens_used)
-                ragged = job.tokenizer.encode_documents(text, job.separator, threads=1, checked=True, out=out)
-                tokens_used += len(ragged.tokens)
-                clock.lap("encode")
-                _split(job, source, text, ragged.tokens, ragged.offsets, splits)
-                clock.lap("split")
-                del text
-        digests.extend(
-            (piece.source_index, block, digest)
-            for block, digest in block_digests(window, piece.start, piece.stop)
-        )
-        clock.lap("hash")
-    return replaced, tokens_used
-
-
-def _token_room(text_bytes: int, tokens_used: int) -> tuple[np.ndarray[Any, np.dtype[np.uint32]], int]:
-    """Where the ids of a text may go, and how many lie before them; what lies there already stays where it is."""
-    global _tokens
-    room = _core.Encoder.out_tokens(text_bytes)
-    if len(_tokens) - tokens_used < room:
-        _tokens = np.empty(room + len(_tokens), np.uint32)  # ids in the old memory keep it alive
-        tokens_used = 0
-    return _tokens[tokens_used:], tokens_used
-
-
-def _split(
-    job: Job,
-    source: Source,
-    text: Any,
-    tokens: np.ndarray[Any, np.dtype[np.uint32]],
-    offsets: np.ndarray[Any, np.dtype[np.uint64]],
-    splits: tuple[SplitParts, SplitParts],
+    clock: Clock,
 ) -> None:
-    if source.split is not None or job.threshold == 0:
-        splits[1 if source.split == "validation" else 0].add(tokens, np.diff(offsets))
-        return
-    hashes = _core.hash_documents(text, job.separator, job.seed)
-    # Two scans of the core found the separators, one to encode and one to hash: they must agree.
-    if len(hashes) != len(offsets) - 1:
-        raise BrokenInvariant(f"{len(offsets) - 1} documents were encoded but {len(hashes)} hashed")
-    deal_out(tokens, offsets, is_validation(hashes, job.threshold), splits)
+    """Encode the documents of one source's part of a chunk, and hash its blocks."""
+    source = job.sources[piece.source_index]
+    own_digests = BlockDigests(piece.start, piece.stop, source.size_bytes)
+
+    def seen(offset: int, data: memoryview) -> None:
+        clock.lap("read")
+        own_digests.see(offset, data)
+        clock.lap("hash")
+
+    with TextWindow(source.path, source.size_bytes, _buffer, seen) as window:
+        _require_unchanged(source, window)
+        if source.kind == PLAIN_TEXT:
+            _encode_plain_text(job, piece, source, window, encoder)
+        else:
+            _encode_records(job, piece, source, encoder, intake)
+        clock.lap("read")
+        digests.extend((piece.source_index, block, digest) for block, digest in own_digests.finish(window))
+        clock.lap("hash")
+        _require_unchanged(source, window)
+
+
+def _encode_plain_text(
+    job: Job, piece: Piece, source: Source, window: TextWindow, encoder: DocumentEncoder
+) -> None:
+    stretches = own_stretches(window, job.separator, piece.start, piece.stop, STRETCH_BYTES)
+    for stretch in stretches:
+        if stretch.is_piece:
+            pieces = _window_pieces(window, chain([stretch], stretches))
+            encoder.pieces(piece.source_index, source, pieces, stretch.start)
+        else:
+            with window.view(stretch.start, stretch.stop) as view:
+                encoder.stretch(piece.source_index, source, view, stretch.start)
+
+
+def _window_pieces(window: TextWindow, stretches: Iterator[Stretch]) -> Iterator[tuple[Buffer, bool]]:
+    for stretch in stretches:
+        with window.view(stretch.start, stretch.stop) as view:
+            yield view, stretch.final
+        if stretch.final:
+            return
+
+
+def _encode_records(job: Job, piece: Piece, source: Source, encoder: DocumentEncoder, intake: Intake) -> None:
+    """Encode a piece of anything but plain text. What is compressed belongs to the piece that the file begins in."""
+    index, rules = piece.source_index, intake.rules
+    if source.kind.format == "jsonl":
+        for batch, places in _json_lines.batches(index, source, piece, intake):
+            encoder.batch(index, source, batch, places)
+    elif source.kind.format == "parquet":
+        for batch, places in parquet_batches(index, source, piece, intake):
+            encoder.batch(index, source, batch, places)
+    elif piece.start == 0:
+        with DecompressedFile(source.path, source.kind.compression, rules.max_window_bytes) as stream:
+            blocks = record_blocks(stream, job.separator, _buffer)
+            for block in blocks:
+                if block.is_piece:
+                    encoder.pieces(index, source, _block_pieces(block, blocks), block.start)
+                else:
+                    encoder.stretch(index, source, block.text, block.start)
+
+
+def _block_pieces(block: Block, blocks: Iterator[Block]) -> Iterator[tuple[Buffer, bool]]:
+    yield block.text, block.final
+    while not block.final:
+        block = next(blocks)
+        yield block.text, block.final
+
+
+def _require_unchanged(source: Source, window: TextWindow) -> None:
+    """BadInput if the open file is not as it was when the work was planned."""
+    status = window.status()
+    if status.st_size != source.size_bytes:
+        raise BadInput(
+            f"{source.path} changed: {source.size_bytes} bytes at first, {status.st_size} now; "
+            f"convert it again when nothing writes to it"
+        )
+    if status.st_mtime_ns != source.mtime_ns:
+        raise BadInput(f"{source.path} was written to while it was read; convert it again")
 
 
 def merge_run(run: Run) -> list[FileRecord]:

@@ -2,7 +2,7 @@
 
     plan.json   what the shards were made from       shards/     finished shards and their records
     lock        held while a run is at work          dataset/    the dataset as it is written
-                                                      replaced/   the former output, with --overwrite, for a moment
+    stdin       what "-" among the inputs gave       replaced/   the former output, with --overwrite, for a moment
 
 A folder is ours if it has our plan.json; only files of these names are ever deleted. An output is replaced only if it
 is a dataset of ours without foreign files. Two renames publish; the only moment without an output under the final
@@ -22,14 +22,23 @@ from typing import IO, Any
 from convert.errors import Refused, StorageError, UsageError, printable
 from convert.plan import changed_source, first_difference
 
-PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME = (
+PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME, INPUT_NAME = (
     "plan.json",
     "lock",
     "shards",
     "dataset",
     "replaced",
+    "stdin",
 )
-_OWN_NAMES = {PLAN_NAME, PLAN_NAME + ".tmp", LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME}
+_OWN_NAMES = {
+    PLAN_NAME,
+    PLAN_NAME + ".tmp",
+    LOCK_NAME,
+    SHARDS_NAME,
+    DATASET_NAME,
+    REPLACED_NAME,
+    INPUT_NAME,
+}
 
 
 class Workspace:
@@ -67,13 +76,7 @@ class Workspace:
         Refused (exit 6): another run is at work there, the folder is not ours, or its plan differs (without
         overwrite; with it the old work is thrown away).
         """
-        if os.path.lexists(self.root) and (self.root.is_symlink() or not self.root.is_dir()):
-            raise Refused(f"{self.root} exists and is not a folder of ours; move it away")
-        self.root.mkdir(exist_ok=True)
-        foreign = sorted({path.name for path in self.root.iterdir()} - _OWN_NAMES)
-        if foreign:
-            raise Refused(f"{self.root} holds {foreign[0]}, which is not ours; move it away")
-        self._take_lock()
+        self.take()
         replaced = self.root / REPLACED_NAME
         if replaced.exists() and not os.path.lexists(self.output):
             replaced.rename(self.output)  # an earlier run ended between the two renames of `publish`
@@ -88,6 +91,23 @@ class Workspace:
             temporary.write_text(json.dumps(plan), encoding="utf-8")
             temporary.replace(self.root / PLAN_NAME)
         return goes_on
+
+    def take(self) -> None:
+        """Make the folder if need be and lock it; Refused (exit 6) if another run is at work or it is not ours."""
+        if self._lock is not None:
+            return
+        if os.path.lexists(self.root) and (self.root.is_symlink() or not self.root.is_dir()):
+            raise Refused(f"{self.root} exists and is not a folder of ours; move it away")
+        self.root.mkdir(exist_ok=True)
+        foreign = sorted({path.name for path in self.root.iterdir()} - _OWN_NAMES)
+        if foreign:
+            raise Refused(f"{self.root} holds {foreign[0]}, which is not ours; move it away")
+        self._take_lock()
+
+    @property
+    def standard_input(self) -> Path:
+        """Where standard input is put; the folder must be taken."""
+        return self.root / INPUT_NAME
 
     def clean_dataset(self, keep: set[str]) -> None:
         """Delete all files of the unfinished dataset but those of `keep`, paths relative to it."""
@@ -104,6 +124,7 @@ class Workspace:
             self.output.rename(self.root / REPLACED_NAME)
         self.dataset.rename(self.output)
         self._clear()
+        self.standard_input.unlink(missing_ok=True)
         (self.root / LOCK_NAME).unlink(missing_ok=True)
         self.root.rmdir()
         self.close()
@@ -114,6 +135,7 @@ class Workspace:
             if not any(self.shards.glob("*.json")) and not (self.root / REPLACED_NAME).exists():
                 with suppress(OSError):  # what ended the run may stand in the way of this too
                     self._clear()
+                    self.standard_input.unlink(missing_ok=True)
                     (self.root / LOCK_NAME).unlink(missing_ok=True)
                     self.root.rmdir()
             self._lock.close()

@@ -50,3 +50,14 @@ def _bytes_of(text: str, byte_of_char: dict[str, int]) -> bytes:
 def decode(ids: list[int], entries: dict[int, bytes]) -> str:
     """The text of some ids; bytes that are no UTF-8 become U+FFFD, unknown ids `<id>`."""
     return b"".join(entries.get(id_, f"<{id_}>".encode()) for id_ in ids).decode("utf-8", "replace")
+
+
+def load_special_ids(path: Path) -> frozenset[int]:
+    """The ids of a tokenizer.json's special tokens; empty if it names none."""
+    value = parse_json(read_whole(path, LARGEST_TOKENIZER_BYTES), path)
+    added = value.get("added_tokens") if isinstance(value, dict) else None
+    return frozenset(
+        token["id"]
+        for token in (added if isinstance(added, list) else [])
+        if isinstance(token, dict) and token.get("special") and type(token.get("id")) is int
+    )

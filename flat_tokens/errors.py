@@ -30,6 +30,12 @@ class DatasetError(FlatTokensError, ValueError):
     exit_code = 3
 
 
+class RefusedError(FlatTokensError):
+    """Something is in the way that might be somebody's; nothing was touched."""
+
+    exit_code = 6
+
+
 def printable(text: str, limit: int = 200) -> str:
     """Text with control characters, line ends and lone surrogates escaped, cut to `limit` characters.
 

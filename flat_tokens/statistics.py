@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flat_tokens.elements import Elements
+from flat_tokens.packing_plan import read_starts
 from flat_tokens.reader import Dataset, FlatTokensArray
 
 STARTS_AT_A_TIME = 2**20
@@ -52,11 +53,11 @@ def lengths(seq_starts: Elements) -> dict[str, float] | None:
     """Least, median, mean and greatest length of the sequences in tokens, None if there are none.
 
     [0, 2, 5, 8] -> {"min": 2, "median": 3, "mean": 2.67, "max": 3}. Exact; memory grows with the number of
-    different lengths, not of sequences."""
+    different lengths, not of sequences. DatasetError for starts that do not rise."""
     counts: Counter[int] = Counter()
     for first in range(0, len(seq_starts) - 1, STARTS_AT_A_TIME):
-        starts = seq_starts[first : first + STARTS_AT_A_TIME + 1]
-        values, occurrences = np.unique(np.diff(starts.astype(np.int64)), return_counts=True)
+        starts = read_starts(seq_starts, first, min(first + STARTS_AT_A_TIME, len(seq_starts) - 1))
+        values, occurrences = np.unique(np.diff(starts), return_counts=True)
         counts.update(dict(zip(values.tolist(), occurrences.tolist(), strict=True)))
     if not counts:
         return None

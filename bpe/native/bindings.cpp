@@ -6,6 +6,7 @@
 #include "entry_list.hpp"
 #include "find_bytes.hpp"
 #include "image.hpp"
+#include "json_lines.hpp"
 #include "model_text.hpp"
 #include "pretoken_counts.hpp"
 #include "pretokenize.hpp"
@@ -120,6 +121,7 @@ void bind_pretokenize(nb::module_ &m) {
 
 // An encoder with the decoder that reads its vocabulary.
 struct Codec {
+  std::unique_ptr<BufferView> start_image; // of the encoder
   bpe::Encoder encoder;
   bpe::Decoder decoder;
 
@@ -456,6 +458,24 @@ std::vector<int64_t> ids_from(nb::handle ids) {
   return out;
 }
 
+using RowOffsets = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// The rows that offsets cut a buffer into; they must ascend and stay within it.
+size_t row_count(const BufferView &buffer, const RowOffsets &offsets) {
+  if (offsets.size() == 0)
+    throw nb::value_error("offsets is empty; it has a number more than there are rows");
+  for (size_t i = 1; i < offsets.size(); ++i)
+    if (offsets.data()[i] < offsets.data()[i - 1])
+      throw nb::value_error(("offsets[" + std::to_string(i) + "] = " + std::to_string(offsets.data()[i]) +
+                             " is below the one before, " + std::to_string(offsets.data()[i - 1]))
+                                .c_str());
+  if (offsets.data()[offsets.size() - 1] > buffer.size())
+    throw nb::value_error(("offsets end at " + std::to_string(offsets.data()[offsets.size() - 1]) +
+                           ", beyond the buffer of " + std::to_string(buffer.size()) + " bytes")
+                              .c_str());
+  return offsets.size() - 1;
+}
+
 void bind_encoder(nb::module_ &m) {
   m.attr("IMAGE_VERSION") = bpe::image_version;
   nb::class_<Codec>(m, "Encoder")
@@ -584,6 +604,27 @@ void bind_encoder(nb::module_ &m) {
           },
           nb::arg("buffer"), nb::arg("separator"), nb::arg("threads"), nb::arg("special") = true,
           nb::arg("out").noconvert() = nb::none())
+      .def(
+          "encode_ragged",
+          [](const Codec &codec, nb::object buffer, const RowOffsets &offsets, int64_t threads, bool special,
+             std::optional<LentTokens> out) {
+            const BufferView text(buffer);
+            const size_t rows = row_count(text, offsets);
+            const size_t thread_limit = thread_count(threads);
+            bpe::TokenBuffer lent = out ? lent_tokens(*out, text.size()) : bpe::TokenBuffer();
+            bpe::EncodedRows encoded;
+            {
+              nb::gil_scoped_release unlocked;
+              encoded = codec.encoder.encode_ragged(view_of(text), offsets.data(), rows, thread_limit,
+                                                    special, std::move(lent));
+            }
+            if (!out)
+              return owned_rows(std::move(encoded));
+            TokenArray tokens(encoded.tokens.data(), {encoded.tokens.size()}, out->cast());
+            return std::pair(std::move(tokens), owned_array(std::move(encoded.offsets)));
+          },
+          nb::arg("buffer"), nb::arg("offsets"), nb::arg("threads"), nb::arg("special") = true,
+          nb::arg("out").noconvert() = nb::none())
       .def_static("out_tokens", &bpe::Encoder::out_tokens, nb::arg("buffer_bytes"))
       .def(
           "encode_pretokens",
@@ -610,8 +651,37 @@ void bind_encoder(nb::module_ &m) {
             return nb::bytes(bytes.data(), bytes.size());
           },
           nb::arg("ids"))
+      .def("cache_image",
+           [](const Codec &codec) {
+             std::string image;
+             {
+               nb::gil_scoped_release unlocked;
+               image = codec.encoder.cache_image();
+             }
+             return nb::bytes(image.data(), image.size());
+           })
+      .def(
+          "start_from_image",
+          [](Codec &codec, nb::object image) {
+            auto view = std::make_unique<BufferView>(image);
+            {
+              nb::gil_scoped_release unlocked;
+              codec.encoder.start_from_image(view_of(*view));
+            }
+            codec.start_image.swap(view);
+          },
+          nb::arg("image"))
       .def("cache_bytes_used", [](const Codec &codec) { return codec.encoder.cache_bytes_used(); });
 }
+
+bpe::SpecialTokens special_tokens_to_cut_at(const std::vector<nb::bytes> &special_tokens) {
+  std::vector<bpe::SpecialToken> tokens;
+  for (const nb::bytes &token : special_tokens)
+    tokens.push_back({std::string(token.c_str(), token.size()), 0});
+  return bpe::SpecialTokens(std::move(tokens));
+}
+
+using OutBytes = nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Calls row(start, stop) for each document of the buffer.
 template <class Row>
@@ -679,6 +749,68 @@ void bind_documents(nb::module_ &m) {
       },
       nb::arg("buffer"), nb::arg("separator"), nb::arg("seed"));
   m.def(
+      "hash_ragged",
+      [](nb::object buffer, const RowOffsets &offsets, uint64_t seed) {
+        const BufferView text(buffer);
+        std::vector<uint64_t> hashes(row_count(text, offsets));
+        {
+          nb::gil_scoped_release unlocked;
+          const uint64_t *const places = offsets.data();
+          for (size_t i = 0; i < hashes.size(); ++i)
+            hashes[i] = bpe::xxh64(text.data() + places[i], places[i + 1] - places[i], seed);
+        }
+        return owned_array(std::move(hashes));
+      },
+      nb::arg("buffer"), nb::arg("offsets"), nb::arg("seed"));
+  m.def(
+      "rows_with_special_tokens",
+      [](nb::object buffer, const RowOffsets &offsets, const std::vector<nb::bytes> &special_tokens) {
+        const BufferView text(buffer);
+        const size_t rows = row_count(text, offsets);
+        const bpe::SpecialTokens tokens = special_tokens_to_cut_at(special_tokens);
+        std::vector<uint64_t> found;
+        {
+          nb::gil_scoped_release unlocked;
+          for (size_t i = 0; i < rows; ++i) {
+            const size_t stop = offsets.data()[i + 1];
+            if (tokens.find(text.data(), stop, offsets.data()[i]).start < stop)
+              found.push_back(i);
+          }
+        }
+        return owned_array(std::move(found));
+      },
+      nb::arg("buffer"), nb::arg("offsets"), nb::arg("special_tokens"));
+  m.def(
+      "json_texts",
+      [](nb::object lines, const std::vector<nb::bytes> &path, OutBytes out, bool replace_surrogates,
+         uint64_t max_line_bytes) {
+        const BufferView text(lines);
+        if (path.empty())
+          throw nb::value_error("path is empty; it has a name at least");
+        const size_t needed = bpe::json_texts_room(text.size());
+        if (out.size() < needed)
+          throw nb::value_error(("out has room for " + std::to_string(out.size()) + " bytes; lines of " +
+                                 std::to_string(text.size()) + " bytes need " + std::to_string(needed))
+                                    .c_str());
+        std::vector<std::string> names;
+        for (const nb::bytes &name : path)
+          names.emplace_back(name.c_str(), name.size());
+        bpe::JsonTexts texts;
+        {
+          nb::gil_scoped_release unlocked;
+          texts = bpe::json_texts(text.data(), text.size(), names, replace_surrogates, max_line_bytes,
+                                  out.data());
+        }
+        nb::list bad;
+        for (const auto &[start, stop, place, fault] : texts.bad)
+          bad.append(nb::make_tuple(start, stop, place, bpe::json_fault_names[static_cast<size_t>(fault)]));
+        return nb::make_tuple(owned_array(std::move(texts.offsets)),
+                              owned_array(std::move(texts.line_starts)), std::move(bad), texts.line_count,
+                              texts.blank_count, texts.replaced);
+      },
+      nb::arg("lines"), nb::arg("path"), nb::arg("out").noconvert(), nb::arg("replace_surrogates") = false,
+      nb::arg("max_line_bytes") = UINT64_MAX);
+  m.def(
       "xxh64",
       [](nb::object buffer, uint64_t seed) {
         const BufferView data(buffer);
@@ -686,6 +818,18 @@ void bind_documents(nb::module_ &m) {
         return bpe::xxh64(data.data(), data.size(), seed);
       },
       nb::arg("buffer"), nb::arg("seed") = 0);
+  nb::class_<bpe::Xxh64>(m, "Xxh64")
+      .def(nb::init<uint64_t>(), nb::arg("seed") = 0)
+      .def(
+          "update",
+          [](bpe::Xxh64 &hash, nb::object buffer) {
+            const BufferView data(buffer);
+            nb::gil_scoped_release unlocked;
+            hash.update(data.data(), data.size());
+          },
+          nb::arg("buffer"))
+      .def("digest", &bpe::Xxh64::digest)
+      .def("copy", [](const bpe::Xxh64 &hash) { return hash; });
 }
 
 // -- training
@@ -712,13 +856,6 @@ bpe::PretokenView pretoken_view(const BufferView &bytes, const Uint64Array &ends
                            std::to_string(bytes.size()) + " bytes")
                               .c_str());
   return {bytes.data(), ends.data(), counts.data(), ends.shape(0)};
-}
-
-bpe::SpecialTokens special_tokens_to_cut_at(const std::vector<nb::bytes> &special_tokens) {
-  std::vector<bpe::SpecialToken> tokens;
-  for (const nb::bytes &token : special_tokens)
-    tokens.push_back({std::string(token.c_str(), token.size()), 0});
-  return bpe::SpecialTokens(std::move(tokens));
 }
 
 bpe::TieBreak tie_break_from_name(const std::string &name) {

@@ -1,5 +1,6 @@
 #include "content_hash.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <initializer_list>
@@ -35,25 +36,16 @@ uint64_t merge_accumulator(uint64_t hash, uint64_t accumulator) {
   return (hash ^ round(0, accumulator)) * prime_1 + prime_4;
 }
 
-} // namespace
+uint64_t merge_lanes(const uint64_t (&lanes)[4]) {
+  uint64_t hash =
+      std::rotl(lanes[0], 1) + std::rotl(lanes[1], 7) + std::rotl(lanes[2], 12) + std::rotl(lanes[3], 18);
+  for (const uint64_t lane : lanes)
+    hash = merge_accumulator(hash, lane);
+  return hash;
+}
 
-uint64_t xxh64(const uint8_t *bytes, size_t size, uint64_t seed) {
-  const uint8_t *p = bytes;
-  size_t left = size;
-  uint64_t hash = seed + prime_5;
-  if (size >= 32) {
-    uint64_t a = seed + prime_1 + prime_2, b = seed + prime_2, c = seed, d = seed - prime_1;
-    for (; left >= 32; left -= 32, p += 32) {
-      a = round(a, read<uint64_t>(p));
-      b = round(b, read<uint64_t>(p + 8));
-      c = round(c, read<uint64_t>(p + 16));
-      d = round(d, read<uint64_t>(p + 24));
-    }
-    hash = std::rotl(a, 1) + std::rotl(b, 7) + std::rotl(c, 12) + std::rotl(d, 18);
-    for (const uint64_t accumulator : {a, b, c, d})
-      hash = merge_accumulator(hash, accumulator);
-  }
-  hash += size;
+// What is left of the input after its stripes of 32 bytes, then the last mixing.
+uint64_t finish(uint64_t hash, const uint8_t *p, size_t left) {
   for (; left >= 8; left -= 8, p += 8)
     hash = std::rotl(hash ^ round(0, read<uint64_t>(p)), 27) * prime_1 + prime_4;
   if (left >= 4) {
@@ -65,6 +57,54 @@ uint64_t xxh64(const uint8_t *bytes, size_t size, uint64_t seed) {
   hash = (hash ^ hash >> 33) * prime_2;
   hash = (hash ^ hash >> 29) * prime_3;
   return hash ^ hash >> 32;
+}
+
+} // namespace
+
+uint64_t xxh64(const uint8_t *bytes, size_t size, uint64_t seed) {
+  if (size < 32)
+    return finish(seed + prime_5 + size, bytes, size);
+  const uint8_t *p = bytes;
+  size_t left = size;
+  // In locals, not in an Xxh64: the lanes stay in registers.
+  uint64_t a = seed + prime_1 + prime_2, b = seed + prime_2, c = seed, d = seed - prime_1;
+  for (; left >= 32; left -= 32, p += 32) {
+    a = round(a, read<uint64_t>(p));
+    b = round(b, read<uint64_t>(p + 8));
+    c = round(c, read<uint64_t>(p + 16));
+    d = round(d, read<uint64_t>(p + 24));
+  }
+  return finish(merge_lanes({a, b, c, d}) + size, p, left);
+}
+
+Xxh64::Xxh64(uint64_t seed)
+    : seed_(seed), lanes_{seed + prime_1 + prime_2, seed + prime_2, seed, seed - prime_1} {}
+
+void Xxh64::take_stripe(const uint8_t *stripe) {
+  for (size_t lane = 0; lane < 4; ++lane)
+    lanes_[lane] = round(lanes_[lane], read<uint64_t>(stripe + 8 * lane));
+}
+
+void Xxh64::update(const uint8_t *bytes, size_t size) {
+  const size_t held = size_ % 32;
+  size_ += size;
+  if (held > 0) {
+    const size_t taken = std::min(size, 32 - held);
+    std::memcpy(held_ + held, bytes, taken);
+    if (held + taken < 32)
+      return;
+    take_stripe(held_);
+    bytes += taken, size -= taken;
+  }
+  for (; size >= 32; size -= 32, bytes += 32)
+    take_stripe(bytes);
+  if (size > 0)
+    std::memcpy(held_, bytes, size);
+}
+
+uint64_t Xxh64::digest() const {
+  const uint64_t hash = size_ < 32 ? seed_ + prime_5 : merge_lanes(lanes_);
+  return finish(hash + size_, held_, size_ % 32);
 }
 
 } // namespace bpe

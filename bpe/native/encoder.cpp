@@ -107,9 +107,11 @@ public:
       outgrown = std::move(session_);
       --encoder.session_count_;
     }
-    session_ = std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.pattern_,
+    session_ = std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.characters_, encoder.pattern_,
                                                 encoder.whole_pretokens_, encoder.budget_, share);
     ++encoder.session_count_;
+    if (!encoder.start_image_.empty())
+      CacheImage::lay_into(session_->cache(), encoder.start_image_);
   }
   ~SessionLoan() {
     session_->reset();
@@ -140,6 +142,28 @@ Encoder::Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens
                  std::optional<Pattern> pattern, bool whole_pretokens, size_t cache_bytes)
     : vocabulary_(std::move(vocabulary)), special_tokens_(std::move(special_tokens)), pattern_(pattern),
       whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
+
+std::string Encoder::cache_image() const {
+  const std::lock_guard lock(pool_mutex_);
+  std::string largest;
+  for (const std::unique_ptr<EncoderSession> &session : idle_) {
+    std::string image = CacheImage::of(session->cache()).take();
+    if (image.size() > largest.size())
+      largest = std::move(image);
+  }
+  return largest;
+}
+
+void Encoder::start_from_image(std::string_view image) {
+  if (!image.empty() && !CacheImage::is_sound(image))
+    throw std::invalid_argument("the cache image of " + std::to_string(image.size()) +
+                                " bytes is damaged or of another version; make it anew");
+  std::vector<std::unique_ptr<EncoderSession>> outgrown; // destroyed after the lock
+  const std::lock_guard lock(pool_mutex_);
+  start_image_ = image;
+  session_count_ -= idle_.size();
+  outgrown.swap(idle_);
+}
 
 void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
                           const SpecialTokens &special) const {
@@ -220,6 +244,28 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
     }
   };
   return encode_pieces(pieces, threads, text.size(), encode_piece, std::move(out));
+}
+
+EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offsets, size_t rows,
+                                   size_t threads, bool special, TokenBuffer out) const {
+  const uint8_t *const bytes = bytes_of(text);
+  std::vector<size_t> starts{0}; // pieces of whole rows
+  for (size_t i = 0; threads > 1 && i + 1 < rows; ++i)
+    if (offsets[i + 1] - offsets[starts.back()] >= piece_bytes)
+      starts.push_back(i + 1);
+  starts.push_back(rows);
+  const auto encode_piece = [&](EncoderSession &session, size_t piece) {
+    for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
+      const uint8_t *const start = bytes + offsets[i];
+      const size_t size = offsets[i + 1] - offsets[i];
+      if (special)
+        encode_text(session, start, size, bytes + text.size(), special_tokens_);
+      else
+        session.encode_text(start, size, bytes + text.size());
+      session.end_row();
+    }
+  };
+  return encode_pieces(starts.size() - 1, threads, text.size(), encode_piece, std::move(out));
 }
 
 TokenBuffer Encoder::encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const {

@@ -47,10 +47,19 @@ public:
   // Into `out` if it is lent, which needs out_tokens(text.size()) of room.
   EncodedRows encode_documents(std::string_view text, std::string_view separator, size_t threads,
                                bool special, TokenBuffer out = {}) const;
+  // A row for each text, which is [offsets[i], offsets[i + 1]) of `text`; offsets ascend and end within it.
+  EncodedRows encode_ragged(std::string_view text, const uint64_t *offsets, size_t rows, size_t threads,
+                            bool special, TokenBuffer out = {}) const;
   static constexpr size_t out_tokens(size_t text_bytes) { return text_bytes + EncoderSession::spare_tokens; }
   // Pretoken i is [ends[i - 1], ends[i]) of text. Throws std::invalid_argument where ends fall or pass text's
   // end.
   TokenBuffer encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const;
+
+  // What the warmest idle session has cached, to start others from (see CacheImage); empty if there is none.
+  std::string cache_image() const;
+  // Sessions made from now on start with this image, and the idle ones are given up. The bytes must outlive
+  // the encoder; empty: none. Throws std::invalid_argument if they are no sound image.
+  void start_from_image(std::string_view image);
 
   const Vocabulary &vocabulary() const { return vocabulary_; }
   const std::vector<SpecialToken> &special_tokens() const { return special_tokens_.tokens(); }
@@ -66,6 +75,7 @@ private:
                             TokenBuffer out = {}) const;
 
   Vocabulary vocabulary_;
+  mutable LazyCharacterTable characters_{vocabulary_};
   SpecialTokens special_tokens_;
   std::optional<Pattern> pattern_;
   bool whole_pretokens_;
@@ -73,6 +83,7 @@ private:
   mutable std::mutex pool_mutex_;
   mutable std::vector<std::unique_ptr<EncoderSession>> idle_;
   mutable size_t session_count_ = 0;
+  std::string_view start_image_; // guarded by pool_mutex_
 };
 
 } // namespace bpe

@@ -54,16 +54,24 @@ inline void prefetch(const void *place) {
 #endif
 }
 
-bool starts_character(uint8_t byte) {
+bool starts_character(uint8_t byte) { // of more than one byte
   return byte >= 0xC0;
-} // of more than one byte
+}
+
+// Whether pretokens that start with this byte are split into characters, short or not: most of CJK, kana and
+// Hangul. Not E0, whose scripts mostly have short pretokens that are found in the cache.
+inline bool runs_on(uint8_t lead) {
+  return static_cast<uint8_t>(lead - 0xE1) < 0xF;
+}
 
 } // namespace
 
-EncoderSession::EncoderSession(const Vocabulary &vocabulary, std::optional<Pattern> pattern,
-                               bool whole_pretokens, CacheBudget &budget, size_t cache_share_bytes)
-    : vocabulary_(vocabulary), merge_tables_(vocabulary.merge_tables()),
+EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable &characters,
+                               std::optional<Pattern> pattern, bool whole_pretokens, CacheBudget &budget,
+                               size_t cache_share_bytes)
+    : vocabulary_(vocabulary), lazy_characters_(characters), merge_tables_(vocabulary.merge_tables()),
       merge_short_pretokens_(simd_variant().merge_short_pretokens),
+      merge_long_pretoken_(simd_variant().merge_long_pretoken),
       whole_pretokens_(whole_pretokens && !vocabulary.all_reachable()), cache_share_bytes_(cache_share_bytes),
       cache_(budget, cache_share_bytes) {
   if (pattern)
@@ -71,7 +79,8 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, std::optional<Patte
 }
 
 void EncoderSession::reset() {
-  batches_[0].count = batches_[1].count = 0;
+  for (Batch &batch : batches_)
+    batch.count = batch.long_count = 0;
   tokens.clear();
   if (tokens.lent())
     tokens = TokenBuffer();
@@ -82,6 +91,8 @@ void EncoderSession::reset() {
 // lines it asked for have come.
 EncoderSession::Batch &EncoderSession::open_batch() {
   if (batches_[open_].count == batch_items) {
+    if (batches_[open_].long_count > 0)
+      prefetch_long(batches_[open_]);
     open_ ^= 1;
     if (batches_[open_].count > 0)
       emit(batches_[open_]);
@@ -137,7 +148,7 @@ void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
     for (; i < stop; ++i, ++next) {
       const uint8_t *const end = spans.origin + spans.ends[next];
       size = static_cast<size_t>(end - bytes);
-      if (size > CacheKey::max_bytes) [[unlikely]]
+      if ((size > CacheKey::max_bytes) | ((size > 3) & runs_on(*bytes))) [[unlikely]] // one branch
         break;
       const CacheKey key = readable - bytes >= 16 ? key_of(bytes, size) : key_of_last(bytes, size);
       const uint32_t hash = key.hash();
@@ -159,18 +170,70 @@ void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
 // pretoken that is an entry stays whole.
 void EncoderSession::push_long(const uint8_t *bytes, size_t size, const uint8_t *readable) {
   size_t start = 0;
-  for (size_t i = 1; i < size; ++i) {
-    if (starts_character(bytes[i]) && !vocabulary_.may_join(bytes[i - 1], bytes[i])) {
-      push_part(bytes + start, i - start, false, readable);
-      start = i;
+  while (start < size) {
+    size_t i = start;
+    if (CharacterTable::starts_at(bytes + start, size - start)) {
+      i = start = push_characters(bytes, start, size);
+      if (start == size)
+        return;
     }
+    do { // to the next border that is safe
+      uint64_t eight;
+      for (; i + 9 <= size; i += 8) { // ASCII has none
+        std::memcpy(&eight, bytes + i + 1, 8);
+        if ((eight & 0x8080808080808080) != 0)
+          break;
+      }
+      ++i;
+    } while (i < size && !(starts_character(bytes[i]) && !may_join(bytes, i, size)));
+    push_part(bytes + start, i - start, start == 0 && i == size, readable);
+    start = i;
   }
-  push_part(bytes + start, size - start, start == 0, readable);
+}
+
+// Takes the characters of three bytes from `start` on that stand between two safe borders. Returns where the
+// first other one starts.
+size_t EncoderSession::push_characters(const uint8_t *bytes, size_t start, size_t size) {
+  if (!characters_)
+    characters_ = &lazy_characters_.get();
+  size_t i = start;
+  while (CharacterTable::starts_at(bytes + i, size - i)) {
+    const size_t next = i + 3;
+    if (next < size) {
+      const bool joined = CharacterTable::starts_at(bytes + next, size - next)
+                              ? (characters_->at(bytes + i).info & CharacterTable::joins_next) != 0 &&
+                                    characters_->may_join(bytes + next)
+                              : vocabulary_.may_join(bytes[next - 1], bytes[next]);
+      if (joined)
+        break;
+    }
+    i = next;
+  }
+  if (i > start)
+    push(characters, bytes + start, static_cast<uint32_t>(i - start));
+  return i;
+}
+
+// Whether an entry may reach over the border before bytes[place], which starts a character of several bytes.
+bool EncoderSession::may_join(const uint8_t *bytes, size_t place, size_t size) const {
+  if (characters_ && place >= 3 && CharacterTable::starts_at(bytes + place - 3, 3) &&
+      CharacterTable::starts_at(bytes + place, size - place))
+    return characters_->may_join(bytes + place);
+  return vocabulary_.may_join(bytes[place - 1], bytes[place]);
 }
 
 void EncoderSession::push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable) {
-  if (size > CacheKey::max_bytes)
-    return push(whole ? long_pretoken : long_part, bytes, static_cast<uint32_t>(size));
+  if (size > CacheKey::max_bytes) {
+    push(whole ? long_pretoken : long_part, bytes, static_cast<uint32_t>(size));
+    if (size > PretokenCache::max_long_bytes)
+      return;
+    Batch &batch = batches_[open_];
+    const size_t i = batch.count - 1;
+    batch.long_hashes[i] = PretokenCache::long_hash(bytes, size, whole_pretokens_ && !whole);
+    batch.long_items[batch.long_count++] = static_cast<uint8_t>(i);
+    prefetch(cache_.first_long_slot(batch.long_hashes[i]));
+    return;
+  }
   CacheKey key = readable - bytes >= 16 ? key_of(bytes, size) : key_of_last(bytes, size);
   key.high |= whole_pretokens_ && !whole ? CacheKey::part_bit : 0;
   Batch &batch = open_batch();
@@ -178,6 +241,15 @@ void EncoderSession::push_part(const uint8_t *bytes, size_t size, bool whole, co
   batch.keys[i] = key;
   batch.hashes[i] = key.hash();
   prefetch(cache_.first_slot(batch.hashes[i]));
+}
+
+// The slots of a full batch's long pretokens have come by now; where they lead is asked for in turn.
+void EncoderSession::prefetch_long(const Batch &batch) const {
+  for (size_t k = 0; k < batch.long_count; ++k)
+    if (const uint32_t *const place = cache_.long_place(batch.long_hashes[batch.long_items[k]])) {
+      prefetch(place);
+      prefetch(place + 16);
+    }
 }
 
 // Copies four ids or sixteen, whatever the count: `out` has room for sixteen.
@@ -202,7 +274,7 @@ void EncoderSession::emit(Batch &batch) {
     }
   }
   tokens.set_end(out);
-  batch.count = 0;
+  batch.count = batch.long_count = 0;
   batch.merged = false;
 }
 
@@ -257,7 +329,11 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   case long_pretoken:
   case long_part:
     tokens.set_end(out);
-    emit_long(batch.bytes[i], batch.values[i], key.low == long_pretoken);
+    emit_long(batch.bytes[i], batch.values[i], batch.long_hashes[i], key.low == long_pretoken);
+    return tokens.room((batch_items - i) * short_pretoken_bytes);
+  case characters:
+    tokens.set_end(out);
+    tokens.set_end(emit_characters(batch.bytes[i], batch.values[i], tokens.room(batch.values[i] + 1)));
     return tokens.room((batch_items - i) * short_pretoken_bytes);
   case row_end:
     tokens.set_end(out);
@@ -285,9 +361,38 @@ uint32_t *EncoderSession::emit_missing(const CacheKey &key, uint32_t hash, uint3
   return out + count;
 }
 
-void EncoderSession::emit_long(const uint8_t *bytes, size_t size, bool whole) {
+// Ids of a long pretoken where the next ones go, `count` of them.
+uint32_t *EncoderSession::merge_long(const uint8_t *bytes, size_t size, size_t &count) {
+  uint32_t *out;
+  if (size <= max_sweep_bytes) {
+    if (!sweep_scratch_)
+      sweep_scratch_ = std::make_unique_for_overwrite<SweepScratch>();
+    out = tokens.room(size);
+    count = merge_long_pretoken_(merge_tables_, bytes, size, *sweep_scratch_, out);
+    for (size_t i = 0; i < count; ++i)
+      out[i] = vocabulary_.id(out[i]);
+    return out;
+  }
+  const std::vector<uint32_t> &symbols = scratch_.merge_long(vocabulary_, bytes, size);
+  count = symbols.size();
+  out = tokens.room(count);
+  for (size_t i = 0; i < count; ++i)
+    out[i] = vocabulary_.id(symbols[i]);
+  return out;
+}
+
+// Characters between safe borders. `out` has room for an id a byte and one more.
+uint32_t *EncoderSession::emit_characters(const uint8_t *bytes, size_t size, uint32_t *out) const {
+  for (size_t i = 0; i < size; i += 3) {
+    const CharacterTable::Entry &entry = characters_->at(bytes + i);
+    std::memcpy(out, &entry, sizeof entry); // what is behind its ids is overwritten
+    out += entry.id_count();
+  }
+  return out;
+}
+
+void EncoderSession::emit_long(const uint8_t *bytes, size_t size, uint64_t hash, bool whole) {
   const bool cached = size <= PretokenCache::max_long_bytes;
-  const uint64_t hash = cached ? PretokenCache::long_hash(bytes, size, whole_pretokens_ && !whole) : 0;
   if (cached) {
     const PretokenCache::Ids found = cache_.find_long(bytes, size, hash);
     if (found.data) {
@@ -304,11 +409,7 @@ void EncoderSession::emit_long(const uint8_t *bytes, size_t size, bool whole) {
     out = tokens.room(1);
     out[0] = vocabulary_.id(entry);
   } else {
-    const std::vector<uint32_t> &symbols = scratch_.merge_long(vocabulary_, bytes, size);
-    count = symbols.size();
-    out = tokens.room(count);
-    for (size_t i = 0; i < count; ++i)
-      out[i] = vocabulary_.id(symbols[i]);
+    out = merge_long(bytes, size, count);
   }
   tokens.set_end(out + count);
   if (cached)

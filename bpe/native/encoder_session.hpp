@@ -11,6 +11,8 @@
 // Belongs to one thread at a time. Texts must stay where they are until finish().
 #pragma once
 
+#include "character_table.hpp"
+#include "long_merge.hpp"
 #include "merge_pretoken.hpp"
 #include "pretoken_cache.hpp"
 #include "pretokenize.hpp"
@@ -19,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -26,9 +29,9 @@ namespace bpe {
 
 class EncoderSession {
 public:
-  // The vocabulary and the budget must outlive the session.
-  EncoderSession(const Vocabulary &vocabulary, std::optional<Pattern> pattern, bool whole_pretokens,
-                 CacheBudget &budget, size_t cache_share_bytes);
+  // The vocabulary, its characters and the budget must outlive the session.
+  EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable &characters, std::optional<Pattern> pattern,
+                 bool whole_pretokens, CacheBudget &budget, size_t cache_share_bytes);
 
   // What follows is appended to these; they are the caller's to take and to clear. Lent memory needs a token
   // for each byte of text and spare_tokens beyond.
@@ -47,39 +50,58 @@ public:
   void reset(); // drops what is pending, tokens and rows included
 
   size_t cache_share_bytes() const { return cache_share_bytes_; }
+  PretokenCache &cache() { return cache_; }
 
 private:
   static constexpr size_t batch_items = 64;
-  enum Item : uint64_t { long_pretoken = 1, long_part, row_end, token }; // in key.low where key.high is 0
+  enum Item : uint64_t {
+    long_pretoken = 1,
+    long_part,
+    characters,
+    row_end,
+    token
+  }; // in key.low where key.high is 0
   struct Batch {
     size_t count = 0;
     bool merged = false; // merge_missing was here
     CacheKey keys[batch_items];
     uint32_t hashes[batch_items];
-    const uint8_t *bytes[batch_items]; // of long pretokens
+    const uint8_t *bytes[batch_items]; // of long pretokens and characters
     uint32_t values[batch_items];      // their size, or the token
+    uint64_t long_hashes[batch_items]; // of long pretokens
+    size_t long_count = 0;
+    uint8_t long_items[batch_items]; // which are
   };
 
   Batch &open_batch();
   void push(Item item, const uint8_t *bytes, uint32_t value);
   void push_long(const uint8_t *bytes, size_t size, const uint8_t *readable);
+  size_t push_characters(const uint8_t *bytes, size_t start, size_t size);
+  bool may_join(const uint8_t *bytes, size_t place, size_t size) const;
   void push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable);
+  void prefetch_long(const Batch &batch) const;
   void emit(Batch &batch);
   uint32_t *emit_item(Batch &batch, size_t i, uint32_t *out);
   void merge_missing(Batch &batch, size_t first);
   uint32_t find_whole(const CacheKey &key, const uint8_t *bytes) const;
   uint32_t *emit_missing(const CacheKey &key, uint32_t hash, uint32_t *out);
   uint32_t *emit_slot(const PretokenCache::Slot &slot, uint32_t *out);
-  void emit_long(const uint8_t *bytes, size_t size, bool whole);
+  uint32_t *emit_characters(const uint8_t *bytes, size_t size, uint32_t *out) const;
+  void emit_long(const uint8_t *bytes, size_t size, uint64_t hash, bool whole);
+  uint32_t *merge_long(const uint8_t *bytes, size_t size, size_t &count);
 
   const Vocabulary &vocabulary_;
+  LazyCharacterTable &lazy_characters_;
+  const CharacterTable *characters_ = nullptr; // once asked for
   const MergeTables merge_tables_;
   const MergeShortPretokens merge_short_pretokens_;
+  const MergeLongPretoken merge_long_pretoken_;
   const bool whole_pretokens_; // and there are entries that merges do not reach anyway
   const size_t cache_share_bytes_;
   std::optional<Pretokenizer> pretokenizer_;
   PretokenCache cache_;
   MergeScratch scratch_;
+  std::unique_ptr<SweepScratch> sweep_scratch_; // once there is a long pretoken
   Batch batches_[2];
   size_t open_ = 0; // the batch being filled; the other one, if not empty, comes before it
 };

@@ -124,9 +124,7 @@ void PretokenCache::make_room() {
   }
   const Slot *const before = static_cast<const Slot *>(old.data());
   const size_t before_count = slot_count_;
-  slots_ = own_slots_ = static_cast<Slot *>(slot_memory_.data());
-  slot_count_ = wanted;
-  mask_ = wanted - 1;
+  take_slots(wanted);
   for (size_t i = 0; i < before_count; ++i) {
     if (before[i].high == 0)
       continue;
@@ -139,6 +137,13 @@ void PretokenCache::make_room() {
       *slot = before[i];
   }
   slot_memory_.give_back(old);
+}
+
+// The table is what lies in slot_memory_ now.
+void PretokenCache::take_slots(size_t slot_count) {
+  slots_ = own_slots_ = static_cast<Slot *>(slot_memory_.data());
+  slot_count_ = slot_count;
+  mask_ = slot_count - 1;
 }
 
 void PretokenCache::start_afresh() {

@@ -18,6 +18,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace bpe {
@@ -125,12 +127,25 @@ public:
     const uint32_t *data; // null: not there
     size_t count;
   };
+  // What to prefetch before find_long, the second once the first is there: where the search for a hash
+  // starts, and where the bytes and ids of the pretoken it finds there lie (null: it has another hash).
+  const void *first_long_slot(uint64_t hash) const {
+    return long_slots() + (long_slot_count_ > 0 ? hash >> 32 & (long_slot_count_ - 1) : 0);
+  }
+  const uint32_t *long_place(uint64_t hash) const {
+    if (long_slot_count_ == 0)
+      return nullptr;
+    const LongSlot &slot = long_slots()[hash >> 32 & (long_slot_count_ - 1)];
+    return slot.hash == hash ? static_cast<const uint32_t *>(long_arena_memory_.data()) + slot.offset
+                             : nullptr;
+  }
   // The same for 16 to max_long_bytes bytes; hash is long_hash(). Valid until the next insert.
   Ids find_long(const uint8_t *bytes, size_t size, uint64_t hash) const;
   void insert_long(const uint8_t *bytes, size_t size, uint64_t hash, const uint32_t *ids, size_t count);
   static uint64_t long_hash(const uint8_t *bytes, size_t size, uint64_t seed);
 
 private:
+  friend class CacheImage;
   // With linear probing and tables at most half full more is rare; text made to collide ends here.
   static constexpr size_t max_probes = 16; // of long pretokens
   struct LongSlot {
@@ -141,6 +156,7 @@ private:
 
   Slot *empty_slot(size_t place) const;
   void make_room();
+  void take_slots(size_t slot_count);
   bool make_long_room(size_t words);
   uint32_t *arena_room(BudgetedMemory &memory, size_t used_words, size_t words, size_t limit_bytes);
   void start_afresh();
@@ -161,6 +177,27 @@ private:
   BudgetedMemory long_memory_;
   size_t long_words_ = 0;
   BudgetedMemory long_arena_memory_;
+};
+
+// A warm cache as bytes, to start others from: the tables as they are, so laying them in is a copy of memory.
+//
+// The bytes hold nothing but the pretokens and their ids; they may lie in a file that many processes map.
+// They are of use to encoders of the same vocabulary, rule (whole_pretokens) and build only, which their
+// keeper must see to: nothing in them tells. 33 bytes a pretoken and up, 0.3 ms a MiB to lay in.
+class CacheImage {
+public:
+  static CacheImage of(const PretokenCache &cache);
+  // Whether the bytes are an image of this version, whole, and point nowhere outside themselves. Reads all
+  // of them once.
+  static bool is_sound(std::string_view bytes);
+  // Into an empty cache, as far as its share of the budget allows. `bytes` must be sound.
+  static void lay_into(PretokenCache &cache, std::string_view bytes);
+
+  std::string take() { return std::move(bytes_); }
+
+private:
+  struct Parts;
+  std::string bytes_;
 };
 
 } // namespace bpe

@@ -10,6 +10,7 @@
 // are m & ~(m << 1). Adding a mask of run starts to the mask of the runs carries through exactly those runs.
 #pragma once
 
+#include "merge_by_sweeps.hpp"
 #include "merge_in_turns.hpp"
 #include "pretokenize_scalar.hpp"
 #include "simd_masks.hpp"
@@ -351,7 +352,8 @@ constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_p
            walk_blocks<Simd, Pattern::o200k>, walk_blocks<Simd, Pattern::llama3>,
            walk_blocks<Simd, Pattern::qwen2>},
           valid_prefix,
-          merge_in_turns};
+          merge_in_turns,
+          merge_by_sweeps<Simd>};
 }
 
 } // namespace

@@ -105,6 +105,28 @@ struct Avx2Simd {
     }
     return end;
   }
+
+  // The least of values[0, 64), and a bit for each of them that equals `value`.
+  static uint32_t least_of_64(const uint32_t *values) {
+    const __m256i *const v = reinterpret_cast<const __m256i *>(values);
+    __m256i least = _mm256_loadu_si256(v);
+    for (int i = 1; i < 8; ++i)
+      least = _mm256_min_epu32(least, _mm256_loadu_si256(v + i));
+    __m128i m = _mm_min_epu32(_mm256_castsi256_si128(least), _mm256_extracti128_si256(least, 1));
+    m = _mm_min_epu32(m, _mm_shuffle_epi32(m, 0x4E));
+    m = _mm_min_epu32(m, _mm_shuffle_epi32(m, 0xB1));
+    return static_cast<uint32_t>(_mm_cvtsi128_si32(m));
+  }
+  static uint64_t equal_in_64(const uint32_t *values, uint32_t value) {
+    const __m256i wanted = _mm256_set1_epi32(static_cast<int>(value));
+    uint64_t equal = 0;
+    for (int i = 0; i < 8; ++i) {
+      const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(values) + i);
+      const int eight = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(v, wanted)));
+      equal |= static_cast<uint64_t>(static_cast<uint32_t>(eight)) << (8 * i);
+    }
+    return equal;
+  }
 };
 
 } // namespace

@@ -163,6 +163,21 @@ struct Avx512Simd {
     }
     return out + count;
   }
+
+  // The least of values[0, 64), and a bit for each of them that equals `value`.
+  static uint32_t least_of_64(const uint32_t *values) {
+    const __m512i a = _mm512_min_epu32(_mm512_loadu_si512(values), _mm512_loadu_si512(values + 16));
+    const __m512i b = _mm512_min_epu32(_mm512_loadu_si512(values + 32), _mm512_loadu_si512(values + 48));
+    return _mm512_reduce_min_epu32(_mm512_min_epu32(a, b));
+  }
+  static uint64_t equal_in_64(const uint32_t *values, uint32_t value) {
+    const __m512i wanted = _mm512_set1_epi32(static_cast<int>(value));
+    uint64_t equal = 0;
+    for (int i = 0; i < 4; ++i)
+      equal |= static_cast<uint64_t>(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(values + 16 * i), wanted))
+               << (16 * i);
+    return equal;
+  }
 };
 
 } // namespace

@@ -102,6 +102,24 @@ struct NeonSimd {
     }
     return end;
   }
+
+  // The least of values[0, 64), and a bit for each of them that equals `value`.
+  static uint32_t least_of_64(const uint32_t *values) {
+    uint32x4_t least = vld1q_u32(values);
+    for (int i = 4; i < 64; i += 4)
+      least = vminq_u32(least, vld1q_u32(values + i));
+    return vminvq_u32(least);
+  }
+  static uint64_t equal_in_64(const uint32_t *values, uint32_t value) {
+    alignas(16) static constexpr uint32_t weights[4] = {1, 2, 4, 8};
+    const uint32x4_t wanted = vdupq_n_u32(value), weight = vld1q_u32(weights);
+    uint64_t equal = 0;
+    for (int i = 0; i < 64; i += 4) {
+      const uint32x4_t here = vandq_u32(vceqq_u32(vld1q_u32(values + i), wanted), weight);
+      equal |= static_cast<uint64_t>(vaddvq_u32(here)) << i;
+    }
+    return equal;
+  }
 };
 
 } // namespace

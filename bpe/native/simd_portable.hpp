@@ -70,6 +70,27 @@ struct PortableSimd {
       *out++ = base + static_cast<uint32_t>(std::countr_zero(bits));
     return out;
   }
+
+  // The least of values[0, 64), and a bit for each of them that equals `value`.
+  static uint32_t least_of_64(const uint32_t *values) {
+    int32_t least[8]; // signed: plain SSE2 compares nothing else
+    for (int i = 0; i < 8; ++i)
+      least[i] = static_cast<int32_t>(values[i]);
+    for (int i = 8; i < 64; i += 8)
+      for (int j = 0; j < 8; ++j) {
+        const int32_t value = static_cast<int32_t>(values[i + j]);
+        least[j] = value < least[j] ? value : least[j];
+      }
+    for (int j = 1; j < 8; ++j)
+      least[0] = least[j] < least[0] ? least[j] : least[0];
+    return static_cast<uint32_t>(least[0]);
+  }
+  static uint64_t equal_in_64(const uint32_t *values, uint32_t value) {
+    uint64_t equal = 0;
+    for (int i = 0; i < 64; ++i)
+      equal |= static_cast<uint64_t>(values[i] == value) << i;
+    return equal;
+  }
 };
 
 } // namespace

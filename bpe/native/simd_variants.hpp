@@ -4,6 +4,7 @@
 // a function shared with other sources might be kept in its AVX form and run on a machine without AVX.
 #pragma once
 
+#include "long_merge.hpp"
 #include "short_merge.hpp"
 
 #include <cstddef>
@@ -33,6 +34,7 @@ struct SimdVariant {
   size_t (*valid_prefix)(const uint8_t *text, size_t start, size_t size);
 
   MergeShortPretokens merge_short_pretokens;
+  MergeLongPretoken merge_long_pretoken;
 };
 
 // The best variant of this machine, or the one chosen. Any thread.

@@ -36,3 +36,24 @@ def test_a_hash_for_each_document() -> None:
 def test_seeds_out_of_range_are_refused(seed: int) -> None:
     with pytest.raises((TypeError, ValueError)):
         _core.hash_documents(b"a", b"|", seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_hash_of_parts_is_that_of_the_whole(seed: int) -> None:
+    rng = random.Random(11)
+    data = rng.randbytes(300)
+    for size in [0, 1, 3, 4, 7, 8, 31, 32, 33, 63, 64, 65, 300]:
+        for _ in range(20):
+            cuts = sorted(rng.choices(range(size + 1), k=rng.randrange(6)))
+            hash_ = _core.Xxh64(seed)
+            for start, stop in zip([0, *cuts], [*cuts, size], strict=True):
+                copy = hash_.copy()
+                hash_.update(data[start:stop])
+                assert copy.digest() == xxhash.xxh64_intdigest(data[:start], seed)
+                assert hash_.digest() == xxhash.xxh64_intdigest(data[:stop], seed)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_a_hash_of_parts_refuses_the_same_seeds(seed: int) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        _core.Xxh64(seed)

@@ -10,7 +10,7 @@ import pytest
 
 from bpe import _core
 from bpe.patterns import PATTERNS
-from bpe.reference import count_pretokens, encode, pretokenize, train
+from bpe.reference import count_pretokens, encode, encode_pretoken, pretokenize, train
 
 BYTES = [bytes([value]) for value in range(256)]
 SENTENCES = [
@@ -327,3 +327,117 @@ def test_threads_share_one_long_document(pattern: str) -> None:
         two = encoder.encode_documents(long, SEPARATOR, 2)
         assert np.array_equal(one[0], two[0])
         assert np.array_equal(one[1], two[1])
+
+
+IMAGE_TEXT = (
+    b" some words again and again, " * 3
+    + b"x" * 40
+    + " 曉光緣圃麗芳氣滿街流 naïve ".encode()
+    + b" 0123456789" * 9
+)
+
+
+def image_of(text: bytes) -> tuple[_core.Encoder, bytes]:
+    encoder = _core.Encoder(gpt2_like(), None, {}, "gpt2", True)
+    encoder.encode_documents(text, b"\0", 1)
+    return encoder, encoder.cache_image()
+
+
+def gpt2_like() -> dict[int, bytes]:
+    pieces = [b" wor", b"ds", b" a", b"ga", b"in", b"xx", b"xxxx", b" words", "曉".encode()]
+    return dict(enumerate([*(bytes([value]) for value in range(256)), *pieces]))
+
+
+def test_a_cache_starts_from_the_image_of_another() -> None:
+    encoder, image = image_of(IMAGE_TEXT)
+    expected = encoder.encode_documents(IMAGE_TEXT, b"\0", 1)[0]
+    warm = _core.Encoder(gpt2_like(), None, {}, "gpt2", True)
+    warm.start_from_image(memoryview(image))
+    assert np.array_equal(warm.encode_documents(IMAGE_TEXT, b"\0", 1)[0], expected)
+    assert warm.cache_image() == image, "all was there: nothing was added"
+    more = IMAGE_TEXT + b" other words beyond" * 200
+    assert np.array_equal(
+        warm.encode_documents(more, b"\0", 1)[0], encoder.encode_documents(more, b"\0", 1)[0]
+    )
+    warm.start_from_image(b"")
+    assert warm.cache_image() == b""
+
+
+def test_an_image_stays_within_the_cache_bound() -> None:
+    _, image = image_of(b" ".join(b"%d" % i for i in range(5000)))
+    small = _core.Encoder(gpt2_like(), None, {}, "gpt2", True, cache_bytes=20_000)
+    small.start_from_image(image)
+    text = b" ".join(b"%d" % i for i in range(4000, 6000))
+    assert np.array_equal(small.encode_documents(text, b"\0", 1)[0], image_of(text)[0].encode(text.decode()))
+    assert small.cache_bytes_used() <= 20_000
+
+
+def test_a_damaged_image_is_refused() -> None:
+    encoder, image = image_of(IMAGE_TEXT)
+    for damaged in [image[:-1], image[:20], image + b"\0", b"\2" + image[1:], b"x"]:
+        with pytest.raises(ValueError, match="damaged or of another version"):
+            encoder.start_from_image(damaged)
+    rng = random.Random(5)
+    text = IMAGE_TEXT * 4
+    for _ in range(300):  # whatever the bytes say, nothing is read or written beyond them
+        flipped = bytearray(image)
+        flipped[rng.randrange(len(flipped))] ^= 1 << rng.randrange(8)
+        try:
+            encoder.start_from_image(flipped)
+        except ValueError:
+            continue
+        encoder.encode_documents(text, b"\0", 1)
+
+
+def characters_vocabulary(rng: random.Random) -> dict[int, bytes]:
+    """Entries that begin and end within characters of three bytes, and some that hold two of them."""
+    alphabet = "中文字符あいう한국어ไทย€"
+    entries = dict.fromkeys(bytes([value]) for value in range(256))
+    text = "".join(rng.choices(alphabet, k=400)).encode()
+    for _ in range(150):
+        start = rng.randrange(len(text) - 8)
+        entries[text[start : start + rng.randint(2, 7)]] = None
+    return dict(enumerate(entries))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("whole", [False, True], ids=["by merges", "whole"])
+def test_characters_of_three_bytes_equal_the_reference(seed: int, whole: bool) -> None:
+    rng = random.Random(seed)
+    entries = characters_vocabulary(rng)
+    id_of = {entry: id_ for id_, entry in entries.items()}
+    encoder = _core.Encoder(entries, None, {}, None, whole)
+    alphabet = [
+        "中",
+        "文",
+        "字",
+        "符",
+        "あ",
+        "い",
+        "한",
+        "ไ",
+        "ท",
+        "€",
+        "a",
+        " ",
+        "é",
+        "я",
+        "😀",
+        "\u0800",
+        "\uffff",
+    ]
+    weights = [9, 9, 9, 9, 5, 5, 5, 5, 5, 3, 1, 1, 1, 1, 1, 1, 1]
+    pretokens = ["".join(rng.choices(alphabet, weights, k=rng.randint(1, 14))).encode() for _ in range(600)]
+    # And bytes that are no UTF-8: cut anywhere.
+    pretokens += [pretoken[rng.randint(0, 2) : -1 - rng.randint(0, 2)] for pretoken in pretokens]
+    pretokens += list(entries.values())
+    pretokens += [
+        b"\xe0\x80\x80\xe4\xb8\xad",
+        b"\xe4\xe4\xb8",
+        b"\xe4\xb8\xad\xe4\xb8",
+        b"\xed\xa0\x80\xed\xbf\xbf",
+    ]
+    pretokens = [pretoken for pretoken in pretokens if pretoken]
+    ends = np.cumsum([len(pretoken) for pretoken in pretokens], dtype=np.uint64)
+    expected = [i for p in pretokens for i in encode_pretoken(p, id_of, None, whole_pretokens=whole)]
+    assert encoder.encode_pretokens(b"".join(pretokens), ends).tolist() == expected

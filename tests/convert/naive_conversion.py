@@ -84,12 +84,34 @@ class Naive:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._arguments = (dict(tokenizer.vocab), tokenizer.merges, tokenizer.special_tokens, "gpt2")
-        self._known: dict[bytes, list[int]] = {}
+        self._known: dict[tuple[bytes, bool], list[int]] = {}
 
-    def ids(self, document: bytes) -> list[int]:
-        if document not in self._known:
-            self._known[document] = reference.encode(document.decode(), *self._arguments)
-        return self._known[document]
+    def ids(self, document: bytes, special: bool = True) -> list[int]:
+        """The ids; without special, special tokens are text like any other."""
+        if (document, special) not in self._known:
+            vocab, merges, special_tokens, pattern = self._arguments
+            tokens = special_tokens if special else {}
+            self._known[document, special] = reference.encode(
+                document.decode(), vocab, merges, tokens, pattern
+            )
+        return self._known[document, special]
+
+    def convert_documents(
+        self,
+        documents: Sequence[bytes],
+        special: bool = False,
+        fraction: float = 0.005,
+        seed: int = 0,
+    ) -> dict[str, Split]:
+        """Documents as JSON Lines and Parquet hold them."""
+        splits = {"train": Split([]), "validation": Split([])}
+        for document in documents:
+            held_out = xxhash.xxh64_intdigest(document, seed) < fraction * 2**64
+            split = splits["validation" if held_out else "train"]
+            split.documents += 1
+            if ids := self.ids(document, special):
+                split.sequences.append(ids)
+        return splits
 
     def convert(
         self,

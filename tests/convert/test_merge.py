@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shards import record_of
 
 from convert import runs as runs_module
 from convert.assembly import Assembly
@@ -20,12 +21,11 @@ from convert.shard import (
     PARTS,
     ShardReader,
     ShardRecord,
-    SplitCounts,
     is_intact,
     part_path,
     token_dtype,
-    write_shard,
 )
+from convert.shard_writer import ShardWriter
 from flat_tokens.layout import ArrayLayout
 
 
@@ -50,17 +50,12 @@ def test_the_tree_knows_what_lies_before_as_soon_as_it_can(count: int) -> None:
 def shard_of(
     folder: Path, index: int, sequences: dict[str, list[list[int]]], dtype: str = "u2"
 ) -> ShardRecord:
-    starts, tokens, counts = [], [], []
-    for split in ("train", "validation"):
-        rows = sequences[split]
-        flat = [id_ for row in rows for id_ in row]
-        starts.append(np.array([0, *accumulate(len(row) for row in rows)][: len(rows)], dtype=np.uint64))
-        tokens.append(np.array(flat, dtype=dtype))
-        counts.append(SplitCounts(len(rows), 0, len(rows), len(flat), max(flat, default=0)))
-    checksums = write_shard(folder, index, starts, tokens)
-    return ShardRecord(
-        index, 10, 0, np.dtype(dtype).itemsize, checksums, counts[0], counts[1], ((0, index, "ab"),)
-    )
+    with ShardWriter(folder, index, np.dtype(dtype), 2**31 - 1) as shard:
+        for place, split in enumerate(("train", "validation")):
+            rows = sequences[split]
+            lengths = np.array([len(row) for row in rows], dtype=np.uint64)
+            shard.add(place, np.array([id_ for row in rows for id_ in row], dtype=np.uint32), lengths)
+        return record_of(shard, index, np.dtype(dtype).itemsize)
 
 
 def runs_of(records: list[ShardRecord], layout: ArrayLayout, order: list[int]) -> tuple[Assembly, list[Run]]:

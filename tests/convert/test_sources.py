@@ -76,7 +76,7 @@ def test_all_that_is_wrong_is_told_at_once(here: Path) -> None:
     (here / "dangling").symlink_to("nowhere")
     (here / "loop").symlink_to("loop")
     (here / "corpus/up").symlink_to(here / "corpus")
-    (here / "packed.gz").touch()
+    (here / "packed.zip").touch()
     inputs = [
         "missing",
         "*.none",
@@ -86,12 +86,13 @@ def test_all_that_is_wrong_is_told_at_once(here: Path) -> None:
         "dangling",
         "loop",
         "corpus",
-        "packed.gz",
+        "packed.zip",
         "-",
     ]
     with pytest.raises(UsageError) as caught:
         find_sources([*inputs, "single.txt", "single.txt"])
     expected = [
+        "-: there is no standard input here; name a file",
         "missing does not exist",
         "*.none matches no file",
         "fifo is a pipe, not a file or folder",
@@ -100,8 +101,7 @@ def test_all_that_is_wrong_is_told_at_once(here: Path) -> None:
         "dangling is a link to nowhere, which does not exist",
         "loop: Too many levels of symbolic links",
         "corpus/up is a link to a folder that it lies in",
-        "packed.gz: this kind of file cannot be read yet; unpack it to plain text",
-        "-: standard input is not supported; write it to a file first",
+        "packed.zip: this kind of file cannot be read; unpack it to text, JSON Lines or Parquet first",
         "single.txt is the same file as single.txt; name it once",
     ]
     assert str(caught.value).split("; ") == "; ".join(expected).split("; ")

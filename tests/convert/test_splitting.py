@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
+from shards import record_of
 
-from convert.errors import BrokenInvariant
-from convert.splitting import SplitParts, deal_out, hash_threshold, is_validation
+from convert.shard import SPLITS, ShardReader
+from convert.shard_writer import ShardWriter
+from convert.splitting import deal_out, hash_threshold, is_validation
 
 
 @pytest.mark.parametrize(
@@ -23,29 +26,29 @@ def test_threshold(fraction: float, threshold: int) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
 @pytest.mark.parametrize("count", [0, 1, 2, 63, 64, 65])
-def test_documents_keep_their_order_within_their_split(count: int, share: float) -> None:
+@pytest.mark.parametrize("many", [0, 1000], ids=["by mask", "by runs"])
+def test_documents_keep_their_order_within_their_split(
+    count: int, share: float, many: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convert.splitting.MANY_RUNS", many)
     rng = random.Random(f"{count} {share}")
     expected: tuple[list[list[int]], list[list[int]]] = ([], [])
-    parts = (SplitParts(), SplitParts())
-    for _ in range(3):  # several pieces of one chunk
-        rows = [[rng.randrange(1000) for _ in range(rng.choice([0, 1, 5]))] for _ in range(count)]
-        held_out = np.array([rng.random() < share for _ in rows], dtype=np.bool_)
-        offsets = np.cumsum([0, *map(len, rows)]).astype(np.uint64)
-        deal_out(np.array([i for row in rows for i in row], dtype=np.uint32), offsets, held_out, parts)
-        for row, out in zip(rows, held_out.tolist(), strict=True):
-            expected[out].append(row)
-    for part, rows in zip(parts, expected, strict=True):
-        starts, tokens, counts = part.finish(np.dtype(np.uint16), 999)
+    with ShardWriter(tmp_path, 0, np.dtype(np.uint16), 999) as shard:
+        for _ in range(3):  # several pieces of one chunk
+            rows = [[rng.randrange(1000) for _ in range(rng.choice([0, 1, 5]))] for _ in range(count)]
+            held_out = np.array([rng.random() < share for _ in rows], dtype=np.bool_)
+            offsets = np.cumsum([0, *map(len, rows)]).astype(np.uint64)
+            deal_out(np.array([i for row in rows for i in row], dtype=np.uint32), offsets, held_out, shard)
+            for row, out in zip(rows, held_out.tolist(), strict=True):
+                expected[out].append(row)
+        record = record_of(shard)
+    for split, rows in zip(SPLITS, expected, strict=True):
+        counts = record.split(split)
+        with ShardReader(tmp_path, record.shape) as reader:
+            starts = reader.starts(split, 0, counts.sequences)
+            tokens = reader.tokens(split, 0, counts.tokens)
         written = [row for row in rows if row]
-        assert tokens.dtype == np.uint16
         assert [row.tolist() for row in np.split(tokens, starts.astype(int))[1:]] == written
         assert counts.documents == len(rows)
         assert (counts.sequences, counts.empty) == (len(written), len(rows) - len(written))
         assert counts.max_token_id == max((max(row) for row in written), default=0)
-
-
-def test_an_id_above_the_vocabulary_never_wraps() -> None:
-    parts = SplitParts()
-    parts.add(np.array([5, 65536], dtype=np.uint32), np.array([2], dtype=np.uint64))
-    with pytest.raises(BrokenInvariant, match="id 65536, above the tokenizer's highest id 65535"):
-        parts.finish(np.dtype(np.uint16), 65535)

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from flat_tokens import entries
-from flat_tokens.__main__ import _fact, _source, main
+from flat_tokens.__main__ import main
+from flat_tokens.commands import _fact, _source
 from flat_tokens.errors import DatasetError
 
 ROOT = Path(__file__).parents[2]
@@ -74,6 +75,29 @@ def test_head(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "validation: no sequences\n"
 
 
+def test_json_for_programs(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_dataset([[7, 8], [26]])
+    assert main(["verify", "--workers", "1", "--json", str(root)]) == 0
+    verdict = json.loads(capsys.readouterr().out)
+    assert (verdict["ok"], verdict["path"], verdict["token_count"], verdict["problems"]) == (
+        True,
+        str(root),
+        3,
+        [],
+    )
+    assert main(["head", "--json", "--tokens", "1", str(root)]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        {"split": "train", "index": 0, "tokens": 2, "ids": [7], "text": "h"},
+        {"split": "train", "index": 1, "tokens": 1, "ids": [26], "text": " "},
+    ]
+    assert main(["head", "--json", "--split", "validation", str(root)]) == 0
+    assert capsys.readouterr().out == ""
+    (root / "train" / "seq_starts" / "0").unlink()
+    assert main(["verify", "--workers", "1", "--json", str(root)]) == 3
+    assert len(json.loads(capsys.readouterr().out)["problems"]) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -84,8 +108,9 @@ def test_head(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
         (["head", "-n", "9" * 20, "d"], 2, "at least 1"),
         (["verify", "--workers", "abc", "d"], 2, "at least 1, got 'abc'"),
         (["head", "--split", "test", "d"], 2, "invalid choice"),
-        (["info", "nothing\x1b[2J"], 3, "error: nothing\\x1b[2J: does not exist"),
-        (["verify", "nothing"], 3, "error: nothing: not a directory"),
+        (["info", "nothing\x1b[2J"], 2, "error: nothing\\x1b[2J: does not exist"),
+        (["verify", "nothing"], 2, "error: nothing: does not exist"),
+        (["verify", "DATASET/manifest.json"], 3, "manifest.json: not a directory"),
         (["head", "--tokenizer", "nothing", "DATASET"], 2, "--tokenizer nothing: no such file"),
         (["head", "--tokenizer", "DATASET/manifest.json", "DATASET"], 3, "no byte-level tokenizer.json"),
     ],
@@ -129,7 +154,7 @@ def test_lost_memory(
     def broken(*arguments: Any, **options: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr("flat_tokens.__main__.verify_dataset", broken)
+    monkeypatch.setattr("flat_tokens.commands.verify_dataset", broken)
     assert main(["verify", "--workers", "1", str(make_dataset())]) == 5
     assert capsys.readouterr().err == "error: lost a worker or memory (MemoryError); use --workers 1\n"
 

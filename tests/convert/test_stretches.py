@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from convert.cut import own_documents
 from convert.errors import BadInput
 from convert.overlapping import overlaps_itself
+from convert.stretches import STRETCH_BYTES, Stretch, own_stretches
 from convert.text_window import TextWindow
 
 SEPARATORS = [b"|", b"<s>", b"\n\n", b"aa", b"aaa", b"aba", b"abaab", b"abab", b"<|endoftext|>", "…".encode()]
@@ -22,22 +22,38 @@ def documents_of(text: bytes, separator: bytes) -> list[bytes]:
 
 
 def documents_by_parts(
-    path: Path, separator: bytes, part_bytes: int, buffer: bytearray | None = None
+    path: Path,
+    separator: bytes,
+    part_bytes: int,
+    buffer: bytearray | None = None,
+    stretch_bytes: int = STRETCH_BYTES,
 ) -> list[bytes]:
     size = path.stat().st_size
     found: list[bytes] = []
     for start in range(0, size, part_bytes):
+        pieces: list[bytes] = []
         with TextWindow(str(path), size, buffer) as window:
-            span = own_documents(window, separator, start, start + part_bytes)
-            if span:
-                with window.view(*span) as view:
-                    found.extend(bytes(view).split(separator))
+            for stretch in own_stretches(window, separator, start, start + part_bytes, stretch_bytes):
+                assert stretch.is_piece or stretch.stop - stretch.start <= stretch_bytes
+                assert stretch.stop - stretch.start <= stretch_bytes + len(separator)
+                with window.view(stretch.start, stretch.stop) as view:
+                    text = bytes(view)
+                if not stretch.is_piece:
+                    assert not pieces
+                    found.extend(text.split(separator))
+                    continue
+                pieces.append(text)
+                if stretch.final:
+                    found.append(b"".join(pieces))
+                    pieces = []
+        assert not pieces
     return found
 
 
 @pytest.mark.parametrize("part_bytes", [1, 2, 3, 4, 7, 8, 9, 64, 1000])
 @pytest.mark.parametrize("separator", SEPARATORS, ids=repr)
 def test_parts_equal_a_scan_of_the_whole(separator: bytes, part_bytes: int, tmp_path: Path) -> None:
+    """For stretches of any length too."""
     rng = random.Random(f"{separator!r} {part_bytes}")
     alphabet = [bytes([byte]) for byte in set(separator)] + [separator, separator[:-1], b"x"]
     path = tmp_path / "text"
@@ -45,7 +61,9 @@ def test_parts_equal_a_scan_of_the_whole(separator: bytes, part_bytes: int, tmp_
     for length in (*range(6), 8, 13, 21, 34, 55):
         text = b"".join(rng.choice(alphabet) for _ in range(length))
         path.write_bytes(text)
-        assert documents_by_parts(path, separator, part_bytes, buffer) == documents_of(text, separator), text
+        for stretch_bytes in (1, 2, 3, 8, 20, 1000):
+            found = documents_by_parts(path, separator, part_bytes, buffer, stretch_bytes)
+            assert found == documents_of(text, separator), (text, stretch_bytes)
 
 
 @pytest.mark.parametrize("separator", [b"\n\n", b"aa", b"aba", b"<s>"], ids=repr)
@@ -92,8 +110,18 @@ def test_a_file_of_newlines_is_walked_back_in_big_steps(
     size = 5_000_001
     path.write_bytes(b"\n" * size)
     with TextWindow(str(path), size) as window:
-        assert own_documents(window, b"\n\n", 3_000_001, 4_000_001) == (3_000_002, 4_000_000)
+        stretches = list(own_stretches(window, b"\n\n", 3_000_001, 4_000_001))
+    assert stretches == [Stretch(3_000_002, 4_000_000)]
     assert moves < 50
+
+
+def test_memory_is_that_of_a_stretch_whatever_the_document(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"short<s>" + b"long " * 100_000 + b"<s>short")
+    buffer = bytearray()
+    documents = documents_by_parts(path, b"<s>", 600_000, buffer, 1000)
+    assert [len(document) for document in documents] == [5, 500_000, 5]
+    assert len(buffer) < 1200
 
 
 def test_a_document_longer_than_many_parts_belongs_to_the_part_it_starts_in(tmp_path: Path) -> None:
@@ -103,8 +131,8 @@ def test_a_document_longer_than_many_parts_belongs_to_the_part_it_starts_in(tmp_
     spans = []
     for start in range(0, len(text), 100_000):
         with TextWindow(str(path), len(text)) as window:
-            spans.append(own_documents(window, b"<s>", start, start + 100_000))
-    assert spans == [(0, 300_000), None, None, (300_003, 600_003), None, None, None]
+            spans.append(list(own_stretches(window, b"<s>", start, start + 100_000)))
+    assert spans == [[Stretch(0, 300_000)], [], [], [Stretch(300_003, 600_003)], [], [], []]
 
 
 @pytest.mark.parametrize(
@@ -122,4 +150,17 @@ def test_a_file_that_shrank_is_named(tmp_path: Path) -> None:
         TextWindow(str(path), 10) as window,
         pytest.raises(BadInput, match="text changed while it was read: it ends at byte 3"),
     ):
-        own_documents(window, b"|", 0, 10)
+        list(own_stretches(window, b"|", 0, 10))
+
+
+def test_what_is_read_is_shown_to_whoever_wants_to_see(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    data = random.Random(3).randbytes(50)
+    path.write_bytes(data)
+    seen: list[tuple[int, bytes]] = []
+    with TextWindow(str(path), 50, None, lambda offset, new: seen.append((offset, bytes(new)))) as window:
+        for start, stop in [(10, 20), (12, 30), (25, 41), (0, 5), (49, 50)]:
+            with window.view(start, stop) as view:
+                assert bytes(view) == data[start:stop]
+    assert [(offset, len(new)) for offset, new in seen] == [(10, 10), (20, 10), (30, 11), (0, 5), (49, 1)]
+    assert all(data[offset : offset + len(new)] == new for offset, new in seen)

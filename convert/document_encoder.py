@@ -1,0 +1,321 @@
+"""Documents to a shard: the rules for bad text and special tokens, the encoder, the split.
+
+Documents come in three forms: a stretch of text with separators between them, the way of plain text that the core
+takes whole; a batch, end to end, from JSON Lines and Parquet, or from a stretch in which not all is well; and in
+pieces, where one is too long to be held.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe import _core, utf8
+from bpe.errors import InvalidText
+from bpe.tokenizer import AllowedSpecial, Tokenizer
+from convert.batch import Batch
+from convert.blocks import HEAD_BYTES
+from convert.errors import BrokenInvariant, printable
+from convert.intake import BadRecord, Intake
+from convert.long_document import ValidPieces, encode_pieces
+from convert.shard_writer import ShardWriter
+from convert.sources import Source
+from convert.splitting import deal_out, is_validation
+from convert.stretches import STRETCH_BYTES
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+# One array a process for the ids of a stretch or a batch: its pages are touched once.
+_tokens = np.empty(0, np.uint32)
+
+
+class Clock:
+    """Adds up where the time goes: `lap("encode")` books the time since the last lap."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, step: str) -> None:
+        """The time since the last lap went there."""
+        now = time.perf_counter()
+        self.seconds[step] = self.seconds.get(step, 0.0) + now - self._last
+        self._last = now
+
+
+class DocumentEncoder:
+    """Encodes the documents of one text chunk into its shard, in order, and counts them in its intake.
+
+    seed, threshold: of the hash that decides the split of a document whose source does not.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        separator: bytes,
+        seed: int,
+        threshold: int,
+        shard: ShardWriter,
+        intake: Intake,
+        clock: Clock,
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._special_tokens = [token.encode() for token in tokenizer.special_tokens]
+        self._separator = separator
+        self._seed, self._threshold = seed, threshold
+        self._shard, self._intake, self._clock = shard, intake, clock
+        self._rules = intake.rules
+
+    def stretch(self, source_index: int, source: Source, text: memoryview, start: int) -> None:
+        """Whole documents with separators between them; `start`: of the text in its source."""
+        rules = self._rules
+        special = rules.special_in_text or "encode"
+        mended: Buffer = text
+        if rules.invalid == "replace":
+            mended, replaced = utf8.ensure_valid(text, printable(source.name), "replace", start)
+            self._intake.replaced += replaced
+        elif (bad := _core.validate_utf8(text)) >= 0:
+            if start == 0 and utf8.other_encoding(text):
+                raise utf8.invalid_text(text, bad, printable(source.name), start)
+            if rules.on_error == "fail" and rules.invalid == "error":
+                raise utf8.invalid_text(text, bad, printable(source.name), start)
+            special = special if special != "encode" else "valid"  # by itself no special token is in the way
+        self._clock.lap("check")
+        if special == "encode":
+            self._whole(source, mended)
+            return
+        batch, places = self._documents(source_index, source, memoryview(mended), start)
+        self.batch(source_index, source, batch, places, "encode" if special == "valid" else special)
+
+    def _whole(self, source: Source, text: Buffer) -> None:
+        ragged = self._tokenizer.encode_documents(
+            text, self._separator, threads=1, checked=True, out=_token_room(text)
+        )
+        self._intake.records += len(ragged)
+        self._intake.text_bytes += memoryview(text).nbytes - (len(ragged) - 1) * len(self._separator)
+        self._clock.lap("encode")
+        hashes = None
+        if self._splits_by_hash(source):
+            hashes = _core.hash_documents(text, self._separator, self._seed)
+        self._deal_out(source, ragged.tokens, ragged.offsets, hashes)
+
+    def _documents(
+        self, source_index: int, source: Source, text: memoryview, start: int
+    ) -> tuple[Batch, NDArray[np.uint64]]:
+        """The valid documents of a stretch and where they begin; the others are bad records."""
+        separators = _core.find_separators(text, self._separator).tolist()
+        texts: list[memoryview] = []
+        places: list[int] = []
+        begin = 0
+        for end in [*separators, len(text)]:
+            document = text[begin:end]
+            self._intake.records += 1
+            bad = _core.validate_utf8(document)
+            if bad < 0:
+                texts.append(document)
+                places.append(start + begin)
+            else:
+                self._bad_text(source_index, source, document, start + begin, start + begin + bad)
+            begin = end + len(self._separator)
+        return Batch.of(texts), np.array(places, dtype=np.uint64)
+
+    def _bad_text(
+        self, source_index: int, source: Source, document: memoryview, start: int, place: int
+    ) -> None:
+        detail = f"byte {place} (0x{document[place - start]:02x}) is not valid UTF-8"
+        record = BadRecord("invalid UTF-8", detail, start, bytes(document), len(document))
+        self._intake.bad(source_index, source, record)
+
+    def batch(
+        self,
+        source_index: int,
+        source: Source,
+        batch: Batch,
+        places: NDArray[np.uint64],
+        special: str | None = None,
+    ) -> None:
+        """Documents end to end; `places`: where each begins in its source, a byte or a row.
+
+        Its reader has counted them as records. special: what the text of a special token is, None as the rules say.
+        """
+        special = special or self._rules.special_in_text or "text"
+        if special != "encode" and self._special_tokens:
+            rows = _core.rows_with_special_tokens(batch.text, batch.offsets, self._special_tokens)
+            if special == "text":
+                self._intake.with_special += len(rows)
+            elif len(rows):
+                self._refuse_special(source_index, source, batch, places, rows.tolist())
+                batch = batch.without(rows)
+        self._intake.text_bytes += int(batch.offsets[-1])
+        self._clock.lap("check")
+        allowed: AllowedSpecial = "all" if special == "encode" else ()
+        ragged = self._tokenizer.encode_ragged(
+            batch.text, batch.offsets, allowed_special=allowed, out=_token_room(batch.text)
+        )
+        self._clock.lap("encode")
+        hashes = None
+        if self._splits_by_hash(source):
+            hashes = _core.hash_ragged(batch.text, batch.offsets, self._seed)
+        self._deal_out(source, ragged.tokens, ragged.offsets, hashes)
+
+    def _refuse_special(
+        self, source_index: int, source: Source, batch: Batch, places: NDArray[np.uint64], rows: list[int]
+    ) -> None:
+        view = memoryview(batch.text)
+        for row in rows:
+            text = bytes(view[int(batch.offsets[row]) : int(batch.offsets[row + 1])])
+            starts, which = _core.find_special_tokens(text, self._special_tokens)
+            token = self._special_tokens[int(which[0])].decode()
+            detail = f"the text holds the special token {token!r} at its byte {int(starts[0])}"
+            record = BadRecord(
+                "special token",
+                detail,
+                int(places[row]),
+                text,
+                len(text),
+                is_row=source.kind.format == "parquet",
+            )
+            self._intake.bad(source_index, source, record)
+
+    def pieces(
+        self, source_index: int, source: Source, pieces: Iterator[tuple[Buffer, bool]], start: int
+    ) -> None:
+        """One document in pieces of text, each with whether it is the last; `start`: of the first one in its source."""
+        rules, shard = self._rules, self._shard
+        special = rules.special_in_text or "encode"
+        self._intake.records += 1
+        text = _LongText(source, rules.invalid, start, self._seed, self._clock)
+        search = _SpecialSearch(self._special_tokens if special != "encode" else [])
+        allowed: AllowedSpecial = "all" if special == "encode" else ()
+        refusal: tuple[str, str] | None = None
+        try:
+            for tokens in encode_pieces(
+                self._tokenizer, search.through(text.valid(pieces)), allowed, STRETCH_BYTES
+            ):
+                self._clock.lap("encode")
+                shard.extend(tokens, _split_of(source))
+                self._clock.lap("split")
+        except InvalidText as error:
+            if rules.on_error == "fail" and rules.invalid == "error":
+                raise
+            refusal = "invalid UTF-8", str(error)
+            text.drain(pieces)
+        if refusal is None and search.found and special == "error":
+            refusal = "special token", f"the text holds the special token {search.found!r}"
+        self._intake.replaced += text.replaced
+        if refusal is not None:
+            shard.drop_document()
+            record = BadRecord(*refusal, start, text.head, text.length)
+            self._intake.bad(source_index, source, record)
+            return
+        self._intake.with_special += bool(search.found)
+        self._intake.text_bytes += text.text_bytes
+        if self._splits_by_hash(source):
+            hashes = np.array([text.content_hash], dtype=np.uint64)
+            shard.end_document(int(is_validation(hashes, self._threshold)[0]))
+        else:
+            shard.end_document(_split_of(source))
+
+    def _splits_by_hash(self, source: Source) -> bool:
+        return source.split is None and self._threshold > 0
+
+    def _deal_out(
+        self,
+        source: Source,
+        tokens: NDArray[np.uint32],
+        offsets: NDArray[np.uint64],
+        hashes: NDArray[np.uint64] | None,
+    ) -> None:
+        if hashes is None:
+            self._shard.add(_split_of(source), tokens, np.diff(offsets))
+        elif len(hashes) != len(offsets) - 1:
+            # Two scans of the core found the separators, one to encode and one to hash: they must agree.
+            raise BrokenInvariant(f"{len(offsets) - 1} documents were encoded but {len(hashes)} hashed")
+        else:
+            deal_out(tokens, offsets, is_validation(hashes, self._threshold), self._shard)
+        self._clock.lap("split")
+
+
+class _LongText:
+    """What is to be known of a document in pieces besides its ids."""
+
+    def __init__(self, source: Source, invalid: str, start: int, seed: int, clock: Clock) -> None:
+        mode: utf8.Invalid = "replace" if invalid == "replace" else "error"
+        self._valid = ValidPieces(printable(source.name), mode, start)
+        self._content = _core.Xxh64(seed)
+        self._clock = clock
+        self._ended = False
+        self.length = self.text_bytes = 0
+        self.head = b""
+
+    @property
+    def replaced(self) -> int:
+        return self._valid.replaced
+
+    @property
+    def content_hash(self) -> int:
+        return self._content.digest()
+
+    def valid(self, pieces: Iterator[tuple[Buffer, bool]]) -> Iterator[Buffer]:
+        """The pieces as valid UTF-8, cut between characters."""
+        for piece, final in pieces:
+            self._clock.lap("read")
+            self._see(piece, final)
+            text = self._valid.take(piece, final)
+            self._clock.lap("check")
+            self._content.update(text)
+            self.text_bytes += memoryview(text).nbytes
+            self._clock.lap("split")
+            yield text
+            del text
+            if final:
+                return
+
+    def drain(self, pieces: Iterator[tuple[Buffer, bool]]) -> None:
+        """Pass over the pieces that are left."""
+        while not self._ended:
+            self._see(*next(pieces))
+
+    def _see(self, piece: Buffer, final: bool) -> None:
+        view = memoryview(piece)
+        self.length += view.nbytes
+        if len(self.head) < HEAD_BYTES:
+            self.head += bytes(view[: HEAD_BYTES - len(self.head)])
+        self._ended = final
+
+
+class _SpecialSearch:
+    """Whether a special token is in a text that comes in pieces. found: the first one, "" if there is none."""
+
+    def __init__(self, special_tokens: list[bytes]) -> None:
+        self._special_tokens = special_tokens
+        self._reach = max((len(token) - 1 for token in special_tokens), default=0)
+        self._tail = b""
+        self.found = ""
+
+    def through(self, pieces: Iterator[Buffer]) -> Iterator[Buffer]:
+        for piece in pieces:
+            if self._special_tokens and not self.found:
+                text = self._tail + bytes(piece)
+                _, which = _core.find_special_tokens(text, self._special_tokens)
+                self.found = self._special_tokens[int(which[0])].decode() if len(which) else ""
+                self._tail = text[max(0, len(text) - self._reach) :]
+            yield piece
+
+
+def _split_of(source: Source) -> int:
+    return 1 if source.split == "validation" else 0
+
+
+def _token_room(text: Any) -> NDArray[np.uint32]:
+    """Where the ids of a text may go, until the next call."""
+    global _tokens
+    room = _core.Encoder.out_tokens(memoryview(text).nbytes)
+    if len(_tokens) < room:
+        _tokens = np.empty(room, np.uint32)
+    return _tokens

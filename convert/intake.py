@@ -1,0 +1,242 @@
+"""What becomes of the records of a corpus: taken in, or found bad and treated as --on-error says. Each is counted.
+
+A *record* is what an input holds one document in: a stretch of text between separators, a JSON line, a Parquet row.
+Records that cannot give their text are *bad*. Conservation: records = documents + skipped, for every text chunk.
+
+Quarantined records go to a file beside the shard, one JSON object a line; when all chunks are done the files become
+`quarantine.jsonl` in the dataset, with line numbers counted from the beginning of each source.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bpe import _core
+from convert.errors import BadInput, naming, printable
+from convert.rules import IntakeRules
+from convert.sources import Source, recorded_path
+
+SHOWN_BYTES = 80
+INVALID_UTF8 = "invalid UTF-8"  # the one reason that --invalid skip tolerates
+QUARANTINE_NAME = "quarantine.jsonl"
+
+
+@dataclass(frozen=True)
+class IntakeCounts:
+    """What a text chunk's records came to, as its shard's record keeps it."""
+
+    records: int = 0  # found, bad ones included
+    text_bytes: int = 0  # of the documents that were taken in
+    skipped: dict[str, int] = field(default_factory=dict)  # by reason, bad ones only
+    blank: int = 0  # lines of white space
+    with_special: int = 0  # records that hold the text of a special token
+    lines: tuple[tuple[int, int], ...] = ()  # (source, lines of it in the chunk)
+    quarantine_bytes: int = -1  # of the chunk's quarantine file, -1 where there is none
+    quarantine_checksum: int = 0
+
+    @property
+    def skipped_count(self) -> int:
+        """How many records were left out."""
+        return sum(self.skipped.values())
+
+    @classmethod
+    def from_json(cls, entry: dict[str, Any]) -> IntakeCounts:
+        """The counts from a shard's record; KeyError, TypeError or ValueError for anything else."""
+        lines = tuple((int(source), int(lines)) for source, lines in entry["lines"])
+        return cls(**{**entry, "lines": lines})
+
+
+@dataclass(frozen=True)
+class BadRecord:
+    """A record that gives no text. place: its first byte in the (decompressed) source, or its row.
+
+    reason: the kind of fault, under which it is counted; detail: what exactly. data: its bytes, or the first of
+    `length`. line: from 0, counted from the first line of the piece.
+    """
+
+    reason: str
+    detail: str
+    place: int
+    data: bytes
+    length: int
+    line: int | None = None
+    is_row: bool = False
+
+
+class Intake:
+    """The records of one text chunk: counts them, and treats the bad ones as the rules say."""
+
+    def __init__(self, rules: IntakeRules, folder: Path, chunk_index: int) -> None:
+        self.rules = rules
+        self.records = 0
+        self.text_bytes = 0
+        self.blank = 0
+        self.with_special = 0
+        self.replaced = 0
+        self._skipped: dict[str, int] = {}
+        self._lines: list[tuple[int, int]] = []
+        self._path = quarantine_path(folder, chunk_index)
+        self._quarantine: io.FileIO | None = None
+        self._quarantine_bytes, self._checksum = -1, 0
+
+    def add_lines(self, source_index: int, lines: int) -> None:
+        """The chunk has so many lines of the source, good, bad and blank."""
+        self._lines.append((source_index, lines))
+
+    def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
+        """A bad record: BadInput (exit 3) under "fail" or beyond max_errors; else counted, and kept if it is to be."""
+        tolerated = self.rules.invalid == "skip" and record.reason == INVALID_UTF8
+        if self.rules.on_error == "fail" and not tolerated:
+            raise BadInput(self._message(source, record))
+        self._skipped[record.reason] = self._skipped.get(record.reason, 0) + 1
+        if not tolerated:
+            check_error_count(sum(self._skipped.values()), self.rules.max_errors)
+        if self.rules.on_error == "quarantine":
+            self._set_aside(_quarantine_line(source_index, record) + b"\n")
+
+    def _set_aside(self, line: bytes) -> None:
+        temporary = self._path.with_suffix(".quarantine.tmp")
+        with naming(temporary):
+            if self._quarantine is None:
+                self._quarantine = io.FileIO(temporary, "wb")
+                self._quarantine_bytes = 0
+            view = memoryview(line)
+            while view.nbytes:
+                view = view[self._quarantine.write(view) :]
+        self._quarantine_bytes += len(line)
+        self._checksum = _core.xxh64(line, self._checksum)
+
+    def finish(self) -> IntakeCounts:
+        """The counts; the quarantine file, if there is one, gets its name."""
+        self.close()
+        if self._quarantine is not None:
+            temporary = self._path.with_suffix(".quarantine.tmp")
+            with naming(temporary):
+                temporary.replace(self._path)
+        return IntakeCounts(
+            self.records,
+            self.text_bytes,
+            self._skipped,
+            self.blank,
+            self.with_special,
+            tuple(self._lines),
+            self._quarantine_bytes,
+            self._checksum,
+        )
+
+    def close(self) -> None:
+        """Close the quarantine file; what an error left under its temporary name is written anew by the next run."""
+        if self._quarantine is not None:
+            self._quarantine.close()
+
+    @staticmethod
+    def _message(source: Source, record: BadRecord) -> str:
+        if record.is_row:
+            where = f"row {record.place}"
+        elif record.line is None or source.kind.format != "jsonl":
+            where = f"byte {record.place}"
+        else:
+            line = _line_number(source.path, record.place) if source.kind.is_plain else record.line + 1
+            where = f"line {line} (byte {record.place})"
+        shown = record.data[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
+        more = "..." if record.length > SHOWN_BYTES else ""
+        return printable(
+            f"{source.path}: {where}: {record.detail}: {shown}{more}; mend it, or go on without such records: "
+            f"--on-error skip"
+        )
+
+
+def _line_number(path: str, place: int) -> int:
+    """The number of the line that begins at byte `place`, from 1; reads all that lies before it, for an error."""
+    number = 1
+    with io.FileIO(path) as file:
+        while place > 0 and (block := file.read(min(1 << 20, place))):
+            number += block.count(b"\n")
+            place -= len(block)
+    return number
+
+
+def check_error_count(count: int, max_errors: int | None) -> None:
+    """Raise BadInput (exit 3) if there are more bad records than allowed."""
+    if max_errors is not None and count > max_errors:
+        raise BadInput(
+            f"more than {max_errors} bad records; see what is wrong (--on-error quarantine keeps them, --text-field "
+            f"names the field), or allow more with --max-errors"
+        )
+
+
+def quarantine_path(folder: Path, chunk_index: int) -> Path:
+    """Where the quarantined records of a text chunk lie, beside its shard."""
+    return folder / f"{chunk_index:08}.quarantine"
+
+
+def is_usable(folder: Path, chunk_index: int, counts: IntakeCounts, rules: IntakeRules) -> bool:
+    """Whether a finished shard holds under `rules`: what was left out of it would be, and is kept if it is to be."""
+    if rules.on_error == "fail":
+        return not counts.skipped or (rules.invalid == "skip" and set(counts.skipped) == {INVALID_UTF8})
+    if rules.on_error == "skip" or not counts.skipped:
+        return True
+    size = checksum = 0
+    try:
+        for line in _lines(quarantine_path(folder, chunk_index)):
+            size += len(line)
+            checksum = _core.xxh64(line, checksum)
+    except FileNotFoundError:
+        return False
+    return (size, checksum) == (counts.quarantine_bytes, counts.quarantine_checksum)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        yield from file
+
+
+def _quarantine_line(source_index: int, record: BadRecord) -> bytes:
+    entry: dict[str, Any] = {"source": source_index}
+    if record.line is not None:
+        entry["line"] = record.line
+    entry["row" if record.is_row else "byte"] = record.place
+    entry |= {"bytes": record.length, "reason": record.reason, "detail": record.detail}
+    try:
+        entry["record"] = record.data.decode()
+    except UnicodeDecodeError:
+        entry["record_base64"] = base64.b64encode(record.data).decode()
+    return json.dumps(entry).encode()
+
+
+def quarantine_lines(
+    folder: Path, sources: Sequence[Source], chunks: Iterable[tuple[int, IntakeCounts]]
+) -> Iterator[bytes]:
+    """The lines of the dataset's quarantine file: paths for numbers, lines counted from 1 in each source."""
+    lines_before = [0] * len(sources)
+    for chunk_index, counts in chunks:
+        if counts.quarantine_bytes >= 0:
+            for line in _lines(quarantine_path(folder, chunk_index)):
+                entry = json.loads(line)
+                source_index = entry["source"]
+                entry["source"] = recorded_path(sources[source_index].path)
+                if "line" in entry:
+                    entry["line"] += lines_before[source_index] + 1
+                yield json.dumps(entry).encode() + b"\n"
+        for source_index, lines in counts.lines:
+            lines_before[source_index] += lines
+
+
+def total_intake(counts: Iterable[IntakeCounts]) -> IntakeCounts:
+    """The counts of all chunks together, without their lines and files."""
+    records = text_bytes = blank = with_special = 0
+    skipped: dict[str, int] = {}
+    for chunk in counts:
+        records += chunk.records
+        text_bytes += chunk.text_bytes
+        blank += chunk.blank
+        with_special += chunk.with_special
+        for reason, count in chunk.skipped.items():
+            skipped[reason] = skipped.get(reason, 0) + count
+    return IntakeCounts(records, text_bytes, dict(sorted(skipped.items())), blank, with_special)

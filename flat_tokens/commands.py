@@ -1,0 +1,192 @@
+"""What the commands info, verify, head and report do and print; __main__.py parses for them and tells errors."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from multiprocessing import get_context
+from typing import Any
+
+from flat_tokens import entries, reader, statistics
+from flat_tokens.errors import ArgumentError, printable
+from flat_tokens.verify import VerifyReport, verify_dataset
+
+
+def info(arguments: argparse.Namespace) -> int:
+    """Print what a dataset is; returns the exit code, as all of these."""
+    facts = statistics.describe(reader.open(arguments.dataset))
+    if arguments.json:
+        print(json.dumps(facts))
+        return 0
+    print(f"{printable(facts['path'])}: flat-tokens, zarr format {facts['zarr_format']}")
+    for name, split in facts["splits"].items():
+        print(
+            f"{name}: {split['token_count']:,} tokens in {split['seq_count']:,} sequences"
+            + (f", ids up to {split['max_token_id']:,}" if split["token_count"] else "")
+        )
+        if split["seq_tokens"]:
+            tokens = split["seq_tokens"]
+            print(
+                f"  tokens a sequence: median {tokens['median']:,.10g}, mean {tokens['mean']:,.10g}, "
+                f"{tokens['min']:,} to {tokens['max']:,}"
+            )
+            print(
+                f"  on disk: {split['disk_bytes']:,} bytes, {split['disk_bytes_per_token']:.2f} a token, "
+                f"{split['compression']}, {_cuts(split)}"
+            )
+    tokenizer = facts["tokenizer"]
+    shown = f"{tokenizer.get('path')}, sha256 {tokenizer.get('sha256')}" if tokenizer else "not recorded"
+    print(f"tokenizer: {printable(shown)}")
+    if facts["options"]:
+        print(f"options: {', '.join(_fact(name, value) for name, value in facts['options'].items())}")
+    if facts["versions"]:
+        print(f"made by: {', '.join(_fact(name, value) for name, value in facts['versions'].items())}")
+    print(f"sources: {len(facts['sources']) or ('none' if facts['has_manifest'] else 'not recorded')}")
+    for source in facts["sources"][:20]:
+        print(f"  {_source(source)}")
+    if len(facts["sources"]) > 20:
+        print(f"  ... and {len(facts['sources']) - 20} more")
+    if not facts["has_manifest"]:
+        print("manifest: none, so lost files cannot be noticed")
+    return 0
+
+
+def _fact(name: str, value: object) -> str:
+    """("seed", 0) -> "seed 0"; ("documents", {"train": 17}) -> "documents (train 17)"."""
+    name = printable(name.replace("_", " "))
+    if isinstance(value, dict):
+        return f"{name} ({', '.join(_fact(str(key), inner) for key, inner in value.items())})"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{name} {value}" if name == "seed" else f"{name} {value:,}"
+    shown = (
+        value
+        if isinstance(value, str)
+        else "default"
+        if value is None
+        else json.dumps(value, ensure_ascii=False)
+    )
+    return f"{name} {printable(shown)}"
+
+
+def _source(source: dict[str, Any]) -> str:
+    """{"path": "en.txt", "bytes": 9323, "split": "by hash", ...} -> "en.txt: 9,323 bytes, split by hash"; the digest
+    is left to --json."""
+    facts = [f"{source['bytes']:,} bytes"] if isinstance(source.get("bytes"), int) else []
+    facts += [
+        _fact(name, value)
+        for name, value in source.items()
+        if name not in ("path", "bytes", "digest", "digest_of")
+    ]
+    return f"{printable(str(source.get('path', 'without a name')))}: {', '.join(facts) or 'nothing recorded'}"
+
+
+def _cuts(split: dict[str, Any]) -> str:
+    if split["chunk_tokens"] is None:
+        return "zarr chunks unknown"
+    shards = f", shards of {split['shard_tokens']:,}" if split["shard_tokens"] else ""
+    return f"zarr chunks of {split['chunk_tokens']:,} tokens{shards}"
+
+
+def verify(arguments: argparse.Namespace) -> int:
+    """Check a dataset; 3 if something is wrong."""
+    with _Bar() as bar:
+        if arguments.workers == 1:
+            report = verify_dataset(arguments.dataset, progress=bar.show)
+        else:
+            with ProcessPoolExecutor(
+                arguments.workers, get_context("forkserver"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
+            ) as executor:
+                report = verify_dataset(arguments.dataset, executor, bar.show)
+    for problem in report.problems:
+        print(f"error: {problem}", file=sys.stderr)
+    if arguments.json:
+        print(json.dumps({"ok": report.ok} | asdict(report) | {"path": str(report.path)}))
+    else:
+        print(_verdict(report))
+    return 0 if report.ok else 3
+
+
+class _Bar:
+    """A bar in bytes on stderr if that is a terminal, else nothing; a context, so that it ends with its line."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def show(self, done_bytes: int, total_bytes: int) -> None:
+        """So much is done."""
+        if self._bar is None and sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(desc="verify", unit="B", unit_scale=True, file=sys.stderr, dynamic_ncols=True)
+        if self._bar is not None:
+            self._bar.total = total_bytes
+            self._bar.update(done_bytes - self._bar.n)
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._bar is not None:
+            if kind is None:  # the manifest is in the total, but was read before there was a bar
+                self._bar.total = self._bar.n
+            self._bar.close()
+
+
+def _verdict(report: VerifyReport) -> str:
+    where = printable(str(report.path))
+    if not report.ok:
+        return f"{where}: DAMAGED, {len(report.problems)} problem{'s' if len(report.problems) != 1 else ''}, told above"
+    read = f"{report.file_count:,} files, {report.byte_count:,} bytes"
+    checked = (
+        "all files match the manifest"
+        if report.has_manifest
+        else "no manifest, only the format's rules were checked"
+    )
+    return f"{where}: sound, {report.token_count:,} tokens, {report.seq_count:,} sequences, {read}; {checked}"
+
+
+def head(arguments: argparse.Namespace) -> int:
+    """Print the first sequences."""
+    dataset = reader.open(arguments.dataset)
+    path = arguments.tokenizer or dataset.tokenizer_path
+    if arguments.tokenizer is not None and not arguments.tokenizer.is_file():
+        raise ArgumentError(f"--tokenizer {printable(str(path))}: no such file")
+    known = entries.load_entries(path) if path is not None else None
+    split, array = arguments.split, dataset[arguments.split]
+    for index in range(min(arguments.sequences, array.seq_count)):
+        sequence = array.sequence(index)
+        ids = sequence[: arguments.tokens].tolist()
+        text = entries.decode(ids, known) if known is not None else None
+        if arguments.json:
+            print(
+                json.dumps(
+                    {"split": split, "index": index, "tokens": len(sequence), "ids": ids, "text": text}
+                )
+            )
+            continue
+        more = "" if len(ids) == len(sequence) else " ..."
+        print(f"{split}[{index}]: {len(sequence):,} tokens")
+        print(f"  ids: {' '.join(map(str, ids))}{more}")
+        if text is not None:
+            print(f"  text: {printable(text, 2**31)}{more}")
+    if array.seq_count == 0 and not arguments.json:
+        print(f"{split}: no sequences")
+    return 0
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Write the page, and print where it is."""
+    from flat_tokens.report.command import write_report  # the other commands start without it
+    from flat_tokens.report.figures import Bounds
+
+    bounds = Bounds(arguments.sample_tokens, sequences=arguments.sequences, shown_tokens=arguments.tokens)
+    written = write_report(
+        arguments.dataset, arguments.output, bounds, arguments.tokenizer, arguments.overwrite
+    )
+    if written is not None:
+        print(printable(str(written)))
+    return 0

@@ -1,0 +1,62 @@
+"""Writing the page to a file: whole or not at all, and over nothing but an earlier report."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from flat_tokens import reader
+from flat_tokens.errors import ArgumentError, RefusedError, printable
+from flat_tokens.report.figures import Bounds, gather
+from flat_tokens.report.page import MARK, render
+
+
+def write_report(
+    dataset: Path, output: str | None, bounds: Bounds, tokenizer: Path | None, overwrite: bool
+) -> Path | None:
+    """Write the page, and return where it is; None after "-", which is stdout.
+
+    output: None for NAME.report.html in the current folder. ArgumentError for a place that cannot take it,
+    RefusedError for a file that is no report, unless `overwrite`."""
+    if tokenizer is not None and not tokenizer.is_file():
+        raise ArgumentError(f"--tokenizer {printable(str(tokenizer))}: no such file")
+    name = dataset.absolute().name
+    if output == "-":
+        sys.stdout.write(_page(dataset, name, bounds, tokenizer))
+        return None
+    path = Path(output) if output is not None else Path(f"{name.removesuffix('.zarr')}.report.html")
+    _check_place(path, dataset, overwrite)
+    page = _page(dataset, name, bounds, tokenizer)
+    temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(page)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _page(dataset: Path, name: str, bounds: Bounds, tokenizer: Path | None) -> str:
+    return render(gather(reader.open(dataset), bounds, tokenizer), name)
+
+
+def _check_place(path: Path, dataset: Path, overwrite: bool) -> None:
+    where = printable(str(path))
+    if path.is_dir():
+        raise ArgumentError(f"--output {where}: is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise ArgumentError(f"--output {where}: its folder does not exist; create it first")
+    inside = path.parent.resolve()
+    if dataset.is_dir() and dataset.resolve() in (inside, *inside.parents):
+        raise ArgumentError(
+            f"--output {where}: lies in the dataset, which verify would then find changed; name another"
+        )
+    if path.exists() and not overwrite:
+        with path.open("rb") as file:
+            if MARK.encode() not in file.read(200):
+                raise RefusedError(
+                    f"--output {where}: exists and is no report of ours; give --overwrite or another name"
+                )

@@ -1,0 +1,140 @@
+"""All members of a compressed file are read; a file cut off anywhere, or damaged, is an error that says where."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from convert.decompress import DecompressedFile
+from convert.errors import BadInput
+
+
+def zstd(data: bytes, **options: object) -> bytes:
+    return zstandard.ZstdCompressor(write_checksum=True, **options).compress(data)  # type: ignore[arg-type]
+
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": lambda data: gzip.compress(data, mtime=0),
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": zstd,
+}
+TEXT = "".join(random.Random(1).choices("abc déf\n", k=3000)).encode()
+
+
+def read(path: Path, compression: str, at_once: int = 1 << 16, window: int = 128 << 20) -> bytes:
+    out = bytearray()
+    buffer = memoryview(bytearray(at_once))
+    with DecompressedFile(str(path), compression, window) as file:
+        while got := file.readinto(buffer):
+            out += buffer[:got]
+        assert file.readinto(buffer) == 0
+    return bytes(out)
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+@pytest.mark.parametrize("members", [(), (b"",), (TEXT,), (TEXT, b"", b"x" * 70_000, TEXT), (b"",) * 5])
+def test_all_members_are_read(compression: str, members: tuple[bytes, ...], tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"".join(map(COMPRESS[compression], members)))
+    for at_once in (1, 1000, 1 << 20):
+        if at_once > 1 or len(b"".join(members)) < 5000:
+            assert read(path, compression, at_once) == b"".join(members)
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+def test_cut_off_at_every_byte(compression: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    first = COMPRESS[compression](TEXT[:200])
+    whole = first + COMPRESS[compression](TEXT[:100])
+    for size in range(1, len(whole)):
+        path.write_bytes(whole[:size])
+        if size == len(first):
+            assert read(path, compression) == TEXT[:200]  # a file of one member
+            continue
+        with pytest.raises(BadInput, match=rf"(cut off at byte {size}\b|holds no )"):
+            read(path, compression)
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+def test_a_flipped_byte_is_found_or_harmless(compression: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    whole = COMPRESS[compression](TEXT)
+    rng = random.Random(2)
+    found = 0
+    for _ in range(150):
+        place = rng.randrange(len(whole))
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
+        try:
+            text = read(path, compression)
+        except BadInput:
+            found += 1
+        else:
+            assert text == TEXT  # a bit of a time, or one that nobody reads
+    assert found > 100
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+def test_zeros_may_follow_but_nothing_else(compression: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    whole = COMPRESS[compression](TEXT)
+    path.write_bytes(whole + bytes(512))
+    assert read(path, compression) == TEXT
+    path.write_bytes(whole + bytes(512) + whole)
+    assert read(path, compression) == TEXT + TEXT
+    path.write_bytes(whole + b"more text")
+    with pytest.raises(BadInput, match=f"byte {len(whole)}: something that is no .* head -c {len(whole)}"):
+        read(path, compression)
+    path.write_bytes(b"plain text")
+    with pytest.raises(BadInput, match="holds no .* though its name says so"):
+        read(path, compression)
+
+
+def test_zstd_frames_of_every_kind(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    compressor = zstandard.ZstdCompressor(write_content_size=False)
+    stream = compressor.compressobj()
+    unsized = stream.compress(TEXT) + stream.flush()
+    skippable = b"\x52\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"index"
+    path.write_bytes(skippable + unsized + skippable + zstd(b"end") + skippable)
+    assert read(path, "zst") == TEXT + b"end"
+    path.write_bytes(zstd(TEXT) + skippable[:-1])
+    with pytest.raises(BadInput, match="cut off"):
+        read(path, "zst")
+
+
+def test_a_window_beyond_the_limit_names_the_flag(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    data = random.Random(4).randbytes(3 << 20)
+    parameters = zstandard.ZstdCompressionParameters(window_log=22, enable_ldm=False)
+    stream = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    path.write_bytes(stream.compress(data) + stream.flush())
+    assert read(path, "zst") == data
+    with pytest.raises(BadInput, match="window of more than 1048576 bytes of memory; .*--max-window-bytes"):
+        read(path, "zst", window=1 << 20)
+    path.write_bytes(lzma.compress(TEXT, preset=6))
+    assert read(path, "xz") == TEXT
+    with pytest.raises(BadInput, match="--max-window-bytes"):
+        read(path, "xz", window=1 << 20)
+
+
+@pytest.mark.parametrize("compression", ["gz", "bz2", "xz", "zst"])
+def test_a_bomb_is_read_in_bounded_pieces(compression: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    size = 24 << 20
+    path.write_bytes(COMPRESS[compression](bytes(size)))
+    buffer = memoryview(bytearray(1 << 16))
+    with DecompressedFile(str(path), compression) as file:
+        total = largest = 0
+        while got := file.readinto(buffer):
+            total += got
+            largest = max(largest, len(file._out))
+    assert total == size
+    assert largest <= 64 << 20 if compression == "zst" else largest <= 1 << 20

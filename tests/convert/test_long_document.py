@@ -1,0 +1,200 @@
+"""A document in pieces has the ids and the split of the document at once, whatever the pieces."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from naive_conversion import END, Naive, expected_dataset, make_documents, read_dataset
+
+from bpe import utf8
+from bpe.errors import InvalidText
+from bpe.tokenizer import Tokenizer
+from convert import ConvertOptions
+from convert import convert as run_conversion
+from convert.executors import InlineExecutor
+from convert.long_document import ValidPieces, encode_pieces, safe_cut
+
+
+def pieces_of(text: bytes, rng: random.Random, longest: int) -> Iterator[bytes]:
+    """The text cut at random between characters."""
+    place = 0
+    while place < len(text):
+        stop = min(len(text), place + rng.randrange(1, longest + 1))
+        while stop < len(text) and text[stop] & 0xC0 == 0x80:
+            stop += 1
+        yield text[place:stop]
+        place = stop
+
+
+def ids_of(tokenizer: Tokenizer, pieces: Iterator[bytes], try_bytes: int, **options: Any) -> list[int]:
+    found = [part.tolist() for part in encode_pieces(tokenizer, pieces, try_bytes=try_bytes, **options)]
+    return [id_ for part in found for id_ in part]
+
+
+@pytest.mark.parametrize("allowed", ["all", ()], ids=["special", "plain"])
+def test_pieces_have_the_ids_of_the_whole(
+    pattern: str,
+    allowed: Any,
+    listed: Callable[..., Tokenizer],
+    nasty_texts: dict[str, str],
+    random_texts: Callable[..., Iterator[str]],
+) -> None:
+    tokenizer = listed(pattern, special_tokens=["<|endoftext|>", "<|", "<|end", "\n\n"])
+    rng = random.Random(5)
+    for text in [*nasty_texts.values(), *random_texts(seed=9, count=60, size=80)]:
+        expected = tokenizer.encode(text, allowed)
+        for longest, try_bytes in ((1, 1), (3, 5), (50, 20)):
+            pieces = pieces_of(text.encode(), rng, longest)
+            got = ids_of(tokenizer, pieces, try_bytes, allowed_special=allowed)
+            assert got == expected, text
+
+
+@pytest.mark.parametrize("options", [{"normalizer": "NFC"}, {"pattern": "[a-z]+|[^a-z]+"}], ids=str)
+def test_what_is_not_in_the_core_has_the_same_ids(
+    options: dict[str, Any], listed: Callable[..., Tokenizer], nasty_texts: dict[str, str]
+) -> None:
+    tokenizer = listed(**options)
+    rng = random.Random(6)
+    for text in nasty_texts.values():
+        assert ids_of(tokenizer, pieces_of(text.encode(), rng, 9), 20) == tokenizer.encode(text)
+
+
+def test_memory_is_not_that_of_the_document(listed: Callable[..., Tokenizer]) -> None:
+    tokenizer = listed()
+    text = b"The quick brown fox. " * 20_000
+    sizes = [
+        len(part) for part in encode_pieces(tokenizer, pieces_of(text, random.Random(1), 999), "all", 1000)
+    ]
+    assert len(sizes) > 200
+    assert max(sizes) < 3000
+
+
+@pytest.mark.parametrize(
+    ("text", "special", "expected"),
+    [
+        (b"a<s>bc de<", [b"<s>"], 6),
+        (b"a<s>", [b"<s>"], 4),
+        (b"a<s>b<s", [b"<s>"], 4),
+        (b"one two", [], 3),
+        (b"oneword", [], 0),
+        ("a bé".encode()[:-1], [b"xx"], 1),
+        (b"", [b"<s>"], 0),
+    ],
+)
+def test_safe_cut(text: bytes, special: list[bytes], expected: int) -> None:
+    assert safe_cut(bytearray(text), "gpt2", special) == expected
+
+
+WRONG = [
+    b"ab\xff",
+    b"\xc3",
+    b"a\xe2\x82",
+    b"\xf0\x9f\x99",
+    b"\x80\x80",
+    b"\xe2\x82\xff",
+    b"\xc0\xaf",
+    b"\xed\xa0\x80",
+]
+
+
+@pytest.mark.parametrize("longest", [1, 2, 3, 7])
+def test_wrong_bytes_are_those_of_the_whole(longest: int) -> None:
+    rng = random.Random(f"wrong {longest}")
+    good = ["é".encode(), "🙂".encode(), b"abc", "€".encode()]
+    for _ in range(300):
+        text = b"".join(rng.choices([*good, *WRONG], weights=[9] * 4 + [1] * len(WRONG), k=6))
+        expected, count = utf8.replace_invalid(text)
+        cuts = sorted(rng.choices(range(len(text) + 1), k=len(text) // longest))
+        parts = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+        finals = [*[False] * (len(parts) - 1), True]
+        mend = ValidPieces("f", "replace", 7)
+        mended = b"".join(bytes(mend.take(*part)) for part in zip(parts, finals, strict=True))
+        assert (mended, mend.replaced) == (bytes(expected), count)
+
+        def checked(check: ValidPieces, pieces: list[tuple[bytes, bool]]) -> bytes:
+            return b"".join(bytes(check.take(*piece)) for piece in pieces)
+
+        pieces = list(zip(parts, finals, strict=True))
+        if not count:
+            assert checked(ValidPieces("f", "error", 7), pieces) == text
+            continue
+        with pytest.raises(InvalidText) as whole:
+            utf8.check(text, "f", 7)
+        with pytest.raises(InvalidText, match=re.escape(str(whole.value))):
+            checked(ValidPieces("f", "error", 7), pieces)
+
+
+def test_a_byte_order_mark_counts_at_the_beginning_of_the_file_only() -> None:
+    with pytest.raises(InvalidText, match="looks like UTF-16"):
+        ValidPieces("f", "replace", 0).take(b"\xff\xfea", True)
+    assert ValidPieces("f", "replace", 5).take(b"\xff\xfea", True) == "\ufffd\ufffda".encode()
+
+
+@pytest.mark.parametrize("stretch_bytes", [1, 7, 64, 500])
+@pytest.mark.parametrize("more", [{}, {"validation_fraction": 0.5}, {"invalid": "replace"}], ids=str)
+def test_conversions_do_not_depend_on_the_stretch(
+    stretch_bytes: int,
+    more: dict[str, Any],
+    tokenizer_path: Path,
+    naive: Naive,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("convert.worker.STRETCH_BYTES", stretch_bytes)
+    monkeypatch.setattr("convert.shard_writer.FLUSH_BYTES", 100)
+    monkeypatch.setattr("convert.shard_writer._MOVED_BYTES", 64)
+    monkeypatch.setattr("convert.shard.STARTS_AT_ONCE", 3)
+    documents = make_documents(60, seed=8)
+    documents[7] = " ".join(make_documents(40, seed=9)).replace(END, "")
+    documents[30] = "x" * 700
+    data = END.join(documents).encode()
+    if more.get("invalid"):
+        data = data.replace("é".encode(), b"\xc3")
+    path = tmp_path / "text"
+    path.write_bytes(data)
+    options = ConvertOptions(
+        (str(path),),
+        str(tokenizer_path),
+        str(tmp_path / "out"),
+        text_chunk_bytes=900,
+        progress="none",
+        **more,
+    )
+    summary = run_conversion(options, InlineExecutor)
+    fraction = more.get("validation_fraction", 0.005)
+    expected = naive.convert([path], fraction=fraction)
+    assert read_dataset(tmp_path / "out") == expected_dataset(expected)
+    assert summary.replaced == data.decode(errors="replace").count("\ufffd")
+    assert {name: split.documents for name, split in expected.items()} == {
+        name: counts.documents for name, counts in summary.splits.items()
+    }
+
+
+def test_the_split_of_a_long_document_is_its_contents(
+    tokenizer_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convert.worker.STRETCH_BYTES", 50)
+    texts = [f"{number} " * 100 for number in range(30)]
+    (tmp_path / "text").write_text(END.join(texts))
+    options = ConvertOptions(
+        (str(tmp_path / "text"),),
+        str(tokenizer_path),
+        str(tmp_path / "out"),
+        validation_fraction=0.5,
+        progress="none",
+    )
+    run_conversion(options, InlineExecutor)
+    tokenizer = Tokenizer.load(tokenizer_path)
+    import xxhash
+
+    held_out = [text for text in texts if xxhash.xxh64_intdigest(text.encode(), 0) < 2**63]
+    encoded, starts, _ = read_dataset(tmp_path / "out")["validation"]
+    rows = np.split(np.array(encoded) // 2, starts[1:-1])
+    assert [tokenizer.decode(row.astype(np.uint32)) for row in rows] == held_out
+    assert 0 < len(held_out) < 30

@@ -1,0 +1,100 @@
+"""A shard holds what was added, in order, however it was cut into segments."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shards import record_of
+
+from convert import shard as shard_module
+from convert.errors import BrokenInvariant
+from convert.shard import PARTS, SPLITS, ShardReader, is_intact, part_path
+from convert.shard_writer import ShardWriter
+
+U2 = np.dtype(np.uint16)
+
+
+def ids(values: list[int]) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+    return np.array(values, dtype=np.uint32)
+
+
+@pytest.mark.parametrize("flush_bytes", [1, 8, 20, 1 << 20])
+def test_whole_documents_and_documents_in_pieces(
+    flush_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convert.shard_writer.FLUSH_BYTES", flush_bytes)
+    monkeypatch.setattr("convert.shard_writer._MOVED_BYTES", 6)
+    monkeypatch.setattr(shard_module, "STARTS_AT_ONCE", 4)
+    rng = random.Random(flush_bytes)
+    expected: tuple[list[list[int]], list[list[int]]] = ([], [])
+    with ShardWriter(tmp_path, 0, U2, 999) as shard:
+        for _ in range(60):
+            split = rng.randrange(2)
+            if rng.random() < 0.5:
+                rows = [[rng.randrange(1000) for _ in range(rng.randrange(4))] for _ in range(3)]
+                lengths = np.array([len(row) for row in rows], dtype=np.uint64)
+                shard.add(split, ids([id_ for row in rows for id_ in row]), lengths)
+                expected[split].extend(rows)
+                continue
+            row, guess = [], rng.randrange(2)
+            for _ in range(rng.randrange(5)):
+                part = [rng.randrange(1000) for _ in range(rng.randrange(4))]
+                shard.extend(ids(part), guess)
+                row += part
+            shard.end_document(split)
+            expected[split].append(row)
+        record = record_of(shard)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"00000000.{part}" for part in PARTS)
+    assert is_intact(tmp_path, record)
+    with ShardReader(tmp_path, record.shape) as reader:
+        for split_name, rows in zip(SPLITS, expected, strict=True):
+            counts = record.split(split_name)
+            written = [row for row in rows if row]
+            flat = [id_ for row in written for id_ in row]
+            starts = np.cumsum([0, *map(len, written)])[:-1].tolist()
+            assert (counts.documents, counts.empty) == (len(rows), len(rows) - len(written))
+            assert (counts.sequences, counts.tokens) == (len(written), len(flat))
+            assert counts.max_token_id == max(flat)
+            assert reader.tokens(split_name, 0, len(flat)).tolist() == flat
+            assert reader.starts(split_name, 0, len(written)).tolist() == starts
+            for begin in range(0, len(flat), 7):
+                end = min(len(flat), begin + rng.randrange(1, 12))
+                assert reader.tokens(split_name, begin, end).tolist() == flat[begin:end]
+                within = reader.starts_within(split_name, begin, end).tolist()
+                assert within == [start for start in starts if begin <= start < end]
+
+
+def test_a_part_without_items_has_no_file(tmp_path: Path) -> None:
+    for part in PARTS:
+        part_path(tmp_path, 0, part).write_text("of an earlier run")
+    with ShardWriter(tmp_path, 0, U2, 999) as shard:
+        shard.extend(ids([1, 2, 3]))
+        shard.end_document(1)
+        record = record_of(shard)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "00000000.validation",
+        "00000000.validation-starts",
+    ]
+    assert is_intact(tmp_path, record)
+
+
+def test_an_id_above_the_vocabulary_never_wraps(tmp_path: Path) -> None:
+    with (
+        pytest.raises(BrokenInvariant, match="id 65536, above the tokenizer's highest id 65535"),
+        ShardWriter(tmp_path, 0, U2, 65535) as shard,
+    ):
+        shard.add(0, ids([5, 65536]), np.array([2], dtype=np.uint64))
+    assert list(tmp_path.iterdir()) == []  # nothing stays of a shard that failed
+
+
+def test_a_document_in_pieces_must_end(tmp_path: Path) -> None:
+    with ShardWriter(tmp_path, 0, U2, 9) as shard:
+        shard.extend(ids([1]))
+        with pytest.raises(BrokenInvariant, match="has no end"):
+            shard.finish()
+        with pytest.raises(BrokenInvariant, match="begins before"):
+            shard.add(0, ids([1]), np.array([1], dtype=np.uint64))
+    assert list(tmp_path.iterdir()) == []

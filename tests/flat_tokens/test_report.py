@@ -1,0 +1,298 @@
+"""The report: its figures, its page against hostile datasets, and the command that writes it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flat_tokens
+from flat_tokens.__main__ import main
+from flat_tokens.errors import ArgumentError
+from flat_tokens.layout import ArrayLayout
+from flat_tokens.report import Bounds, gather, report_html
+from flat_tokens.report.figures import spread
+from flat_tokens.report.page import length_edges
+from flat_tokens.report.token_boxes import boxes, parts
+
+HOSTILE = [
+    b"<script>alert(1)</script>",
+    b'"><img src=x onerror=alert(1)>',
+    b"</style></script><!--",
+    "\u202eevil\u2066".encode(),
+    b"\x00\x07\x1b[2J",
+    b"\xff\xfe",
+    b"&lt;",
+]
+
+
+class Parsed(HTMLParser):
+    """The elements, attributes and text of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self.open: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += attrs
+        if tag not in ("meta", "link", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.text += data
+
+
+def byte_level(data: bytes) -> str:
+    alone = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in alone]
+    return "".join(chr(byte) if byte in alone else chr(256 + others.index(byte)) for byte in data)
+
+
+@pytest.fixture
+def with_entries(make_dataset: Callable[..., Path]) -> Callable[..., flat_tokens.Dataset]:
+    """with_entries(entries, train, validation): a dataset whose tokenizer has these entries, ids in their order."""
+
+    def make(
+        entries: list[bytes], train: Any, validation: Any = (), special: bytes | None = None
+    ) -> flat_tokens.Dataset:
+        path = make_dataset(train, validation, ArrayLayout.create(chunk_tokens=64))
+        (path / "manifest.json").unlink()
+        added = (
+            [] if special is None else [{"id": len(entries), "content": special.decode(), "special": True}]
+        )
+        vocabulary = {byte_level(entry): id_ for id_, entry in enumerate(entries)}
+        tokenizer = {"model": {"type": "BPE", "vocab": vocabulary, "merges": []}, "added_tokens": added}
+        (path / "tokenizer.json").write_text(json.dumps(tokenizer))
+        return flat_tokens.open(path)
+
+    return make
+
+
+def test_figures_of_a_small_dataset(make_dataset: Callable[..., Path]) -> None:
+    dataset = flat_tokens.open(make_dataset([[1, 2], [3, 4, 5], [6, 7, 2]], [[2]]))
+    figures = gather(dataset, Bounds())
+    train, validation = figures.splits
+    assert train.count_of == {1: 1, 2: 2, 3: 1, 4: 1, 5: 1, 6: 1, 7: 1}
+    assert (train.lengths.values.tolist(), train.lengths.counts.tolist()) == ([2, 3], [1, 2])
+    assert (train.lengths.percentile(50), train.lengths.percentile(100)) == (3, 3)
+    assert [(shown.index, shown.token_count, shown.ids) for shown in train.shown] == [
+        (0, 2, [1, 2]),
+        (1, 3, [3, 4, 5]),
+        (2, 3, [6, 7, 2]),
+    ]
+    assert (validation.seq_count, validation.count_of) == (1, {2: 1})
+
+
+def test_a_large_dataset_is_sampled_and_the_page_says_so(
+    make_dataset: Callable[..., Path], random_sequences: Callable[..., Any]
+) -> None:
+    sequences = random_sequences(0, 2000)
+    dataset = flat_tokens.open(make_dataset(sequences, [[1]], ArrayLayout.create(chunk_tokens=256)))
+    figures = gather(dataset, Bounds(tokens=1000, lengths=300, sequences=3, shown_tokens=2))
+    train = figures.splits[0]
+    assert train.sampled_tokens <= 1000
+    assert train.lengths.seq_count <= 300
+    assert [shown.index for shown in train.shown] == [0, 999, 1999]
+    assert all(len(shown.ids) <= 2 for shown in train.shown)
+    page = report_html(dataset, Bounds(tokens=1000, lengths=300))
+    assert (
+        f"Counted in an even sample: {train.sampled_tokens:,} of {dataset.train.token_count:,} tokens of train"
+        in page
+    )
+    assert "Every token and every sequence was counted." in report_html(dataset)
+
+
+@pytest.mark.parametrize(
+    ("total", "size", "limit"), [(0, 4, 8), (1, 4, 8), (10, 2, 4), (10, 2, 100), (1000, 7, 21), (9, 9, 1)]
+)
+def test_a_sample_is_spread_evenly(total: int, size: int, limit: int) -> None:
+    ranges = spread(total, size, limit)
+    assert sum(stop - start for start, stop in ranges) <= max(limit, size)
+    assert all(0 <= start < stop <= total and start % size == 0 for start, stop in ranges)
+    assert sorted(set(ranges)) == ranges
+    if total <= limit:
+        assert sum(stop - start for start, stop in ranges) == total
+    elif len(ranges) > 1:
+        assert ranges[0][0] == 0
+        assert ranges[-1][1] == total
+
+
+@pytest.mark.parametrize("longest", [1, 2, 3, 4, 5, 1000, 2**31])
+def test_bins_hold_every_length(longest: int) -> None:
+    edges = length_edges(longest)
+    assert edges[0] == 1
+    assert edges[-2] <= max(longest, 2) < edges[-1]
+    assert (np.diff(edges) > 0).all()
+
+
+def test_boxes_keep_the_ids_and_the_bytes() -> None:
+    rng = random.Random(0)
+    pieces = [bytes([byte]) for byte in range(256)] + [
+        b" the",
+        "€".encode(),
+        "é🙂".encode()[:-1],
+        b"",
+    ]
+    entries = dict(enumerate(pieces))
+    text = list("wörld 世界 🙂\n".encode())
+    for _ in range(200):
+        ids = rng.choices([*range(262), *text * 3], k=rng.randrange(40))
+        made = list(boxes(ids, entries))
+        assert [id_ for box in made for id_ in box.ids] == ids
+        for box in made:
+            known = [entries.get(id_) for id_ in box.ids]
+            assert box.data == (None if None in known else b"".join(map(bytes, known)))  # type: ignore[arg-type]
+
+
+def test_tokens_that_make_one_character_share_a_box() -> None:
+    entries = {0: b"a", 1: b"\xe2", 2: b"\x82\xac", 3: b"\xff", 4: b" \xe2\x82"}
+    assert [box.ids for box in boxes([0, 1, 2, 0], entries)] == [(0,), (1, 2), (0,)]
+    assert [box.ids for box in boxes([1, 3, 0], entries)] == [(1,), (3,), (0,)]
+    assert [box.ids for box in boxes([1, 9, 2], entries)] == [(1,), (9,), (2,)]
+    assert [box.ids for box in boxes([1], entries)] == [(1,)]
+
+
+def test_what_does_not_print_is_spelled_out() -> None:
+    told = [(part.text, part.is_spelled) for part in parts("a\n\u202e\x00".encode() + b"\xff b")]
+    assert told == [
+        ("a", False),
+        ("↵", True),
+        ("\n", False),
+        ("U+202E", True),
+        ("U+0000", True),
+        ("FF", True),
+        (" b", False),
+    ]
+
+
+def test_hostile_entries_stay_text(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
+    ids = list(range(len(HOSTILE)))
+    dataset = with_entries(HOSTILE, [ids * 2, [len(HOSTILE)]], [ids], special=b"<|<b>|>")
+    name = '<img src=x>"\u202e'
+    page = report_html(dataset, name=name)
+    parsed = Parsed(page)
+    assert parsed.open == []
+    assert parsed.tags["script"] == parsed.tags["style"] == 1
+    assert parsed.tags["img"] == parsed.tags["b"] - page.count("<b>") - page.count("<b style") == 0
+    assert not {name for name, _ in parsed.attributes} & {"src", "href", "onerror", "srcset", "action"}
+    assert "<script>alert(1)</script>" in parsed.text
+    assert '"><img src=x onerror=alert(1)>' in parsed.text
+    assert "<|<b>|>" in parsed.text
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", page)
+
+
+def test_the_page_needs_nothing_beside_it(make_dataset: Callable[..., Path]) -> None:
+    dataset = flat_tokens.open(make_dataset(validation=[[3, 28]]))
+    page = report_html(dataset)
+    assert not re.search(r"https?:|url\(|@import", page)
+    script = re.search("<script>(.*)</script>", page, re.DOTALL)
+    assert script
+    digest = base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in page
+    assert page == report_html(flat_tokens.open(dataset.path))
+    assert 'name="viewport"' in page
+
+
+def test_ids_are_shown_where_there_is_no_tokenizer(make_dataset: Callable[..., Path]) -> None:
+    path = make_dataset([[7, 2**31 - 1]])
+    (path / "manifest.json").unlink()
+    (path / "tokenizer.json").unlink()
+    page = report_html(flat_tokens.open(path))
+    assert "no tokenizer" in page
+    assert '<i title="id 2147483647">2147483647</i>' in page
+
+
+def test_an_id_without_an_entry_is_told(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
+    page = report_html(with_entries([b"a"], [[0, 5]]))
+    assert "token 1: id 5, not in the vocabulary" in page
+
+
+@pytest.mark.parametrize("train", [[], [[1]]], ids=["empty", "one token"])
+def test_datasets_of_next_to_nothing(train: Any, make_dataset: Callable[..., Path]) -> None:
+    Parsed(report_html(flat_tokens.open(make_dataset(train))))
+
+
+@pytest.mark.parametrize("bounds", [{"tokens": 0}, {"shown_tokens": 0}, {"entries": -1}])
+def test_bounds_are_checked(bounds: dict[str, int]) -> None:
+    with pytest.raises(ArgumentError, match="must be at least 1, got"):
+        Bounds(**bounds)
+
+
+def test_the_command_writes_a_page(
+    make_dataset: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = make_dataset(name="owt.zarr")
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(path)]) == 0
+    assert capsys.readouterr().out == "owt.report.html\n"
+    assert "owt.zarr: dataset report" in Path("owt.report.html").read_text()
+    assert main(["report", str(path), "--tokens", "1"]) == 0  # an earlier report is replaced
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["owt.report.html", "owt.zarr"]
+    assert main(["verify", str(path), "--workers", "1"]) == 0
+    capsys.readouterr()
+    assert main(["report", str(path), "-o", "-"]) == 0
+    assert capsys.readouterr().out.startswith("<!doctype html>")
+
+
+def test_the_command_refuses_what_is_no_report(
+    make_dataset: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, mine = make_dataset(), tmp_path / "mine.html"
+    mine.write_text("mine")
+    assert main(["report", str(path), "-o", str(mine)]) == 6
+    assert mine.read_text() == "mine"
+    assert "exists and is no report of ours; give --overwrite" in capsys.readouterr().err
+    assert main(["report", str(path), "-o", str(mine), "--overwrite"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("{d}/report.html", "lies in the dataset, which verify would then find changed"),
+        ("{d}/train/x.html", "lies in the dataset"),
+        ("{d}/..", "is a folder; name a file in it"),
+        ("{d}/no/x.html", "its folder does not exist"),
+    ],
+)
+def test_places_that_cannot_take_a_report(
+    output: str, message: str, make_dataset: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = make_dataset()
+    before = sorted(path.rglob("*"))
+    assert main(["report", str(path), "-o", output.format(d=path)]) == 2
+    assert message in capsys.readouterr().err
+    assert sorted(path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("command", ["info", "verify", "head", "report"])
+def test_a_missing_path_is_a_wrong_argument(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, str(tmp_path / "no\x1b")]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert r"no\x1b: does not exist; give a dataset's path" in captured.err

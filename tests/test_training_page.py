@@ -1,0 +1,75 @@
+"""docs/training.md: its Python runs, and so does the example it names."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import flat_tokens
+from flat_tokens import format as flat_format
+from flat_tokens import writer
+from flat_tokens.layout import ArrayLayout
+from flat_tokens.manifest import SplitRecord
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_python_of_the_page_runs() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "training.md").read_text(), re.DOTALL)
+    assert blocks, "the page has lost its examples"
+    for block in blocks:
+        exec(compile(block, "docs/training.md", "exec"), {})
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    """Sequences that count upwards by one, so that there is something to learn."""
+    rng = np.random.default_rng(0)
+    path, layout = tmp_path / "d.zarr", ArrayLayout.create()
+    path.mkdir()
+    splits, records = {}, []
+    for name, count in (("train", 400), ("validation", 40)):
+        sequences = [((start + np.arange(30)) % 64).tolist() for start in rng.integers(0, 64, count)]
+        encoded, starts, max_token_id = flat_format.from_sequences(sequences)
+        splits[name] = SplitRecord(len(encoded), len(sequences), max_token_id)
+        records += writer.create_split(path, name, len(encoded), len(sequences), max_token_id, layout)
+        records += writer.write_tokens(path, name, layout, 0, encoded)
+        records += writer.write_starts(path, name, layout, 0, starts)
+    writer.write_root(path, splits, records, layout, tokenizer=None, sources=[], options={}, versions={})
+    return path
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None or not hasattr(flat_tokens, "Loader"),
+    reason="torch is not installed",
+)
+def test_the_example_learns_and_resumes_with_the_same_losses(dataset: Path) -> None:
+    assert flat_tokens.open(dataset).train.token_count == 12_000
+    example = ROOT / "docs" / "examples" / "train_small_model.py"
+    options = ["--steps", "40", "--seq-len", "32", "--batch-size", "8"]
+
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+
+    def run(*more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(example), str(dataset), *options, *more]
+        return subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300, env=environment
+        )
+
+    checked = run("--check")
+    assert checked.returncode == 0, checked.stderr
+    assert "the 20 losses are the same, to the last bit" in checked.stdout
+    losses = [float(loss) for loss in re.findall(r"^step +\d+  loss ([0-9.]+)", checked.stdout, re.MULTILINE)]
+    assert losses[4] < losses[0] / 2
+    resumed = run("--resume", "20")
+    assert re.findall("loss [0-9.]+", resumed.stdout) == re.findall("loss [0-9.]+", checked.stdout)[2:6]
+    lost = run("--resume", "7")
+    assert (lost.returncode, lost.stderr.count("\n")) == (1, 1)
+    assert "step-7.pt: no such checkpoint" in lost.stderr
