@@ -1,24 +1,22 @@
 """A hash of each source that many workers compute together, while they have its bytes in hand anyway.
 
-The digest of a file is the SHA-256 of the SHA-256 digests of its 4 MiB blocks, one after the other. It depends on
-the file alone, not on text chunks or workers, costs no second reading, and can be checked without us:
-
-    split -b 4M --filter='openssl dgst -sha256 -binary' FILE | sha256sum
-
-A plain SHA-256 of the file cannot be computed in parts: at about 1 GB/s it would be the longest task of all.
+The digest of a file is the XXH64 of the XXH64 digests of its 4 MiB blocks (8 bytes each, big-endian), one after the
+other. It depends on the file alone, not on text chunks or workers, and costs no second reading. It finds a change, it
+does not withstand a forger: SHA-256 took 7 % of a conversion's time (1.4 GB/s, XXH64 4.3), and cannot be computed in
+parts, so that of a whole file would be the longest task of all.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 
+from bpe._core import Xxh64
 from convert.plan import BLOCK_BYTES
 from convert.text_window import TextWindow
 
 READ_BYTES = 1 << 20
 
-DIGEST_NAME = "sha256 of the sha256 of each 4 MiB"
+DIGEST_NAME = "xxh64 of the xxh64 of each 4 MiB"
 
 
 class BlockDigests:
@@ -32,7 +30,7 @@ class BlockDigests:
         self._place = -(-start // BLOCK_BYTES) * BLOCK_BYTES
         last = -(-min(stop, size) // BLOCK_BYTES) * BLOCK_BYTES
         self._stop = max(self._place, min(last, size))
-        self._hash = hashlib.sha256()
+        self._hash = Xxh64()
         self._done: list[tuple[int, str]] = []
 
     def see(self, offset: int, data: memoryview) -> None:
@@ -47,8 +45,8 @@ class BlockDigests:
             self._place += len(part)
             rest = rest[len(part) :]
             if self._place == block_stop:
-                self._done.append(((self._place - 1) // BLOCK_BYTES, self._hash.hexdigest()))
-                self._hash = hashlib.sha256()
+                self._done.append(((self._place - 1) // BLOCK_BYTES, hexadecimal(self._hash)))
+                self._hash = Xxh64()
 
     def finish(self, window: TextWindow) -> list[tuple[int, str]]:
         """(block number, hex digest) of all the blocks; reads what is missing through a window of the same file."""
@@ -59,9 +57,14 @@ class BlockDigests:
         return self._done
 
 
+def hexadecimal(digest: Xxh64) -> str:
+    """16 digits."""
+    return f"{digest.digest():016x}"
+
+
 def source_digest(block_digests: Iterable[str]) -> str:
     """The digest of a file, hex, from those of its blocks in order; no blocks: an empty file."""
-    whole = hashlib.sha256()
+    whole = Xxh64()
     for digest in block_digests:
         whole.update(bytes.fromhex(digest))
-    return whole.hexdigest()
+    return hexadecimal(whole)

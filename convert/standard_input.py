@@ -6,13 +6,13 @@ same bytes again; other bytes are refused like any changed source.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import sys
 from pathlib import Path
 
-from convert.digest import source_digest
+from bpe._core import Xxh64
+from convert.digest import hexadecimal, source_digest
 from convert.errors import UsageError, naming
 from convert.kinds import Kind, compression_of
 from convert.plan import BLOCK_BYTES
@@ -35,7 +35,7 @@ def spool(path: Path, input_format: str = "auto") -> Source:
     if os.isatty(descriptor):
         raise UsageError("-: standard input is a terminal; pipe the text in, or name a file")
     digests: list[str] = []
-    block = hashlib.sha256()
+    block = Xxh64()
     size = block_bytes = 0
     head = b""
     with naming(path), io.FileIO(path, "wb") as file:
@@ -52,10 +52,10 @@ def spool(path: Path, input_format: str = "auto") -> Source:
                 size += part.nbytes
                 view = view[part.nbytes :]
                 if block_bytes == BLOCK_BYTES:
-                    digests.append(block.hexdigest())
-                    block, block_bytes = hashlib.sha256(), 0
+                    digests.append(hexadecimal(block))
+                    block, block_bytes = Xxh64(), 0
         if block_bytes:
-            digests.append(block.hexdigest())
+            digests.append(hexadecimal(block))
         mtime_ns = os.fstat(file.fileno()).st_mtime_ns
     kind = Kind("text" if input_format == "auto" else input_format, compression_of(head))
     return Source(str(path), size, mtime_ns, None, kind, source_digest(digests))
