@@ -33,6 +33,17 @@ def simd_variants() -> list[str]:
 def set_simd_variant(name: str) -> None:
     """Use this variant from now on (BPE_SIMD in the environment does it at import). ValueError if it can't run."""
 
+# -- nfc.cpp
+
+def doubtful_for_nfc(buffer: Buffer) -> NDArray[np.uint64]:
+    """Starts and stops of the stretches of a valid UTF-8 text that may not be in NFC, by turns; the rest is.
+
+    Each may be normalized apart: uint64[2 * n], ascending and apart. About 1 GB/s.
+    """
+
+def surely_nfc(text: str) -> bool:
+    """Whether there is no such stretch; UnicodeEncodeError for a lone surrogate."""
+
 # -- encoder.cpp, special_tokens.cpp, decoder.cpp, content_hash.cpp
 
 IMAGE_VERSION: int
@@ -123,9 +134,9 @@ class Encoder:
         """tokenizer.json's model.merges: ["left","right"] or "left right" each."""
     def encode(self, text: str, special: bool = True) -> list[int]: ...
     def encode_batch(
-        self, texts: Sequence[str], threads: int
+        self, texts: Sequence[str], threads: int, special: bool = True
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-        """tokens uint32[n], offsets uint64[len(texts) + 1]; special tokens are recognised."""
+        """tokens uint32[n], offsets uint64[len(texts) + 1]."""
     def encode_documents(
         self,
         buffer: Buffer,
@@ -156,6 +167,10 @@ class Encoder:
         """Ids of given pretokens (a pattern outside the core), end to end in buffer."""
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
         """The bytes, special tokens included. ValueError names the first id that is not an entry and its place."""
+    def decode_text(self, ids: Sequence[int] | NDArray[Any], errors: str) -> str:
+        """The text, as bytes.decode("utf-8", errors) makes it of the bytes."""
+    def decode_rows(self, tokens: NDArray[np.uint32], offsets: NDArray[np.uint64], errors: str) -> list[str]:
+        """The text of each row tokens[offsets[i] : offsets[i + 1]]. ValueError names row, place and id at fault."""
     def cache_image(self) -> bytes:
         """What the warmest idle cache of this encoder holds, to start others from: pretokens and their ids, no more.
 

@@ -16,6 +16,8 @@ from bpe import _core
 from bpe.errors import InvalidText, shown
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from bpe.tokenizer import Tokenizer
 
 # Parts are joined up to here before the core is asked: 64 KiB makes a call's fixed cost invisible.
@@ -98,16 +100,19 @@ class _StretchEncoder:
         if self._pattern is None or len(self._held) < self._try_at_bytes:
             return []
         cut = _core.last_safe_cut(self._held, self._pattern)
-        ids = self._encode(self._held[:cut])
+        ids = self._encode(memoryview(self._held)[:cut])
         del self._held[:cut]
         self._try_at_bytes = max(self._block_bytes, 2 * len(self._held))
         return ids
 
     def finish(self, part: bytes) -> list[int]:
         """The ids of what is held back and `part`, which a special token or the end of the text follows."""
-        held = self._held + self._tokenizer.normalize((b"".join(self._raw) + part).decode()).encode()
+        if self._raw:
+            part = b"".join([*self._raw, part])
+        self._held += self._tokenizer.normalize(part)
+        ids = self._encode(self._held)
         self._raw, self._held, self._try_at_bytes = [], bytearray(), self._block_bytes
-        return self._encode(held)
+        return ids
 
     def _normalized(self, part: bytes) -> bytes:
         if self._tokenizer.normalizer is None:
@@ -118,7 +123,8 @@ class _StretchEncoder:
             return b""
         decided = b"".join(self._raw) + part[:last_ascii]
         self._raw = [part[last_ascii:]]
-        return self._tokenizer.normalize(decided.decode()).encode()
+        return self._tokenizer.normalize(decided)
 
-    def _encode(self, normalized: bytearray) -> list[int]:
-        return self._tokenizer.encode_normalized(normalized.decode()) if normalized else []
+    def _encode(self, normalized: Buffer) -> list[int]:
+        ids: list[int] = self._tokenizer.encode_normalized(normalized).tolist()
+        return ids

@@ -9,9 +9,8 @@ except for patterns outside it and for text that NFC changes. What it consists o
 from __future__ import annotations
 
 import os
-import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -22,6 +21,7 @@ from bpe import _core, utf8
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Description
 from bpe.errors import BadArgument, InvalidText, check_whole, shown
+from bpe.normalization import stretches_to_change, to_nfc
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
 from bpe.vocabulary import make_vocabulary
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 AllowedSpecial = Literal["all"] | Collection[str]
 
 END_OF_TEXT: Final = "<|endoftext|>"
+_NO_SEPARATOR: Final = b"\xff"  # in no UTF-8
+_NO_STRETCHES: Final = np.empty((0, 2), np.uint64)
 
 
 class Tokenizer(Description):
@@ -121,19 +123,23 @@ class Tokenizer(Description):
         special_tokens: Collection[str] | Mapping[str, int] | None = None,
         *,
         cache: bool = False,
+        warm_with: Buffer | None = None,
     ) -> Tokenizer:
         """The tokenizer in a file: tokenizer.json; vocab.json, merges.txt or the folder of both; *.tiktoken.
 
         A tokenizer.json says all itself. For the two others, pattern (default gpt2 for vocab.json, needed for
         *.tiktoken) and special_tokens are to be given. About 1 µs an entry.
-        cache: keep its compiled form beside it (tokenizer.json.compiled), from which later loads with cache take a
-        quarter of the time; it is made anew when the file, the arguments or this package's form have changed,
-        and left out where the folder can't be written. BadTokenizer or UnsupportedTokenizer name file and place.
+        cache: keep its compiled form beside it (tokenizer.json.compiled), with which this and all later loads take a
+        quarter of the time; it is made anew when the file, the arguments or this package's form have changed, and
+        left out where the folder can't be written. Without cache a compiled form that is there is used if it fits.
+        warm_with: UTF-8 text (some MB of the corpus) whose pretokens are kept there with their ids: caches of all
+        processes that load it so start with them.
+        BadTokenizer or UnsupportedTokenizer name file and place.
         """
-        if cache:
+        if cache or Path(f"{path}.compiled").exists():
             from bpe.compiled import load_cached
 
-            return load_cached(Path(path), pattern, special_tokens)
+            return load_cached(Path(path), pattern, special_tokens, write=cache, warm_with=warm_with)
         from bpe.formats import load
 
         return load(Path(path), pattern, special_tokens)
@@ -148,15 +154,16 @@ class Tokenizer(Description):
 
         return read_compiled(image)
 
-    def compiled(self) -> bytes:
+    def compiled(self, warm_with: Buffer | None = None) -> bytes:
         """All of this tokenizer as one image that `from_compiled` reads fast: for worker processes and caches.
 
+        warm_with: UTF-8 text whose pretokens and ids go with it, so that caches start with them.
         About 50 bytes an entry. No file format to keep: another version of this package may refuse it. Pickling
         uses it.
         """
         from bpe.compiled import compile_tokenizer
 
-        return compile_tokenizer(self)
+        return compile_tokenizer(self, warm_with=warm_with)
 
     def save(self, path: str | Path, legacy_merges: bool = False) -> None:
         """Write tokenizer.json, which Hugging Face tokenizers reads; the file appears complete or not at all.
@@ -193,23 +200,28 @@ class Tokenizer(Description):
         """The ids of the text; special tokens in it are recognised.
 
         allowed_special: () takes all of them as plain text, a collection recognises just those in it.
-        No begin or end token is added. InvalidText if the text holds a lone surrogate.
+        No begin or end token is added. InvalidText if the text holds a lone surrogate. A short text costs about 1 µs
+        and its work.
         """
-        if isinstance(allowed_special, str) and allowed_special == "all":
-            if self._all_in_core:
-                try:
+        try:
+            in_core = self._all_in_core or (self._pattern_in_core and _core.surely_nfc(text))
+            if allowed_special == "all":
+                if in_core:
                     return self._encoder.encode(text)
-                except (TypeError, UnicodeError):
-                    raise _not_text(text, "text") from None
-            allowed: Collection[str] = self._vocabulary.special_tokens
-        else:
-            allowed = self._allowed(allowed_special)
-            if self._all_in_core and not allowed:
-                try:
-                    return self._encoder.encode(text, special=False)
-                except (TypeError, UnicodeError):
-                    raise _not_text(text, "text") from None
-        return self._encode_parts(text, allowed)
+                allowed: Collection[str] = self._vocabulary.special_tokens
+            else:
+                allowed = self._allowed(allowed_special)
+                if in_core:
+                    if len(allowed) == len(self._vocabulary.special_tokens) and isinstance(
+                        allowed, (set, frozenset)
+                    ):
+                        return self._encoder.encode(text)
+                    if not any(token in text for token in allowed):
+                        return self._encoder.encode(text, special=False)
+        except (TypeError, UnicodeError):
+            raise _not_text(text, "text") from None
+        ids: list[int] = self._ids_of(_check_text(text, "text"), allowed).tolist()
+        return ids
 
     def encode_batch(
         self, texts: Sequence[str], threads: int | None = None, allowed_special: AllowedSpecial = "all"
@@ -218,15 +230,20 @@ class Tokenizer(Description):
         if isinstance(texts, str):
             raise BadArgument("encode_batch takes a list of texts, got one text")
         texts = texts if isinstance(texts, (list, tuple)) else list(texts)
-        if self._all_in_core and isinstance(allowed_special, str) and allowed_special == "all":
-            try:
-                return Ragged(*self._encoder.encode_batch(texts, thread_count(threads)))
-            except (TypeError, UnicodeError):
-                for index, text in enumerate(texts):
-                    _check_text(text, f"texts[{index}]")
-                raise
-        thread_count(threads)
-        return Ragged.from_rows([np.array(self.encode(text, allowed_special), np.uint32) for text in texts])
+        allowed = self._allowed(allowed_special)
+        threads = thread_count(threads)
+        every = isinstance(allowed_special, str)
+        try:
+            in_core = self._pattern_in_core and (every or not allowed)
+            if in_core and (self._normalizer is None or all(map(_core.surely_nfc, texts))):
+                return Ragged(*self._encoder.encode_batch(texts, threads, every))
+        except (TypeError, UnicodeError):
+            for index, text in enumerate(texts):
+                _check_text(text, f"texts[{index}]")
+            raise
+        return Ragged.from_rows(
+            [self._ids_of(_check_text(text, f"texts[{index}]"), allowed) for index, text in enumerate(texts)]
+        )
 
     def encode_documents(
         self,
@@ -250,31 +267,28 @@ class Tokenizer(Description):
             raise BadArgument("separator must not be empty")
         if not checked:
             utf8.check(buffer)
-        every = isinstance(allowed_special, str) and allowed_special == "all"
+        every = isinstance(allowed_special, str)
         allowed = self._allowed(allowed_special)
         threads = thread_count(threads)
 
         def in_core(part: Buffer, out: NDArray[np.uint32] | None = None) -> Ragged:
             return Ragged(*self._encoder.encode_documents(part, separator_bytes, threads, every, out))
 
-        can_be_in_core = self._pretokenizer.core_pattern is not None and (every or not allowed)
-        if can_be_in_core and (self._normalizer is None or _is_nfc(str(buffer, "utf-8"))):
+        in_core_too = self._pattern_in_core and (every or not allowed)
+        changing = stretches_to_change(buffer) if self._normalizer else _NO_STRETCHES
+        if in_core_too and not len(changing):
             return in_core(buffer, out)
-        # Neighbouring documents that are normal already go to the core together, each other one is encoded here.
-        parts: list[Ragged] = []
-        normal: list[bytes] = []
-        for document in bytes(buffer).split(separator_bytes):
-            text = document.decode()
-            if can_be_in_core and _is_nfc(text):
-                normal.append(document)
-                continue
-            if normal:
-                parts.append(in_core(separator_bytes.join(normal)))
-                normal = []
-            parts.append(Ragged.from_rows([np.array(self.encode(text, allowed_special), np.uint32)]))
-        if normal:
-            parts.append(in_core(separator_bytes.join(normal)))
-        return Ragged.concatenate(parts)
+        view = memoryview(buffer).cast("B")
+        stops = np.append(_core.find_separators(buffer, separator_bytes), np.uint64(len(view)))
+        starts = np.append(np.uint64(0), stops[:-1] + np.uint64(len(separator_bytes)))
+        return self._encode_rows(
+            view,
+            starts,
+            stops,
+            changing if in_core_too else None,
+            lambda first, last: in_core(view[starts[first] : stops[last - 1]]),
+            allowed,
+        )
 
     def encode_ragged(
         self,
@@ -290,16 +304,56 @@ class Tokenizer(Description):
         Document i is [offsets[i], offsets[i + 1]): b"abc", [0, 2, 2, 3] are "ab", "" and "c". allowed_special, out: as
         for encode_documents. ValueError for offsets that fall or leave the buffer.
         """
-        every = isinstance(allowed_special, str) and allowed_special == "all"
+        every = isinstance(allowed_special, str)
         allowed = self._allowed(allowed_special)
         threads = thread_count(threads)
-        can_be_in_core = self._pretokenizer.core_pattern is not None and (every or not allowed)
-        if can_be_in_core and (self._normalizer is None or _is_nfc(str(buffer, "utf-8"))):
+
+        def in_core(offsets: NDArray[np.uint64], out: NDArray[np.uint32] | None = None) -> Ragged:
             return Ragged(*self._encoder.encode_ragged(buffer, offsets, threads, every, out))
-        bounds = offsets.tolist()
-        view = memoryview(buffer).cast("B")
-        texts = (str(view[start:stop], "utf-8") for start, stop in pairwise(bounds))
-        return Ragged.from_rows([np.array(self.encode(text, allowed_special), np.uint32) for text in texts])
+
+        in_core_too = self._pattern_in_core and (every or not allowed)
+        changing = stretches_to_change(buffer) if self._normalizer else _NO_STRETCHES
+        if in_core_too and not len(changing):
+            return in_core(offsets, out)
+        return self._encode_rows(
+            memoryview(buffer).cast("B"),
+            offsets[:-1],
+            offsets[1:],
+            changing if in_core_too else None,
+            lambda first, last: in_core(offsets[first : last + 1]),
+            allowed,
+        )
+
+    def _encode_rows(
+        self,
+        view: memoryview,
+        starts: NDArray[np.uint64],
+        stops: NDArray[np.uint64],
+        changing: NDArray[np.uint64] | None,
+        in_core: Callable[[int, int], Ragged],
+        allowed: Collection[str],
+    ) -> Ragged:
+        """A row for each [starts[i], stops[i]): here if a stretch that normalization changes touches it, or all if
+        changing is None; the others by in_core(first, last), as many neighbours as there are."""
+        if changing is None:
+            here = np.ones(len(starts), np.bool_)
+        else:
+            # A stretch may reach over a border: a mark behind it composes with the last character before it.
+            first = np.searchsorted(starts, changing[:, 0], side="right") - 1
+            last = np.searchsorted(starts, changing[:, 1], side="left") - 1
+            here = np.zeros(len(starts), np.bool_)
+            for row, last_row in zip(np.maximum(first, 0).tolist(), last.tolist(), strict=True):
+                here[row : last_row + 1] = True
+        parts: list[Ragged] = []
+        done = 0
+        for row in np.flatnonzero(here).tolist():
+            if row > done:
+                parts.append(in_core(done, row))
+            parts.append(Ragged.from_rows([self._ids_of(bytes(view[starts[row] : stops[row]]), allowed)]))
+            done = row + 1
+        if done < len(starts):
+            parts.append(in_core(done, len(starts)))
+        return Ragged.concatenate(parts)
 
     def encode_iterable(self, texts: Iterable[str], allowed_special: AllowedSpecial = "all") -> Iterator[int]:
         """The ids of the texts joined, one by one and lazily; where one ends and the next begins does not matter.
@@ -311,40 +365,28 @@ class Tokenizer(Description):
 
         return chain.from_iterable(encode_stretches(self, texts, self._allowed(allowed_special)))
 
-    def encode_plain(self, text: str) -> list[int]:
-        """The ids of a text in which no special token is recognised; the same as encode(text, allowed_special=())."""
-        return self.encode_normalized(self.normalize(text))
+    def normalize(self, text: bytes) -> bytes:
+        """The UTF-8 of a text between two special tokens after the normalizer."""
+        return text if self._normalizer is None else to_nfc(text)
 
-    def normalize(self, text: str) -> str:
-        """The text after the normalizer, which sees the text between two special tokens at once."""
-        if self._normalizer is None or _is_nfc(text):
-            return text
-        return unicodedata.normalize("NFC", text)
+    def encode_normalized(self, text: Buffer) -> NDArray[np.uint32]:
+        """The ids of normalized UTF-8 in which no special token is recognised."""
+        if self._pattern_in_core:
+            return self._encoder.encode_documents(text, _NO_SEPARATOR, 1, special=False)[0]
+        return self._encoder.encode_pretokens(*self._pretokenizer.pretoken_spans(str(text, "utf-8")))
 
-    def encode_normalized(self, normalized: str) -> list[int]:
-        try:
-            if self._pretokenizer.core_pattern is not None:
-                return self._encoder.encode(normalized, special=False)
-            ids: list[int] = self._encoder.encode_pretokens(
-                *self._pretokenizer.pretoken_spans(normalized)
-            ).tolist()
-            return ids
-        except (TypeError, UnicodeError):
-            raise _not_text(normalized, "text") from None
-
-    def _encode_parts(self, text: str, allowed: Collection[str]) -> list[int]:
+    def _ids_of(self, text: bytes, allowed: Collection[str]) -> NDArray[np.uint32]:
         """The ids, cutting the text at the allowed special tokens here and encoding what lies between."""
-        ids: list[int] = []
-        buffer = _check_text(text, "text")
+        parts: list[NDArray[np.uint32]] = []
         start = 0
-        for stop, token in self.find_special_tokens(buffer, allowed):
+        for stop, token in self.find_special_tokens(text, allowed):
             if stop > start:
-                ids.extend(self.encode_plain(buffer[start:stop].decode()))
-            ids.append(self._vocabulary.special_tokens[token])
+                parts.append(self.encode_normalized(self.normalize(text[start:stop])))
+            parts.append(np.array([self._vocabulary.special_tokens[token]], np.uint32))
             start = stop + len(token.encode())
-        if start < len(buffer):
-            ids.extend(self.encode_plain(buffer[start:].decode()))
-        return ids
+        if start < len(text):
+            parts.append(self.encode_normalized(self.normalize(text[start:])))
+        return np.concatenate(parts) if parts else np.empty(0, np.uint32)
 
     @staticmethod
     def find_special_tokens(buffer: bytes, allowed: Collection[str]) -> list[tuple[int, str]]:
@@ -369,21 +411,39 @@ class Tokenizer(Description):
 
     # -- decoding ------------------------------------------------------------------------------------------------
 
-    def decode_bytes(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
+    def decode_bytes(self, ids: Iterable[int] | NDArray[Any]) -> bytes:
         """The bytes of the ids, special tokens included; BadArgument names the first id that is not an entry."""
-        if not isinstance(ids, (list, np.ndarray)):
-            ids = list(ids)
         try:
-            return self._encoder.decode(ids)
+            return self._encoder.decode(ids if isinstance(ids, (list, np.ndarray)) else list(ids))
         except (ValueError, TypeError, OverflowError) as error:
             raise BadArgument(str(error).splitlines()[0]) from None
 
-    def decode(self, ids: Sequence[int] | NDArray[Any], errors: str = "replace") -> str:
+    def decode(self, ids: Iterable[int] | NDArray[Any], errors: str = "replace") -> str:
         """The text of the ids; bytes that are no UTF-8, such as a cut character, become U+FFFD.
 
         errors: as for bytes.decode; "strict" raises UnicodeDecodeError.
         """
-        return self.decode_bytes(ids).decode("utf-8", errors)
+        try:
+            return self._encoder.decode_text(
+                ids if isinstance(ids, (list, np.ndarray)) else list(ids), errors
+            )
+        except UnicodeDecodeError:
+            raise
+        except (ValueError, TypeError, OverflowError) as error:
+            raise BadArgument(str(error).splitlines()[0]) from None
+
+    def decode_batch(
+        self, rows: Ragged | Iterable[Iterable[int] | NDArray[Any]], errors: str = "replace"
+    ) -> list[str]:
+        """The text of each row, as `decode` gives it; rows: what `encode_batch` gave, or lists or arrays of ids."""
+        if not isinstance(rows, Ragged):
+            return [self.decode(row, errors) for row in rows]
+        try:
+            return self._encoder.decode_rows(rows.tokens, rows.offsets, errors)
+        except UnicodeDecodeError:
+            raise
+        except (ValueError, TypeError) as error:
+            raise BadArgument(str(error).splitlines()[0]) from None
 
 
 def thread_count(threads: int | None) -> int:
@@ -394,10 +454,6 @@ def thread_count(threads: int | None) -> int:
     if threads < 1:
         raise BadArgument(f"threads must be at least 1, got {threads}")
     return min(threads, 4096)  # no machine has more cores, and the core counts in 32 bits
-
-
-def _is_nfc(text: str) -> bool:
-    return text.isascii() or unicodedata.is_normalized("NFC", text)
 
 
 def _check_text(text: object, where: str) -> bytes:

@@ -15,15 +15,17 @@ from flat_tokens.reader import Dataset, FlatTokensArray
 STARTS_AT_A_TIME = 2**20
 
 
-def describe(dataset: Dataset) -> dict[str, Any]:
+def describe(dataset: Dataset, with_lengths: bool = True) -> dict[str, Any]:
     """Everything that `info` tells, as JSON values: path, zarr_format, splits, tokenizer, sources, options,
-    versions."""
+    versions. with_lengths=False leaves out the pass over seq_starts: seq_tokens is None."""
     manifest = dataset.manifest
     return {
         "path": str(dataset.path),
         "zarr_format": dataset.zarr_format,
         "has_manifest": manifest is not None,
-        "splits": {name: _describe_split(dataset, dataset[name]) for name in ("train", "validation")},
+        "splits": {
+            name: _describe_split(dataset, dataset[name], with_lengths) for name in ("train", "validation")
+        },
         "tokenizer": dict(manifest.tokenizer) if manifest and manifest.tokenizer else None,
         "sources": [dict(source) for source in manifest.sources] if manifest else [],
         "options": dict(manifest.options) if manifest else {},
@@ -31,7 +33,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _describe_split(dataset: Dataset, array: FlatTokensArray) -> dict[str, Any]:
+def _describe_split(dataset: Dataset, array: FlatTokensArray, with_lengths: bool) -> dict[str, Any]:
     disk_bytes = sum(
         _folder_bytes(dataset.path / elements.name) for elements in (array.encoded_tokens, array.seq_starts)
     )
@@ -40,7 +42,7 @@ def _describe_split(dataset: Dataset, array: FlatTokensArray) -> dict[str, Any]:
         "token_count": array.token_count,
         "seq_count": array.seq_count,
         "max_token_id": array.max_token_id,
-        "seq_tokens": lengths(array.seq_starts),
+        "seq_tokens": lengths(array.seq_starts) if with_lengths else None,
         "disk_bytes": disk_bytes,
         "disk_bytes_per_token": round(disk_bytes / array.token_count, 4) if array.token_count else None,
         "compression": stored.compression if stored else "read by the zarr library",

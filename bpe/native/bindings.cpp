@@ -8,6 +8,7 @@
 #include "image.hpp"
 #include "json_lines.hpp"
 #include "model_text.hpp"
+#include "nfc.hpp"
 #include "pretoken_counts.hpp"
 #include "pretokenize.hpp"
 #include "simd_variants.hpp"
@@ -420,10 +421,28 @@ std::pair<TokenArray, OffsetArray> owned_rows(bpe::EncodedRows &&rows) {
   return {owned_tokens(std::move(rows.tokens)), owned_array(std::move(rows.offsets))};
 }
 
+int64_t id_of_item(PyObject *item, Py_ssize_t place) {
+  int overflow = 0;
+  if (PyLong_CheckExact(item)) [[likely]] {
+    const long long id = PyLong_AsLongLongAndOverflow(item, &overflow);
+    if (overflow == 0)
+      return id;
+  }
+  const nb::object index = nb::steal(PyNumber_Index(item));
+  if (!index.is_valid())
+    throw nb::python_error();
+  const long long id = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+  if (overflow != 0)
+    throw nb::value_error(("ids[" + std::to_string(place) + "] = " + nb::cast<std::string>(nb::str(index)) +
+                           " is not an id of this vocabulary")
+                              .c_str());
+  return id;
+}
+
 std::vector<int64_t> ids_from(nb::handle ids) {
   std::vector<int64_t> out;
   nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> array;
-  if (nb::try_cast(ids, array, false)) {
+  if (!PyList_CheckExact(ids.ptr()) && nb::try_cast(ids, array, false)) {
     out.resize(array.size());
     const auto copy = [&]<class T>(T) {
       std::copy_n(static_cast<const T *>(array.data()), out.size(), out.begin());
@@ -441,21 +460,88 @@ std::vector<int64_t> ids_from(nb::handle ids) {
   const nb::object items = nb::steal(PySequence_Fast(ids.ptr(), "ids must be a sequence of int or an array"));
   if (!items.is_valid())
     throw nb::python_error();
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.ptr());
-  out.reserve(static_cast<size_t>(count));
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    const nb::object index = nb::steal(PyNumber_Index(PySequence_Fast_GET_ITEM(items.ptr(), i)));
-    if (!index.is_valid())
-      throw nb::python_error();
-    int overflow = 0;
-    const long long id = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
-    if (overflow != 0)
-      throw nb::value_error(("ids[" + std::to_string(i) + "] = " + nb::cast<std::string>(nb::str(index)) +
-                             " is not an id of this vocabulary")
-                                .c_str());
-    out.push_back(id);
+  // An item's __index__ may change a list, so its size is asked for anew.
+  out.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr())));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
+    out.push_back(id_of_item(PySequence_Fast_GET_ITEM(items.ptr(), i), i));
+  return out;
+}
+
+// Fewer ids than these keep the GIL, as short texts do.
+constexpr size_t gil_release_ids = 2048;
+
+nb::object bytes_from(const bpe::Decoder &decoder, const std::vector<int64_t> &ids) {
+  const size_t size = decoder.size_of(ids.data(), ids.size());
+  nb::object out = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
+  if (!out.is_valid())
+    throw nb::python_error();
+  char *const data = PyBytes_AS_STRING(out.ptr());
+  if (ids.size() < gil_release_ids) {
+    decoder.write(ids.data(), ids.size(), data);
+  } else {
+    nb::gil_scoped_release unlocked;
+    decoder.write(ids.data(), ids.size(), data);
   }
   return out;
+}
+
+// `room` is used again and again by calls one after the other.
+nb::object text_from(const bpe::Decoder &decoder, const int64_t *ids, size_t count, const char *errors,
+                     std::vector<char> &room) {
+  const size_t size = decoder.size_of(ids, count);
+  if (room.size() < size)
+    room.resize(size);
+  decoder.write(ids, count, room.data());
+  nb::object out = nb::steal(PyUnicode_DecodeUTF8(room.data(), static_cast<Py_ssize_t>(size), errors));
+  if (!out.is_valid())
+    throw nb::python_error();
+  return out;
+}
+
+nb::list texts_from(const bpe::Decoder &decoder,
+                    nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> tokens,
+                    nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
+                    const char *errors) {
+  nb::list out;
+  std::vector<int64_t> ids;
+  std::vector<char> room;
+  for (size_t row = 0; row + 1 < offsets.size(); ++row) {
+    const uint64_t start = offsets.data()[row], stop = offsets.data()[row + 1];
+    if (start > stop || stop > tokens.size())
+      throw nb::value_error(("row " + std::to_string(row) + " is [" + std::to_string(start) + ", " +
+                             std::to_string(stop) + ") of " + std::to_string(tokens.size()) + " tokens")
+                                .c_str());
+    ids.assign(tokens.data() + start, tokens.data() + stop);
+    try {
+      out.append(text_from(decoder, ids.data(), ids.size(), errors, room));
+    } catch (const std::invalid_argument &error) {
+      throw nb::value_error(("row " + std::to_string(row) + ": " + error.what()).c_str());
+    }
+  }
+  return out;
+}
+
+void bind_normalization(nb::module_ &m) {
+  m.def(
+      "doubtful_for_nfc",
+      [](nb::object buffer) {
+        const BufferView text(buffer);
+        std::vector<uint64_t> spans;
+        {
+          nb::gil_scoped_release unlocked;
+          spans = bpe::doubtful_for_nfc(text.data(), text.size());
+        }
+        return owned_array(std::move(spans));
+      },
+      nb::arg("buffer"));
+  m.def(
+      "surely_nfc",
+      [](nb::handle text) {
+        const std::string_view bytes = view_of_str(text, "text");
+        const uint8_t *const data = reinterpret_cast<const uint8_t *>(bytes.data());
+        return bpe::doubtful_for_nfc(data, bytes.size()).empty();
+      },
+      nb::arg("text"));
 }
 
 using RowOffsets = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -566,7 +652,7 @@ void bind_encoder(nb::module_ &m) {
       .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)
       .def(
           "encode_batch",
-          [](const Codec &codec, nb::object texts, int64_t threads) {
+          [](const Codec &codec, nb::object texts, int64_t threads, bool special) {
             const size_t thread_limit = thread_count(threads);
             // A tuple of our own: nobody can take the strings away while the GIL is released.
             const nb::object items = nb::steal(PySequence_Tuple(texts.ptr()));
@@ -579,11 +665,11 @@ void bind_encoder(nb::module_ &m) {
             bpe::EncodedRows rows;
             {
               nb::gil_scoped_release unlocked;
-              rows = codec.encoder.encode_batch(views, thread_limit);
+              rows = codec.encoder.encode_batch(views, thread_limit, special);
             }
             return owned_rows(std::move(rows));
           },
-          nb::arg("texts"), nb::arg("threads"))
+          nb::arg("texts"), nb::arg("threads"), nb::arg("special") = true)
       .def(
           "encode_documents",
           [](const Codec &codec, nb::object buffer, nb::bytes separator, int64_t threads, bool special,
@@ -641,16 +727,23 @@ void bind_encoder(nb::module_ &m) {
           nb::arg("buffer"), nb::arg("ends"))
       .def(
           "decode",
-          [](const Codec &codec, nb::object ids) {
-            const std::vector<int64_t> values = ids_from(ids);
-            std::string bytes;
-            {
-              nb::gil_scoped_release unlocked;
-              bytes = codec.decoder.decode(values.data(), values.size());
-            }
-            return nb::bytes(bytes.data(), bytes.size());
-          },
+          [](const Codec &codec, nb::handle ids) { return bytes_from(codec.decoder, ids_from(ids)); },
           nb::arg("ids"))
+      .def(
+          "decode_text",
+          [](const Codec &codec, nb::handle ids, const char *errors) {
+            const std::vector<int64_t> values = ids_from(ids);
+            std::vector<char> room;
+            return text_from(codec.decoder, values.data(), values.size(), errors, room);
+          },
+          nb::arg("ids"), nb::arg("errors"))
+      .def(
+          "decode_rows",
+          [](const Codec &codec,
+             nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> tokens,
+             nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
+             const char *errors) { return texts_from(codec.decoder, tokens, offsets, errors); },
+          nb::arg("tokens"), nb::arg("offsets"), nb::arg("errors"))
       .def("cache_image",
            [](const Codec &codec) {
              std::string image;
@@ -980,6 +1073,7 @@ NB_MODULE(_core, m) {
   bind_pretokenize(m);
   bind_encoder(m);
   bind_entry_file(m);
+  bind_normalization(m);
   bind_documents(m);
   bind_training(m);
 }

@@ -189,7 +189,8 @@ void Encoder::encode(std::string_view text, bool special, std::vector<uint32_t> 
   ids.assign(session->tokens.data(), session->tokens.data() + session->tokens.size());
 }
 
-EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, size_t threads) const {
+EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, size_t threads,
+                                  bool special) const {
   std::vector<size_t> starts{0}; // pieces of whole texts
   size_t total_bytes = 0, in_piece = 0;
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -203,7 +204,10 @@ EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, si
   return encode_pieces(starts.size() - 1, threads, total_bytes, [&](EncoderSession &session, size_t piece) {
     for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
       const uint8_t *const bytes = bytes_of(texts[i]);
-      encode_text(session, bytes, texts[i].size(), bytes + texts[i].size(), special_tokens_);
+      if (special)
+        encode_text(session, bytes, texts[i].size(), bytes + texts[i].size(), special_tokens_);
+      else
+        session.encode_text(bytes, texts[i].size(), bytes + texts[i].size());
       session.end_row();
     }
   });

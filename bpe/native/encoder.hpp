@@ -42,7 +42,7 @@ public:
 
   // Texts are valid UTF-8. `special`: recognise special tokens; otherwise they are text like any other.
   void encode(std::string_view text, bool special, std::vector<uint32_t> &ids) const;
-  EncodedRows encode_batch(const std::vector<std::string_view> &texts, size_t threads) const;
+  EncodedRows encode_batch(const std::vector<std::string_view> &texts, size_t threads, bool special) const;
   // A row for each document; documents lie between separators (leftmost first, not overlapping, not empty).
   // Into `out` if it is lent, which needs out_tokens(text.size()) of room.
   EncodedRows encode_documents(std::string_view text, std::string_view separator, size_t threads,

@@ -131,7 +131,7 @@ class Figures:
 
 def gather(dataset: Dataset, bounds: Bounds, tokenizer: Path | None = None) -> Figures:
     """Read the figures. tokenizer: a tokenizer.json to show text by, by default the dataset's own."""
-    facts = describe(dataset)
+    facts = describe(dataset, with_lengths=False)
     path = tokenizer or dataset.tokenizer_path
     known = tokenizer_entries.load_entries(path) if path is not None else None
     special = tokenizer_entries.load_special_ids(path) if path is not None else frozenset()

@@ -2,7 +2,8 @@
 "use strict";
 const tip = document.getElementById("tip");
 const live = document.getElementById("live");
-let at = null;
+let at = null;      // what the tip tells of
+let cursor = null;  // where the arrow keys are; the tip follows after the scrolling
 function tell(element) {
   if (element.title) { element.dataset.told = element.title; element.removeAttribute("title"); }
   return element.dataset.told || "";
@@ -24,21 +25,21 @@ function show(element) {
 }
 function target(event) { return event.target.closest ? event.target.closest(".t i, .plot div") : null; }
 document.addEventListener("pointerover", (event) => show(target(event)));
-document.addEventListener("pointerdown", (event) => show(target(event)));
+document.addEventListener("pointerdown", (event) => show(cursor = target(event)));
 document.addEventListener("scroll", () => show(null), true);
-document.addEventListener("focusout", () => show(null));
+document.addEventListener("focusout", () => { cursor = null; show(null); });
 document.addEventListener("keydown", (event) => {
   const list = document.activeElement;
   if (event.key === "Escape") { show(null); return; }
   if (!list || !list.matches(".t[tabindex], .plot[tabindex]")) return;
   const items = list.querySelectorAll(":scope > i, :scope > div");
-  const here = at && list.contains(at) ? Array.prototype.indexOf.call(items, at) : -1;
+  const here = cursor && list.contains(cursor) ? Array.prototype.indexOf.call(items, cursor) : -1;
   const next = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: items.length - 1 }[event.key];
   if (next === undefined || !items.length) return;
   event.preventDefault();
-  const item = items[Math.min(Math.max(next, 0), items.length - 1)];
+  const item = cursor = items[Math.min(Math.max(next, 0), items.length - 1)];
   const frame = list.getBoundingClientRect(), box = item.getBoundingClientRect();
   if (box.top < frame.top) list.scrollTop -= frame.top - box.top + 8;
   if (box.bottom > frame.bottom) list.scrollTop += box.bottom - frame.bottom + 8;
-  requestAnimationFrame(() => requestAnimationFrame(() => { live.textContent = show(item); }));
+  requestAnimationFrame(() => requestAnimationFrame(() => { if (item === cursor) live.textContent = show(item); }));
 });

@@ -11,6 +11,7 @@ import pytest
 
 from bpe import reference
 from bpe.errors import BadArgument, BadTokenizer, InvalidText
+from bpe.ragged import Ragged
 from bpe.tokenizer import Tokenizer
 
 CUSTOM = r"[A-Za-z]+|\p{N}| ?[^\sA-Za-z\p{N}]+|\s+"  # matches all text
@@ -303,3 +304,88 @@ def test_an_expression_that_backtracks_is_stopped(trained, monkeypatch):
         BadTokenizer, match=r"pattern '\(\?:a\|aa\)\+\$' took over 0.05 s on a text of 60 characters"
     ):
         Tokenizer(entries, merges, pattern="(?:a|aa)+$").encode("a" * 59 + "b")
+
+
+# -- batches, subsets and normalization --------------------------------------------------------------------------
+
+
+def test_decode_batch_is_decode_of_each_row(listed):
+    tokenizer = listed()
+    texts = ["Hello, world", "", "你好🙂", "a<|endoftext|>b", "é" * 40]
+    ragged = tokenizer.encode_batch(texts)
+    assert tokenizer.decode_batch(ragged) == texts
+    assert tokenizer.decode_batch(ragged.tolist()) == texts
+    assert tokenizer.decode_batch(tuple(row) for row in ragged) == texts
+    assert tokenizer.decode_batch([]) == []
+    cut = [[tokenizer.token_to_id(b"\xf0")]]
+    assert tokenizer.decode_batch(cut) == ["\ufffd"]
+    with pytest.raises(UnicodeDecodeError):
+        tokenizer.decode_batch(cut, errors="strict")
+    with pytest.raises(BadArgument, match=r"ids\[1\] = 999999 is not an id"):
+        tokenizer.decode_batch([[1, 999_999]])
+    with pytest.raises(BadArgument, match=r"row 1: ids\[0\] = 999999"):
+        tokenizer.decode_batch(Ragged.from_rows([np.array([1], np.uint32), np.array([999_999], np.uint32)]))
+
+
+@pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 2047, 2048, 2049])
+def test_decode_of_every_size(size, listed):
+    tokenizer = listed()
+    generator = random.Random(size)
+    entries = list(tokenizer.vocab.items())
+    chosen = generator.choices(entries, k=size)
+    ids = [id_ for id_, _ in chosen]
+    expected = b"".join(entry for _, entry in chosen)
+    for each in (ids, tuple(ids), iter(ids), np.array(ids, np.uint32), np.array(ids, np.int64)):
+        assert tokenizer.decode_bytes(each) == expected
+    assert tokenizer.decode(ids) == expected.decode(errors="replace")
+
+
+def test_some_of_the_special_tokens(listed, huggingface_of):
+    tokenizer = listed(special_tokens=["<a>", "<b>", "<ab>"])
+    plain = listed(special_tokens=[])
+    text = "x<a>y<b>z<ab> <a"
+    ids = tokenizer.special_tokens
+    assert tokenizer.encode(text, {"<a>", "<b>", "<ab>"}) == tokenizer.encode(text)
+    assert tokenizer.encode(text, ["<a>"]) == [
+        *plain.encode("x"), ids["<a>"], *plain.encode("y<b>z<ab> <a"),
+    ]  # fmt: skip
+    assert tokenizer.encode("x<b>y", ["<a>"]) == plain.encode("x<b>y")
+    assert tokenizer.encode_batch([text, "<b>"], allowed_special=()).tolist() == [
+        plain.encode(text),
+        plain.encode("<b>"),
+    ]
+    assert tokenizer.encode_batch([text], allowed_special=["<b>"]).tolist() == [
+        tokenizer.encode(text, ["<b>"])
+    ]
+
+
+MARKED_TEXTS = [
+    "plain",
+    "",
+    "café e\u0301 cafe\u0301",
+    "<s>\u0338 after a special token",  # composes with ">" if nobody cuts there
+    "a<|endoftext|>\u0338b<|endoftext|>e\u0301",
+    "\u0338<s>\u0301",
+    "<\u212aelvin> \u2126 \u037e",
+    "각 가\u11a8",
+    "ক\u09c7\u09be কা",
+    "\u0344\u0958",
+]
+
+
+def test_nfc_equals_normalizing_first(huggingface_of, listed):
+    tokenizer = listed("qwen2", ["<|endoftext|>", "<s>", "<Kelvin>"], normalizer="NFC")
+    theirs = huggingface_of(tokenizer)
+    expected = [theirs.encode(text, add_special_tokens=False).ids for text in MARKED_TEXTS]
+    assert [tokenizer.encode(text) for text in MARKED_TEXTS] == expected
+    assert tokenizer.encode_batch(MARKED_TEXTS).tolist() == expected
+    assert tokenizer.encode_batch(MARKED_TEXTS[:2]).tolist() == expected[:2]
+    assert [list(tokenizer.encode_iterable(text)) for text in MARKED_TEXTS] == expected
+    for threads in (1, 2):
+        for separator in ("<|endoftext|>", "<doc>"):
+            texts = [text for text in MARKED_TEXTS if separator not in text]
+            joined = separator.join(texts).encode()
+            rows = tokenizer.encode_documents(joined, separator, threads).tolist()
+            assert rows == [tokenizer.encode(text) for text in texts]
+    rows = tokenizer.encode_documents(MARKED_TEXTS[4].encode()).tolist()
+    assert rows == [tokenizer.encode(text) for text in MARKED_TEXTS[4].split("<|endoftext|>")]
