@@ -33,8 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options, parsed = parse_arguments(words)
         output = options.output
-        from convert.pipeline import convert
+        from convert.pipeline import convert, dry_run
 
+        if parsed.dry_run:
+            _print("\n".join(dry_run(options)))
+            return 0
         summary = convert(options, started=started)
         if not parsed.quiet:
             _print("\n".join(summary.lines(parsed.timings)))
