@@ -1,4 +1,4 @@
-"""python -m bpe: count text, train a tokenizer, encode and decode with it, say what it is.
+"""python -m bpe: count text, train a tokenizer, report on it, encode and decode with it, say what it is.
 
 stdout carries data, stderr progress and errors. Exit codes: 0 done, 2 bad arguments or tokenizer, 3 bad text, ids or
 counts, 4 environment, 5 out of memory, 6 refused, 130 and 143 interrupted. An error is one line; --debug adds the
@@ -20,7 +20,7 @@ from bpe.errors import BpeError, printable
 from bpe.standard_streams import prepare_standard_streams
 
 # Where a command is done, if not in bpe.commands: each imports what it needs and no more.
-_MODULES: Final = {"train": "training_commands", "count": "training_commands"}
+_MODULES: Final = {"train": "training_commands", "count": "training_commands", "report": "report_command"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -56,15 +56,16 @@ def build_parser() -> argparse.ArgumentParser:
         "  echo 'Hello' | python -m bpe encode --tokenizer tokenizer.json | python -m bpe decode "
         "--tokenizer tokenizer.json\n"
         "  python -m bpe encode --tokenizer tokenizer.json corpus.txt --output ids.npy\n"
+        "  python -m bpe report tokenizer.json held-out.txt\n"
         "  python -m bpe info tokenizer.json\n\n"
         "Each command has its own --help. Sizes and numbers may be written as 32k, 100MB (powers of 1000), 64MiB or\n"
         "1e9. Exit codes: 0 done, 2 arguments or tokenizer, 3 text, ids or counts, 4 the machine (space, permission,\n"
         "I/O), 5 out of memory, 6 refused (an input changed), 130 interrupted.",
     )
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="train | count | encode | decode | info"
+        dest="command", required=True, metavar="train | count | report | encode | decode | info"
     )
-    added = [_train, _count, _encode, _decode, _info]
+    added = [_train, _count, _report, _encode, _decode, _info]
     for add in added:
         add(commands).add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser
@@ -123,6 +124,17 @@ def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
     )
     train.add_argument(
         "--keep-counts", metavar="FILE", help="write the counts too, to train on them again with --counts"
+    )
+    train.add_argument(
+        "--report",
+        metavar="FILE",
+        help="write a report on the tokenizer: .json, .html, or text by any other ending",
+    )
+    train.add_argument(
+        "--held-out",
+        nargs="+",
+        metavar="TEXT",
+        help="texts that the report measures on; default: those trained on",
     )
     return train
 
@@ -191,6 +203,39 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--quiet", action="store_true", help="no progress; warnings and errors only")
     _add_invalid(command)
+
+
+def _report(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:
+    report = commands.add_parser(
+        "report",
+        help="how well a tokenizer does on a text",
+        description="Say how well a tokenizer does on held-out text: bytes a token at each size of the vocabulary, "
+        "scripts, the longest and the strangest entries, entries that are never produced.",
+    )
+    report.add_argument(
+        "tokenizer", help="tokenizer.json, vocab.json, a folder of them, or *.tiktoken with --pattern"
+    )
+    report.add_argument(
+        "inputs", nargs="*", metavar="TEXT", help="UTF-8 text files, folders or globs; -: stdin"
+    )
+    report.add_argument(
+        "--counts",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="counts files in place of texts",
+    )
+    _add_rank_file_options(report)
+    report.add_argument("--json", action="store_true", help="as JSON")
+    report.add_argument(
+        "--output", default="-", metavar="FILE", help="a file, .json, .html or text; default stdout"
+    )
+    report.add_argument(
+        "--threads", type=_size, metavar="N", help="threads to count with (default: all cores)"
+    )
+    _add_invalid(report)
+    return report
 
 
 def _encode(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:

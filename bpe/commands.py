@@ -51,9 +51,9 @@ def decode(options: Namespace) -> int:
 
 
 def info(options: Namespace) -> int:
-    """Print what the tokenizer is."""
-    tokenizer = load_tokenizer(options)
-    facts = describe(tokenizer)
+    """Print what the tokenizer or the counts file is."""
+    path = Path(options.tokenizer)
+    facts = describe_counts(path) if is_counts_file(path) else describe(load_tokenizer(options))
     if options.json:
         print(json.dumps(facts, indent=2))
         return 0
@@ -62,15 +62,17 @@ def info(options: Namespace) -> int:
         if isinstance(value, dict):
             value = "  ".join(f"{text}={id_}" for text, id_ in value.items()) or "none"
         elif isinstance(value, list):
-            value = "  ".join(map(str, value))
+            value = "  ".join(map(str, value)) or "none"
         print(f"{name:<{width}}  {value}")
     return 0
 
 
 def describe(tokenizer: Tokenizer) -> dict[str, Any]:
     """The facts that `info` prints, by name; texts are printable."""
-    longest = sorted(tokenizer.ordinary_entries.items(), key=lambda item: (-len(item[1]), item[0]))[:5]
+    from bpe.report import describe_entries
+
     merges = "of a rank file: all that make an entry" if tokenizer.is_rank_file else len(tokenizer.merges)
+    entries = describe_entries(tokenizer)
     facts: dict[str, Any] = {
         "entries": tokenizer.vocab_size,
         "highest id": tokenizer.max_token_id,
@@ -81,14 +83,55 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
         "pattern": shown(tokenizer.pattern, 500)[1:-1],
         "normalizer": tokenizer.normalizer or "none",
         "special tokens": {shown(text)[1:-1]: id_ for text, id_ in tokenizer.special_tokens.items()},
-        "longest entries": [
-            f"{shown(entry.decode('utf-8', 'backslashreplace'))} ({id_})" for id_, entry in longest
-        ],
+        "scripts": entries["entries_by_script"],
+        "longest entries": _first(entries["longest"]),
+        "strange entries": _first(entries["strange"]["listed"]),
+        "never produced": entries["unreachable"]["count"],
+        "for example": _first(entries["unreachable"]["listed"]),
         "fingerprint": tokenizer.fingerprint(),
     }
+    if not facts["never produced"]:
+        del facts["for example"]
     if tokenizer.template is not None:
         facts["template"] = "kept in the file, not applied: encoding adds no begin or end tokens"
     return facts
+
+
+def _first(entries: list[dict[str, Any]]) -> list[str]:
+    return [f"{entry['text']} ({entry['id']})" for entry in entries[:5]]
+
+
+def describe_counts(path: Path) -> dict[str, Any]:
+    """The facts that `info` prints of a counts file, all of which is read and checked."""
+    from bpe.counts_file import CountsFile
+
+    file = CountsFile(path)
+    for _ in file.blocks():
+        pass
+    facts = file.facts
+    done = sum(source.is_complete for source in facts.sources)
+    return {
+        "distinct pretokens": len(file),
+        "pretokens": file.total,
+        "text bytes": facts.text_bytes,
+        "documents": facts.documents,
+        "pattern": shown(facts.pattern, 500)[1:-1],
+        "special tokens": [shown(text)[1:-1] for text in facts.special_tokens],
+        "replaced": facts.replaced,
+        "complete": facts.complete,
+        "sample": facts.sample or "none",
+        "sources": f"{done} of {len(facts.sources)} read to the end",
+        "written by": facts.tool,
+    }
+
+
+def is_counts_file(path: Path) -> bool:
+    """Whether it begins as a counts file does."""
+    try:
+        with path.open("rb") as file:
+            return file.read(8) == b"tmcounts"
+    except OSError:
+        return False  # whatever it is, what reads it says what is wrong
 
 
 def load_tokenizer(options: Namespace) -> Tokenizer:

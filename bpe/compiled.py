@@ -1,7 +1,11 @@
 """A tokenizer as one flat image: what is slow to find out is in it, so a worker process has it in 20 ms.
 
-    magic, 8 bytes | header bytes, uint64 | image bytes, uint64 | XXH64 of all that follows, uint64 |
-    header, JSON, padded with spaces to 8 bytes | the core's image (bpe/native/image.hpp)
+    magic, 8 bytes | bytes of header, image and warm cache, 3 x uint64 | XXH64 of all that follows, uint64 |
+    header, JSON, padded with spaces to 8 bytes | the core's image (bpe/native/image.hpp) | a warm cache, or nothing
+
+The warm cache holds the pretokens of a sample with their ids as the encoder gave them (CacheImage of
+bpe/native/pretoken_cache.hpp); every cache of an encoder starts as a copy of it. Read from a file it is mapped, so all
+processes of a machine share its pages. It changes no ids.
 
 An image is read by the form it was written in (`FORM` and the core's version in the header) or refused, never
 converted. It is data, not code: the checksum finds damage, and whatever else stands in it, reading stays within its
@@ -13,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import struct
 import sys
 from contextlib import suppress
@@ -32,11 +37,15 @@ if TYPE_CHECKING:
 MAGIC: Final = b"tokmill\x00"
 FORM: Final = 1  # raised when the header's fields change
 SUFFIX: Final = ".compiled"
-_START: Final = struct.Struct("<8sQQQ")
+_START: Final = struct.Struct("<8sQQQQ")
 
 
-def compile_tokenizer(tokenizer: Tokenizer, source: str = "") -> bytes:
-    """The image of a tokenizer; source: what `load_cached` is to compare."""
+def compile_tokenizer(tokenizer: Tokenizer, source: str = "", warm_with: Buffer | None = None) -> bytes:
+    """The image of a tokenizer; source: what `load_cached` is to compare; warm_with: text for the warm cache."""
+    warm = b""
+    if warm_with is not None:
+        tokenizer.encode_documents(warm_with)
+        warm = tokenizer.core_encoder.cache_image()
     header: dict[str, Any] = {
         "form": [FORM, _core.IMAGE_VERSION, sys.byteorder],
         "source": source,
@@ -50,8 +59,8 @@ def compile_tokenizer(tokenizer: Tokenizer, source: str = "") -> bytes:
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     image = tokenizer.core_encoder.image()
-    body = text + image
-    return _START.pack(MAGIC, len(text), len(image), _core.xxh64(body)) + body
+    body = text + image + warm
+    return _START.pack(MAGIC, len(text), len(image), len(warm), _core.xxh64(body)) + body
 
 
 def read_compiled(image: Buffer, source: str | None = None) -> Tokenizer:
@@ -61,9 +70,9 @@ def read_compiled(image: Buffer, source: str | None = None) -> Tokenizer:
     view = memoryview(image).cast("B")
     if len(view) < _START.size or bytes(view[:8]) != MAGIC:
         raise BadTokenizer("this is no compiled tokenizer")
-    _, header_bytes, image_bytes, checksum = _START.unpack_from(view)
+    _, header_bytes, image_bytes, warm_bytes, checksum = _START.unpack_from(view)
     body = view[_START.size :]
-    if header_bytes + image_bytes != len(body):
+    if header_bytes + image_bytes + warm_bytes != len(body):
         raise BadTokenizer("the compiled tokenizer is cut short; compile it again")
     if _core.xxh64(body) != checksum:
         raise BadTokenizer("the compiled tokenizer is damaged; compile it again")
@@ -77,11 +86,13 @@ def read_compiled(image: Buffer, source: str | None = None) -> Tokenizer:
     pretokenizer = Pretokenizer(tuple(Stage(*stage) for stage in header["stages"]))
     try:
         encoder = _core.Encoder.from_image(
-            body[header_bytes:],
+            body[header_bytes : header_bytes + image_bytes],
             {text.encode(): id_ for text, id_ in specials.items()},
             pretokenizer.core_pattern,
             header["whole_pretokens"],
         )
+        if warm_bytes:
+            encoder.start_from_image(body[header_bytes + image_bytes :])
     except ValueError as error:
         raise BadTokenizer(f"the compiled tokenizer is damaged ({error}); compile it again") from None
     return Tokenizer.from_core(
@@ -95,20 +106,38 @@ def read_compiled(image: Buffer, source: str | None = None) -> Tokenizer:
     )
 
 
-def load_cached(path: Path, pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> Tokenizer:
-    """As `formats.load`, by the image beside the file if it is of this very file; else the image is written."""
+def load_cached(
+    path: Path,
+    pattern: str | Pretokenizer | None,
+    special_tokens: SpecialTokens,
+    write: bool = True,
+    warm_with: Buffer | None = None,
+) -> Tokenizer:
+    """As `formats.load`, by the image beside the file if it is of this very file; else the image is written.
+
+    write: False leaves the folder as it is.
+
+    warm_with: write it anew in any case, with a warm cache of this text.
+    """
     files = files_of(path)
     source = _source(files, pattern, special_tokens)
     cached = files[0].with_name(files[0].name + SUFFIX)
-    # Whatever a cache file holds, the tokenizer's own file has the last word.
-    with suppress(BadTokenizer, OSError, ValueError, TypeError, LookupError, AttributeError):
-        return read_compiled(cached.read_bytes(), source)
+    if warm_with is None or not write:
+        # Whatever a cache file holds, the tokenizer's own file has the last word.
+        with suppress(BadTokenizer, OSError, ValueError, TypeError, LookupError, AttributeError):
+            return read_compiled(_mapped(cached), source)
     tokenizer = load(path, pattern, special_tokens)
-    if _source(files, pattern, special_tokens) != source:
+    if not write or _source(files, pattern, special_tokens) != source:
         return tokenizer  # written to in the meantime: which of the two it is, is not known
     with suppress(EnvironmentFailure):  # a folder that can't be written
-        write_file(cached, compile_tokenizer(tokenizer, source))
+        write_file(cached, compile_tokenizer(tokenizer, source, warm_with))
     return tokenizer
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    """The file's bytes, read-only and shared. Files are replaced, never written in place (`write_file`)."""
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _source(files: list[Path], pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> str:

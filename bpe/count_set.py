@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -83,33 +82,34 @@ class CountSet:
         workspace: Workspace,
         min_count: MinCount = 1,
         progress: Progress | None = None,
+        vocab_size: int = 1 << 15,
     ) -> PretokenCounts:
         """The sum in memory, less the pretokens that occur less often than min_count, which progress is told.
 
-        min_count "fit": the lowest with which merging fits. NotEnoughMemory if merging what is left does not fit.
+        min_count "fit": the lowest with which merging to vocab_size fits whatever the text. NotEnoughMemory if merging
+        what is left does not fit.
         """
         check_min_count(min_count)
-        if len(self.parts) == 1 and isinstance(self.parts[0], PretokenCounts):
-            counts = replace(self.parts[0], facts=self.facts)
-            if budget.free_bytes >= training_bytes(self.most_distinct, self.most_bytes) and min_count in (
-                1,
-                "fit",
-            ):
-                return counts
-        if budget.free_bytes < training_bytes(self.most_distinct, self.most_bytes) and len(self.parts) > 1:
+        fits = budget.free_bytes >= training_bytes(
+            self.most_distinct, self.most_bytes, vocab_size, at_most=True
+        )
+        if fits and min_count in (1, "fit"):
+            return PretokenCounts(*joined(self.blocks(workspace)), self.facts)
+        if not fits and len(self.parts) > 1:  # pretokens that are in several parts are one in the sum
             merged = workspace.new_file()
             write_counts_file(merged, self.blocks(workspace), self.facts, temporary=True)
-            return CountSet([CountsFile(merged)], self.facts).load(budget, workspace, min_count, progress)
-        lowest = 1 if min_count == "fit" else max(1, min_count)
-        if budget.free_bytes < training_bytes(self.most_distinct, self.most_bytes) or lowest > 1:
-            lowest = self._survey(budget, min_count, lowest, progress)
-        arrays = joined(_at_least(block, lowest) for block in self.blocks(workspace))
-        return PretokenCounts(*arrays, self.facts)
+            once = CountSet([CountsFile(merged)], self.facts)
+            return once.load(budget, workspace, min_count, progress, vocab_size)
+        lowest = self._survey(budget, min_count, progress, vocab_size)
+        return PretokenCounts(
+            *joined(_at_least(block, lowest) for block in self.blocks(workspace)), self.facts
+        )
 
     def _survey(
-        self, budget: MemoryBudget, min_count: MinCount, lowest: int, progress: Progress | None
+        self, budget: MemoryBudget, min_count: MinCount, progress: Progress | None, vocab_size: int
     ) -> int:
         """The lowest count to keep, by how many pretokens have each count; NotEnoughMemory if that does not help."""
+        lowest = 1 if min_count == "fit" else min_count
         size = max(_COUNTED_APART, lowest + 1) if lowest < 1 << 24 else _COUNTED_APART
         scale = 1 if lowest < size else lowest  # beyond: only "less" and "not less" matter
         numbers, sizes, sums = (np.zeros(size, np.int64) for _ in range(3))
@@ -123,11 +123,11 @@ class CountSet:
         place = 1 if scale > 1 else lowest
         if min_count == "fit":
             free = budget.free_bytes
-            while (
-                place < size - 1 and training_bytes(int(numbers_above[place]), int(sizes_above[place])) > free
+            while place < size - 1 and free < training_bytes(
+                int(numbers_above[place]), int(sizes_above[place]), vocab_size, at_most=True
             ):
                 place += 1
-        check_training_fits(int(numbers_above[place]), int(sizes_above[place]), budget)
+        check_training_fits(int(numbers_above[place]), int(sizes_above[place]), vocab_size, budget)
         lowest = place * scale
         if progress is not None and lowest > 1:
             left_out, every = int(numbers[:place].sum()), int(numbers.sum())

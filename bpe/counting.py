@@ -272,15 +272,16 @@ class _Counting:
         if self._replaced and self._progress is not None:
             what = "byte sequence that is" if self._replaced == 1 else "byte sequences that are"
             self._progress.note(f"replaced by U+FFFD: {self._replaced:,} {what} not valid UTF-8")
+        sources = joined_sources(self._sources)
         facts = CountsFacts(
             self._pretokenizer,
             tuple(self._options.special_tokens),
             self._done_bytes,
             self._documents,
             self._replaced,
-            complete=not self.stopped,
+            complete=not self.stopped or all(source.is_complete for source in sources),  # at the very end
             sample=sample,
-            sources=joined_sources(self._sources),
+            sources=sources,
         )
         if not self._runs:
             return CountSet([PretokenCounts(*self._counter.drain(), facts)], facts)

@@ -92,6 +92,8 @@ def joined(blocks: Iterable[Arrays]) -> Arrays:
         ends.append(block_ends + np.uint64(offset))
         counts.append(block_counts)
         offset += text.nbytes
+    if len(texts) == 1:
+        return texts[0], ends[0], counts[0]
     if not texts:
         return np.zeros(0, np.uint8), np.zeros(0, np.uint64), np.zeros(0, np.uint64)
     return np.concatenate(texts), np.concatenate(ends), np.concatenate(counts)

@@ -123,19 +123,23 @@ class Tokenizer(Description):
         special_tokens: Collection[str] | Mapping[str, int] | None = None,
         *,
         cache: bool = False,
+        warm_with: Buffer | None = None,
     ) -> Tokenizer:
         """The tokenizer in a file: tokenizer.json; vocab.json, merges.txt or the folder of both; *.tiktoken.
 
         A tokenizer.json says all itself. For the two others, pattern (default gpt2 for vocab.json, needed for
         *.tiktoken) and special_tokens are to be given. About 1 µs an entry.
-        cache: keep its compiled form beside it (tokenizer.json.compiled), from which later loads with cache take a
-        quarter of the time; it is made anew when the file, the arguments or this package's form have changed,
-        and left out where the folder can't be written. BadTokenizer or UnsupportedTokenizer name file and place.
+        cache: keep its compiled form beside it (tokenizer.json.compiled), with which this and all later loads take a
+        quarter of the time; it is made anew when the file, the arguments or this package's form have changed, and
+        left out where the folder can't be written. Without cache a compiled form that is there is used if it fits.
+        warm_with: UTF-8 text (some MB of the corpus) whose pretokens are kept there with their ids: caches of all
+        processes that load it so start with them.
+        BadTokenizer or UnsupportedTokenizer name file and place.
         """
-        if cache:
+        if cache or Path(f"{path}.compiled").exists():
             from bpe.compiled import load_cached
 
-            return load_cached(Path(path), pattern, special_tokens)
+            return load_cached(Path(path), pattern, special_tokens, write=cache, warm_with=warm_with)
         from bpe.formats import load
 
         return load(Path(path), pattern, special_tokens)
@@ -150,15 +154,16 @@ class Tokenizer(Description):
 
         return read_compiled(image)
 
-    def compiled(self) -> bytes:
+    def compiled(self, warm_with: Buffer | None = None) -> bytes:
         """All of this tokenizer as one image that `from_compiled` reads fast: for worker processes and caches.
 
+        warm_with: UTF-8 text whose pretokens and ids go with it, so that caches start with them.
         About 50 bytes an entry. No file format to keep: another version of this package may refuse it. Pickling
         uses it.
         """
         from bpe.compiled import compile_tokenizer
 
-        return compile_tokenizer(self)
+        return compile_tokenizer(self, warm_with=warm_with)
 
     def save(self, path: str | Path, legacy_merges: bool = False) -> None:
         """Write tokenizer.json, which Hugging Face tokenizers reads; the file appears complete or not at all.

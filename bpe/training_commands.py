@@ -42,8 +42,12 @@ def train(options: Namespace) -> int:
     outputs = output_names(options.output, options.vocab_size)
     for output in outputs:
         check_output(output)
-    if options.keep_counts is not None:
-        check_output(options.keep_counts, "--keep-counts")
+    for flag, name in (("--keep-counts", options.keep_counts), ("--report", options.report)):
+        if name is not None:
+            check_output(name, flag)
+    if options.held_out and options.report is None:
+        raise BadArgument("--held-out is what a report measures on; name its file: --report FILE")
+    input_sources(options.held_out or [])  # missing ones are known now, not after the training
     cut = cut_of_files(options.counts, options.special_token, options.pattern)
     check_sizes(options.vocab_size, cut.special_tokens)
     largest = max(options.vocab_size)
@@ -59,7 +63,7 @@ def train(options: Namespace) -> int:
             counting.save(options.keep_counts)
         with counting.kept_if_it_fails(options.keep_counts):
             loaded = counted.load(
-                counting.budget, counting.workspace, options.min_pretoken_count, counting.progress
+                counting.budget, counting.workspace, options.min_pretoken_count, counting.progress, largest
             )
             training = train_on(
                 loaded,
@@ -71,8 +75,13 @@ def train(options: Namespace) -> int:
                 options.threads,
                 counting.progress,
                 options.max_token_bytes,
+                counting.budget,
             )
     _write(training, dict(zip(options.vocab_size, outputs, strict=True)), options.quiet)
+    if options.report is not None:
+        from bpe.report_command import report_on_training
+
+        report_on_training(training, options.vocab_size, options)
     return 0
 
 

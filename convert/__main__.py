@@ -33,9 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options, parsed = parse_arguments(words)
         output = options.output
-        from convert.pipeline import convert
+        from convert.pipeline import convert, dry_run
         from convert.stopping import stop_signals
 
+        if parsed.dry_run:
+            _print("\n".join(dry_run(options)))
+            return 0
         with stop_signals():
             summary = convert(options, started=started)
         if not parsed.quiet:

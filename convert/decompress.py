@@ -140,6 +140,11 @@ class DecompressedFile:
     ) -> None:
         self._file.close()
 
+    @property
+    def used_bytes(self) -> int:
+        """How many bytes of the file were used for what has come out."""
+        return self._read_bytes - len(self._input)
+
     def readinto(self, buffer: memoryview) -> int:
         """Put the next bytes, one at least, into `buffer`; 0 only at the end of the last member. BadInput else."""
         while not self._out:

@@ -153,6 +153,9 @@ class DocumentEncoder:
                 batch = batch.without(rows)
         self._intake.text_bytes += int(batch.offsets[-1])
         self._clock.lap("check")
+        self._batch(source, batch, special)
+
+    def _batch(self, source: Source, batch: Batch, special: str) -> None:
         allowed: AllowedSpecial = "all" if special == "encode" else ()
         ragged = self._tokenizer.encode_ragged(
             batch.text, batch.offsets, allowed_special=allowed, out=_token_room(batch.text)
@@ -186,20 +189,14 @@ class DocumentEncoder:
         self, source_index: int, source: Source, pieces: Iterator[tuple[Buffer, bool]], start: int
     ) -> None:
         """One document in pieces of text, each with whether it is the last; `start`: of the first one in its source."""
-        rules, shard = self._rules, self._shard
+        rules = self._rules
         special = rules.special_in_text or "encode"
         self._intake.records += 1
         text = _LongText(source, rules.invalid, start, self._seed, self._clock)
         search = _SpecialSearch(self._special_tokens if special != "encode" else [])
-        allowed: AllowedSpecial = "all" if special == "encode" else ()
         refusal: tuple[str, str] | None = None
         try:
-            for tokens in encode_pieces(
-                self._tokenizer, search.through(text.valid(pieces)), allowed, STRETCH_BYTES
-            ):
-                self._clock.lap("encode")
-                shard.extend(tokens, _split_of(source))
-                self._clock.lap("split")
+            self._encode_pieces(source, search.through(text.valid(pieces)), special)
         except InvalidText as error:
             if rules.on_error == "fail" and rules.invalid == "error":
                 raise
@@ -209,17 +206,30 @@ class DocumentEncoder:
             refusal = "special token", f"the text holds the special token {search.found!r}"
         self._intake.replaced += text.replaced
         if refusal is not None:
-            shard.drop_document()
+            self._drop_document()
             record = BadRecord(*refusal, start, text.head, text.length)
             self._intake.bad(source_index, source, record)
             return
         self._intake.with_special += bool(search.found)
         self._intake.text_bytes += text.text_bytes
+        self._end_document(source, text.content_hash)
+
+    def _encode_pieces(self, source: Source, pieces: Iterator[Buffer], special: str) -> None:
+        allowed: AllowedSpecial = "all" if special == "encode" else ()
+        for tokens in encode_pieces(self._tokenizer, pieces, allowed, STRETCH_BYTES):
+            self._clock.lap("encode")
+            self._shard.extend(tokens, _split_of(source))
+            self._clock.lap("split")
+
+    def _end_document(self, source: Source, content_hash: int) -> None:
         if self._splits_by_hash(source):
-            hashes = np.array([text.content_hash], dtype=np.uint64)
-            shard.end_document(int(is_validation(hashes, self._threshold)[0]))
+            hashes = np.array([content_hash], dtype=np.uint64)
+            self._shard.end_document(int(is_validation(hashes, self._threshold)[0]))
         else:
-            shard.end_document(_split_of(source))
+            self._shard.end_document(_split_of(source))
+
+    def _drop_document(self) -> None:
+        self._shard.drop_document()
 
     def _splits_by_hash(self, source: Source) -> bool:
         return source.split is None and self._threshold > 0

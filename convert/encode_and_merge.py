@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from convert import worker
 from convert.assembly import Assembly, drop, recorded_assembly
 from convert.errors import BadInput, Refused
+from convert.held_out import SmallestHashes
 from convert.intake import check_error_count, is_usable
 from convert.journal import Journal
 from convert.options import ConvertOptions
@@ -58,6 +60,9 @@ def encode_and_merge(
     encoded() when the last chunk is encoded.
     """
     journal = Journal(workspace.shards)
+    threshold = None
+    if options.validation_docs is not None:
+        threshold = _threshold(executor, options, plan, progress)
     workers = options.worker_count
     earlier, written = _earlier_work(executor, workers, plan, layout, workspace, journal)
     check_earlier(workspace.shards, earlier.records, options.intake_rules)
@@ -65,7 +70,9 @@ def encode_and_merge(
         create_arrays(workspace.dataset, split, layout)
     result = Result(Assembly(plan.chunk_count, layout))
     # Few chunks ahead: what waits in the queue stands before the runs that would free the disk.
-    loop = _Loop(plan, workspace, earlier, written, result, workers + 2, syncer, options.max_errors)
+    loop = _Loop(
+        plan, workspace, earlier, written, result, workers + 2, syncer, options.max_errors, threshold
+    )
     with TaskPool(executor) as pool:
         with closing_stage(progress.stage("encode", plan.total_bytes)) as stage:
             busy = loop.chunks_left(pool, stage)
@@ -93,8 +100,10 @@ class _Loop:
         window: int,
         syncer: Syncer,
         max_errors: int | None,
+        threshold: int | None,
     ) -> None:
         self._max_errors, self._bad_count = max_errors, 0
+        self._threshold = threshold
         self._plan, self._shards, self._earlier, self._written = plan, workspace.shards, earlier, written
         self._dataset, self._journal, self._syncer = workspace.dataset, Journal(workspace.shards), syncer
         self._result, self._window = result, window
@@ -115,7 +124,8 @@ class _Loop:
             if record is not None and not parts:
                 self._take(chunk, worker.ChunkResult(record, reused=True), stage)
                 continue
-            pool.submit(chunk, lambda chunk=chunk: self._describe(chunk), worker.encode_chunk, chunk, parts)  # type: ignore[misc]
+            describe = partial(self._describe, chunk)
+            pool.submit(chunk, describe, worker.encode_chunk, chunk, parts, self._threshold)
             self._chunks += 1
         self._begin_runs(pool)
         return self._chunks > 0
@@ -168,6 +178,24 @@ class _Loop:
 
     def _describe(self, chunk: TextChunk) -> str:
         return chunk.describe(self._plan.sources)
+
+
+def _threshold(executor: Executor, options: ConvertOptions, plan: Plan, progress: Progress) -> int:
+    """The hash below which the documents of --validation-docs lie; reads the whole corpus."""
+    count = options.validation_docs or 0
+    smallest = SmallestHashes(count)
+    choose = partial(worker.smallest_hashes, count=count)
+    window = 4 * options.worker_count
+
+    def describe(chunk: TextChunk) -> str:
+        return chunk.describe(plan.sources)
+
+    chunks = plan.chunks() if count else iter(())
+    with closing_stage(progress.stage("choose", plan.total_bytes)) as stage:
+        for chunk, hashes in run_tasks(executor, choose, chunks, window, describe):
+            smallest.add(hashes)
+            stage.advance(chunk.text_bytes)
+    return smallest.threshold()
 
 
 def _earlier_work(

@@ -37,6 +37,8 @@ class IntakeCounts:
     blank: int = 0  # lines of white space
     with_special: int = 0  # records that hold the text of a special token
     lines: tuple[tuple[int, int], ...] = ()  # (source, lines of it in the chunk)
+    longest: tuple[int, ...] = ()  # sequences, in tokens, falling
+    first_ids: tuple[int, ...] = ()  # of the first sequence of train
     quarantine_bytes: int = -1  # of the chunk's quarantine file, -1 where there is none
     quarantine_checksum: int = 0
 
@@ -49,7 +51,8 @@ class IntakeCounts:
     def from_json(cls, entry: dict[str, Any]) -> IntakeCounts:
         """The counts from a shard's record; KeyError, TypeError or ValueError for anything else."""
         lines = tuple((int(source), int(lines)) for source, lines in entry["lines"])
-        return cls(**{**entry, "lines": lines})
+        longest, first_ids = tuple(map(int, entry["longest"])), tuple(map(int, entry["first_ids"]))
+        return cls(**{**entry, "lines": lines, "longest": longest, "first_ids": first_ids})
 
 
 @dataclass(frozen=True)
@@ -112,8 +115,8 @@ class Intake:
         self._quarantine_bytes += len(line)
         self._checksum = _core.xxh64(line, self._checksum)
 
-    def finish(self) -> IntakeCounts:
-        """The counts; the quarantine file, if there is one, gets its name."""
+    def finish(self, longest: Sequence[int] = (), first_ids: Sequence[int] = ()) -> IntakeCounts:
+        """The counts, with what the shard says of its sequences; a quarantine file gets its name."""
         self.close()
         if self._quarantine is not None:
             temporary = self._path.with_suffix(".quarantine.tmp")
@@ -126,6 +129,8 @@ class Intake:
             self.blank,
             self.with_special,
             tuple(self._lines),
+            tuple(longest),
+            tuple(first_ids),
             self._quarantine_bytes,
             self._checksum,
         )
@@ -231,12 +236,19 @@ def quarantine_lines(
 def total_intake(counts: Iterable[IntakeCounts]) -> IntakeCounts:
     """The counts of all chunks together, without their lines and files."""
     records = text_bytes = blank = with_special = 0
+    longest: list[int] = []
+    first_ids: tuple[int, ...] = ()
     skipped: dict[str, int] = {}
     for chunk in counts:
         records += chunk.records
         text_bytes += chunk.text_bytes
         blank += chunk.blank
         with_special += chunk.with_special
+        longest = sorted([*longest, *chunk.longest], reverse=True)[:3]
+        first_ids = first_ids or chunk.first_ids
         for reason, count in chunk.skipped.items():
             skipped[reason] = skipped.get(reason, 0) + count
-    return IntakeCounts(records, text_bytes, dict(sorted(skipped.items())), blank, with_special)
+    skipped = dict(sorted(skipped.items()))
+    return IntakeCounts(
+        records, text_bytes, skipped, blank, with_special, longest=tuple(longest), first_ids=first_ids
+    )

@@ -22,6 +22,7 @@ from convert import worker
 from convert.assembly import Assembly
 from convert.encode_and_merge import closing_stage, encode_and_merge
 from convert.errors import BrokenInvariant, StorageError, UsageError, WorkerLost
+from convert.estimate import check_space, estimate, estimate_lines
 from convert.executors import ProcessExecutor
 from convert.intake import QUARANTINE_NAME, total_intake
 from convert.options import ConvertOptions
@@ -73,19 +74,11 @@ def _convert(
     times: _Times,
     progress: Progress,
 ) -> Summary:
-    from_standard_input = STANDARD_INPUT in options.inputs
-    named = [path for path in options.inputs if path != STANDARD_INPUT]
-    sources: tuple[Source, ...] = ()
-    if named or options.validation:
-        sources = find_sources(named, options.validation, options.output, options.input_format)
-    layout = ArrayLayout.create(
-        zarr_format=options.zarr_format, chunk_tokens=options.chunk_tokens, compression=options.compression
-    )
-    load_codecs(layout)
-    tokenizer, file_sha256 = load_tokenizer(Path(options.tokenizer))
-    if from_standard_input:  # all else is in order: now it may be read
+    sources, layout, tokenizer, file_sha256 = _prepare(options)
+    if STANDARD_INPUT in options.inputs:  # all else is in order: now it may be read
         sources = _with_standard_input(options, workspace)
     plan = make_plan(sources, options.text_chunk_bytes)
+    check_space(tokenizer, plan, layout, options)
     job = worker.Job(
         tokenizer,
         tokenizer.max_token_id,
@@ -157,6 +150,7 @@ def _convert(
         splits=splits,
         replaced=sum(record.replaced for record in records),
         intake=intake,
+        first_words=tokenizer.decode(list(intake.first_ids)),
         quarantine=QUARANTINE_NAME if quarantine else "",
         text_chunks=plan.chunk_count,
         reused_chunks=result.reused,
@@ -164,6 +158,29 @@ def _convert(
         seconds=times.seconds,
         worker_seconds=result.seconds,
     )
+
+
+def dry_run(options: ConvertOptions) -> list[str]:
+    """Lines that say what `convert` would read, make and need, by a sample; writes nothing and starts no process."""
+    if STANDARD_INPUT in options.inputs:
+        raise UsageError("-: a dry run cannot look into standard input; name a file")
+    Workspace(options.output, options.overwrite).check_output()
+    sources, layout, tokenizer, _ = _prepare(options)
+    plan = make_plan(sources, options.text_chunk_bytes)
+    return estimate_lines(estimate(tokenizer, plan, layout, options), plan, options, layout)
+
+
+def _prepare(options: ConvertOptions) -> tuple[tuple[Source, ...], ArrayLayout, Tokenizer, str]:
+    """Sources (without standard input), layout, tokenizer and its digest: whatever is wrong with them is found here."""
+    named = [path for path in options.inputs if path != STANDARD_INPUT]
+    sources: tuple[Source, ...] = ()
+    if named or options.validation:
+        sources = find_sources(named, options.validation, options.output, options.input_format)
+    layout = ArrayLayout.create(
+        zarr_format=options.zarr_format, chunk_tokens=options.chunk_tokens, compression=options.compression
+    )
+    load_codecs(layout)
+    return sources, layout, *load_tokenizer(Path(options.tokenizer))
 
 
 def _with_standard_input(options: ConvertOptions, workspace: Workspace) -> tuple[Source, ...]:

@@ -10,7 +10,7 @@ pyarrow is imported where the first piece is read, in a worker.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from convert.batch import Batch
 from convert.errors import BadInput, printable
 from convert.intake import BadRecord, Intake
 from convert.plan import Piece
+from convert.rules import IntakeRules
 from convert.sources import Source
 
 # A batch of rows is about so much text by the file's own account.
@@ -102,6 +103,16 @@ class _ParquetText:
             )
         self._index = matches[0]
 
+    @property
+    def group_count(self) -> int:
+        """How many row groups the file has."""
+        return int(self._metadata.num_row_groups)
+
+    @property
+    def row_count(self) -> int:
+        """How many rows the file has."""
+        return int(self._metadata.num_rows)
+
     def groups(self, size: int, piece: Piece) -> Iterator[tuple[int, int]]:
         """(row group, number of its first row) of those whose column begins in the piece, in order.
 
@@ -162,23 +173,29 @@ def parquet_batches(
                 row += len(array)
 
 
+def text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple[int, int, list[bytes]]:
+    """(rows, rows of the whole file, their texts) of row groups all over the file; texts may be invalid UTF-8."""
+    rows, texts, text_bytes = 0, [], 0
+    with _ParquetText(source.path, rules.text_path) as file:
+        step = max(1, file.group_count // 64)
+        for array in chain.from_iterable(map(file.arrays, range(0, file.group_count, step))):
+            batch = _batch_of(array)
+            view = memoryview(batch.text)
+            texts += [bytes(view[start:stop]) for start, stop in pairwise(batch.offsets.tolist())]
+            rows += len(array)
+            text_bytes += view.nbytes
+            if text_bytes >= sample_bytes:
+                break
+        return rows, file.row_count, texts
+
+
 def _documents(
     array: Any, first_row: int, source_index: int, source: Source, intake: Intake
 ) -> tuple[Batch, NDArray[np.uint64]]:
     """The texts of an Arrow array of strings or bytes; without a copy if all are good."""
-    _, offset_buffer, data_buffer = array.buffers()
-    wide = str(array.type).startswith("large_")
-    dtype = np.dtype(np.int64 if wide else np.int32)
+    batch = _batch_of(array)
     count = len(array)
-    if count:
-        offsets = np.frombuffer(offset_buffer, dtype, count + 1, array.offset * dtype.itemsize).astype(
-            np.uint64
-        )
-    else:
-        offsets = np.zeros(1, dtype=np.uint64)
-    begin, end = int(offsets[0]), int(offsets[-1])
-    data = memoryview(data_buffer)[begin:end] if data_buffer is not None else memoryview(b"")
-    batch = Batch(data, offsets - np.uint64(begin))
+    data = memoryview(batch.text)
     rows = np.arange(first_row, first_row + count, dtype=np.uint64)
     bad: dict[int, BadRecord | bytes] = {}
     if array.null_count:
@@ -199,6 +216,17 @@ def _documents(
         texts.append(data[bounds[index] : bounds[index + 1]] if found is None else found)
         kept.append(index)
     return Batch.of(texts), rows[kept]
+
+
+def _batch_of(array: Any) -> Batch:
+    _, offset_buffer, data_buffer = array.buffers()
+    dtype = np.dtype(np.int64 if str(array.type).startswith("large_") else np.int32)
+    if not len(array):
+        return Batch.of([])
+    offsets = np.frombuffer(offset_buffer, dtype, len(array) + 1, array.offset * dtype.itemsize)
+    begin, end = int(offsets[0]), int(offsets[-1])
+    data = memoryview(data_buffer)[begin:end] if data_buffer is not None else memoryview(b"")
+    return Batch(data, offsets.astype(np.uint64) - np.uint64(begin))
 
 
 def _valid(array: Any) -> NDArray[np.bool_]:

@@ -20,6 +20,8 @@ from convert.errors import BrokenInvariant, naming
 from convert.shard import PARTS, SPLITS, STARTS_OF, SplitCounts, part_path, read_at
 
 FLUSH_BYTES = 1 << 20
+LONGEST_COUNT = 3
+FIRST_IDS = 24
 _MOVED_BYTES = 4 << 20
 # Narrow ids on their way to a file, one buffer a process: fresh memory for them cost 4 % of the encoding of English.
 _narrow = np.empty(0, dtype=np.uint8)
@@ -38,6 +40,11 @@ class ShardWriter:
         self._ids = [_Part(part_path(folder, chunk_index, split)) for split in SPLITS]
         self._starts = [_Part(part_path(folder, chunk_index, STARTS_OF[split])) for split in SPLITS]
         self._documents, self._sequences, self._tokens, self._highest = [0, 0], [0, 0], [0, 0], [0, 0]
+        self.longest: list[
+            int
+        ] = []  # of the sequences so far, up to LONGEST_COUNT lengths in tokens, falling
+        self.first_ids: list[int] = []  # with which the first sequence of train begins
+        self._open_first: list[int] = []
         self._guess: int | None = None  # the split in which the document lies that has not ended
         self._open_tokens = self._open_highest = 0  # of that document
 
@@ -56,7 +63,10 @@ class ShardWriter:
             raise BrokenInvariant("a document begins before the one in pieces has ended")
         self._documents[split] += len(lengths)
         self._highest[split] = max(self._highest[split], self._check(tokens))
-        self._add_starts(split, lengths[lengths > 0])
+        lengths = lengths[lengths > 0]
+        if split == 0 and len(lengths) and not self.first_ids:
+            self.first_ids = tokens[: min(FIRST_IDS, int(lengths[0]))].tolist()
+        self._add_starts(split, lengths)
         self._ids[split].add(self._narrowed(tokens))
         self._tokens[split] += len(tokens)
 
@@ -64,6 +74,7 @@ class ShardWriter:
         """Add the next ids of a document that comes in pieces and most likely falls in the split `guess`. Copies."""
         if self._guess is None:
             self._guess = guess
+            self._open_first = tokens[:FIRST_IDS].tolist()
             self._ids[guess].mark()
         self._open_highest = max(self._open_highest, self._check(tokens))
         self._open_tokens += len(tokens)
@@ -73,6 +84,8 @@ class ShardWriter:
         """The document of the pieces since the last one ends and belongs to this split; without ids it is empty."""
         if self._guess not in (None, split):
             self._ids[1 - split].move_marked(self._ids[split])
+        if split == 0 and self._open_tokens and not self.first_ids:
+            self.first_ids = self._open_first
         self._documents[split] += 1
         self._highest[split] = max(self._highest[split], self._open_highest)
         self._add_starts(split, np.array([self._open_tokens] if self._open_tokens else [], dtype=np.uint64))
@@ -120,6 +133,9 @@ class ShardWriter:
         return narrow
 
     def _add_starts(self, split: int, lengths: NDArray[np.uint64]) -> None:
+        if len(lengths):
+            top = lengths if len(lengths) <= LONGEST_COUNT else np.partition(lengths, -LONGEST_COUNT)
+            self.longest = sorted(self.longest + top[-LONGEST_COUNT:].tolist(), reverse=True)[:LONGEST_COUNT]
         starts = np.cumsum(lengths, dtype=np.uint64)
         starts -= lengths
         starts += np.uint64(self._tokens[split])

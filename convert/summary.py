@@ -11,6 +11,8 @@ from convert.plan import BLOCK_BYTES, Plan
 from convert.progress import bytes_text
 from convert.shard import SPLITS, ShardRecord, SplitCounts
 
+FIRST_WORDS = 80  # characters
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -28,6 +30,7 @@ class Summary:
     workers: int
     seconds: Mapping[str, float] = field(default_factory=dict)
     worker_seconds: Mapping[str, float] = field(default_factory=dict)
+    first_words: str = ""  # of the first sequence of train, decoded
     quarantine: str = ""  # the name of the file in the dataset, if there is one
 
     @property
@@ -70,6 +73,12 @@ class Summary:
             size += f", {self.disk_bytes / self.tokens:.2f} bytes a token of {self.text_bytes / self.tokens:.2f} bytes"
             size += " of text"
         lines.append(size)
+        if self.intake.longest:
+            lengths = ", ".join(f"{length:,}" for length in self.intake.longest)
+            lines.append(f"  longest    {lengths} tokens")
+        if self.first_words:
+            shown = printable(self.first_words)
+            lines.append(f"  begins     {shown[:FIRST_WORDS]}{'...' if len(shown) > FIRST_WORDS else ''}")
         for reason, count in self.intake.skipped.items():
             lines.append(f"  skipped    {count:,} {_times_word('record', count)}: {reason}")
         if self.quarantine:

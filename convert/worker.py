@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bpe.tokenizer import Tokenizer
 from convert.blocks import Block, record_blocks
@@ -21,6 +24,7 @@ from convert.digest import BlockDigests
 from convert.document_encoder import Clock, DocumentEncoder
 from convert.errors import BadInput, BrokenInvariant, naming
 from convert.executors import leave_if_orphaned
+from convert.held_out import DocumentHasher
 from convert.intake import Intake
 from convert.journal import Journal
 from convert.kinds import PLAIN_TEXT
@@ -87,10 +91,12 @@ def _prepared() -> Job:
     return _job
 
 
-def encode_chunk(chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS) -> ChunkResult:
+def encode_chunk(
+    chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS, threshold: int | None = None
+) -> ChunkResult:
     """Encode the documents of a text chunk into its shard, or take over the one of an earlier run if it is intact.
 
-    needed_parts: those of PARTS that have to be there for that.
+    needed_parts: those of PARTS that have to be there for that. threshold: in place of the job's, if it came later.
 
     A stretch at a time, so memory depends neither on the chunk nor on its documents.
     InvalidText (exit 3) names file and byte, BadInput a bad record or a file that changed, OSError what the system
@@ -110,11 +116,12 @@ def encode_chunk(chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS) -> Chu
         closing(intake),
         ShardWriter(job.shards, chunk.index, dtype, job.max_token_id) as shard,
     ):
-        encoder = DocumentEncoder(job.tokenizer, job.separator, job.seed, job.threshold, shard, intake, clock)
+        threshold = job.threshold if threshold is None else threshold
+        encoder = DocumentEncoder(job.tokenizer, job.separator, job.seed, threshold, shard, intake, clock)
         for piece in chunk.pieces:
             _encode_piece(job, piece, encoder, intake, digests, clock)
         checksums, (train, validation) = shard.finish()
-        counts = intake.finish()
+        counts = intake.finish(shard.longest, shard.first_ids)
     record = ShardRecord(
         chunk.index,
         chunk.text_bytes,
@@ -129,6 +136,24 @@ def encode_chunk(chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS) -> Chu
     journal.finish(record)
     clock.lap("write")
     return ChunkResult(record, seconds=clock.seconds)
+
+
+def smallest_hashes(chunk: TextChunk, count: int) -> NDArray[np.uint64]:
+    """The `count` smallest hashes of the chunk's documents, ascending; fewer if there are not so many."""
+    job = _prepared()
+    # What is to be done with bad records is done when the chunk is encoded; only those that end the work do it here.
+    rules = (
+        job.rules if job.rules.on_error == "fail" else replace(job.rules, on_error="skip", max_errors=None)
+    )
+    intake = Intake(rules, job.shards, chunk.index)
+    special_tokens = [token.encode() for token in job.tokenizer.special_tokens]
+    hasher = DocumentHasher(special_tokens, job.separator, job.seed, count, intake)
+    for piece in chunk.pieces:
+        source = job.sources[piece.source_index]
+        with TextWindow(source.path, source.size_bytes, _buffer) as window:
+            _require_unchanged(source, window)
+            _read_piece(job, piece, source, window, hasher, intake)
+    return hasher.smallest.get()
 
 
 def _encode_piece(
@@ -150,14 +175,25 @@ def _encode_piece(
 
     with TextWindow(source.path, source.size_bytes, _buffer, seen) as window:
         _require_unchanged(source, window)
-        if source.kind == PLAIN_TEXT:
-            _encode_plain_text(job, piece, source, window, encoder)
-        else:
-            _encode_records(job, piece, source, encoder, intake)
+        _read_piece(job, piece, source, window, encoder, intake)
         clock.lap("read")
         digests.extend((piece.source_index, block, digest) for block, digest in own_digests.finish(window))
         clock.lap("hash")
         _require_unchanged(source, window)
+
+
+def _read_piece(
+    job: Job,
+    piece: Piece,
+    source: Source,
+    window: TextWindow,
+    encoder: DocumentEncoder,
+    intake: Intake,
+) -> None:
+    if source.kind == PLAIN_TEXT:
+        _encode_plain_text(job, piece, source, window, encoder)
+    else:
+        _encode_records(job, piece, source, encoder, intake)
 
 
 def _encode_plain_text(

@@ -10,8 +10,11 @@ Reading imports numpy and numcodecs alone; zarr only for layouts that nobody in 
 
 from __future__ import annotations
 
+from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError
 from flat_tokens.layout import ArrayLayout
+from flat_tokens.loader import Loader
+from flat_tokens.mixing import Mixture
 from flat_tokens.pack import Pack, PackBatch
 from flat_tokens.packing import PackedSequences
 from flat_tokens.packing_plan import PackingReport
@@ -21,10 +24,13 @@ from flat_tokens.verify import VerifyReport, verify_dataset
 __all__ = [
     "ArgumentError",
     "ArrayLayout",
+    "Batch",
     "Dataset",
     "DatasetError",
     "FlatTokensArray",
     "FlatTokensError",
+    "Loader",
+    "Mixture",
     "Pack",
     "PackBatch",
     "PackedSequences",

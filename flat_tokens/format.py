@@ -73,7 +73,7 @@ def decode_start_flags(encoded: Uint32) -> Bools:
     return flags.view(np.bool_)
 
 
-def inputs_and_targets(encoded: Uint32, before: int = 0) -> tuple[Uint32, Uint32]:
+def inputs_and_targets(encoded: Uint32, before: int | Uint32 = 0) -> tuple[Uint32, Uint32]:
     """What a model reads and what it must say, for a row of the packed stream.
 
     encoded: uint32[n], or uint32[rows, n]; before: the encoded token in front of it, or one per row as an

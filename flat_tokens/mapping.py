@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import sys
 import weakref
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from flat_tokens.errors import DatasetError, printable
 from flat_tokens.files import open_regular
 
 PROT_READ, MAP_SHARED = 1, 1  # the same on Linux, macOS and the BSDs
+MAP_POPULATE = 0x8000 if sys.platform == "linux" else 0  # elsewhere page faults do it, later
+POPULATED_BYTES = 2**21  # a larger file may be mapped for a few rows of it
 
 
 @functools.cache
@@ -46,13 +49,14 @@ def _libc() -> Any:
 def map_file(path: Path) -> npt.NDArray[np.uint8]:
     """The bytes of a regular file, uint8[size], read-only and shared with the page cache.
 
-    Cost: about 10 us, and a page fault when a page is touched first. DatasetError for a file that is absent,
-    empty or not a regular file; OSError from the machine."""
+    Cost: 10 us, and 10 us for each 100 KiB up to 2 MiB; above, a page fault when a page is touched first.
+    DatasetError for a file that is absent, empty or not a regular file; OSError from the machine."""
     file, size = open_regular(path)
     with file:
         if size == 0:
             raise DatasetError(f"{printable(str(path))}: empty; restore it or convert again")
-        address = _libc().mmap(None, size, PROT_READ, MAP_SHARED, file.fileno(), 0)
+        flags = MAP_SHARED | (MAP_POPULATE if size <= POPULATED_BYTES else 0)
+        address = _libc().mmap(None, size, PROT_READ, flags, file.fileno(), 0)
         if address == ctypes.c_void_p(-1).value:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number), str(path))

@@ -89,6 +89,7 @@ class FlatTokensArray:
                 f"{where}: no zarr group of this name; a flat-tokens dataset has train and validation"
             )
         self.name = name
+        self.path = path
         self.max_token_id = _attribute(group[1], where)
         self.encoded_tokens = Elements(
             f"{name}/{flat_format.TOKENS_NAME}",
@@ -178,14 +179,14 @@ class FlatTokensArray:
         """encoded_tokens[index * length : (index + 1) * length]; index in [-row_count, row_count). One read.
 
         encoded_row(1, 3) of the example is [8, 10, 13]."""
-        first = self._row_start(index, length)
+        first = self.row_start(index, length)
         return self.encoded_tokens.read(first, first + length)
 
     def row(self, index: int, length: int) -> Row:
         """The ids of a row and where sequences start in it. One read.
 
         row(1, 3) of the example is ([4, 5, 6], [False, False, True])."""
-        first = self._row_start(index, length)
+        first = self.row_start(index, length)
         return Row(self.encoded_tokens.peek(first, first + length))
 
     def rows(self, indices: npt.ArrayLike, length: int) -> Row:
@@ -193,7 +194,7 @@ class FlatTokensArray:
 
         rows([1, 0], 3) of the example is ([[4, 5, 6], [1, 2, 3]], [[False, False, True], [True, False, True]]).
         Each index as for `row`. Cost: as for each alone, but that every zarr chunk is decoded only once."""
-        firsts = [self._row_start(index, length) for index in _indices(indices).tolist()]
+        firsts = [self.row_start(index, length) for index in _indices(indices).tolist()]
         encoded = np.empty((len(firsts), length), dtype=flat_format.TOKENS_DTYPE)
         tokens = self.encoded_tokens
         for at in sorted(range(len(firsts)), key=firsts.__getitem__):
@@ -205,12 +206,13 @@ class FlatTokensArray:
         one, with 0 wherever a sequence starts. uint32[length] each; one read, of one token more in front.
 
         inputs_and_targets(1, 3) of the example is ([3, 4, 0], [4, 5, 6])."""
-        first = self._row_start(index, length)
+        first = self.row_start(index, length)
         encoded = self.encoded_tokens.read(max(first - 1, 0), first + length)
         before = int(encoded[0]) if first else 0
         return flat_format.inputs_and_targets(encoded[-length:], before)
 
-    def _row_start(self, index: int, length: int) -> int:
+    def row_start(self, index: int, length: int) -> int:
+        """The position of the first token of a row; index in [-row_count, row_count)."""
         index = operator.index(index)  # a numpy integer might be a narrow one, whose product wraps
         start = index * length
         if start >= 0 and length > 0 and start + length <= self.token_count:

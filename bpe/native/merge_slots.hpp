@@ -13,66 +13,52 @@
 // count of its run, found through an index of blocks, and for ascending places mostly without any search.
 #pragma once
 
-#include "trainer.hpp"
+#include "page_memory.hpp"
+#include "slot_plan.hpp"
 
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <numeric>
-#include <stdexcept>
+#include <utility>
 
 namespace bpe {
-
-// How many slots the pretokens need: what has no pair is left out.
-inline uint64_t merge_slot_count(const PretokenView &pretokens) {
-  uint64_t slots = 1, start = 0;
-  unsigned __int128 weighted_bytes = 0;
-  for (size_t i = 0; i < pretokens.size; i++) {
-    uint64_t bytes = pretokens.ends[i] - start;
-    start = pretokens.ends[i];
-    weighted_bytes += static_cast<unsigned __int128>(bytes) * pretokens.counts[i];
-    if (bytes >= 2 && pretokens.counts[i] > 0)
-      slots += bytes + 1;
-  }
-  if (weighted_bytes >> 63)
-    throw std::invalid_argument("the counts times the lengths of the pretokens pass 2^63 bytes");
-  return slots;
-}
 
 template <class Id, class Place> class MergeSlots {
 public:
   static constexpr Id separator = 0;
   static constexpr Id dead = std::numeric_limits<Id>::max();
 
-  // byte_ids[byte] is the id of a byte, at least 1.
-  MergeSlots(const PretokenView &pretokens, uint64_t slots, const std::array<Id, 256> &byte_ids) {
-    ids_.reserve(slots);
-    ids_.push_back(separator);
-    uint64_t last_count = 0;
-    for (size_t i : by_falling_count(pretokens)) {
-      uint64_t start = i == 0 ? 0 : pretokens.ends[i - 1], stop = pretokens.ends[i];
-      if (runs_.empty() || pretokens.counts[i] != last_count) {
-        last_count = pretokens.counts[i];
-        runs_.push_back({static_cast<Place>(ids_.size()), last_count});
-      }
-      for (uint64_t at = start; at < stop; at++)
-        ids_.push_back(byte_ids[pretokens.bytes[at]]);
-      ids_.push_back(separator);
-    }
+  // byte_ids[byte] is the id of a byte, at least 1. The plan is used up.
+  MergeSlots(const PretokenView &pretokens, SlotPlan &plan, const std::array<Id, 256> &byte_ids)
+      : memory_(plan.slots() * sizeof(Id)), ids_(static_cast<Id *>(memory_.data())), size_(plan.slots()) {
+    plan.place([&](uint64_t count, uint64_t start) { runs_.push_back({static_cast<Place>(start), count}); });
+    for_each_pretoken(pretokens, [&](const uint8_t *bytes, uint64_t size, uint64_t count) {
+      if (size < 2 || count == 0)
+        return;
+      Id *to = ids_ + plan.take(size, count);
+      for (uint64_t i = 0; i < size; i++)
+        to[i] = byte_ids[bytes[i]];
+      // The separator behind it is 0, as fresh memory is.
+    });
     index_runs();
   }
 
-  Id *ids() { return ids_.data(); }
-  uint64_t size() const { return ids_.size(); }
+  Id *ids() { return ids_; }
+  uint64_t size() const { return size_; }
 
-  // Calls visit(place, count) for each place that has an id and is not the last of its pretoken, in ascending
-  // order, and pause() now and then. Only right after construction or compact(), while an entry is one slot.
-  template <class Visit, class Pause> void for_each_pair(Visit visit, Pause pause) const {
+  // Calls visit(place, count) for each place in [start, stop) that has an id and is not the last of its
+  // pretoken, in ascending order, and pause() now and then. Only right after construction or compact(), while
+  // an entry is one slot.
+  template <class Visit, class Pause>
+  void for_each_pair(uint64_t start, uint64_t stop, Visit visit, Pause pause) const {
     constexpr uint64_t pause_slots = 1 << 22; // some 20 ms
-    for (size_t run = 0; run + 1 < runs_.size(); run++) {
-      uint64_t count = runs_[run].count, stop = runs_[run + 1].start;
-      for (uint64_t at = runs_[run].start; at < stop;) {
-        uint64_t block_stop = std::min(stop, at + pause_slots);
+    const auto first = std::upper_bound(runs_.begin(), runs_.end(), start,
+                                        [](uint64_t place, const Run &run) { return place < run.start; });
+    for (size_t run = static_cast<size_t>(first - runs_.begin()) - (first != runs_.begin());
+         run + 1 < runs_.size() && runs_[run].start < stop; run++) {
+      uint64_t count = runs_[run].count, run_stop = std::min<uint64_t>(stop, runs_[run + 1].start);
+      for (uint64_t at = std::max<uint64_t>(start, runs_[run].start); at < run_stop;) {
+        uint64_t block_stop = std::min(run_stop, at + pause_slots);
         for (; at < block_stop; at++)
           if (ids_[at] != separator && ids_[at + 1] != separator)
             visit(static_cast<Place>(at), count);
@@ -103,9 +89,18 @@ public:
       if (to > run_start)
         kept.push_back({static_cast<Place>(run_start), runs_[run].count});
     }
-    ids_.resize(to);
+    size_ = to;
+    memory_.resize(to * sizeof(Id));
+    ids_ = static_cast<Id *>(memory_.data());
     runs_ = std::move(kept);
     index_runs();
+  }
+
+  // Where the pretoken of this place starts; at any time.
+  uint64_t pretoken_start(uint64_t place) const {
+    while (ids_[place - 1] != separator)
+      place--;
+    return place;
   }
 
   // Counts at places asked for in ascending order.
@@ -138,31 +133,10 @@ private:
   };
   static constexpr uint64_t block_slots = 16; // a few pretokens, so few steps even where every count differs
 
-  static std::vector<size_t> by_falling_count(const PretokenView &pretokens) {
-    constexpr size_t small = 1 << 16; // counts below are sorted by counting, the few others by comparing
-    auto bucket = [&](size_t i) { return small - std::min<uint64_t>(pretokens.counts[i], small); };
-    auto used = [&](size_t i) {
-      uint64_t start = i == 0 ? 0 : pretokens.ends[i - 1];
-      return pretokens.ends[i] - start >= 2 && pretokens.counts[i] > 0;
-    };
-    std::vector<size_t> next(small + 2, 0);
-    for (size_t i = 0; i < pretokens.size; i++)
-      if (used(i))
-        next[bucket(i) + 1]++;
-    std::partial_sum(next.begin(), next.end(), next.begin());
-    std::vector<size_t> order(next.back());
-    for (size_t i = 0; i < pretokens.size; i++)
-      if (used(i))
-        order[next[bucket(i)]++] = i;
-    std::sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(next[0]),
-              [&](size_t i, size_t j) { return pretokens.counts[i] > pretokens.counts[j]; });
-    return order;
-  }
-
   // Ends the runs with an empty one and notes for each block of slots the run its first slot is in.
   void index_runs() {
-    runs_.push_back({static_cast<Place>(ids_.size()), 0});
-    run_of_block_.assign(ids_.size() / block_slots + 1, 0);
+    runs_.push_back({static_cast<Place>(size_), 0});
+    run_of_block_.assign(size_ / block_slots + 1, 0);
     for (size_t run = 0; run + 1 < runs_.size(); run++) {
       uint64_t block = (static_cast<uint64_t>(runs_[run].start) + block_slots - 1) / block_slots;
       for (; block * block_slots < runs_[run + 1].start; block++)
@@ -170,7 +144,9 @@ private:
     }
   }
 
-  std::vector<Id> ids_;
+  PageMemory memory_;
+  Id *ids_;
+  uint64_t size_;
   std::vector<Run> runs_;
   std::vector<uint32_t> run_of_block_;
 };

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "merge_slots.hpp"
+#include "thread_team.hpp"
 
 #include <bit>
 #include <cstdlib>
@@ -46,37 +47,70 @@ public:
   }
 
   uint64_t threshold() const { return threshold_; }
-  Place *arena() { return arena_.get(); }
+  Place *arena() const { return arena_.get(); }
   Pair &pair(uint32_t number) { return pairs_[number]; }
 
   // Forgets everything, sets a threshold for some `wanted` pairs, but at least `floor` and below the last
   // one, and lists the pairs that reach it and are allowed(left, right). After that best() works with `less`,
   // a strict order of (count, key).
+  //
+  // Each thread of the team reads a range of the slots; thread 0, the caller's, calls pause().
   template <class Allowed, class Less, class Pause>
   void scan(const MergeSlots<Id, Place> &slots, const Id *ids, uint64_t wanted, uint64_t floor,
-            Allowed allowed, Less less, Pause pause) {
+            Allowed allowed, Less less, Pause pause, ThreadTeam &team) {
     pairs_.clear();
     queue_.clear();
     table_.reset();
+    const unsigned threads = slots.size() < slots_for_threads ? 1 : std::min(team.size(), max_threads);
+    auto for_each_pair = [&](auto visit) { // visit(thread, place, count), the places of each thread ascending
+      auto work = [&](unsigned thread) {
+        if (thread < threads)
+          slots.for_each_pair(
+              slots.size() * thread / threads, slots.size() * (thread + 1) / threads,
+              [&](Place at, uint64_t count) { visit(thread, at, count); },
+              [&] {
+                if (thread == 0)
+                  pause();
+              });
+      };
+      if (threads == 1)
+        work(0);
+      else
+        team.run(work);
+    };
     // Counts by a hash of the pair are too high at worst. They keep all but a few rare pairs out of the exact
-    // table, which then stays in the cache however many pairs there are.
+    // tables, which then stay in the cache however many pairs there are.
     int sum_bits = std::clamp<int>(std::bit_width(slots.size()), 16, 22); // 32 MiB at most
-    std::vector<uint64_t> sums(uint64_t{1} << sum_bits, 0);
-    auto sum_of = [&](Key key) -> uint64_t & { return sums[hash(key) >> (64 - sum_bits)]; };
-    slots.for_each_pair([&](Place at, uint64_t count) { sum_of(key(ids[at], ids[at + 1])) += count; }, pause);
+    std::vector<std::vector<uint64_t>> sums_of(threads, std::vector<uint64_t>(uint64_t{1} << sum_bits, 0));
+    auto sum_of = [&](unsigned thread, Key key) -> uint64_t & {
+      return sums_of[thread][hash(key) >> (64 - sum_bits)];
+    };
+    for_each_pair([&](unsigned thread, Place at, uint64_t count) {
+      sum_of(thread, key(ids[at], ids[at + 1])) += count;
+    });
+    std::vector<uint64_t> &sums = sums_of.front();
+    for (unsigned thread = 1; thread < threads; thread++) {
+      for (size_t i = 0; i < sums.size(); i++)
+        sums[i] += sums_of[thread][i];
+      std::vector<uint64_t>().swap(sums_of[thread]);
+    }
     threshold_ = std::max(floor, std::min(threshold_ / 2, reached_by(sums, wanted)));
 
-    slots.for_each_pair(
-        [&](Place at, uint64_t count) {
-          Key pair_key = key(ids[at], ids[at + 1]);
-          if (sum_of(pair_key) < threshold_)
-            return;
-          uint32_t number = find_or_add(pair_key);
-          pairs_[number].count += count;
-          pairs_[number].list_size++;
-        },
-        pause);
-
+    std::vector<Part> parts(threads);
+    for_each_pair([&](unsigned thread, Place at, uint64_t count) {
+      const Key pair_key = key(ids[at], ids[at + 1]);
+      if (sum_of(0, pair_key) >= threshold_)
+        parts[thread].count(pair_key, count);
+    });
+    for (Part &part : parts) {
+      for (Counted &counted : part.pairs) {
+        const uint32_t number = find_or_add(counted.key);
+        Pair &pair = pairs_[number];
+        counted.number = number;
+        counted.next = std::exchange(pair.list_size, pair.list_size + static_cast<Place>(counted.places));
+        pair.count += counted.count;
+      }
+    }
     arena_used_ = 0;
     for (uint32_t number = 0; number < pairs_.size(); number++) {
       Pair &pair = pairs_[number];
@@ -88,21 +122,18 @@ public:
       arena_used_ += pair.list_size;
       queue_.push_back({pair.count, pair.key, number});
     }
-    std::vector<uint64_t>().swap(next_);
-    next_.resize(pairs_.size());
-    for (uint32_t number = 0; number < pairs_.size(); number++)
-      next_[number] = pairs_[number].list_start;
-    slots.for_each_pair(
-        [&](Place at, uint64_t) {
-          Key pair_key = key(ids[at], ids[at + 1]);
-          if (sum_of(pair_key) < threshold_)
-            return;
-          uint32_t number = table_.find(pair_key);
-          if (pairs_[number].count != 0)
-            arena_[next_[number]++] = at;
-        },
-        pause);
-    std::vector<uint64_t>().swap(next_);
+    for (Part &part : parts)
+      for (Counted &counted : part.pairs)
+        counted.next =
+            pairs_[counted.number].count == 0 ? no_list : counted.next + pairs_[counted.number].list_start;
+    for_each_pair([&](unsigned thread, Place at, uint64_t) {
+      const Key pair_key = key(ids[at], ids[at + 1]);
+      if (sum_of(0, pair_key) < threshold_)
+        return;
+      uint64_t &next = parts[thread].find(pair_key).next;
+      if (next != no_list)
+        arena_[next++] = at;
+    });
     std::make_heap(queue_.begin(), queue_.end(), less);
   }
 
@@ -197,6 +228,30 @@ private:
     std::vector<Cell> cells_;
   };
 
+  // What one thread finds in its range of the slots.
+  struct Counted {
+    Key key;
+    uint32_t number; // among pairs_
+    uint64_t count, places;
+    uint64_t next; // where its next place goes in the arena, or no_list
+  };
+  struct Part {
+    Table table;
+    std::vector<Counted> pairs;
+    Part() { table.reset(); }
+    Counted &find(Key key) { return pairs[table.find(key)]; }
+    void count(Key key, uint64_t count) {
+      const uint32_t place = table.find_or_add(key, static_cast<uint32_t>(pairs.size()));
+      if (place == pairs.size())
+        pairs.push_back({key, 0, 0, 0, 0});
+      pairs[place].count += count;
+      pairs[place].places++;
+    }
+  };
+  static constexpr uint64_t no_list = std::numeric_limits<uint64_t>::max();
+  static constexpr uint64_t slots_for_threads = 1 << 20; // some 10 ms
+  static constexpr unsigned max_threads = 8;             // each has sums of 32 MiB
+
   // A number that about `wanted` of the sums reach; a power of two times 4 to 7.
   static uint64_t reached_by(const std::vector<uint64_t> &sums, uint64_t wanted) {
     std::array<uint64_t, 256> sizes{};
@@ -227,7 +282,6 @@ private:
   std::unique_ptr<Place[], decltype(&std::free)> arena_;
   uint64_t arena_used_ = 0;
   std::vector<Pair> pairs_;
-  std::vector<uint64_t> next_;
   std::vector<Waiting> queue_;
   Table table_;
 };

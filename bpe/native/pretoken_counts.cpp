@@ -12,9 +12,8 @@
 namespace bpe {
 namespace {
 
-// 2 MiB of cells stay in the second-level cache of the machines this was written on.
-constexpr size_t own_cells = (2 << 20) / sizeof(PretokenTable::Cell);
-constexpr size_t own_full = own_cells * 3 / 4; // below the 0.8 at which a table grows
+// Pretokens whose cells are asked for before the first of them is looked at.
+constexpr size_t batch_pretokens = 64;
 
 // What a thread takes at a time: some milliseconds, so that the last one to finish is not far behind.
 constexpr size_t piece_bytes = 1 << 20;
@@ -121,11 +120,11 @@ void PretokenCounter::count(const uint8_t *text, size_t size, const SpecialToken
   const unsigned used =
       static_cast<unsigned>(std::min<size_t>(std::max(1u, threads), size / piece_bytes + 1));
   while (own_.size() < used)
-    own_.emplace_back(own_cells);
+    own_.emplace_back();
   PieceCutter cutter(text, size, special_tokens, *pattern_);
   std::vector<size_t> invalid(used, size);
   run_threads(used, [&](unsigned index) {
-    PretokenTable &table = own_[index];
+    OwnPretokens &own = own_[index];
     Pretokenizer pretokenizer(*pattern_);
     std::vector<Part> parts;
     try {
@@ -139,16 +138,8 @@ void PretokenCounter::count(const uint8_t *text, size_t size, const SpecialToken
             return cutter.stop();
           }
           pretokenizer.reset(text + part.start, part.stop - part.start);
-          for (Spans spans = pretokenizer.next(); spans.count > 0; spans = pretokenizer.next()) {
-            uint32_t start = 0;
-            for (size_t i = 0; i < spans.count; i++) {
-              const uint32_t stop = spans.ends[i];
-              table.add(pretoken_key(spans.origin + start, stop - start, text + size), 1);
-              start = stop;
-              if (table.size() >= own_full)
-                pour(table);
-            }
-          }
+          for (Spans spans = pretokenizer.next(); spans.count > 0; spans = pretokenizer.next())
+            add_spans(spans, text + size, own);
         }
       }
     } catch (...) {
@@ -159,6 +150,24 @@ void PretokenCounter::count(const uint8_t *text, size_t size, const SpecialToken
   const size_t bad = *std::min_element(invalid.begin(), invalid.end());
   if (bad < size)
     throw std::invalid_argument("the text is not valid UTF-8 at byte " + std::to_string(bad));
+}
+
+void PretokenCounter::add_spans(const Spans &spans, const uint8_t *text_stop, OwnPretokens &own) {
+  std::array<PretokenKey, batch_pretokens> keys;
+  uint32_t start = 0;
+  for (size_t i = 0; i < spans.count; i += batch_pretokens) {
+    const size_t count = std::min(batch_pretokens, spans.count - i);
+    for (size_t j = 0; j < count; j++) {
+      const uint32_t stop = spans.ends[i + j];
+      keys[j] = pretoken_key(spans.origin + start, stop - start, text_stop);
+      own.prefetch(keys[j].hash);
+      start = stop;
+    }
+    if (own.is_full(batch_pretokens))
+      pour(own);
+    for (size_t j = 0; j < count; j++)
+      own.add(keys[j]);
+  }
 }
 
 size_t PretokenCounter::last_cut(const uint8_t *text, size_t size,
@@ -184,26 +193,42 @@ void PretokenCounter::add(const uint8_t *bytes, size_t size, uint64_t count) {
     return;
   std::lock_guard busy(busy_);
   const PretokenKey key = pretoken_key(bytes, size, bytes + size);
-  partitions_[key.hash >> (64 - partition_bits)].table.add(key, count);
+  Stripe &to = stripe(key.hash);
+  to.table.add(key, count, memory_, to.text);
 }
 
-void PretokenCounter::pour(PretokenTable &from) {
-  std::unique_lock<std::mutex> lock;
-  Partition *partition = nullptr;
-  for (const PretokenTable::Cell &cell : from.cells()) {
+void PretokenCounter::pour(OwnPretokens &own) {
+  if (own.empty())
+    return;
+  struct Waiting {
+    PretokenKey key;
+    uint64_t count;
+  };
+  std::array<Waiting, batch_pretokens> waiting;
+  size_t size = 0;
+  Stripe *to = nullptr; // of all that wait
+  auto add_waiting = [&] {
+    if (size == 0)
+      return;
+    std::lock_guard lock(to->mutex);
+    for (size_t i = 0; i < size; i++)
+      to->table.prefetch(waiting[i].key.hash);
+    for (size_t i = 0; i < size; i++)
+      to->table.add(waiting[i].key, waiting[i].count, memory_, to->text);
+    size = 0;
+  };
+  for (const PretokenCell &cell : own.cells()) {
     if (cell.high == 0)
       continue;
     const PretokenKey key = cell.key();
-    Partition &wanted = partitions_[key.hash >> (64 - partition_bits)];
-    if (&wanted != partition) { // hashes ascend, so this happens about once a partition
-      if (lock)
-        lock.unlock();
-      partition = &wanted;
-      lock = std::unique_lock(wanted.mutex);
-    }
-    partition->table.add(key, cell.count);
+    Stripe &wanted = stripe(key.hash);
+    if (&wanted != to || size == waiting.size()) // hashes ascend: the stripes follow each other
+      add_waiting();
+    to = &wanted;
+    waiting[size++] = {key, cell.count};
   }
-  from.clear();
+  add_waiting();
+  own.clear();
 }
 
 size_t PretokenCounter::size() {
@@ -211,12 +236,17 @@ size_t PretokenCounter::size() {
   return pour_all();
 }
 
+template <class Visit> void PretokenCounter::for_each_cell(Visit visit) const {
+  for (const Stripe &stripe : stripes_)
+    stripe.table.for_each(visit);
+}
+
 size_t PretokenCounter::pour_all() {
-  for (PretokenTable &table : own_)
-    pour(table);
+  for (OwnPretokens &own : own_)
+    pour(own);
   size_t size = 0;
-  for (const Partition &partition : partitions_)
-    size += partition.table.size();
+  for (const Stripe &stripe : stripes_)
+    size += stripe.table.size();
   return size;
 }
 
@@ -228,18 +258,22 @@ PretokenItems PretokenCounter::items() {
 PretokenItems PretokenCounter::drain() {
   std::lock_guard busy(busy_);
   PretokenItems result = sorted_items();
-  for (Partition &partition : partitions_)
-    partition.table = PretokenTable(64, partition_bits);
+  own_.clear();
+  for (Stripe &stripe : stripes_) {
+    stripe.table = PretokenTable(stripe_bits);
+    stripe.text = PretokenText(1 << 16);
+  }
+  memory_.clear();
   return result;
 }
 
 size_t PretokenCounter::memory_bytes() {
   std::lock_guard busy(busy_);
-  size_t bytes = 0;
-  for (const PretokenTable &table : own_)
-    bytes += table.memory_bytes();
-  for (const Partition &partition : partitions_)
-    bytes += partition.table.memory_bytes();
+  size_t bytes = memory_.memory_bytes();
+  for (const OwnPretokens &own : own_)
+    bytes += own.memory_bytes();
+  for (const Stripe &stripe : stripes_)
+    bytes += stripe.text.memory_bytes();
   return bytes;
 }
 
@@ -248,7 +282,7 @@ PretokenItems PretokenCounter::sorted_items() {
   // pointer.
   struct Item {
     uint64_t prefix; // big-endian, so that it compares as bytes do
-    const PretokenTable::Cell *cell;
+    const PretokenCell *cell;
     bool operator<(const Item &other) const {
       if (prefix != other.prefix)
         return prefix < other.prefix;
@@ -262,10 +296,9 @@ PretokenItems PretokenCounter::sorted_items() {
   std::vector<size_t> next(groups + 1, 0);
   uint64_t bytes = 0;
   auto for_each = [&](auto visit) {
-    for (const Partition &partition : partitions_)
-      for (const PretokenTable::Cell &cell : partition.table.cells())
-        if (cell.high != 0)
-          visit(Item{__builtin_bswap64(load_word(cell.bytes(), std::min<uint64_t>(8, cell.size()))), &cell});
+    for_each_cell([&](const PretokenCell &cell) {
+      visit(Item{__builtin_bswap64(load_word(cell.bytes(), std::min<uint64_t>(8, cell.size()))), &cell});
+    });
   };
   for_each([&](const Item &item) {
     next[(item.prefix >> 48) + 1]++;

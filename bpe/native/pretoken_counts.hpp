@@ -2,11 +2,12 @@
 //
 // A text is cut at its special tokens, which are not counted, and long stretches without one where the
 // pattern allows it (last_safe_cut); the pieces go to threads. Each thread counts into a small table of its
-// own, which stays in its cache, and pours it into the shared one when it is full: the frequent pretokens
+// own, which stays in its cache, and pours it into the shared ones when it is full: the frequent pretokens
 // cost no cache miss, and the rare ones arrive in the order in which they lie in memory. The counts depend
 // neither on the number of threads nor on how they are scheduled.
 #pragma once
 
+#include "own_pretokens.hpp"
 #include "pretoken_table.hpp"
 #include "pretokenize.hpp"
 #include "special_tokens.hpp"
@@ -51,22 +52,27 @@ public:
   size_t last_cut(const uint8_t *text, size_t size, const SpecialTokens &special_tokens) const;
 
 private:
-  // Partition i holds the hashes that start with the bits of i, so threads rarely want the same one.
-  static constexpr int partition_bits = 6;
-  struct Partition {
+  // Stripe i holds the hashes that start with the bits of i, so threads rarely want the same one.
+  static constexpr int stripe_bits = 6;
+  struct Stripe {
     std::mutex mutex;
-    PretokenTable table{64, partition_bits};
+    PretokenTable table{stripe_bits};
+    PretokenText text{1 << 16};
   };
 
-  void pour(PretokenTable &from);
+  Stripe &stripe(uint64_t hash) { return stripes_[hash >> (64 - stripe_bits)]; }
+  void add_spans(const Spans &spans, const uint8_t *text_stop, OwnPretokens &own);
+  void pour(OwnPretokens &own);
   size_t pour_all();
+  template <class Visit> void for_each_cell(Visit visit) const;
   PretokenItems sorted_items();
 
   std::mutex busy_;
   std::optional<Pattern> pattern_;
   unsigned threads_ = 1;
-  std::vector<PretokenTable> own_; // one a thread; not yet in the shared partitions
-  std::array<Partition, 1 << partition_bits> partitions_;
+  std::vector<OwnPretokens> own_; // one a thread; not yet in the stripes
+  CellMemory memory_;
+  std::array<Stripe, 1 << stripe_bits> stripes_;
 };
 
 } // namespace bpe

@@ -1,173 +1,174 @@
-// Distinct pretokens with their counts: open addressing over cells of 24 bytes.
+// Distinct pretokens with their counts, in segments that split in two when they are full.
 //
-//   up to 15 bytes   low = bytes 0-7, high = bytes 8-14 and in its top byte the length
-//   16 and more      low = the hash, high = the address of (length, bytes) in the text store, top byte 0xFF
-//
-// A cell lies at or after the place its hash has in [0, cells), so walking the cells goes through the hashes
-// in ascending order: pouring one table into a larger one, or many into one, touches memory front to back.
+// A segment holds the hashes that start with some bits, in open addressing over 2,048 cells: a split works in
+// the cache and moves half of the cells into fresh memory, where a table that doubles would read and write
+// all of it far from the cache, into pages the system has to clear first. The directory says which segment a
+// hash is in. Walking the segments in their order goes through the hashes in ascending order, nearly.
 #pragma once
 
-#include <algorithm>
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <memory>
-#include <vector>
+#include "page_memory.hpp"
+#include "pretoken_key.hpp"
+
+#include <mutex>
 
 namespace bpe {
 
-static_assert(std::endian::native == std::endian::little, "keys are loaded as little-endian words");
-
-// The bytes of one pretoken as a table wants them; a long one still points into its text.
-struct PretokenKey {
-  uint64_t low, high; // high 0: a long one
-  uint64_t hash;
-  const uint8_t *bytes; // long ones only
-  uint64_t size;
-};
-
-inline uint64_t hash_words(uint64_t low, uint64_t high) {
-  const auto product =
-      static_cast<unsigned __int128>(low ^ 0x8BB84B93962EACC9u) * (high ^ 0x2D358DCCAA6C78A5u);
-  // The last multiplication carries everything into the high bits, which choose the cell.
-  return (static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64)) * 0x9E3779B97F4A7C15u;
-}
-
-inline uint64_t load_word(const uint8_t *bytes, size_t size = 8) {
-  uint64_t word = 0;
-  std::memcpy(&word, bytes, size);
-  return word;
-}
-
-// text_stop: bytes up to there may be read, though only [bytes, bytes + size) count. size >= 1.
-inline PretokenKey pretoken_key(const uint8_t *bytes, uint64_t size, const uint8_t *text_stop) {
-  if (size < 16) [[likely]] {
-    uint64_t low, high;
-    if (text_stop - bytes >= 16) [[likely]] {
-      low = load_word(bytes);
-      high = load_word(bytes + 8);
-      low &= size >= 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * size) - 1;
-      high &= size > 8 ? (uint64_t{1} << 8 * (size - 8)) - 1 : 0;
-    } else {
-      low = load_word(bytes, size < 8 ? size : 8);
-      high = size > 8 ? load_word(bytes + 8, size - 8) : 0;
-    }
-    high |= size << 56;
-    return {low, high, hash_words(low, high), nullptr, size};
-  }
-  uint64_t hash = size;
-  uint64_t at = 0;
-  for (; at + 16 <= size; at += 16)
-    hash = hash_words(load_word(bytes + at) ^ hash, load_word(bytes + at + 8));
-  if (at < size) // the last 16 bytes, some of them a second time
-    hash = hash_words(load_word(bytes + size - 16) ^ hash, load_word(bytes + size - 8));
-  return {hash, 0, hash, bytes, size};
-}
-
-class PretokenTable {
+// Zeroed cells for many tables, from memory in large pages: a third of the time for a table of 500 MB.
+class CellMemory {
 public:
-  struct Cell {
-    uint64_t low, high, count; // high 0: empty
-    bool is_long() const { return high >> 56 == 0xFF; }
-    const uint8_t *stored() const { return reinterpret_cast<const uint8_t *>(high & 0x00FFFFFFFFFFFFFFu); }
-    uint64_t size() const { return is_long() ? load_word(stored()) : high >> 56; }
-    uint64_t hash() const { return is_long() ? low : hash_words(low, high); }
-    // size() bytes; of a short pretoken they lie in the cell itself.
-    const uint8_t *bytes() const {
-      return is_long() ? stored() + 8 : reinterpret_cast<const uint8_t *>(this);
-    }
-    PretokenKey key() const {
-      return is_long() ? PretokenKey{low, 0, low, bytes(), size()}
-                       : PretokenKey{low, high, hash(), nullptr, high >> 56};
-    }
-  };
+  static constexpr size_t segment_cells = 2048;
 
-  // skipped_bits: the high bits of the hash that all keys of this table share.
-  explicit PretokenTable(size_t cells = 64, int skipped_bits = 0)
-      : cells_(cells, Cell{}), skipped_bits_(skipped_bits) {}
-
-  size_t size() const { return used_; }
-  size_t memory_bytes() const { return cells_.capacity() * sizeof(Cell) + stored_bytes_; }
-  const std::vector<Cell> &cells() const { return cells_; }
-
-  void add(const PretokenKey &key, uint64_t count) {
-    size_t at = cell_of(key.hash);
-    if (key.high != 0) [[likely]] {
-      while (cells_[at].high != 0 && (cells_[at].low != key.low || cells_[at].high != key.high))
-        at = after(at);
-    } else {
-      while (cells_[at].high != 0 && !same_long(cells_[at], key))
-        at = after(at);
+  // segment_cells cells; they live as long as this does, or until clear().
+  PretokenCell *take() {
+    std::lock_guard lock(mutex_);
+    if (left_ == 0) {
+      slabs_.emplace_back(slab_segments * segment_cells * sizeof(PretokenCell));
+      next_ = static_cast<PretokenCell *>(slabs_.back().data());
+      left_ = slab_segments;
     }
-    if (cells_[at].high != 0) {
-      cells_[at].count += count;
-      return;
-    }
-    cells_[at] = {key.low, key.high != 0 ? key.high : store(key), count};
-    if (10 * ++used_ > 8 * cells_.size())
-      grow();
+    left_--;
+    taken_++;
+    return std::exchange(next_, next_ + segment_cells);
   }
-
+  size_t memory_bytes() const { return taken_ * segment_cells * sizeof(PretokenCell); }
   void clear() {
-    std::fill(cells_.begin(), cells_.end(), Cell{});
-    used_ = 0;
-    blocks_.clear();
-    block_free_ = 0;
-    stored_bytes_ = 0;
+    slabs_.clear();
+    left_ = taken_ = 0;
   }
 
 private:
-  static constexpr size_t block_bytes = 1 << 16;
+  static constexpr size_t slab_segments = 256; // 12 MiB; what is not taken is not resident
+  std::mutex mutex_;
+  std::vector<PageMemory> slabs_;
+  PretokenCell *next_ = nullptr;
+  size_t left_ = 0, taken_ = 0;
+};
 
-  size_t cell_of(uint64_t hash) const {
-    return static_cast<size_t>(static_cast<unsigned __int128>(hash << skipped_bits_) * cells_.size() >> 64);
+class PretokenTable {
+public:
+  // skipped_bits: the high bits of the hash that all keys of this table share.
+  explicit PretokenTable(int skipped_bits) : skipped_bits_(skipped_bits) {}
+
+  size_t size() const { return size_; }
+
+  void prefetch(uint64_t hash) const {
+    if (segments_.empty())
+      return;
+    // A cell and those after it are rarely in one line.
+    const PretokenCell *cell = cell_of(segments_[directory_[slot_of(hash)]], hash);
+    __builtin_prefetch(cell, 1);
+    __builtin_prefetch(reinterpret_cast<const char *>(cell) + 64, 1);
   }
-  size_t after(size_t at) const { return at + 1 == cells_.size() ? 0 : at + 1; }
 
-  static bool same_long(const Cell &cell, const PretokenKey &key) {
-    return cell.is_long() && cell.low == key.hash && cell.size() == key.size &&
-           std::memcmp(cell.bytes(), key.bytes, key.size) == 0;
-  }
-
-  uint64_t store(const PretokenKey &key) {
-    const size_t needed = 8 + key.size;
-    if (needed > block_free_) {
-      const size_t bytes = needed > block_bytes ? needed : block_bytes;
-      blocks_.emplace_back(new uint8_t[bytes]);
-      block_next_ = blocks_.back().get();
-      block_free_ = bytes;
-      stored_bytes_ += bytes;
+  // The cells and the bytes of a long pretoken that is new come from `memory` and `text`.
+  void add(const PretokenKey &key, uint64_t count, CellMemory &memory, PretokenText &text) {
+    if (segments_.empty()) {
+      segments_.push_back({memory.take(), 0, 0, segment_bits});
+      directory_.push_back(0);
     }
-    uint8_t *place = block_next_;
-    std::memcpy(place, &key.size, 8);
-    std::memcpy(place + 8, key.bytes, key.size);
-    block_next_ += needed;
-    block_free_ -= needed;
-    return uint64_t{0xFF} << 56 | reinterpret_cast<uintptr_t>(place);
+    for (;;) {
+      const uint32_t number = directory_[slot_of(key.hash)];
+      Segment &segment = segments_[number];
+      PretokenCell *cell = cell_of(segment, key.hash);
+      for (; cell->high != 0; cell = after(segment, cell)) {
+        if (cell->holds(key)) {
+          cell->count += count;
+          return;
+        }
+      }
+      if (segment.used < (uint64_t{4} << segment.cell_bits) / 5) [[likely]] {
+        *cell = {key.low, key.is_long() ? text.store(key) : key.high, count};
+        segment.used++;
+        size_++;
+        return;
+      }
+      make_room(number, memory);
+    }
   }
 
-  void grow() {
-    // Half as large again: 0.53 to 0.8 of the cells are used, some 36 bytes a pretoken.
-    std::vector<Cell> old(cells_.size() + cells_.size() / 2, Cell{});
-    old.swap(cells_);
-    for (const Cell &cell : old) {
+  template <class Visit> void for_each(Visit visit) const {
+    for (const Segment &segment : segments_)
+      for (size_t i = 0; i < size_t{1} << segment.cell_bits; i++)
+        if (segment.cells[i].high != 0)
+          visit(segment.cells[i]);
+  }
+
+private:
+  static constexpr uint8_t segment_bits = 11;
+  static_assert(size_t{1} << segment_bits == CellMemory::segment_cells);
+  // 2^26 segments in all, for 10^11 pretokens; only hashes that were made to collide come to deeper ones.
+  static constexpr int max_depth = 20;
+
+  struct Segment {
+    PretokenCell *cells;
+    uint32_t used;
+    uint8_t depth; // how many bits after the skipped ones its hashes share
+    uint8_t cell_bits;
+  };
+
+  size_t slot_of(uint64_t hash) const { return hash << skipped_bits_ >> 1 >> (63 - depth_); }
+  PretokenCell *cell_of(const Segment &segment, uint64_t hash) const {
+    return segment.cells + (hash << (skipped_bits_ + segment.depth) >> (64 - segment.cell_bits));
+  }
+  static PretokenCell *after(const Segment &segment, PretokenCell *cell) {
+    return cell + 1 == segment.cells + (size_t{1} << segment.cell_bits) ? segment.cells : cell + 1;
+  }
+  void insert(const Segment &segment, const PretokenCell &cell, uint64_t hash) {
+    PretokenCell *to = cell_of(segment, hash);
+    while (to->high != 0)
+      to = after(segment, to);
+    *to = cell;
+  }
+
+  void make_room(uint32_t number, CellMemory &memory) {
+    if (segments_[number].depth == max_depth)
+      return grow(segments_[number]);
+    if (segments_[number].depth == depth_) { // each segment gets two slots for one
+      std::vector<uint32_t> wider(2 * directory_.size());
+      for (size_t slot = 0; slot < wider.size(); slot++)
+        wider[slot] = directory_[slot / 2];
+      directory_ = std::move(wider);
+      depth_++;
+    }
+    const uint32_t added = static_cast<uint32_t>(segments_.size());
+    segments_.push_back({memory.take(), 0, ++segments_[number].depth, segment_bits});
+    Segment &lower = segments_[number], &upper = segments_[added];
+    scratch_.assign(lower.cells, lower.cells + CellMemory::segment_cells);
+    std::fill(lower.cells, lower.cells + CellMemory::segment_cells, PretokenCell{});
+    lower.used = 0;
+    size_t slot = 0;
+    for (const PretokenCell &cell : scratch_) {
       if (cell.high == 0)
         continue;
-      size_t at = cell_of(cell.hash());
-      while (cells_[at].high != 0)
-        at = after(at);
-      cells_[at] = cell;
+      const uint64_t hash = cell.hash();
+      slot = slot_of(hash);
+      Segment &segment = hash << (skipped_bits_ + lower.depth - 1) >> 63 ? upper : lower;
+      insert(segment, cell, hash);
+      segment.used++;
     }
+    // All slots whose first bits are those of the two: the upper half of them is now the new segment's.
+    const size_t slots = size_t{2} << (depth_ - lower.depth), first = slot / slots * slots;
+    std::fill(directory_.begin() + static_cast<ptrdiff_t>(first + slots / 2),
+              directory_.begin() + static_cast<ptrdiff_t>(first + slots), added);
   }
 
-  std::vector<Cell> cells_;
+  void grow(Segment &segment) {
+    const size_t cells = size_t{1} << segment.cell_bits;
+    grown_.emplace_back(new PretokenCell[2 * cells]());
+    const PretokenCell *old = std::exchange(segment.cells, grown_.back().get());
+    segment.cell_bits++;
+    for (size_t i = 0; i < cells; i++)
+      if (old[i].high != 0)
+        insert(segment, old[i], old[i].hash());
+  }
+
   int skipped_bits_;
-  size_t used_ = 0;
-  std::vector<std::unique_ptr<uint8_t[]>> blocks_; // the long pretokens; addresses stay
-  uint8_t *block_next_ = nullptr;
-  size_t block_free_ = 0;
-  size_t stored_bytes_ = 0; // of all blocks
+  int depth_ = 0; // of the directory
+  size_t size_ = 0;
+  std::vector<uint32_t> directory_; // by the bits after the skipped ones: a number in segments_
+  std::vector<Segment> segments_;
+  std::vector<PretokenCell> scratch_;
+  std::vector<std::unique_ptr<PretokenCell[]>> grown_;
 };
 
 } // namespace bpe

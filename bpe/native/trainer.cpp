@@ -20,6 +20,10 @@ constexpr uint32_t first_new_id = 257;
 // How far ahead in a list its slots are asked for: some 40 cache misses in flight or done.
 constexpr size_t prefetch_places = 40;
 
+// Waking the threads costs some 30 us, a place 10 to 40 ns.
+constexpr uint64_t places_for_threads = 1 << 14;
+constexpr uint64_t slots_for_threads = 1 << 16; // below, no list is as long
+
 // The bytes in the order of their ids: by value, or as GPT-2 prints them (the 188 printable Latin-1 bytes
 // first).
 std::array<uint8_t, 256> byte_order(TieBreak tie_break) {
@@ -54,17 +58,20 @@ private:
 
 template <class Id, class Place> class Trainer {
 public:
-  Trainer(const PretokenView &pretokens, uint64_t slots, const TrainingOptions &options,
+  Trainer(const PretokenView &pretokens, SlotPlan &plan, const TrainingOptions &options,
           const TrainingProgress &progress)
-      : options_(options), order_(byte_order(options.tie_break)), slots_(pretokens, slots, byte_ids()),
-        index_(slots), ticker_(progress) {
+      : options_(options), order_(byte_order(options.tie_break)), slots_(pretokens, plan, byte_ids()),
+        index_(plan.slots()), ticker_(progress),
+        team_(plan.slots() < slots_for_threads ? 1 : std::max(1u, options.threads)), parts_(team_.size()) {
     lengths_.assign(first_new_id, 1);
     entries_.push_back("");
     for (uint8_t byte : order_)
       entries_.emplace_back(1, static_cast<char>(byte));
     // Reserved, not filled: a training that is asked for more than there are pairs stops long before.
-    left_.neighbours.resize(first_new_id);
-    right_.neighbours.resize(first_new_id);
+    for (Part &part : parts_) {
+      part.left.neighbours.resize(first_new_id);
+      part.right.neighbours.resize(first_new_id);
+    }
   }
 
   std::vector<Merge> run() {
@@ -73,7 +80,7 @@ public:
     auto allowed = [&](Id left, Id right) { return is_allowed(left, right); };
     if (options_.new_entries == 0)
       return {};
-    index_.scan(slots_, slots_.ids(), options_.first_pairs, floor, allowed, less(), pause);
+    index_.scan(slots_, slots_.ids(), options_.first_pairs, floor, allowed, less(), pause, team_);
     while (merges_.size() < options_.new_entries) {
       uint32_t number = index_.best(less());
       if (number != Index::none) {
@@ -85,7 +92,7 @@ public:
         // fall below. No more than are left: one or two scans more; twice as many: longer lists. Both cost 20
         // %.
         uint64_t wanted = (options_.new_entries - merges_.size()) * 5 / 4;
-        index_.scan(slots_, slots_.ids(), wanted, floor, allowed, less(), pause);
+        index_.scan(slots_, slots_.ids(), wanted, floor, allowed, less(), pause, team_);
       } else {
         break;
       }
@@ -116,6 +123,23 @@ private:
         touched.push_back(id);
       neighbour.count += count;
     }
+    // Takes in what the next thread found; there `next` becomes how many places were found before.
+    void include(Side &other) {
+      for (Id id : other.touched) {
+        Neighbour &mine = neighbours[id], &theirs = other.neighbours[id];
+        if (mine.places == 0)
+          touched.push_back(id);
+        theirs.next = std::exchange(mine.places, static_cast<Place>(mine.places + theirs.places));
+        mine.count += theirs.count;
+      }
+    }
+    // After include() and once the lists have room: where this thread writes.
+    void follow(const Side &all) {
+      for (Id id : touched) {
+        const uint64_t start = all.neighbours[id].next;
+        neighbours[id].next = start == no_list ? no_list : start + neighbours[id].next;
+      }
+    }
     void clear() {
       for (Id id : touched)
         neighbours[id] = {};
@@ -126,6 +150,14 @@ private:
   struct Occurrence {
     Id left, right; // the neighbours when it was replaced
     Place place;
+  };
+
+  // What one thread does of a merge: a range of the list that begins and ends between two pretokens.
+  struct Part {
+    Side left, right;
+    std::vector<Occurrence> occurrences;
+    uint64_t after_merged =
+        0; // how often an occurrence directly followed another one ("abab"): see add_pairs
   };
 
   std::array<Id, 256> byte_ids() const {
@@ -161,25 +193,61 @@ private:
     merges_.push_back({outside_id(a), outside_id(b), pair.count});
     entries_.push_back(entries_[a] + entries_[b]);
     lengths_.push_back(lengths_[a] + lengths_[b]);
-    left_.neighbours.emplace_back();
-    right_.neighbours.emplace_back();
-
-    uint64_t after_merged = replace(pair, a, b, merged);
-    if (add_pairs(pair, a, b, merged, after_merged))
-      write_lists();
-    left_.clear();
-    right_.clear();
+    for (Part &part : parts_) {
+      part.left.neighbours.emplace_back();
+      part.right.neighbours.emplace_back();
+    }
+    const bool shared = team_.size() > 1 && pair.list_size >= places_for_threads;
+    const Place *list = index_.arena() + pair.list_start;
+    if (shared) {
+      cuts_.clear(); // before the slots change
+      for (unsigned thread = 0; thread <= team_.size(); thread++)
+        cuts_.push_back(cut(pair, thread));
+      team_.run([&](unsigned thread) {
+        replace(parts_[thread], list + cuts_[thread], list + cuts_[thread + 1], a, b, merged);
+      });
+      for (size_t thread = 1; thread < parts_.size(); thread++) {
+        parts_[0].left.include(parts_[thread].left);
+        parts_[0].right.include(parts_[thread].right);
+        parts_[0].after_merged += parts_[thread].after_merged;
+      }
+    } else {
+      replace(parts_[0], list, list + pair.list_size, a, b, merged);
+    }
+    if (add_pairs(pair, a, b, merged)) {
+      if (shared) {
+        for (size_t thread = 1; thread < parts_.size(); thread++) {
+          parts_[thread].left.follow(parts_[0].left);
+          parts_[thread].right.follow(parts_[0].right);
+        }
+        team_.run([&](unsigned thread) { write_lists(parts_[thread]); });
+      } else {
+        write_lists(parts_[0]);
+      }
+    }
+    for (size_t thread = 0; thread < (shared ? parts_.size() : 1); thread++) {
+      parts_[thread].left.clear();
+      parts_[thread].right.clear();
+    }
   }
 
-  // Replaces the pair at the places of its list that still hold it, and sums up the neighbours.
-  // Returns how often an occurrence directly followed another one ("abab"): see add_pairs.
-  uint64_t replace(const Pair &pair, Id a, Id b, Id merged) {
+  // Where the part of a thread starts in the list: at the first place of a pretoken, so that no two threads
+  // see the same slots.
+  size_t cut(const Pair &pair, unsigned thread) const {
     const Place *list = index_.arena() + pair.list_start;
+    size_t at = static_cast<size_t>(static_cast<uint64_t>(pair.list_size) * thread / team_.size());
+    while (at > 0 && at < pair.list_size && slots_.pretoken_start(list[at]) <= list[at - 1])
+      at++;
+    return at;
+  }
+
+  // Replaces the pair at those places of [list, stop) that still hold it, and sums up the neighbours.
+  void replace(Part &part, const Place *list, const Place *stop, Id a, Id b, Id merged) {
     Id *ids = slots_.ids();
-    size_t a_slots = lengths_[a], merged_slots = lengths_[merged], size = pair.list_size;
+    size_t a_slots = lengths_[a], merged_slots = lengths_[merged], size = static_cast<size_t>(stop - list);
     typename MergeSlots<Id, Place>::Counts counts(slots_);
-    uint64_t after_merged = 0;
-    occurrences_.clear();
+    part.after_merged = 0;
+    part.occurrences.clear();
     for (size_t i = 0; i < size; i++) {
       if (i + prefetch_places < size)
         __builtin_prefetch(ids + list[i + prefetch_places], 1);
@@ -190,13 +258,12 @@ private:
       Id left = ids[at - 1], right = ids[at + merged_slots];
       ids[at + a_slots] = MergeSlots<Id, Place>::dead;
       ids[at] = ids[at + merged_slots - 1] = merged;
-      left_.add(left, count);
-      right_.add(right, count);
+      part.left.add(left, count);
+      part.right.add(right, count);
       if (left == merged)
-        after_merged += count;
-      occurrences_.push_back({left, right, at});
+        part.after_merged += count;
+      part.occurrences.push_back({left, right, at});
     }
-    return after_merged;
   }
 
   // Takes the counts of the pairs that are gone and adds the new pairs; true if one of them has a list to
@@ -205,10 +272,12 @@ private:
   // In "abab" the first occurrence sees a as its right neighbour, which the second then takes away: its left
   // neighbour is the merged entry. So (merged, a) was counted once too often for each such place, and the
   // pair (b, a) between the two is already taken off as a right neighbour.
-  bool add_pairs(const Pair &pair, Id a, Id b, Id merged, uint64_t after_merged) {
-    for (Id left : left_.touched)
+  bool add_pairs(const Pair &pair, Id a, Id b, Id merged) {
+    Side &left_side = parts_[0].left, &right_side = parts_[0].right;
+    const uint64_t after_merged = parts_[0].after_merged;
+    for (Id left : left_side.touched)
       index_.prefetch(Index::key(left, a));
-    for (Id right : right_.touched)
+    for (Id right : right_side.touched)
       index_.prefetch(Index::key(b, right));
     uint64_t room = pair.list_start, room_stop = pair.list_start + pair.list_size;
     bool any = false;
@@ -220,8 +289,8 @@ private:
       neighbour.next = index_.add(Index::key(left, right), count, neighbour.places, room, room_stop, less());
       any = true;
     };
-    for (Id left : left_.touched) {
-      auto &neighbour = left_.neighbours[left];
+    for (Id left : left_side.touched) {
+      auto &neighbour = left_side.neighbours[left];
       neighbour.next = no_list;
       if (left == MergeSlots<Id, Place>::separator)
         continue;
@@ -229,8 +298,8 @@ private:
         index_.subtract(Index::key(left, a), neighbour.count);
       add(left, merged, neighbour, neighbour.count);
     }
-    for (Id right : right_.touched) {
-      auto &neighbour = right_.neighbours[right];
+    for (Id right : right_side.touched) {
+      auto &neighbour = right_side.neighbours[right];
       neighbour.next = no_list;
       if (right == MergeSlots<Id, Place>::separator)
         continue;
@@ -241,13 +310,13 @@ private:
   }
 
   // The list of the merged pair has been read: its room may be written over.
-  void write_lists() {
+  void write_lists(Part &part) {
     Place *arena = index_.arena();
-    for (const Occurrence &occurrence : occurrences_) {
-      uint64_t &left = left_.neighbours[occurrence.left].next;
+    for (const Occurrence &occurrence : part.occurrences) {
+      uint64_t &left = part.left.neighbours[occurrence.left].next;
       if (left != no_list)
         arena[left++] = static_cast<Place>(occurrence.place - lengths_[occurrence.left]);
-      uint64_t &right = right_.neighbours[occurrence.right].next;
+      uint64_t &right = part.right.neighbours[occurrence.right].next;
       if (right != no_list)
         arena[right++] = occurrence.place;
     }
@@ -261,15 +330,17 @@ private:
   std::vector<std::string> entries_; // the bytes of each id
   std::vector<Place> lengths_;       // the slots of each id since the last compact()
   std::vector<Merge> merges_;
-  Side left_, right_;
-  std::vector<Occurrence> occurrences_;
+  ThreadTeam team_;
+  std::vector<size_t> cuts_;
+  std::vector<Part> parts_; // one a thread; a merge of few places uses the first alone
 };
 
 } // namespace
 
 std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOptions &options,
                                 const TrainingProgress &progress) {
-  uint64_t slots = merge_slot_count(pretokens);
+  SlotPlan plan(pretokens);
+  uint64_t slots = plan.slots();
   if (options.new_entries > (uint64_t{1} << 31) - 256)
     throw std::invalid_argument("new_entries is " + std::to_string(options.new_entries) +
                                 "; ids must stay below 2^31");
@@ -277,10 +348,10 @@ std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOpt
   // both.
   uint64_t ids = first_new_id + std::min(options.new_entries, slots);
   if (options.wide || slots >= std::numeric_limits<uint32_t>::max())
-    return Trainer<uint32_t, uint64_t>(pretokens, slots, options, progress).run();
+    return Trainer<uint32_t, uint64_t>(pretokens, plan, options, progress).run();
   if (ids >= std::numeric_limits<uint16_t>::max())
-    return Trainer<uint32_t, uint32_t>(pretokens, slots, options, progress).run();
-  return Trainer<uint16_t, uint32_t>(pretokens, slots, options, progress).run();
+    return Trainer<uint32_t, uint32_t>(pretokens, plan, options, progress).run();
+  return Trainer<uint16_t, uint32_t>(pretokens, plan, options, progress).run();
 }
 
 } // namespace bpe

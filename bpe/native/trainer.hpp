@@ -25,7 +25,8 @@ namespace bpe {
 enum class TieBreak : uint8_t { lexicographic, huggingface };
 
 // Pretoken i is bytes [i == 0 ? 0 : ends[i - 1], ends[i]) and occurs counts[i] times; 0 counts as absent.
-// Repeated pretokens are allowed. ends ascend; the caller keeps the arrays alive and unchanged.
+// Repeated pretokens are allowed; sorted ones are merged quickest (slot_plan.hpp). ends ascend; the caller
+// keeps the arrays alive and unchanged.
 struct PretokenView {
   const uint8_t *bytes;
   const uint64_t *ends;
@@ -46,7 +47,7 @@ struct TrainingOptions {
   TieBreak tie_break = TieBreak::lexicographic;
   uint64_t min_frequency = 1;   // pairs that occur less often are not merged; 0 means 1
   uint64_t max_token_bytes = 0; // pairs of more bytes together are not merged; 0: no limit
-  unsigned threads = 1;         // so far merging uses one, whatever is asked for
+  unsigned threads = 1;         // for scans, and for merges with many places
   // Pairs wanted of the first scan, before there are entries of many bytes. 700 to 4,000 were equal within
   // noise.
   uint64_t first_pairs = 1000;

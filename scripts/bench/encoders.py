@@ -119,6 +119,7 @@ class Tokenizers(Ours):
 
 class Fastokens(Tokenizers):
     name = module = "fastokens"
+    slow = False
 
     def fresh(self) -> Any:
         import fastokens
@@ -126,7 +127,10 @@ class Fastokens(Tokenizers):
         return fastokens.Tokenizer.from_json_str(json.dumps(json.loads(self.path.read_text())))
 
     def encode(self, encoder: Any, prepared: Any) -> Any:
-        return encoder.encode_batch(prepared, add_special_tokens=False)
+        return encoder.encode_batch_flat(prepared, add_special_tokens=False)
+
+    def ids(self, result: Any) -> Ids:
+        return np.frombuffer(result[0], dtype=np.uint32)
 
 
 ENCODERS: tuple[type[Ours], ...] = (Ours, Gigatoken, Fastokens, Tokenizers, Tiktoken)

@@ -5,7 +5,7 @@ median of the turns is the figure, the spread (max - min) / median says how far 
 the spread are not resolved. Rows are plain dictionaries; `save` puts them beside the facts of the machine
 into data/bench/<question>.json, from which report.py makes docs/performance.md.
 
-Pin the run for steadier figures, e.g. `taskset -c 0,1 python scripts/bench/encoding.py`.
+Pin the run for steadier figures, e.g. `taskset -c 0,1 python scripts/bench/encode.py`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ README = harness.ROOT / "README.md"
 CONTENDERS = ("tokenmill", "gigatoken", "rustbpe", "tiktoken", "tokenizers")
 QUESTIONS = {
     "training": "Training",
-    "encoding": "Encoding",
+    "encode": "Encoding",
     "conversion": "From a file to a verified dataset",
     "compression": "Compression of the dataset",
 }
@@ -88,7 +88,7 @@ def readme_table(saved: dict[str, harness.Row]) -> str:
     for row in saved.get("training", {"rows": []})["rows"]:
         task = f"train {row['entries']:,} entries on {row['text']}, {harness.cell('text_bytes', row['text_bytes'])} MB"
         lines.setdefault(f"{task}, {row['threads']} threads", {})[row["trainer"]] = f"{row['seconds']:.1f} s"
-    for row in saved.get("encoding", {"rows": []})["rows"]:
+    for row in saved.get("encode", {"rows": []})["rows"]:
         task = (
             f"encode {row['text']}, {row['threads']} thread{'s' if row['threads'] > 1 else ''}, cold / warm"
         )

@@ -56,7 +56,7 @@ def test_the_compiled_tokenizer_is_the_same(listed: Any, ranked: Any) -> None:
 def test_images_that_were_changed_are_refused(kind: str, request: pytest.FixtureRequest) -> None:
     image = request.getfixturevalue(kind)().compiled()
     generator = random.Random(2)
-    for place in [*range(64), *(generator.randrange(len(image)) for _ in range(200))]:
+    for place in [*range(72), *(generator.randrange(len(image)) for _ in range(200))]:
         changed = bytearray(image)
         changed[place] ^= 1 << generator.randrange(8)
         with pytest.raises(BadTokenizer, match="compile"):
@@ -137,6 +137,20 @@ def test_the_second_load_reads_the_cache(saved: Path, monkeypatch: pytest.Monkey
     assert first == second == Tokenizer.load(saved)
 
 
+def test_a_load_without_cache_uses_one_that_fits_and_writes_none(
+    saved: Path, listed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Tokenizer.load(saved, cache=True)
+    read = count_readings(monkeypatch)
+    assert Tokenizer.load(saved) == listed()
+    assert not read
+    listed("cl100k").save(saved)
+    stale = cache_of(saved).read_bytes()
+    assert Tokenizer.load(saved) == listed("cl100k")
+    assert read == [saved]
+    assert cache_of(saved).read_bytes() == stale
+
+
 def test_a_stale_cache_is_made_anew(saved: Path, listed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     Tokenizer.load(saved, cache=True)
     other = listed("cl100k")
@@ -172,10 +186,11 @@ def form(data: bytes) -> Any:
 
 
 def with_header(data: bytes, header: Any) -> bytes:
-    _, header_bytes, image_bytes, _ = compiled._START.unpack_from(data)
+    _, header_bytes, image_bytes, warm_bytes, _ = compiled._START.unpack_from(data)
     text = json.dumps(header).encode()
     body = text + b" " * (-len(text) % 8) + data[compiled._START.size + header_bytes :]
-    start = compiled._START.pack(compiled.MAGIC, len(body) - image_bytes, image_bytes, _core.xxh64(body))
+    sizes = (len(body) - image_bytes - warm_bytes, image_bytes, warm_bytes)
+    start = compiled._START.pack(compiled.MAGIC, *sizes, _core.xxh64(body))
     return start + body
 
 
@@ -204,3 +219,32 @@ def test_a_cache_that_is_a_folder_is_left_alone(saved: Path) -> None:
     cache_of(saved).mkdir()
     assert Tokenizer.load(saved, cache=True) == Tokenizer.load(saved)
     assert cache_of(saved).is_dir()
+
+
+# -- the warm cache
+
+
+def test_a_warm_cache_changes_no_ids(pattern: str, listed: Any, ranked: Any) -> None:
+    text = (TEXT + " 漢字 " + "a long pretoken " + "x" * 40).encode() * 5
+    for tokenizer in (listed(pattern, whole_pretokens=True), ranked(pattern)):
+        image = tokenizer.compiled(warm_with=text)
+        warm = Tokenizer.from_compiled(image)
+        assert len(image) > len(tokenizer.compiled())
+        for each in (text, b"other words, " + text):
+            assert warm.encode_documents(each).tolist() == tokenizer.encode_documents(each).tolist()
+        for place in range(len(tokenizer.compiled()), len(image), max(1, len(image) // 200)):
+            changed = bytearray(image)
+            changed[place] ^= 4
+            with pytest.raises(BadTokenizer, match="damaged"):
+                Tokenizer.from_compiled(changed)
+
+
+def test_a_warm_cache_beside_the_file(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Tokenizer.load(saved, cache=True)
+    without = cache_of(saved).stat().st_size
+    Tokenizer.load(saved, cache=True, warm_with=TEXT.encode())
+    assert cache_of(saved).stat().st_size > without
+    read = count_readings(monkeypatch)
+    warm = Tokenizer.load(saved, cache=True)
+    assert not read
+    assert warm.encode(TEXT) == Tokenizer.load(saved).encode(TEXT)

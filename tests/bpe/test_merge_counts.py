@@ -134,13 +134,13 @@ def test_what_does_not_fit_is_refused_or_fitted(tmp_path: Path) -> None:
     half = sorted(expected.values())[len(expected) // 2]
     kept = {pretoken: count for pretoken, count in expected.items() if count > half}
     # Room for those above the median and no more.
-    needed = training_bytes(len(kept), 100 * len(kept))
+    needed = training_bytes(len(kept), 100 * len(kept), 1 << 15, at_most=True)
     with Workspace(tmp_path) as workspace:
         tight = MemoryBudget(used_bytes() + needed + (20 << 20))
         with pytest.raises(
             NotEnoughMemory, match=r"merging 60,000 distinct pretokens takes about \d+\.\d MB"
         ) as raised:
-            counted.load(tight, workspace)
+            counted.load(MemoryBudget(used_bytes() + (60 << 20)), workspace)
         assert raised.value.exit_code == 5
         assert "--min-pretoken-count 2 (or fit)" in str(raised.value)
         recorder = Recorder()

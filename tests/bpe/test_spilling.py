@@ -14,7 +14,7 @@ from bpe.counting import CountingOptions, count_pretokens, count_sources
 from bpe.counts_file import CountsFile
 from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory
 from bpe.memory import MIN_FREE_BYTES, MemoryBudget, available_bytes, used_bytes
-from bpe.training import train
+from bpe.training import train, train_on
 from bpe.workspace import Workspace
 
 END = "<|endoftext|>"
@@ -122,3 +122,11 @@ def test_documents_are_counted(block_bytes: int, special_tokens: list[str]) -> N
         expected = sum(not is_special for _, is_special in cut)
         counts = count_pretokens([text.encode()], special_tokens, block_bytes=block_bytes)
         assert counts.facts.documents == expected, text
+
+
+def test_merging_that_outgrows_the_budget_is_stopped() -> None:
+    counts = count_pretokens([random_words(4, 1 << 20)])
+    with pytest.raises(
+        NotEnoughMemory, match=r"merging has come to \d+\.\d MB, more than 50\.0 MB \(--max-memory\)"
+    ):
+        train_on(counts, 60_000, budget=MemoryBudget(50_000_000))

@@ -140,6 +140,19 @@ def test_more_than_16_bit_ids() -> None:
     assert (merges, pair_counts) == train_natively(counts, 70_000, wide=True)
 
 
+@pytest.mark.parametrize("tie_break", TIE_BREAKS)
+def test_threads_share_scans_and_long_lists(tie_break: str) -> None:
+    # More slots than a scan by one thread has, and pairs with more places than a merge by one thread; with runs.
+    rng = random.Random(17)
+    counts = {
+        bytes(rng.choices(b"aabcdef ", k=rng.randint(2, 14))): rng.randint(1, 40) for _ in range(160_000)
+    }
+    assert sum(map(len, counts)) + len(counts) > 1 << 20
+    expected = train_natively(counts, 600, tie_break, threads=1)
+    for threads, first_pairs in [(2, 1000), (3, 20), (5, 1000)]:
+        assert train_natively(counts, 600, tie_break, threads=threads, first_pairs=first_pairs) == expected
+
+
 def test_repeated_pretokens_and_zero_counts() -> None:
     ends = np.array([2, 2, 4, 6], dtype=np.uint64)
     counts = np.array([1, 9, 1, 0], dtype=np.uint64)

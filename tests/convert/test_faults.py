@@ -43,26 +43,26 @@ def options(**more: Any) -> ConvertOptions:
     return ConvertOptions(**{**base, "text_chunk_bytes": 200, "workers": 2, **more})
 
 
-def encode_or_die(chunk: TextChunk, parts: tuple[str, ...]) -> ChunkResult:
+def encode_or_die(chunk: TextChunk, parts: tuple[str, ...], threshold: int | None = None) -> ChunkResult:
     if chunk.index == 5:
         os.kill(os.getpid(), signal.SIGKILL)
-    return encode_chunk(chunk, parts)
+    return encode_chunk(chunk, parts, threshold)
 
 
-def encode_or_fail(chunk: TextChunk, parts: tuple[str, ...]) -> ChunkResult:
+def encode_or_fail(chunk: TextChunk, parts: tuple[str, ...], threshold: int | None = None) -> ChunkResult:
     if chunk.index == 5:
         raise BadInput("no more")
-    return encode_chunk(chunk, parts)
+    return encode_chunk(chunk, parts, threshold)
 
 
 def merge_fails(run: object) -> None:
     raise BadInput("no merge")
 
 
-def interrupt(chunk: TextChunk, parts: tuple[str, ...]) -> ChunkResult:
+def interrupt(chunk: TextChunk, parts: tuple[str, ...], threshold: int | None = None) -> ChunkResult:
     if chunk.index == 5:
         raise KeyboardInterrupt
-    return encode_chunk(chunk, parts)
+    return encode_chunk(chunk, parts, threshold)
 
 
 @pytest.fixture
@@ -263,8 +263,10 @@ def test_two_runs_on_one_output(here: Path) -> None:
     assert (here / "out").exists()
 
 
-def append_while_encoding(chunk: TextChunk, parts: tuple[str, ...]) -> ChunkResult:
-    result = encode_chunk(chunk, parts)
+def append_while_encoding(
+    chunk: TextChunk, parts: tuple[str, ...], threshold: int | None = None
+) -> ChunkResult:
+    result = encode_chunk(chunk, parts, threshold)
     if chunk.index == 3:
         with Path("en.txt").open("a") as file:
             file.write("more")
@@ -289,10 +291,10 @@ def test_a_source_that_is_gone_at_the_end(here: Path, monkeypatch: pytest.Monkey
         run_conversion(options(output="again"), InlineExecutor)
 
 
-def lose_a_document(chunk: TextChunk, parts: tuple[str, ...]) -> ChunkResult:
+def lose_a_document(chunk: TextChunk, parts: tuple[str, ...], threshold: int | None = None) -> ChunkResult:
     from dataclasses import replace
 
-    result = encode_chunk(chunk, parts)
+    result = encode_chunk(chunk, parts, threshold)
     if chunk.index != 4:
         return result
     train = replace(result.record.train, documents=result.record.train.documents + 1)

@@ -3,6 +3,8 @@
 Equal first, fast second: the ids of every encoder are compared with tiktoken's (or tokenizers') before anything is
 timed, and a difference in ours ends the run. Cold: the first text of an encoder made a moment ago. Warm: the same text
 again. Encoders that take minutes for a large text are measured on its first documents (--slow-mb).
+"reused" writes into an array that is there already, as `convert` does; the others make theirs. "spans only" is the
+pretokenizer alone, "no cache" merges every pretoken anew: what the cache saves lies between it and the others.
 """
 
 from __future__ import annotations
@@ -11,11 +13,16 @@ import argparse
 import functools
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import harness
+import numpy as np
 from encoders import ENCODERS, Ours, first_difference, installed
+
+import bpe
+from bpe import _core
 
 
 def main() -> None:
@@ -42,7 +49,7 @@ def main() -> None:
     texts = [
         harness.describe(path, harness.read_text(path, options.limit_mb * 1e6)) for path in options.corpus
     ]
-    harness.save("encoding", machine, rows, texts, notes)
+    harness.save("encode", machine, rows, texts, notes)
 
 
 def measure(path: Path, threads: int, options: argparse.Namespace) -> dict[str, Any]:
@@ -82,7 +89,58 @@ def measure(path: Path, threads: int, options: argparse.Namespace) -> dict[str, 
                 "turns": cold_row["turns"],
             }
         )
-    return {"rows": rows, "notes": notes}
+    return {"rows": rows + stages(path.stem, text, threads, options), "notes": notes}
+
+
+def stages(name: str, text: bytes, threads: int, options: argparse.Namespace) -> list[harness.Row]:
+    """Our own encoder into a reused buffer, and its parts; one thread, since parts do not share work."""
+    if threads != 1:
+        return []
+    tokenizer = bpe.Tokenizer.load(options.tokenizer)
+    pattern = tokenizer.pretokenizer.core_pattern
+    separator = harness.SEPARATOR
+    special = {token.encode(): id_ for token, id_ in tokenizer.special_tokens.items()}
+    image = tokenizer.core_encoder.image()
+    room = np.zeros(_core.Encoder.out_tokens(len(text)), np.uint32)
+
+    def encoder(cache_bytes: int) -> _core.Encoder:
+        return _core.Encoder.from_image(image, special, pattern, tokenizer.whole_pretokens, cache_bytes)
+
+    warm: dict[str, list[float]] = {}
+
+    def reused(what: str, cache_bytes: int) -> float:
+        core = encoder(cache_bytes)
+        runs = [
+            harness.timed(lambda: core.encode_documents(text, separator, 1, True, room))[0] for _ in range(2)
+        ]
+        warm.setdefault(what, []).append(runs[1])
+        return runs[0]
+
+    contenders: dict[str, Callable[[], float]] = {
+        "tokenmill, reused": lambda: reused("tokenmill, reused", 256 << 20),
+        "tokenmill, no cache": lambda: reused("tokenmill, no cache", 0),
+    }
+    if pattern is not None:
+        contenders["tokenmill, spans only"] = lambda: harness.timed(lambda: _core.pretokenize(text, pattern))[
+            0
+        ]
+    seconds = harness.take_turns(contenders, options.turns)
+    rows = []
+    for what, runs in seconds.items():
+        cold = harness.summary(runs, len(text))
+        rows.append(
+            {
+                "text": name,
+                "threads": 1,
+                "encoder": what,
+                "text_bytes": len(text),
+                "cold, MB/s": cold["mb_per_s"],
+                "spread": cold["spread"],
+                "warm, MB/s": harness.summary(warm.get(what, runs), len(text))["mb_per_s"],
+                "turns": cold["turns"],
+            }
+        )
+    return rows
 
 
 def compare(encoders: list[Ours], name: str, text: bytes, slow_text: bytes) -> list[str]:

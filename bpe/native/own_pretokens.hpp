@@ -1,0 +1,56 @@
+// A thread's own pretokens with their counts since they were last poured: a table of fixed size in its cache.
+//
+// A cell lies at or after the place its hash has, so walking the cells goes through the hashes in ascending
+// order, and what is poured into a larger table touches it front to back.
+#pragma once
+
+#include "pretoken_key.hpp"
+
+#include <algorithm>
+
+namespace bpe {
+
+class OwnPretokens {
+public:
+  OwnPretokens() : cells_(cell_count, PretokenCell{}) {}
+
+  // Whether `more` new pretokens are too many: then they must be poured first.
+  bool is_full(size_t more) const {
+    return used_ + more > cell_count / 4 * 3 || text_.used_bytes() > text_bytes * 3 / 4;
+  }
+  bool empty() const { return used_ == 0; }
+  void prefetch(uint64_t hash) const { __builtin_prefetch(&cells_[hash >> (64 - cell_bits)], 1); }
+
+  void add(const PretokenKey &key) {
+    size_t at = key.hash >> (64 - cell_bits);
+    for (; cells_[at].high != 0; at = (at + 1) % cell_count) {
+      if (cells_[at].holds(key)) {
+        cells_[at].count++;
+        return;
+      }
+    }
+    cells_[at] = {key.low, key.is_long() ? text_.store(key) : key.high, 1};
+    used_++;
+  }
+
+  const std::vector<PretokenCell> &cells() const { return cells_; }
+  size_t memory_bytes() const { return cells_.capacity() * sizeof(PretokenCell) + text_.memory_bytes(); }
+  void clear() {
+    std::fill(cells_.begin(), cells_.end(), PretokenCell{});
+    text_.clear();
+    used_ = 0;
+  }
+
+private:
+  // 3 MiB, some of it in the second-level cache. 1 MiB: 4 % slower on prose, 5 % on rare words; 12 MiB: 15 %
+  // slower on prose, 8 % faster on rare words.
+  static constexpr int cell_bits = 17;
+  static constexpr size_t cell_count = size_t{1} << cell_bits;
+  static constexpr size_t text_bytes = 1 << 20; // of long pretokens
+
+  std::vector<PretokenCell> cells_;
+  PretokenText text_{text_bytes};
+  size_t used_ = 0;
+};
+
+} // namespace bpe

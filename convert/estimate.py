@@ -1,0 +1,251 @@
+"""What a conversion will come to, from a sample of its inputs: --dry-run prints it, and space is checked by it.
+
+A few stretches of the sources, evenly spaced over the corpus, are read, encoded and compressed as the work would.
+Numbers are about right where the sources are alike; what compressed files hold is judged by their beginnings.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bpe import _core
+from bpe.tokenizer import Tokenizer
+from convert.batch import Batch
+from convert.blocks import FileRange, own_lines
+from convert.decompress import DecompressedFile
+from convert.errors import ConvertError, StorageError, printable
+from convert.options import ConvertOptions
+from convert.plan import Plan
+from convert.progress import bytes_text, tokens_text
+from convert.rules import IntakeRules
+from convert.sources import Source
+from flat_tokens.layout import ArrayLayout
+from flat_tokens.zarr_metadata import write_chain
+
+SAMPLES = 16
+SAMPLE_BYTES = 256 << 10
+# Beside the array of an entry: metadata and the manifest, which names every file.
+FIXED_BYTES = 4 << 20
+START_SECONDS = 0.3
+# Merging, compressing and verifying beside the encoding, measured on two kinds of text: 60 M tokens/s a worker.
+MERGE_TOKENS_PER_SECOND = 60e6
+SPACE_MARGIN = 1.1
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A part of one source: the bytes of the file it took, and the documents in it."""
+
+    source: Source
+    source_bytes: int
+    batch: Batch
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Of a whole conversion. seconds: of all stages, on as many cores as there are workers."""
+
+    text_bytes: int
+    documents: int
+    tokens: int
+    dataset_bytes: int
+    working_bytes: int  # of unmerged shards, beside the dataset
+    seconds: float
+    sampled_bytes: int
+
+    @property
+    def needed_bytes(self) -> int:
+        """The space on the disk at the worst moment."""
+        return self.dataset_bytes + self.working_bytes
+
+
+def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: ConvertOptions) -> Estimate:
+    """The estimate from a sample of some MiB; a tenth of a second, and what a library costs that a format needs."""
+    text_bytes = documents = tokens = 0.0
+    total_sampled = sampled_text = sampled_tokens = 0
+    seconds = 0.0
+    ids: list[np.ndarray[tuple[int, ...], np.dtype[np.uint32]]] = []
+    by_kind: dict[str, list[Sample]] = {}
+    for sample in _samples(plan, options.intake_rules, options.separator_bytes):
+        by_kind.setdefault(sample.source.kind.name, []).append(sample)
+    for kind, samples in by_kind.items():
+        kind_bytes = sum(source.size_bytes for source in plan.sources if source.kind.name == kind)
+        counts = [0, 0, 0, 0]
+        for sample in samples:
+            started = time.perf_counter()
+            usual = "encode" if sample.source.kind.format == "text" else "text"
+            ragged = tokenizer.encode_ragged(
+                sample.batch.text,
+                sample.batch.offsets,
+                allowed_special="all" if (options.special_in_text or usual) == "encode" else (),
+            )
+            seconds += time.perf_counter() - started
+            ids.append(ragged.tokens)
+            part = (sample.source_bytes, int(sample.batch.offsets[-1]), len(sample.batch), len(ragged.tokens))
+            counts = [count + more for count, more in zip(counts, part, strict=True)]
+        scale = kind_bytes / max(1, counts[0])
+        text_bytes += counts[1] * scale
+        documents += counts[2] * scale
+        tokens += counts[3] * scale
+        total_sampled += counts[0]
+        sampled_text += counts[1]
+        sampled_tokens += counts[3]
+    token_bytes = 2 if tokenizer.max_token_id < 1 << 16 else 4
+    packed = len(write_chain(layout).encode(np.concatenate(ids) * np.uint32(2))) if sampled_tokens else 0
+    dataset = tokens * packed / max(1, sampled_tokens) + 8 * documents + FIXED_BYTES
+    chunk_tokens = tokens / max(1, plan.chunk_count)
+    working = min(tokens, chunk_tokens * 3 * (options.worker_count + 2)) * token_bytes + 8 * documents
+    work_seconds = seconds * text_bytes / max(1, sampled_text) + tokens / MERGE_TOKENS_PER_SECOND
+    return Estimate(
+        round(text_bytes),
+        round(documents),
+        round(tokens),
+        round(dataset),
+        round(working),
+        START_SECONDS + work_seconds / min(options.worker_count, os.cpu_count() or 1),
+        total_sampled,
+    )
+
+
+def check_space(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: ConvertOptions) -> None:
+    """Raise StorageError (exit 4) if the disk of the output has less room than the estimate says is needed.
+
+    Nothing is sampled where there is room for the worst case: a token a byte, and nothing gained by compression.
+    """
+    folder = Path(options.output).resolve().parent
+    free = shutil.disk_usage(folder).free
+    expands = any(not source.kind.is_plain or source.kind.format == "parquet" for source in plan.sources)
+    worst = 16 * plan.total_bytes * (40 if expands else 1) + FIXED_BYTES
+    if free >= worst:
+        return
+    found = estimate(tokenizer, plan, layout, options)
+    partial = Path(f"{options.output.rstrip('/')}.partial")
+    needed = SPACE_MARGIN * found.needed_bytes - _size_of(partial)
+    if free < needed:
+        raise StorageError(
+            f"{folder} has {bytes_text(free)} free, but about {bytes_text(needed)} are needed "
+            f"({bytes_text(found.dataset_bytes)} of dataset, {bytes_text(found.working_bytes)} on the way); "
+            f"free some space or choose another place for --output"
+        )
+
+
+def estimate_lines(found: Estimate, plan: Plan, options: ConvertOptions, layout: ArrayLayout) -> list[str]:
+    """What --dry-run prints."""
+    kinds: dict[str, list[int]] = {}
+    for source in plan.sources:
+        entry = kinds.setdefault(source.kind.name, [0, 0])
+        entry[0] += 1
+        entry[1] += source.size_bytes
+    listed = ", ".join(
+        f"{count:,} {kind} ({bytes_text(size)})" for kind, (count, size) in sorted(kinds.items())
+    )
+    folder = Path(options.output).resolve().parent
+    free = shutil.disk_usage(folder).free
+    short = "" if free >= found.needed_bytes * SPACE_MARGIN else ", which is too little"
+    bytes_per_token = found.text_bytes / max(1, found.tokens)
+    if options.validation_docs is not None:
+        held_out = f"{options.validation_docs:,} documents"
+    elif options.validation:
+        held_out = "the files of --validation"
+    else:
+        held_out = f"about {options.fraction:.3%} of the documents"
+    return [
+        f"{printable(options.output)}: nothing written (--dry-run); by a sample of {bytes_text(found.sampled_bytes)}:",
+        f"  inputs     {_counted(len(plan.sources), 'file')}: {listed}",
+        f"  plan       {_counted(plan.chunk_count, 'text chunk')} of up to {bytes_text(plan.chunk_bytes)}, "
+        f"{_counted(options.worker_count, 'worker')}, zarr format {layout.zarr_format}, "
+        f"compression {options.compression}",
+        f"  documents  about {found.documents:,} with {bytes_text(found.text_bytes)} of text; validation {held_out}",
+        f"  tokens     about {tokens_text(found.tokens)}, {bytes_per_token:.2f} bytes of text each",
+        f"  disk       about {bytes_text(found.dataset_bytes)} for the dataset and {bytes_text(found.working_bytes)} "
+        f"on the way; {bytes_text(free)} free in {printable(folder)}{short}",
+        f"  time       about {_duration(found.seconds)}",
+    ]
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _size_of(folder: Path) -> int:
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += (Path(place) / name).stat().st_size
+    return total
+
+
+def _samples(plan: Plan, rules: IntakeRules, separator: bytes) -> Iterator[Sample]:
+    """Samples of the sources at evenly spaced places of the line they lie in; bad records are passed over."""
+    seen: set[int] = set()
+    for k in range(SAMPLES):
+        place = plan.total_bytes * (2 * k + 1) // (2 * SAMPLES)
+        if place >= plan.total_bytes:
+            return
+        index = int(np.searchsorted(plan.source_starts, place, side="right")) - 1
+        source = plan.sources[index]
+        start = place - plan.source_starts[index]
+        with suppress(ConvertError):  # what is wrong with it, the work itself will say
+            if source.kind.format == "parquet" or not source.kind.is_plain:
+                if index in seen:
+                    continue
+                seen.add(index)
+            sample = _sample(source, max(0, start - SAMPLE_BYTES // 2), rules, separator)
+            if sample.source_bytes:
+                yield sample
+
+
+def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) -> Sample:
+    if source.kind.format == "parquet":
+        return _parquet_sample(source, rules)
+    if source.kind.is_plain:
+        stop = min(start + SAMPLE_BYTES, source.size_bytes)
+        if source.kind.format == "jsonl":
+            start, stop = own_lines(source.path, source.size_bytes, start, stop)
+        data = bytearray(stop - start)
+        with FileRange(source.path, start, stop) as stream:
+            used = _fill(stream, data)
+    else:
+        data = bytearray(4 * SAMPLE_BYTES)
+        with DecompressedFile(source.path, source.kind.compression, rules.max_window_bytes) as stream:
+            filled = _fill(stream, data)
+            used = stream.used_bytes
+        del data[filled:]
+    text = bytes(data).decode(errors="ignore").encode()
+    if source.kind.format == "jsonl":
+        out = np.empty(len(text) + 16, dtype=np.uint8)
+        path = [name.encode() for name in rules.text_path]
+        offsets = _core.json_texts(text, path, out)[0]
+        return Sample(source, used, Batch(out[: int(offsets[-1])].data, offsets))
+    return Sample(source, used, Batch.of(text.split(separator)))
+
+
+def _fill(stream: FileRange | DecompressedFile, data: bytearray) -> int:
+    filled = 0
+    with memoryview(data) as view:
+        while filled < len(view) and (got := stream.readinto(view[filled:])):
+            filled += got
+    return filled
+
+
+def _parquet_sample(source: Source, rules: IntakeRules) -> Sample:
+    from convert.read_parquet import text_sample
+
+    rows, row_count, texts = text_sample(source, rules, 4 * SAMPLE_BYTES)
+    mended = [text.decode(errors="replace").encode() for text in texts]
+    return Sample(source, round(source.size_bytes * rows / max(1, row_count)), Batch.of(mended))

@@ -1,0 +1,83 @@
+"""What a training step gets: inputs, targets, and where sequences start.
+
+Every token is a target once. Its input is the token in front of it in the same sequence, and 0 where a
+sequence starts (docs/flat-tokens.md). Segment ids and positions follow from the starts and are worked out
+when they are asked for first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Bools = npt.NDArray[np.bool_]
+Int32 = npt.NDArray[np.int32]
+
+FIELDS = ("inputs", "targets", "is_seq_start", "segment_ids", "positions")
+
+
+class Batch:
+    """The rows of one step on one host; all arrays are [rows, seq_len] and belong to the caller.
+
+    inputs, targets: integers of the loader's dtype. is_seq_start: bool, true at the first token of a
+    sequence. segment_ids: int32, 1 for the first sequence of a row (which may have begun in another row), 2
+    for the next and so on, 0 at padding. positions: int32, counted from 0 at each start and at the row's
+    first token. lengths: int32[rows], tokens before the padding, None where there is none.
+
+    Sequences [1, 2], [3, 4, 5], [6, 7, 8] in rows of 4: inputs [[0, 1, 0, 3], [4, 0, 6, 7]], targets
+    [[1, 2, 3, 4], [5, 6, 7, 8]], segment_ids [[1, 1, 2, 2], [1, 2, 2, 2]], positions [[0, 1, 0, 1],
+    [0, 0, 1, 2]]."""
+
+    def __init__(
+        self,
+        inputs: npt.NDArray[Any],
+        targets: npt.NDArray[Any],
+        is_seq_start: Bools,
+        lengths: Int32 | None = None,
+    ) -> None:
+        self.inputs = inputs
+        self.targets = targets
+        self.is_seq_start = is_seq_start
+        self.lengths = lengths
+
+    @cached_property
+    def segment_ids(self) -> Int32:
+        """See the class. Cost: 2 ns a token, the first time."""
+        ids = np.cumsum(self.is_seq_start, axis=1, dtype=np.int32)
+        ids += ~self.is_seq_start[:, :1]
+        if self.lengths is not None:
+            ids[self.is_padding] = 0
+        return ids
+
+    @cached_property
+    def positions(self) -> Int32:
+        """See the class. Cost: 3 ns a token, the first time."""
+        places = np.arange(self.targets.shape[1], dtype=np.int32)
+        last_start = np.where(self.is_seq_start, places, np.int32(0))
+        np.maximum.accumulate(last_start, axis=1, out=last_start)
+        return np.subtract(places, last_start, out=last_start)
+
+    @property
+    def is_padding(self) -> Bools:
+        """True where a row holds no token: no loss belongs there."""
+        if self.lengths is None:
+            return np.zeros(self.targets.shape, dtype=np.bool_)
+        return np.arange(self.targets.shape[1], dtype=np.int32) >= self.lengths[:, None]
+
+    def as_dict(self) -> dict[str, npt.NDArray[Any]]:
+        """The five arrays by name."""
+        return {name: getattr(self, name) for name in FIELDS}
+
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        return (getattr(self, name) for name in FIELDS)
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __repr__(self) -> str:
+        rows, length = self.targets.shape
+        return f"<Batch of {rows} rows of {length}, {self.targets.dtype.name}>"

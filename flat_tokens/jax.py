@@ -1,0 +1,53 @@
+"""Global jax.Arrays from the rows that each host reads; importing this module imports jax.
+
+    loader = Loader(train, seq_len=1024, batch_size=64, host_index=jax.process_index(),
+                    host_count=jax.process_count())
+    sharding = NamedSharding(mesh, PartitionSpec("data"))
+    for batch in global_batches(loader, sharding, step=0): loss = train_step(batch["inputs"], batch["targets"])
+
+A host reads its own rows only. The sharding cuts the rows over devices so that those of host h hold rows
+[h, h + 1) * batch_size / host_count, as a mesh whose first axis goes over the processes in order does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from flat_tokens.batch import FIELDS, Batch
+from flat_tokens.errors import ArgumentError
+from flat_tokens.loader import Loader
+
+try:
+    import jax
+except ImportError as error:
+    raise ImportError("flat_tokens.jax needs JAX: pip install jax") from error
+
+
+def to_global(batch: Batch, sharding: jax.sharding.Sharding, batch_size: int) -> dict[str, jax.Array]:
+    """inputs, targets, segment_ids and positions as int32[batch_size, seq_len], is_seq_start as bool, all
+    sharded; every process calls it with its own rows of the step. Cost: one copy to the devices."""
+    assemble: Any = jax.make_array_from_process_local_data  # untyped in jax
+    arrays = {}
+    for name in FIELDS:
+        local = getattr(batch, name)
+        local = local if local.dtype == np.bool_ else local.astype(np.int32, copy=False)
+        shape = (batch_size, local.shape[1])
+        try:
+            arrays[name] = assemble(sharding, local, shape)
+        except ValueError as error:
+            text = str(error).splitlines()[0]
+            raise ArgumentError(
+                f"{local.shape} of {shape} do not fit the sharding {sharding}: {text}"
+            ) from error
+    return arrays
+
+
+def global_batches(
+    loader: Loader, sharding: jax.sharding.Sharding, step: int = 0, stop: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """The global batches of the steps [step, stop), without end if stop is None."""
+    for batch in loader.from_step(step, stop):
+        yield to_global(batch, sharding, loader.batch_size)

@@ -1,0 +1,198 @@
+"""Batches from several datasets by weight, still a pure function of their step.
+
+Each dataset is shuffled as by a Loader with the same streams, and each stream of the mixture draws from the
+streams of the same number: in every stretch of PERIOD draws a dataset has a fixed number of them, as near to
+its weight as whole numbers allow (the largest remainders get the rest), in an order that
+derive_key(seed, 4, stream, stretch) permutes. Draw n from a dataset is its row n in that stream, so a smaller
+dataset simply begins its next epoch earlier, and none of its rows is left out before.
+
+Invariant: over whole stretches the shares are exact, and hosts see their part of the same global batches
+(tests/flat_tokens/test_mixing.py).
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens.batch import Batch
+from flat_tokens.errors import ArgumentError
+from flat_tokens.loader import Loader
+from flat_tokens.permutation import derive_key, permute
+from flat_tokens.reader import FlatTokensArray
+from flat_tokens.row_order import WindowId
+from flat_tokens.row_window import ArrayPool, RowWindow
+
+PERIOD = 4096  # draws of a stream; a weight is met to 1 / 8,192
+MIX, MEMBER = 4, 5
+KEPT_WINDOWS = 2  # of each dataset: streams reach the next one at slightly different steps
+
+Int64 = npt.NDArray[np.int64]
+
+
+class Mixture:
+    """Batches of rows of several arrays. weights: positive, of any sum; shares of the rows.
+
+    The other arguments are those of Loader, and so are batch(step), from_step(step) and rows_per_batch. There
+    are no epochs: step goes on without end. shuffle_blocks is shared out by weight, at least one each.
+    draws(step) says which dataset each row comes from. ArgumentError for values outside their ranges."""
+
+    def __init__(
+        self,
+        arrays: Sequence[FlatTokensArray],
+        weights: Sequence[float],
+        seq_len: int,
+        batch_size: int,
+        seed: int = 0,
+        *,
+        host_index: int = 0,
+        host_count: int = 1,
+        streams: int | None = None,
+        shuffle_blocks: int = 16,
+        **options: Any,
+    ) -> None:
+        if not arrays or len(weights) != len(arrays):
+            raise ArgumentError(
+                f"a mixture needs a weight for each array, got {len(weights)} for {len(arrays)}"
+            )
+        self.counts = apportion(weights, PERIOD)
+        self.seed = seed
+        self.batch_size = batch_size
+        # Only to choose and check the streams as a Loader does.
+        common: dict[str, Any] = {"host_index": host_index, "host_count": host_count}
+        probe = Loader(arrays[0], seq_len, batch_size, seed, streams=streams, **common, **options)
+        self.streams = probe.order.streams
+        self._own_streams = probe.stream_range
+        self.rows_per_batch = probe.rows_per_batch
+        self._per_stream = batch_size // self.streams
+        self.members = [
+            Loader(
+                array,
+                seq_len,
+                self.streams,
+                derive_key(seed, MEMBER, number),
+                streams=self.streams,
+                shuffle_blocks=max(1, round(shuffle_blocks * count / PERIOD)),
+                **common,
+                **options,
+            )
+            for number, (array, count) in enumerate(zip(arrays, self.counts, strict=True))
+        ]
+        largest = max(range(len(arrays)), key=lambda number: arrays[number].max_token_id)
+        self._largest = self.members[largest]
+        self._forget()
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: list[OrderedDict[WindowId, RowWindow]] = [OrderedDict() for _ in self.members]
+        self._next_step = -1
+        self._pool = ArrayPool()
+        self._stretch = functools.lru_cache(maxsize=4 * self.streams)(self._stretch_of)
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = ("_lock", "_kept", "_next_step", "_pool", "_stretch")
+        return {name: value for name, value in self.__dict__.items() if name not in own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    def draws(self, step: int) -> tuple[Int64, Int64, Int64]:
+        """For each row of this host's batch: the number of its dataset, its stream and its place in that
+        dataset's stream; int64[rows_per_batch] each."""
+        if step < 0:
+            raise ArgumentError(f"step must be at least 0, got {step}")
+        chosen, streams, places = [], [], []
+        for stream in range(*self._own_streams):
+            for position in range(step * self._per_stream, (step + 1) * self._per_stream):
+                stretch, inside = divmod(position, PERIOD)
+                numbers, ranks = self._stretch(stream, stretch)
+                number = int(numbers[inside])
+                chosen.append(number)
+                streams.append(stream)
+                places.append(stretch * self.counts[number] + int(ranks[inside]))
+        return np.array(chosen), np.array(streams), np.array(places)
+
+    def batch(self, step: int) -> Batch:
+        """The batch of a step, step >= 0; see Loader.batch."""
+        chosen, streams, places = self.draws(step)
+        with self._lock:
+            follows = step == self._next_step
+            self._next_step = step + 1
+            memory = self._largest.new_memory(self.rows_per_batch)
+            for number, member in enumerate(self.members):
+                here = np.flatnonzero(chosen == number)
+                if len(here):
+                    self._copy(number, member, streams[here], places[here], here, memory, follows)
+            return memory.batch(0, self.rows_per_batch, self._largest.dtype, self._pool)
+
+    def from_step(self, step: int, stop: int | None = None) -> Iterator[Batch]:
+        """The batches of the steps [step, stop), without end if stop is None."""
+        while stop is None or step < stop:
+            yield self.batch(step)
+            step += 1
+
+    def _copy(
+        self,
+        number: int,
+        member: Loader,
+        streams: Int64,
+        places: Int64,
+        targets: Int64,
+        memory: RowWindow,
+        follows: bool,
+    ) -> None:
+        first_stream, stop_stream = self._own_streams
+        kept = self._kept[number]
+        for place in np.unique(places).tolist():
+            here = places == place
+            window = member.order.window_at(place)
+            source = kept.get(window)
+            slots = streams[here] - first_stream
+            if source is None and follows:
+                while len(kept) >= KEPT_WINDOWS:
+                    kept.popitem(last=False)
+                source = kept[window] = member.read_window(window)
+            if source is None:
+                source = member.new_memory(len(slots))
+                member.read_rows(member.rows_of(place)[slots], source)
+                slots = np.arange(len(slots))
+            else:
+                inside = place % member.steps_per_epoch - window.first_step
+                slots = inside * (stop_stream - first_stream) + slots
+            memory.copy_rows(source, slots, targets[here])
+
+    def _stretch_of(self, stream: int, stretch: int) -> tuple[Int64, Int64]:
+        """Of each draw of a stretch: the dataset, and how many draws from it came before in the stretch."""
+        key = derive_key(self.seed, MIX, stream, stretch)
+        tickets = permute(np.arange(PERIOD), PERIOD, key)
+        numbers = np.searchsorted(np.cumsum(self.counts), tickets, side="right")
+        ranks = np.empty(PERIOD, dtype=np.int64)
+        for number, count in enumerate(self.counts):
+            ranks[numbers == number] = np.arange(count)
+        return numbers, ranks
+
+
+def apportion(weights: Sequence[float], total: int) -> list[int]:
+    """Whole numbers of sum `total` in proportion to weights, by the largest remainders; at least one each.
+
+    [1, 1, 2], 8 -> [2, 2, 4]."""
+    values = np.asarray(weights, dtype=np.float64)
+    if not len(values) or not np.isfinite(values).all() or (values <= 0).any():
+        raise ArgumentError(f"weights must be positive numbers, got {list(weights)}")
+    if len(values) > total:
+        raise ArgumentError(f"at most {total} datasets can be mixed, got {len(values)}")
+    exact = values / values.sum() * total
+    counts = np.maximum(1, np.floor(exact)).astype(int)
+    for at in np.argsort(-(exact - np.floor(exact)), kind="stable").tolist():
+        if counts.sum() < total:
+            counts[at] += 1
+    while counts.sum() > total:  # many tiny weights were raised to one
+        counts[int(counts.argmax())] -= 1
+    return [int(count) for count in counts]

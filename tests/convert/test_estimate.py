@@ -1,0 +1,80 @@
+"""A dry run says about what the work comes to, and writes nothing; too little space is told before the work starts."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+from input_kinds import KINDS, write_kind
+from naive_conversion import make_documents
+from test_input_kinds import run
+
+from bpe.tokenizer import Tokenizer
+from convert import ConvertOptions
+from convert.__main__ import main
+from convert.errors import StorageError
+from convert.estimate import estimate
+from convert.plan import make_plan
+from convert.sources import find_sources
+from flat_tokens.layout import ArrayLayout
+
+DiskUsage = namedtuple("DiskUsage", "total used free")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_estimate_is_about_right(kind: str, tokenizer_path: Path, tmp_path: Path) -> None:
+    documents = [document + "." for document in make_documents(2000, seed=2)]
+    path = write_kind(tmp_path / "input", documents, kind)
+    options = ConvertOptions((str(path),), str(tokenizer_path), str(tmp_path / "out"), workers=2)
+    plan = make_plan(find_sources(options.inputs))
+    found = estimate(Tokenizer.load(tokenizer_path), plan, ArrayLayout.create(), options)
+    summary = run(path, tokenizer_path, tmp_path / "out")
+    assert found.tokens == pytest.approx(summary.tokens, rel=0.2)
+    assert found.documents == pytest.approx(summary.documents, rel=0.2)
+    assert found.text_bytes == pytest.approx(summary.text_bytes, rel=0.2)
+    assert found.seconds > 0
+
+
+def test_a_dry_run_prints_and_writes_nothing(
+    tokenizer_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_kind(tmp_path / "input", make_documents(50, seed=2), "jsonl.gz")
+    words = [str(path), "--tokenizer", str(tokenizer_path), "--output", str(tmp_path / "out"), "--dry-run"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    for expected in (
+        "nothing written",
+        "1 file: 1 jsonl.gz",
+        "text chunk",
+        "documents  about",
+        "tokens",
+        "time",
+    ):
+        assert expected in out
+    assert sorted(item.name for item in tmp_path.iterdir()) == [path.name]
+    assert main([*words, "--validation-docs", "3"]) == 0
+    assert "validation 3 documents" in capsys.readouterr().out
+    assert main(["-", *words[1:]]) == 2
+    assert "dry run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["txt.none", "jsonl.gz"])
+def test_too_little_space_is_told_before_anything_is_written(
+    kind: str, tokenizer_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_kind(tmp_path / "input", make_documents(300, seed=2), kind)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: DiskUsage(10**9, 10**9, 4000))
+    with pytest.raises(StorageError, match=r"has 4\.0 kB free, but about .* are needed .*--output"):
+        run(path, tokenizer_path, tmp_path / "out")
+    assert not (tmp_path / "out.partial").exists()
+    monkeypatch.setattr("shutil.disk_usage", lambda _: DiskUsage(10**9, 0, 10**7))
+    assert run(path, tokenizer_path, tmp_path / "out").tokens > 0
+
+
+def test_an_empty_corpus_is_estimated_too(tokenizer_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").touch()
+    options = ConvertOptions((str(tmp_path / "in.txt"),), str(tokenizer_path), str(tmp_path / "out"))
+    plan = make_plan(find_sources(options.inputs))
+    found = estimate(Tokenizer.load(tokenizer_path), plan, ArrayLayout.create(), options)
+    assert (found.tokens, found.documents) == (0, 0)

@@ -1,0 +1,104 @@
+"""--validation-docs: the documents with the smallest hashes of the whole corpus, however it is cut and read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xxhash
+from input_kinds import KINDS, write_kind
+from naive_conversion import END, Naive, expected_dataset, read_dataset, tree
+from test_input_kinds import run
+
+from convert.errors import BadInput
+from convert.held_out import ALL, SmallestHashes
+
+DOCUMENTS = [f"document {index} of many" for index in range(40)] + ["", "twice", "", "twice"]
+
+
+def expected(naive: Naive, documents: list[str], count: int, seed: int, special: bool) -> object:
+    """The dataset if the `count` smallest hashes, and those equal to the last, are validation."""
+    hashes = sorted(xxhash.xxh64_intdigest(text.encode(), seed) for text in documents if text)
+    last = hashes[min(count, len(hashes)) - 1] if count else -1
+    splits = naive.convert_documents([], special)
+    for text in documents:
+        own = xxhash.xxh64_intdigest(text.encode(), seed)
+        split = splits["validation" if own <= last or count > len(hashes) else "train"]
+        split.documents += 1
+        if text:
+            split.sequences.append(naive.ids(text.encode(), special))
+    return expected_dataset(splits)
+
+
+@pytest.mark.parametrize("kind", ["txt.none", "txt.gz", "jsonl.none", "jsonl.zst", "parquet.none"])
+def test_the_smallest_hashes_are_held_out(
+    kind: str, tokenizer_path: Path, naive: Naive, tmp_path: Path
+) -> None:
+    assert kind in KINDS
+    path = write_kind(tmp_path / "input", DOCUMENTS, kind)
+    first: dict[str, bytes] = {}
+    for processes, chunk_bytes in ((0, 50), (2, 200), (3, 333), (0, None)):
+        output = tmp_path / f"{processes}-{chunk_bytes}"
+        run(
+            path,
+            tokenizer_path,
+            output,
+            processes,
+            text_chunk_bytes=chunk_bytes,
+            validation_docs=7,
+            validation_fraction=None,
+            seed=5,
+        )
+        assert read_dataset(output) == expected(naive, DOCUMENTS, 7, 5, kind.startswith("txt"))
+        first = first or tree(output)
+        assert tree(output) == first
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 41, 42, 43, 1000])
+def test_every_number_of_documents(count: int, tokenizer_path: Path, naive: Naive, tmp_path: Path) -> None:
+    path = write_kind(tmp_path / "input", DOCUMENTS, "jsonl.none")
+    output = tmp_path / "out"
+    summary = run(path, tokenizer_path, output, validation_docs=count, validation_fraction=None)
+    assert read_dataset(output) == expected(naive, DOCUMENTS, count, 0, False)
+    assert summary.splits["validation"].sequences in (min(count, 42), count + 1)
+
+
+def test_copies_stay_together(tokenizer_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / "in.txt"
+    path.write_text(END.join(["same"] * 9))
+    summary = run(path, tokenizer_path, tmp_path / "out", validation_docs=1, validation_fraction=None)
+    assert (summary.splits["train"].documents, summary.splits["validation"].documents) == (0, 9)
+
+
+def test_a_long_document_and_bad_ones(
+    tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convert.worker.STRETCH_BYTES", 50)
+    monkeypatch.setattr("convert.document_encoder.STRETCH_BYTES", 50)
+    documents = ["a", "long " * 100, "b", "c"]
+    path = tmp_path / "in.txt"
+    bad = ("bad " * 60).encode() + b"\xff"
+    path.write_bytes(END.encode().join([*(d.encode() for d in documents), bad, b"\xfe"]))
+    options = {"validation_docs": 2, "validation_fraction": None}
+    with pytest.raises(Exception, match="is not valid UTF-8"):
+        run(path, tokenizer_path, tmp_path / "no", **options)
+    for seed in range(8):
+        run(path, tokenizer_path, tmp_path / f"{seed}", seed=seed, on_error="skip", **options)
+        assert read_dataset(tmp_path / f"{seed}") == expected(naive, documents, 2, seed, True)
+    with pytest.raises(BadInput, match="more than 1 bad"):
+        run(path, tokenizer_path, tmp_path / "few", on_error="skip", max_errors=1, **options)
+
+
+def test_smallest_hashes_are_those_of_a_sort() -> None:
+    rng = np.random.default_rng(3)
+    for count in (0, 1, 5, 100):
+        smallest = SmallestHashes(count)
+        every = rng.integers(0, 50, 300, dtype=np.uint64)
+        for part in np.array_split(every, 17):
+            smallest.add(part)
+        assert smallest.get().tolist() == sorted(every.tolist())[:count]
+        assert smallest.threshold() == (sorted(every.tolist())[count - 1] + 1 if count else 0)
+    few = SmallestHashes(5)
+    few.add(np.array([3], dtype=np.uint64))
+    assert few.threshold() == ALL

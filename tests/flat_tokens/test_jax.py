@@ -1,0 +1,57 @@
+"""Global arrays, on eight pretended devices; skipped without jax: pip install jax."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from flat_tokens.layout import ArrayLayout
+
+if importlib.util.find_spec("jax") is None:
+    pytest.skip("jax is not installed", allow_module_level=True)
+
+PROGRAM = """
+import sys
+import jax, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+import flat_tokens
+from flat_tokens.jax import global_batches
+train = flat_tokens.open(sys.argv[1]).train
+loader = flat_tokens.Loader(train, 5, 16, 3)
+mesh = Mesh(np.array(jax.devices()), ("data",))
+for step, batch in enumerate(global_batches(loader, NamedSharding(mesh, PartitionSpec("data")), stop=4)):
+    own = loader.batch(step).as_dict()
+    assert set(batch) == set(own)
+    for name, array in batch.items():
+        assert array.shape == (16, 5) and len(array.addressable_shards) == 8
+        assert np.array_equal(np.asarray(array), own[name]), name
+        assert all(shard.data.shape == (2, 5) for shard in array.addressable_shards)
+try:
+    loader = flat_tokens.Loader(train, 5, 12, 3)
+    next(global_batches(loader, NamedSharding(mesh, PartitionSpec("data"))))
+except flat_tokens.ArgumentError as error:
+    assert "do not fit the sharding" in str(error)
+    print("refused")
+"""
+
+
+def test_global_arrays(make_dataset: Any, random_sequences: Any) -> None:
+    path = make_dataset(random_sequences(1, 120), layout=ArrayLayout.create(2, 16))
+    environment = os.environ | {
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+        "JAX_PLATFORMS": "cpu",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr

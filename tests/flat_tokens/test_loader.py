@@ -1,0 +1,262 @@
+"""The loader: batches equal those cut by hand, from any step, on any number of hosts, in every layout."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flat_tokens
+from flat_tokens import format as flat_format
+from flat_tokens.errors import ArgumentError, DatasetError
+from flat_tokens.layout import ArrayLayout
+from flat_tokens.loader import Loader
+
+LAYOUTS = [
+    pytest.param(ArrayLayout.create(2, 8), id="v2-8"),
+    pytest.param(ArrayLayout.create(2, 5, compression="none"), id="v2-5-raw"),
+    pytest.param(ArrayLayout.create(2, 2**12, compression="none"), id="v2-raw"),
+    pytest.param(ArrayLayout.create(3, 16, 64, "lz4"), id="v3-16"),
+    pytest.param(ArrayLayout(), id="v2"),
+]
+OPTIONS = {"block_tokens": 40, "shuffle_blocks": 4}
+
+
+def split(make_dataset: Any, random_sequences: Any, layout: ArrayLayout | None = None, **kinds: Any) -> Any:
+    sequences = random_sequences(11, kinds.pop("count", 150), **{"longest": 12, "largest_id": 27, **kinds})
+    return flat_tokens.open(make_dataset(sequences, layout=layout or ArrayLayout.create(2, 16))).train
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("seq_len", [1, 7, 8, 20])
+def test_packed_batches_are_the_rows(
+    make_dataset: Any, random_sequences: Any, layout: ArrayLayout, seq_len: int
+) -> None:
+    train = split(make_dataset, random_sequences, layout)
+    loader = Loader(train, seq_len, 4, 3, **OPTIONS)
+    encoded = train.encoded_tokens[:]
+    all_inputs, all_targets = flat_format.inputs_and_targets(encoded)
+    seen = []
+    for step, batch in enumerate(loader):
+        assert len(batch) == 4
+        assert batch.targets.dtype == batch.inputs.dtype == np.int32
+        for at, row in enumerate(loader.rows_of(step).tolist()):
+            part = slice(row * seq_len, (row + 1) * seq_len)
+            assert batch.targets[at].tolist() == all_targets[part].tolist()
+            assert batch.inputs[at].tolist() == all_inputs[part].tolist()
+            assert batch.is_seq_start[at].tolist() == (encoded[part] & 1).tolist()
+            seen.append(row)
+    assert step + 1 == len(loader) == train.row_count(seq_len) // 4
+    assert len(set(seen)) == len(seen)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_any_step_alone_or_in_a_row(make_dataset: Any, random_sequences: Any, packed: bool) -> None:
+    train = split(make_dataset, random_sequences)
+    arguments: Any = (train, 6, 4, 5)
+    loader = Loader(*arguments, **OPTIONS, packed=packed)
+    expected = [batch.as_dict() for batch in loader.from_step(0, 2 * len(loader) + 3, prefetch=False)]
+    for start in (0, 1, len(loader) - 1, len(loader), len(loader) + 1, 2 * len(loader)):
+        for prefetch in (True, False):
+            batches = Loader(*arguments, **OPTIONS, packed=packed).from_step(
+                start, start + 3, prefetch=prefetch
+            )
+            found = [batch.as_dict() for batch in batches]
+            assert len(found) == 3
+            for one, other in zip(found, expected[start : start + 3], strict=True):
+                assert all(np.array_equal(one[name], other[name]) for name in other)
+    copy = pickle.loads(pickle.dumps(loader))
+    for step in np.random.default_rng(0).permutation(len(expected)).tolist():
+        assert np.array_equal(copy.batch(step).inputs, expected[step]["inputs"])
+    assert list(loader.from_step(5, 5)) == []
+    endless = loader.from_step(len(expected) - 1)
+    assert np.array_equal(next(endless).targets, expected[-1]["targets"])
+    assert len(list(itertools.islice(endless, 3 * len(loader)))) == 3 * len(loader)
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 4, 8])
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_hosts_hold_parts_of_the_same_batches(
+    make_dataset: Any, random_sequences: Any, hosts: int, shuffle: bool
+) -> None:
+    train = split(make_dataset, random_sequences, count=300)
+    whole = Loader(train, 5, 16, 7, **OPTIONS, shuffle=shuffle)
+    parts = [
+        Loader(train, 5, 16, 7, host_index=i, host_count=hosts, shuffle=shuffle, **OPTIONS)
+        for i in range(hosts)
+    ]
+    for step in range(len(whole) + 2):
+        together = np.concatenate([part.batch(step).targets for part in parts])
+        assert np.array_equal(together, whole.batch(step).targets)
+        assert len(parts[0].batch(step)) == 16 // hosts
+
+
+def test_epochs_and_seeds_differ(make_dataset: Any, random_sequences: Any) -> None:
+    train = split(make_dataset, random_sequences)
+    loader, other = (Loader(train, 4, 8, seed, **OPTIONS) for seed in (0, 1))
+    epochs = [
+        np.concatenate([loader.rows_of(e * len(loader) + i) for i in range(len(loader))]) for e in (0, 1)
+    ]
+    assert not np.array_equal(*epochs)
+    assert not np.array_equal(loader.rows_of(0), other.rows_of(0))
+    plain = Loader(train, 4, 8, shuffle=False)
+    assert plain.rows_of(1).tolist() == list(range(8, 16))
+    assert plain.rows_of(len(plain)).tolist() == list(range(8))
+
+
+def test_segment_ids_and_positions(make_dataset: Any) -> None:
+    train = flat_tokens.open(make_dataset([[1, 2], [3, 4, 5], [6, 7, 8]])).train
+    batch = Loader(train, 4, 2, shuffle=False).batch(0)
+    assert batch.inputs.tolist() == [[0, 1, 0, 3], [4, 0, 6, 7]]
+    assert batch.targets.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]
+    assert batch.is_seq_start.tolist() == [[True, False, True, False], [False, True, False, False]]
+    assert batch.segment_ids.tolist() == [[1, 1, 2, 2], [1, 2, 2, 2]]
+    assert batch.positions.tolist() == [[0, 1, 0, 1], [0, 0, 1, 2]]
+    assert not batch.is_padding.any()
+    assert [array.shape for array in batch] == [(2, 4)] * 5
+    assert "2 rows of 4" in repr(batch)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("long_sequences", ["truncate", "split"])
+@pytest.mark.parametrize("length", [1, 5, 12, 13])
+def test_unpacked(
+    make_dataset: Any, random_sequences: Any, layout: ArrayLayout, long_sequences: str, length: int
+) -> None:
+    train = split(make_dataset, random_sequences, layout)
+    rows = []
+    for ids in train:
+        parts = [ids[at : at + length].tolist() for at in range(0, len(ids), length)]
+        fronts = [0, *(int(ids[at - 1]) for at in range(length, len(ids), length))]
+        firsts = [True, *[False] * (len(parts) - 1)]
+        rows += list(zip(parts, fronts, firsts, strict=True))[: 1 if long_sequences == "truncate" else None]
+    loader = Loader(
+        train, length, 3, 1, packed=False, long_sequences=long_sequences, padding_id=27, **OPTIONS
+    )
+    for step, batch in enumerate(loader):
+        for at, row in enumerate(loader.rows_of(step).tolist()):
+            ids, front, is_first = rows[row]
+            padding = length - len(ids)
+            assert batch.targets[at].tolist() == ids + [27] * padding
+            assert batch.inputs[at, : len(ids)].tolist() == [front, *ids[:-1]]
+            assert batch.is_seq_start[at].tolist() == [is_first] + [False] * (length - 1)
+            assert batch.segment_ids[at].tolist() == [1] * len(ids) + [0] * padding
+            assert batch.is_padding[at].tolist() == [False] * len(ids) + [True] * padding
+    losses = loader.losses()
+    used = sum(len(ids) for ids, _, _ in rows)
+    assert losses.tokens == losses.tokens_in_rows + losses.tokens_truncated + losses.tokens_in_tail
+    assert (losses.tokens_in_rows, losses.rows) == (used, len(rows))
+    assert losses.padding == len(rows) * length - used
+    assert losses.sequences_cut == sum(len(ids) > length for ids in train)
+    assert losses.rows_left_out == len(rows) % 3
+    assert f"{losses.tokens_truncated:,} truncated" in str(losses)
+
+
+def test_packed_losses(make_dataset: Any, random_sequences: Any) -> None:
+    train = split(make_dataset, random_sequences)
+    losses = Loader(train, 7, 4).losses()
+    assert losses.tokens_in_tail == train.token_count % 7
+    assert losses.rows_left_out == train.token_count // 7 % 4
+    assert losses.padding == losses.tokens_truncated == 0
+
+
+def test_many_sequences_split(make_dataset: Any) -> None:
+    """More than one group of the look-up, and gaps between the wanted starts."""
+    sequences = [[i % 28] * (i % 5 + 1) for i in range(7000)]
+    train = flat_tokens.open(make_dataset(sequences)).train
+    for mode in ("split", "truncate"):
+        loader = Loader(train, 2, 8, packed=False, long_sequences=mode, block_tokens=20, shuffle_blocks=8)
+        expected = [
+            ids[at : at + 2] for ids in sequences for at in range(0, len(ids) if mode == "split" else 1, 2)
+        ]
+        for step in (0, 100, len(loader) - 1):
+            batch = loader.batch(step)
+            for at, row in enumerate(loader.rows_of(step).tolist()):
+                assert batch.targets[at, : batch.lengths[at]].tolist() == expected[row]
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "int32", "uint32", "int64"])
+def test_dtypes(make_dataset: Any, dtype: str) -> None:
+    train = flat_tokens.open(make_dataset([[1, 65535], [3]])).train
+    assert Loader(train, 3, 1, dtype=dtype).batch(0).targets.tolist() == [[1, 65535, 3]]
+    large = flat_tokens.open(make_dataset([[1, 2**31 - 1], [3]], name="large")).train
+    if dtype == "uint16":
+        with pytest.raises(ArgumentError, match="dtype uint16 does not hold max_token_id = 2147483647"):
+            Loader(large, 3, 1, dtype=dtype)
+    else:
+        assert Loader(large, 3, 1, dtype=dtype).batch(0).targets.tolist() == [[1, 2**31 - 1, 3]]
+
+
+def test_a_batch_stays_what_it_was(make_dataset: Any, random_sequences: Any) -> None:
+    loader = Loader(split(make_dataset, random_sequences), 5, 2, **OPTIONS)
+    kept = [(batch.inputs, batch.targets[:1], batch.is_seq_start) for batch in loader]
+    for step, (inputs, targets, is_seq_start) in enumerate(kept):
+        again = Loader(loader.array, 5, 2, **OPTIONS).batch(step)
+        assert np.array_equal(inputs, again.inputs)
+        assert np.array_equal(targets, again.targets[:1])
+        assert np.array_equal(is_seq_start, again.is_seq_start)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seq_len": 0}, "length of a row must be at least 1, got 0"),
+        ({"seq_len": 0, "packed": False}, "length of a row must be at least 1, got 0"),
+        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"batch_size": 10**6}, "rows do not fill a batch of 1000000"),
+        ({"seed": -1}, "seed must be in"),
+        ({"host_count": 3}, "streams must divide batch_size = 4, got 3"),
+        ({"host_count": 2, "streams": 1}, "host_count must divide streams = 1, got 2"),
+        ({"host_index": 1}, r"host_index must be in \[0, host_count = 1\), got 1"),
+        ({"dtype": "float32"}, "dtype must be one of uint16, .* got float32"),
+        ({"packed": False, "long_sequences": "drop"}, "long_sequences must be one of split, truncate"),
+        ({"padding_id": 99}, r"padding_id must be in \[0, 27\], got 99"),
+        ({"block_tokens": 0}, "block_tokens must be at least 1, got 0"),
+        ({"shuffle_blocks": 0}, "shuffle_blocks must be at least 1, got 0"),
+    ],
+)
+def test_errors(make_dataset: Any, random_sequences: Any, changes: dict[str, Any], message: str) -> None:
+    train = split(make_dataset, random_sequences)
+    with pytest.raises(ArgumentError, match=message):
+        Loader(train, **{"seq_len": 5, "batch_size": 4, **changes})
+    loader = Loader(train, 5, 4)
+    for call in (lambda: loader.batch(-1), lambda: loader.from_step(-1), lambda: loader.rows_of(-1)):
+        with pytest.raises(ArgumentError, match="step must be at least 0, got -1"):
+            call()
+    with pytest.raises(ArgumentError, match="stop must be at least step = 3, got 2"):
+        loader.from_step(3, 2)
+
+
+@pytest.mark.parametrize("prefetch", [True, False])
+def test_damage_is_told_by_the_loader(make_dataset: Any, random_sequences: Any, prefetch: bool) -> None:
+    train = split(make_dataset, random_sequences)
+    (train.path / "encoded_tokens/9").unlink()
+    with pytest.raises(DatasetError, match="encoded_tokens/9: not there"):
+        list(Loader(train, 5, 2, **OPTIONS).from_step(0, 60, prefetch=prefetch))
+
+
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_an_id_above_max_token_id(make_dataset: Any, random_sequences: Any, compression: str) -> None:
+    train = split(make_dataset, random_sequences, ArrayLayout.create(2, 16, compression=compression))
+    (train.path.parent / "manifest.json").unlink()
+    (train.path / ".zattrs").write_text('{"max_token_id": 5}')
+    damaged = flat_tokens.open(train.path.parent).train
+    with pytest.raises(DatasetError, match="is above max_token_id 5"):
+        Loader(damaged, 5, 2).batch(0)
+
+
+def test_starts_that_decrease(make_dataset: Any) -> None:
+    root = make_dataset([[1, 2], [3, 4], [5, 6], [7]], layout=ArrayLayout.create(2, 20, compression="none"))
+    file = root / "train/seq_starts/0"
+    starts = np.frombuffer(file.read_bytes(), dtype="<u8").copy()
+    starts[2] = 1
+    file.write_bytes(starts.tobytes())
+    train = flat_tokens.open(root).train
+    for mode in ("split", "truncate"):
+        with pytest.raises(DatasetError, match=r"seq_starts\[2\] = 1 is not above train/seq_starts\[1\] = 2"):
+            Loader(train, 2, 4, packed=False, long_sequences=mode).batch(0)
+    with pytest.raises(DatasetError, match=r"seq_starts\[2\] = 1 must be in \(2, 7\]"):
+        train.sequence(1)

@@ -1,0 +1,95 @@
+"""Mixtures: shares by weight, rows as the datasets have them, the same for any number of hosts and any start."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flat_tokens
+from flat_tokens.errors import ArgumentError
+from flat_tokens.layout import ArrayLayout
+from flat_tokens.mixing import PERIOD, Mixture, apportion
+
+OPTIONS: dict[str, Any] = {"block_tokens": 40, "shuffle_blocks": 6}
+
+
+@pytest.fixture
+def arrays(make_dataset: Any) -> list[Any]:
+    """Three datasets whose ids tell them apart: dataset i has ids 100 * i + 1 and above."""
+    found = []
+    for number, count in enumerate((40, 90, 300)):
+        sequences = [[100 * number + 1 + i % 50] * (i % 7 + 1) for i in range(count)]
+        path = make_dataset(sequences, layout=ArrayLayout.create(2, 16), name=str(number))
+        found.append(flat_tokens.open(path).train)
+    return found
+
+
+def test_rows_are_those_of_the_datasets_in_their_shares(arrays: list[Any]) -> None:
+    mixture = Mixture(arrays, [1, 2, 5], 4, 16, 3, **OPTIONS)
+    counted: Counter[int] = Counter()
+    steps = 60
+    for batch in mixture.from_step(0, steps):
+        counted.update((batch.targets[:, 0] // 100).tolist())
+    for number, share in enumerate((1 / 8, 2 / 8, 5 / 8)):
+        assert abs(counted[number] / (16 * steps) - share) < 0.05
+    chosen, streams, places = mixture.draws(7)
+    batch = mixture.batch(7)
+    for at in range(16):
+        member = mixture.members[chosen[at]]
+        row = int(member.rows_of(int(places[at]))[streams[at]])
+        inputs, targets = arrays[chosen[at]].inputs_and_targets(row, 4)
+        assert (batch.targets[at].tolist(), batch.inputs[at].tolist()) == (targets.tolist(), inputs.tolist())
+
+
+def test_pure_function_of_step(arrays: list[Any]) -> None:
+    mixture = Mixture(arrays, [3, 1, 1], 4, 8, 1, **OPTIONS)
+    expected = [batch.targets for batch in mixture.from_step(0, 80)]
+    copy = pickle.loads(pickle.dumps(mixture))
+    for step in np.random.default_rng(0).permutation(80)[:30].tolist():
+        assert np.array_equal(copy.batch(step).targets, expected[step])
+    assert np.array_equal(next(copy.from_step(79)).targets, expected[79])
+    parts = [Mixture(arrays, [3, 1, 1], 4, 8, 1, host_index=i, host_count=2, **OPTIONS) for i in (0, 1)]
+    for step in range(0, 80, 9):
+        assert np.array_equal(np.concatenate([part.batch(step).targets for part in parts]), expected[step])
+
+
+def test_unpacked(arrays: list[Any]) -> None:
+    mixture = Mixture(arrays, [1, 1, 1], 5, 8, packed=False, long_sequences="truncate", **OPTIONS)
+    batch = mixture.batch(3)
+    assert batch.lengths is not None
+    for at, length in enumerate(batch.lengths.tolist()):
+        assert len(set(batch.targets[at, :length].tolist())) == 1
+        assert not batch.targets[at, length:].any()
+
+
+def test_shares_are_exact_over_a_stretch(arrays: list[Any]) -> None:
+    mixture = Mixture(arrays, [1, 2, 5], 4, 8, streams=1, **OPTIONS)
+    chosen = np.concatenate([mixture.draws(step)[0] for step in range(PERIOD // 8)])
+    assert np.bincount(chosen).tolist() == mixture.counts == [512, 1024, 2560]
+
+
+@pytest.mark.parametrize(
+    ("weights", "total", "counts"),
+    [([1, 1, 2], 8, [2, 2, 4]), ([1, 1, 1], 8, [3, 3, 2]), ([1e-9, 1], 4, [1, 3]), ([5], 3, [3])],
+)
+def test_apportion(weights: list[float], total: int, counts: list[int]) -> None:
+    assert apportion(weights, total) == counts
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, 2], "a weight for each array, got 2 for 3"),
+        ([1, 0, 1], "positive"),
+        ([1, 1, float("nan")], "positive"),
+    ],
+)
+def test_errors(arrays: list[Any], weights: list[float], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        Mixture(arrays, weights, 4, 8)
+    with pytest.raises(ArgumentError, match="step must be at least 0"):
+        Mixture(arrays, [1, 1, 1], 4, 8).batch(-1)

@@ -1,0 +1,111 @@
+"""The permutation: one to one at every size, always the same, and with no order that shows."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from flat_tokens.errors import ArgumentError
+from flat_tokens.permutation import derive_key, mix, permute
+
+SIZES = [*range(1, 70), *(2**k + d for k in (7, 10, 13) for d in (-1, 0, 1))]
+
+
+def network(value: int, size: int, key: int) -> int:
+    """The rule of the module's docstring, in plain integers."""
+    golden, mask = 0x9E3779B97F4A7C15, 2**64 - 1
+    bits = max(6, (size - 1).bit_length())
+    low = bits // 2
+    while True:
+        left, right = value >> low, value & (1 << low) - 1
+        keys = [mix(key + turn * golden & mask) for turn in range(1, 9)]
+        for even, odd in zip(keys[::2], keys[1::2], strict=True):
+            left ^= mix(right + even & mask) >> 64 - (bits - low)
+            right ^= mix(left + odd & mask) >> 64 - low
+        value = left << low | right
+        if value < size:
+            return value
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_one_to_one_and_as_documented(size: int) -> None:
+    for key in (0, 1, 2**64 - 1):
+        permuted = permute(np.arange(size), size, key)
+        assert sorted(permuted.tolist()) == list(range(size))
+        some = np.random.default_rng(size).integers(0, size, 5).tolist()
+        assert permute(some, size, key).tolist() == [network(value, size, key) for value in some]
+
+
+def test_golden_values_never_change() -> None:
+    assert (mix(0), mix(1)) == (0, 0x5692161D100B05E5)
+    assert derive_key(0) == 16294208416658607535
+    assert derive_key(7, 1, 2) == 18042442064269395592
+    assert permute(range(5), 5, 0).tolist() == [4, 3, 2, 0, 1]
+    assert permute(range(8), 127, 1).tolist() == [97, 7, 13, 110, 93, 41, 65, 84]
+    assert permute(range(8), 128, 1).tolist() == [97, 7, 13, 110, 93, 41, 65, 84]
+    assert permute(range(8), 129, 1).tolist() == [27, 33, 71, 95, 37, 126, 46, 84]
+    assert permute(range(4), 10**15, derive_key(3)).tolist() == [
+        626216136297006,
+        975511942091006,
+        183561632904405,
+        76941504929921,
+    ]
+
+
+def test_several_keys_at_once() -> None:
+    keys = np.array([[5], [2**64 - 1]], dtype=np.uint64)
+    both = permute(np.broadcast_to(np.arange(77), (2, 77)), 77, keys)
+    assert both.tolist() == [
+        permute(np.arange(77), 77, 5).tolist(),
+        permute(np.arange(77), 77, 2**64 - 1).tolist(),
+    ]
+    assert int(permute(3, 10, 5)) == permute([3], 10, 5)[0]
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_all_orders_are_about_equally_frequent(size: int) -> None:
+    count = 50 * math.factorial(size)
+    orders = Counter(tuple(permute(np.arange(size), size, derive_key(1, i)).tolist()) for i in range(count))
+    expected = count / math.factorial(size)
+    chi_squared = sum((seen - expected) ** 2 / expected for seen in orders.values())
+    freedom = math.factorial(size) - 1
+    assert len(orders) == freedom + 1
+    assert chi_squared < freedom + 4 * math.sqrt(2 * freedom) + 4
+
+
+@pytest.mark.parametrize("size", [1023, 1024, 1025])
+def test_neighbours_land_anywhere(size: int) -> None:
+    steps = []
+    fixed = 0
+    for i in range(20):
+        permuted = permute(np.arange(size), size, derive_key(2, i))
+        steps.append(np.abs(np.diff(permuted)).mean() / size)
+        fixed += int((permuted == np.arange(size)).sum())
+        assert abs(np.corrcoef(np.arange(size), permuted)[0, 1]) < 5 / math.sqrt(size)
+    assert abs(np.mean(steps) - 1 / 3) < 0.02  # two random places are a third of the range apart
+    assert 4 < fixed < 45  # one a permutation is expected
+
+
+def test_seeds_and_parts_share_nothing() -> None:
+    keys = {derive_key(seed, a, b) for seed in range(10) for a in range(10) for b in range(10)}
+    assert len(keys) == 1000
+    assert derive_key(1, 2) != derive_key(2, 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        pytest.param(lambda: permute([0], 0, 0), r"size .* \[1, 2\^62\], got 0", id="size"),
+        pytest.param(lambda: permute([5], 5, 0), r"must be in \[0, 5\), got 5 to 5", id="position"),
+        pytest.param(lambda: permute([-1], 5, 0), r"got -1 to -1", id="negative"),
+        pytest.param(lambda: permute([0.5], 5, 0), "integers, got float64", id="float"),
+        pytest.param(lambda: derive_key(-1), r"seed must be in \[0, 2\^64\), got -1", id="seed"),
+        pytest.param(lambda: derive_key(2**64), "seed must be in", id="large seed"),
+    ],
+)
+def test_errors(call: object, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        call()  # type: ignore[operator]

@@ -1,0 +1,109 @@
+"""The PyTorch datasets; skipped without torch: pip install torch, then pytest tests/flat_tokens/test_torch.py."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flat_tokens
+from flat_tokens.errors import ArgumentError
+from flat_tokens.layout import ArrayLayout
+from flat_tokens.loader import Loader
+
+if importlib.util.find_spec("torch") is None:
+    pytest.skip("torch is not installed", allow_module_level=True)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # torch's own, of few cores and old names
+]
+
+
+@pytest.fixture
+def train(make_dataset: Any, random_sequences: Any) -> Any:
+    path = make_dataset(random_sequences(1, 120), layout=ArrayLayout.create(2, 16))
+    return flat_tokens.open(path).train
+
+
+def test_rows(train: Any) -> None:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import RowDataset, collate
+
+    dataset = RowDataset(train, 5)
+    assert len(dataset) == train.row_count(5)
+    batches = list(DataLoader(dataset, 4, collate_fn=collate))
+    default = list(DataLoader(dataset, 4))
+    for at, (batch, other) in enumerate(zip(batches, default, strict=True)):
+        for row in range(len(batch["labels"])):
+            inputs, targets = train.inputs_and_targets(4 * at + row, 5)
+            assert batch["labels"][row].tolist() == targets.tolist()
+            assert batch["input_ids"][row].tolist() == inputs.tolist()
+        assert all((batch[name] == other[name]).all() for name in batch)
+    with pytest.raises(IndexError, match="outside"):
+        dataset[len(dataset)]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_batches_under_workers(train: Any, workers: int, method: str) -> None:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    if workers == 0 and method == "spawn":
+        method = ""
+    dataset = BatchDataset(Loader(train, 5, 4, 2, block_tokens=40), step=2, stop=13)
+    context = method if workers else None
+    found = list(DataLoader(dataset, None, num_workers=workers, multiprocessing_context=context))
+    loader = Loader(train, 5, 4, 2, block_tokens=40)
+    assert [batch["labels"].tolist() for batch in found] == [
+        loader.batch(step).targets.tolist() for step in range(2, 13)
+    ]
+
+
+def test_state(train: Any) -> None:
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2))
+    batches = iter(dataset)
+    for _ in range(3):
+        next(batches)
+    state = dataset.state_dict()
+    assert state["step"] == 3
+    other = BatchDataset(Loader(train, 5, 4, 2))
+    other.load_state_dict(state)
+    assert next(iter(other))["labels"].tolist() == next(batches)["labels"].tolist()
+    with pytest.raises(ArgumentError, match="seed 2, this one has 9"):
+        BatchDataset(Loader(train, 5, 4, 9)).load_state_dict(state)
+
+
+def test_padding_has_no_label(train: Any) -> None:
+    from flat_tokens.torch import to_tensors
+
+    batch = Loader(train, 12, 4, packed=False).batch(0)
+    labels = to_tensors(batch)["labels"].numpy()
+    assert np.array_equal(labels == -100, batch.is_padding)
+
+
+def test_stateful_dataloader(train: Any) -> None:
+    stateful = pytest.importorskip("torchdata.stateful_dataloader")
+    from flat_tokens.torch import BatchDataset
+
+    def loader(workers: int) -> Any:
+        dataset = BatchDataset(Loader(train, 5, 4, 2), stop=12)
+        return stateful.StatefulDataLoader(dataset, batch_size=None, num_workers=workers)
+
+    for workers in (0, 2):
+        first = loader(workers)
+        batches = iter(first)
+        for _ in range(5):
+            next(batches)
+        state = first.state_dict()
+        rest = [batch["labels"].tolist() for batch in batches]
+        again = loader(workers)
+        again.load_state_dict(state)
+        assert [batch["labels"].tolist() for batch in again] == rest
