@@ -31,7 +31,7 @@ try:
     from torch import Tensor
     from torch.utils.data import Dataset, IterableDataset, get_worker_info
 except ImportError as error:
-    raise ImportError("flat_tokens.torch needs PyTorch: pip install torch") from error
+    raise ImportError("flat_tokens.torch needs PyTorch: pip install 'tokenmill[torch]'") from error
 
 IGNORED_LABEL = -100  # what torch.nn.functional.cross_entropy leaves out
 

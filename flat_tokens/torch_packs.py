@@ -22,7 +22,7 @@ try:
     from torch import Tensor
     from torch.utils.data import Dataset
 except ImportError as error:
-    raise ImportError("flat_tokens.torch_packs needs PyTorch: pip install torch") from error
+    raise ImportError("flat_tokens.torch_packs needs PyTorch: pip install 'tokenmill[torch]'") from error
 
 NAMES = {
     "transformers": ("input_ids", "labels", "position_ids", "seq_lens"),

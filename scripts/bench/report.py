@@ -22,6 +22,7 @@ QUESTIONS = {
     "encode": "Encoding",
     "conversion": "From a file to a verified dataset",
     "compression": "Compression of the dataset",
+    "load": "Reading and shuffling for training",
 }
 OPENING = """# Measured speed
 
