@@ -18,7 +18,7 @@ PAGE = harness.ROOT / "docs" / "performance.md"
 README = harness.ROOT / "README.md"
 CONTENDERS = ("tokenmill", "gigatoken", "rustbpe", "tiktoken", "tokenizers")
 QUESTIONS = {
-    "training": "Training",
+    "train": "Training",
     "encode": "Encoding",
     "conversion": "From a file to a verified dataset",
     "compression": "Compression of the dataset",
@@ -86,7 +86,7 @@ def section(saved: harness.Row) -> str:
 def readme_table(saved: dict[str, harness.Row]) -> str:
     """The figures that most people ask for, a line a task and a column a contender."""
     lines: dict[str, dict[str, str]] = {}
-    for row in saved.get("training", {"rows": []})["rows"]:
+    for row in saved.get("train", {"rows": []})["rows"]:
         task = f"train {row['entries']:,} entries on {row['text']}, {harness.cell('text_bytes', row['text_bytes'])} MB"
         lines.setdefault(f"{task}, {row['threads']} threads", {})[row["trainer"]] = f"{row['seconds']:.1f} s"
     for row in saved.get("encode", {"rows": []})["rows"]:

@@ -70,7 +70,7 @@ def main() -> None:
                     "turns": row["turns"],
                 }
             )
-    harness.save("training", machine, rows, texts, notes)
+    harness.save("train", machine, rows, texts, notes)
 
 
 def compare(name: str, results: dict[str, harness.Row]) -> list[str]:
