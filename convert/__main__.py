@@ -34,17 +34,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options, parsed = parse_arguments(words)
         output = options.output
         from convert.pipeline import convert, dry_run
+        from convert.stopping import stop_signals
 
         if parsed.dry_run:
             _print("\n".join(dry_run(options)))
             return 0
-        summary = convert(options, started=started)
+        with stop_signals():
+            summary = convert(options, started=started)
         if not parsed.quiet:
             _print("\n".join(summary.lines(parsed.timings)))
         return 0
-    except KeyboardInterrupt:
-        _complain(f"convert: interrupted{_kept(output)}")
-        return 130
+    except KeyboardInterrupt as error:
+        _complain(f"convert: {str(error) or 'interrupted'}{_kept(output)}")
+        return getattr(error, "exit_code", 130)
     except Exception as error:
         code = exit_code_of(error)
         if code is None or "--debug" in words:

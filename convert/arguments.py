@@ -95,6 +95,13 @@ def _number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, got {text!r}") from None
 
 
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds, got {text!r}") from None
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m convert",
@@ -110,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
         "What a file is, its name says: .jsonl, .ndjson, .json, .parquet, else text; .gz, .zst, .bz2, .xz behind it.\n"
         "Sizes: 64k and 1MiB are powers of 1024, 100MB of 1000. An interrupted run goes on when the same command is\n"
         "given again. Exit codes: 0 complete and verified, 2 arguments, 3 input data, 4 environment, 5 worker lost or\n"
-        "out of memory, 6 refused (the output exists, another run is at work), 130 interrupted.",
+        "out of memory, 6 refused (the output exists, another run is at work), 130 interrupted, 143 terminated.",
     )
     add = parser.add_argument
     add(
@@ -224,6 +231,13 @@ def _parser() -> argparse.ArgumentParser:
         help="on stderr; auto (default): a bar on a terminal, else lines",
     )
     add("--start-method", choices=START_METHODS, default="auto", help="how workers start (default auto)")
+    add(
+        "--stall-timeout",
+        type=_seconds,
+        default=ConvertOptions.stall_seconds,
+        metavar="S",
+        help="end a worker that uses no processor time for S seconds (default %(default)g; 0: never)",
+    )
     add("--dry-run", action="store_true", help="say what would be read, made and needed; write nothing")
     add("--quiet", action="store_true", help="nothing but errors")
     add("--timings", action="store_true", help="say where the workers' time went")
@@ -263,5 +277,6 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.
         overwrite=parsed.overwrite,
         progress="none" if parsed.quiet else parsed.progress,
         start_method=parsed.start_method,
+        stall_seconds=parsed.stall_timeout,
     )
     return options, parsed

@@ -27,6 +27,7 @@ from convert.runs import Run
 from convert.shard import SPLITS, ShardRecord
 from convert.tasks import TaskPool, run_tasks
 from convert.workspace import Workspace
+from flat_tokens.durability import Syncer
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord
 from flat_tokens.writer import create_arrays
@@ -48,12 +49,15 @@ def encode_and_merge(
     layout: ArrayLayout,
     workspace: Workspace,
     progress: Progress,
+    syncer: Syncer,
     meanwhile: Callable[[], None],
     encoded: Callable[[], None],
 ) -> Result:
     """Encode every text chunk of the plan and write every run.
 
-    meanwhile() is called once the workers have work, encoded() when the last chunk is encoded.
+    syncer: of the files of runs, and of the records by which they are taken over after a power loss. Shards are not
+    synced: they are soon merged, and made again if they are lost. meanwhile() is called once the workers have work,
+    encoded() when the last chunk is encoded.
     """
     journal = Journal(workspace.shards)
     threshold = None
@@ -66,7 +70,9 @@ def encode_and_merge(
         create_arrays(workspace.dataset, split, layout)
     result = Result(Assembly(plan.chunk_count, layout))
     # Few chunks ahead: what waits in the queue stands before the runs that would free the disk.
-    loop = _Loop(plan, workspace.shards, earlier, written, result, workers + 2, options.max_errors, threshold)
+    loop = _Loop(
+        plan, workspace, earlier, written, result, workers + 2, syncer, options.max_errors, threshold
+    )
     with TaskPool(executor) as pool:
         with closing_stage(progress.stage("encode", plan.total_bytes)) as stage:
             busy = loop.chunks_left(pool, stage)
@@ -87,17 +93,19 @@ class _Loop:
     def __init__(
         self,
         plan: Plan,
-        shards: Path,
+        workspace: Workspace,
         earlier: Assembly,
         written: dict[tuple[str, str, int], list[FileRecord]],
         result: Result,
         window: int,
+        syncer: Syncer,
         max_errors: int | None,
         threshold: int | None,
     ) -> None:
         self._max_errors, self._bad_count = max_errors, 0
         self._threshold = threshold
-        self._plan, self._shards, self._earlier, self._written = plan, shards, earlier, written
+        self._plan, self._shards, self._earlier, self._written = plan, workspace.shards, earlier, written
+        self._dataset, self._journal, self._syncer = workspace.dataset, Journal(workspace.shards), syncer
         self._result, self._window = result, window
         self._remaining: Iterator[TextChunk] = plan.chunks()
         self._chunks = 0  # in flight
@@ -145,6 +153,7 @@ class _Loop:
                 f"{self._describe(chunk)} is not what an earlier run read there; start anew with --overwrite"
             )
         result = self._result
+        self._syncer.add([self._journal.path(chunk.index)])
         result.assembly.add(record)
         result.reused += outcome.reused
         self._bad_count += record.intake.skipped_count
@@ -163,6 +172,8 @@ class _Loop:
                 self.run_bytes += run.raw_bytes
 
     def _finish(self, run: Run, files: list[FileRecord]) -> None:
+        self._syncer.add(self._dataset / file.path for file in files)
+        self._syncer.add([self._journal.run_path(run)])
         drop(self._shards, self._result.assembly.written(run, files))
 
     def _describe(self, chunk: TextChunk) -> str:

@@ -7,6 +7,8 @@
 # ruff: noqa: N818 - named for what is wrong: BadInput, WorkerLost
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
@@ -87,6 +89,39 @@ def exit_code_of(error: BaseException) -> int | None:
     return None
 
 
+def _way_out(error: OSError, where: object) -> str:
+    """What to do about it, where that is known."""
+    if error.errno == errno.ENOSPC:
+        free = _free_bytes(where)
+        there = f" ({free:,} bytes are free there)" if free is not None else ""
+        return f"{there}; free some space and run the same command again"
+    if error.errno == errno.EDQUOT:
+        return "; free some of your quota and run the same command again"
+    if error.errno == errno.EFBIG:
+        return "; raise the limit on the size of a file (ulimit -f) and run the same command again"
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "; raise the limit on open files (ulimit -n) or lower --workers"
+    if error.errno == errno.EAGAIN:
+        return "; raise the limit on processes (ulimit -u) or lower --workers"
+    if error.errno == errno.EIO:
+        return "; check the disk, then run the same command again"
+    if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+        return "; this file system has no locks, choose an --output on another"
+    return ""
+
+
+def _free_bytes(where: object) -> int | None:
+    """How many bytes are free where a file lies, or was to lie."""
+    place = str(where).split(" at byte ")[0] if where is not None else "."
+    for path in (place, os.path.dirname(place) or "."):  # noqa: PTH120 - a path that may be anything
+        try:
+            status = os.statvfs(path)
+            return status.f_bavail * status.f_frsize
+        except (OSError, ValueError):
+            continue
+    return None
+
+
 def one_line(error: BaseException) -> str:
     """The message of an error as one line; an OSError says its reason and path."""
     if isinstance(error, OSError) and error.strerror:
@@ -94,8 +129,7 @@ def one_line(error: BaseException) -> str:
         message = f"{error.strerror} (errno {error.errno})"
         if where is not None:
             message = f"{where}: {message}"
-        if error.errno == 28:
-            message += "; free some space and run the same command again"
+        message += _way_out(error, where)
     elif isinstance(error, ImportError):
         missing = "the core is not built" if "_core" in str(error) else f"{error.name} is not installed"
         message = f"{missing}; install the package first: pip install . (in its folder)"

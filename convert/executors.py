@@ -1,16 +1,18 @@
 """Where tasks run. The rest of `convert` knows only `concurrent.futures.Executor`: any other one (dask's
 `Client.get_executor()`, the standard pools) can stand in.
 
-`ProcessExecutor` is a pool for one machine that keeps three promises the standard process pool does not:
+`ProcessExecutor` is a pool for one machine that keeps promises the standard process pool does not:
 
 - a worker that dies is noticed at once and by name: each worker has its own pipe, so it is known which task it held,
   and no lock can be left locked by the dead;
-- workers end with their parent however that ends: their pipe closes;
+- a fresh worker takes its place, and its task is tried once more with no other beside it, in case memory was short;
+- a worker that does nothing for too long (a deadlock, a disk that does not answer) is ended (convert/watchdog.py);
+- workers end with their parent however that ends: their pipe closes, and long tasks look (`leave_if_orphaned`);
 - Ctrl-C reaches the parent alone, so a worker never prints a traceback in the middle of the parent's message.
 
 Start-up. `fork` costs about a millisecond and children inherit the loaded tokenizer, but it is safe only while the
 process has a single thread; "auto" takes it then, on Linux, and `spawn` otherwise. All workers are forked before the
-pool starts its own thread.
+pool starts its own thread; those that replace the dead are spawned.
 """
 
 from __future__ import annotations
@@ -22,23 +24,44 @@ import pickle
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
 from convert.errors import WorkerLost
+from convert.watchdog import Watch, dump_stack, let_stack_be_dumped
 
 # A task this small is sent to a worker while it still works on another: it fits the pipe's buffer, so sending never
 # blocks, and the worker need not wait for the parent between two tasks (a parent that imports may answer 5 ms late).
 _AHEAD_BYTES = 16 << 10
 _TASKS_AHEAD = 2
+# So many workers may die one after the other without a task being done between; then no other is started.
+_LOSSES_IN_A_ROW = 3
+_TICK_SECONDS = 1.0
 
-_Task = tuple["Future[Any]", bytes]
+_parent_id: int | None = None  # in a worker: of the process it works for
+
+
+@dataclass
+class _Task:
+    """What is to be run; tries: how many workers died of it."""
+
+    future: Future[Any]
+    payload: bytes
+    tries: int = 0
+
+
+def leave_if_orphaned() -> None:
+    """End this process if it is a worker whose parent is gone: for tasks of seconds, to call now and then. 0.1 µs."""
+    if _parent_id is not None and os.getppid() != _parent_id:
+        os._exit(1)
 
 
 class InlineExecutor(Executor):
@@ -73,8 +96,11 @@ def may_fork() -> bool:
 class ProcessExecutor(Executor):
     """`workers` processes, each with its own pipe. initializer(*initargs) runs once in each before its first task.
 
-    start_method: "auto", "fork", "spawn" or "forkserver". A task whose worker dies gets WorkerLost; tasks that had
-    not begun go to the others. When no worker is left every task gets WorkerLost.
+    start_method: "auto", "fork", "spawn" or "forkserver". replace: a task whose worker dies is tried once more by a
+    fresh one, and gets WorkerLost if that dies too; else it gets it at once. Tasks that had not begun go to the others.
+    When no worker is left every task gets WorkerLost. notice(text) is called in a thread of the pool when a worker was
+    lost. stall_seconds: a worker that has a task but uses no processor time for so long is ended, 0 for never; the file
+    `stacks`, if given, then says where its threads were.
     """
 
     def __init__(
@@ -83,6 +109,11 @@ class ProcessExecutor(Executor):
         initializer: Callable[..., None] | None = None,
         initargs: tuple[Any, ...] = (),
         start_method: str = "auto",
+        *,
+        replace: bool = True,
+        notice: Callable[[str], None] | None = None,
+        stall_seconds: float = 0,
+        stacks: Path | None = None,
     ) -> None:
         if start_method == "auto":
             start_method = "fork" if may_fork() else "spawn"
@@ -90,17 +121,21 @@ class ProcessExecutor(Executor):
         context = multiprocessing.get_context(start_method)
         self._queue: deque[_Task] = deque()
         self._lock = threading.Lock()
-        self._closing = False
+        self._closing = self._killed = False
         self._all_lost: WorkerLost | None = None
         self._wake_read, self._wake_write = os.pipe()
         self._workers: list[_Worker] = []
+        self._initializer, self._initargs = initializer, initargs
+        self._replace, self._notice = replace, notice
+        self._losses_in_a_row = 0
+        self._stall_seconds, self._stacks = stall_seconds, stacks
         # No SIGINT between a child's birth and its first statement, which is to ignore it.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         if start_method == "fork":
             gc.freeze()  # else the first collection in each child would write to, and so copy, every page it inherited
         try:
             for index in range(workers):
-                self._workers.append(_Worker(index, context, self._workers, initializer, initargs))
+                self._workers.append(_Worker(index, context, self._workers, initializer, initargs, stacks))
         except BaseException:
             for worker in self._workers:
                 worker.process.kill()
@@ -118,7 +153,7 @@ class ProcessExecutor(Executor):
         with self._lock:
             if self._closing:
                 raise RuntimeError("cannot schedule new futures after shutdown")
-            self._queue.append((future, payload))
+            self._queue.append(_Task(future, payload))
         self._wake()
         return future
 
@@ -128,7 +163,7 @@ class ProcessExecutor(Executor):
             was_closing, self._closing = self._closing, True
             if cancel_futures:
                 while self._queue:
-                    future, _ = self._queue.popleft()
+                    future = self._queue.popleft().future
                     if not future.cancel():  # handed back by a worker that died
                         future.set_exception(CancelledError())
         if not was_closing or cancel_futures:
@@ -136,11 +171,22 @@ class ProcessExecutor(Executor):
         if wait:
             self._thread.join()
 
+    def stop(self, seconds: float) -> None:
+        """End: what waits is cancelled, tasks in work have so many seconds. Files are renamed when whole, so any task
+        may be killed."""
+        self.shutdown(wait=False, cancel_futures=True)
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            self.kill()
+
     def kill(self) -> None:
-        """End the workers now, whatever they do: for the second Ctrl-C. Safe, since files are renamed when whole."""
-        for worker in self._workers:
+        """End the workers now, whatever they do."""
+        with self._lock:
+            self._closing = self._killed = True
+        for worker in list(self._workers):
             worker.process.kill()
-        self.shutdown(wait=True, cancel_futures=True)
+        self.shutdown(wait=False, cancel_futures=True)
+        self._thread.join(5)  # one that hangs in the kernel ends when that lets it go
 
     # -- the manager thread: the only one that touches the pipes after the start
 
@@ -151,67 +197,135 @@ class ProcessExecutor(Executor):
 
     def _manage(self) -> None:
         alive = list(self._workers)
+        watch = Watch(self._stall_seconds)
         while True:
             self._hand_out(alive)
             with self._lock:
                 idle = not self._queue and not any(worker.tasks for worker in alive)
-                if self._closing and idle:
+                if self._closing and (idle or self._killed):
                     break
             ready = wait(
-                [self._wake_read, *(w.connection for w in alive), *(w.process.sentinel for w in alive)]
+                [self._wake_read, *(w.connection for w in alive), *(w.process.sentinel for w in alive)],
+                _TICK_SECONDS if self._stall_seconds else None,
             )
             if self._wake_read in ready:
                 os.read(self._wake_read, 4096)
             for worker in list(alive):
                 told = worker.connection in ready or worker.process.sentinel in ready
-                if told and not worker.collect():
-                    alive.remove(worker)
-                    self._lose(worker, last=not alive)
+                if told:
+                    still_there = worker.collect()
+                    if worker.answers:
+                        self._losses_in_a_row = 0
+                    if not still_there:
+                        alive.remove(worker)
+                        self._lose(worker, alive)
+            for pid in watch.stalled(
+                {worker.process.pid: worker.answers for worker in alive if worker.tasks}
+            ):
+                self._end_stalled(next(worker for worker in alive if worker.process.pid == pid))
         for worker in self._workers:
             worker.connection.close()
         for worker in self._workers:
-            worker.process.join()
+            worker.process.join(5 if worker.stalled or self._killed else None)
+        self._fail_all(WorkerLost("the workers were ended"))
         with self._lock:
             os.close(self._wake_write)
             os.close(self._wake_read)
             self._wake_write = -1
 
+    def _fail_all(self, error: WorkerLost) -> None:
+        """Tasks that are still open when the workers are gone."""
+        for worker in self._workers:
+            for task in worker.tasks:
+                task.future.set_exception(error)
+            worker.tasks.clear()
+
     def _hand_out(self, alive: list[_Worker]) -> None:
-        """Give each worker a task, then a second one ahead where it is small and enough are left for the others."""
+        """Give each worker a task, then a second one ahead where it is small and enough are left for the others.
+
+        A task that a worker died of is done alone, with nothing beside it.
+        """
         for ahead in range(_TASKS_AHEAD):
             for worker in alive:
                 while len(worker.tasks) <= ahead:
                     with self._lock:
-                        if not self._queue:
-                            return
-                        small = len(self._queue[0][1]) <= _AHEAD_BYTES
+                        if any(task.tries for other in alive for task in other.tasks) or not self._queue:
+                            break
+                        first = self._queue[0]
+                        if first.tries and any(other.tasks for other in alive):
+                            break
+                        small = len(first.payload) <= _AHEAD_BYTES
                         if worker.tasks and not (small and len(self._queue) > len(alive)):
                             break  # the last tasks wait here for whoever is free first
-                        future, payload = self._queue.popleft()
-                    if not future.running() and not future.set_running_or_notify_cancel():
+                        task = self._queue.popleft()
+                    if not task.future.running() and not task.future.set_running_or_notify_cancel():
                         continue
-                    worker.tasks.append((future, payload))
+                    worker.tasks.append(task)
                     try:
-                        worker.connection.send_bytes(payload)
+                        worker.connection.send_bytes(task.payload)
                     except OSError:
                         break  # it is dead; its sentinel tells in a moment
         with self._lock:
             if self._all_lost is not None:
                 while self._queue:
-                    future, _ = self._queue.popleft()
+                    future = self._queue.popleft().future
                     if not future.cancelled():
                         future.set_exception(self._all_lost)
 
-    def _lose(self, worker: _Worker, last: bool) -> None:
-        """A worker died: the task it was at fails, those it had not begun go back to the head of the queue."""
-        worker.process.join()
-        lost = WorkerLost(f"worker {worker.index} {_how_it_ended(worker.process.exitcode)}")
-        if worker.tasks:
-            worker.tasks.popleft()[0].set_exception(lost)
+    def _lose(self, worker: _Worker, alive: list[_Worker]) -> None:
+        """A worker died: the task it was at is tried once more or fails, those behind it go back to the queue."""
+        worker.process.join(5)
+        exitcode = worker.process.exitcode
+        if exitcode in (-signal.SIGTERM, -signal.SIGHUP):
+            time.sleep(0.1)  # meant for all of us: then this process is about to end, too
+        lost = WorkerLost(f"worker {worker.index} {worker.stalled or _how_it_ended(exitcode)}")
+        with self._lock:
+            self._losses_in_a_row += 1
+            goes_on = self._replace and not self._closing and self._losses_in_a_row <= _LOSSES_IN_A_ROW
+        begun = worker.tasks.popleft() if worker.tasks else None
+        again = begun is not None and goes_on and not begun.tries and not worker.stalled
         with self._lock:
             self._queue.extendleft(reversed(worker.tasks))
-            self._all_lost = lost if last else None
+            if begun is not None and again:
+                begun.tries = 1
+                self._queue.appendleft(begun)
         worker.tasks.clear()
+        fresh = self._start_fresh(worker.index) if goes_on else None
+        if fresh is not None:
+            alive.append(fresh)
+            if self._notice is not None:
+                what = "its task is tried once more" if again else "its task is given up"
+                self._notice(
+                    f"warning: {lost}; a fresh worker takes its place"
+                    + (f", {what}" if begun is not None else "")
+                )
+        with self._lock:
+            self._all_lost = None if alive else lost
+        if begun is not None and not again:
+            begun.future.set_exception(lost)
+
+    def _start_fresh(self, index: int) -> _Worker | None:
+        """A worker in place of a dead one; not forked, since this process has threads by now."""
+        context = multiprocessing.get_context("spawn")
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            fresh = _Worker(index, context, [], self._initializer, self._initargs, self._stacks)
+        except (
+            Exception
+        ):  # no process to be had, or a task's home that cannot be sent: the others go on alone
+            return None
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        self._workers.append(fresh)
+        return fresh
+
+    def _end_stalled(self, worker: _Worker) -> None:
+        if worker.stalled:
+            return  # killed before, but the system has not let it go
+        worker.stalled = f"used no processor time for {self._stall_seconds:g} s and was ended"
+        if self._stacks is not None and dump_stack(worker.process.pid, self._stacks):
+            worker.stalled += f" (where it was: {self._stacks})"
+        worker.process.kill()
 
 
 class _Worker:
@@ -224,9 +338,12 @@ class _Worker:
         earlier: list[_Worker],
         initializer: Callable[..., None] | None,
         initargs: tuple[Any, ...],
+        stacks: Path | None,
     ) -> None:
         self.index = index
         self.tasks: deque[_Task] = deque()
+        self.answers = 0
+        self.stalled = ""
         self.connection, remote = context.Pipe()
         # A forked child inherits the parent's ends of its own and of the earlier pipes; were they to stay open, it
         # would never see the end of its pipe.
@@ -239,7 +356,7 @@ class _Worker:
         make: Any = context
         self.process: Any = make.Process(
             target=_serve,
-            args=(remote, inherited, initializer, initargs),
+            args=(remote, inherited, initializer, initargs, os.getpid(), stacks),
             name=f"convert-{index}",
             daemon=True,
         )
@@ -251,7 +368,8 @@ class _Worker:
         try:
             while self.connection.poll():
                 answer = self.connection.recv_bytes()
-                future, _ = self.tasks.popleft()
+                future = self.tasks.popleft().future
+                self.answers += 1
                 try:
                     good, value = pickle.loads(answer)
                 except Exception as error:
@@ -270,10 +388,19 @@ def _serve(
     inherited: list[Connection],
     initializer: Callable[..., None] | None,
     initargs: tuple[Any, ...],
+    parent_id: int,
+    stacks: Path | None,
 ) -> None:
     """A worker's whole life: answer tasks until the pipe ends."""
+    global _parent_id
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGHUP):  # a forked worker has inherited the parent's handlers
+        signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    if multiprocessing.parent_process() is not None and os.getppid() == parent_id:
+        _parent_id = parent_id  # not so with a fork server, whose end closes the pipe too
+    if stacks is not None:
+        let_stack_be_dumped(stacks)
     for other in inherited:
         other.close()
     broken: BaseException | None = None
@@ -309,6 +436,10 @@ def _how_it_ended(exitcode: int | None) -> str:
             name = signal.Signals(-exitcode).name
         except ValueError:
             name = f"signal {-exitcode}"
-        hint = ", likely for lack of memory" if -exitcode == signal.SIGKILL else ""
+        hint = ""
+        if -exitcode == signal.SIGKILL:
+            hint = ", likely for lack of memory"
+        elif -exitcode in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE):
+            hint = ", a bug of ours: please report it with that text"
         return f"was ended by {name}{hint}"
     return f"ended with exit status {exitcode}"

@@ -64,6 +64,7 @@ class ConvertOptions:
     overwrite: bool = False
     progress: str = "auto"
     start_method: str = "auto"
+    stall_seconds: float = 300.0  # a worker without processor time for so long is ended; 0: never
 
     def __post_init__(self) -> None:
         for name in ("inputs", "validation"):
@@ -94,6 +95,8 @@ class ConvertOptions:
         self._check_intake()
         _one_of("--progress", self.progress, PROGRESS_MODES)
         _one_of("--start-method", self.start_method, START_METHODS)
+        if not isinstance(self.stall_seconds, (int, float)) or not 0 <= self.stall_seconds <= 1e6:
+            raise UsageError(f"--stall-timeout must be from 0 to 1000000 seconds, got {self.stall_seconds}")
         self._check_separator()
 
     def _check_split(self) -> None:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +32,12 @@ from convert.provenance import save_tokenizer, write_manifest, write_quarantine
 from convert.shard import SPLITS
 from convert.sources import STANDARD_INPUT, Source, check_unchanged, find_sources
 from convert.splitting import hash_threshold
+from convert.stopping import ending
 from convert.summary import Summary, check_conservation, total_counts
 from convert.workspace import Workspace
+from flat_tokens.durability import Syncer
 from flat_tokens.layout import ArrayLayout
-from flat_tokens.manifest import FileRecord
+from flat_tokens.manifest import MANIFEST_NAME, FileRecord
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import create_split, load_codecs
 
@@ -92,10 +93,12 @@ def _convert(
     )
     if workspace.open(plan_record(plan, file_sha256, options.recorded())):
         progress.note(f"going on from {workspace.root}")
-    with _executor(options, job, make_executor) as executor:
+    executor = _executor(options, job, make_executor, workspace, progress)
+    with ending(executor, progress.note):
         times.lap("start")
 
         companions: list[FileRecord] = []
+        syncer = Syncer()
 
         def meanwhile() -> None:
             companions.append(save_tokenizer(tokenizer, workspace.dataset))
@@ -104,16 +107,25 @@ def _convert(
             check_unchanged(plan.sources)
             times.lap("encode")
 
-        result = encode_and_merge(executor, options, plan, layout, workspace, progress, meanwhile, encoded)
+        result = encode_and_merge(
+            executor, options, plan, layout, workspace, progress, syncer, meanwhile, encoded
+        )
         records = [record for record in result.assembly.records if record is not None]
         check_conservation(plan, records)
         quarantine: list[FileRecord] = []
         if options.on_error == "quarantine":
             quarantine = write_quarantine(workspace.dataset, workspace.shards, plan, records)
         files = [*companions, *quarantine, *_write_metadata(result.assembly, layout, workspace.dataset)]
-        write_manifest(workspace.dataset, plan, records, files, layout, tokenizer, companions[0], options)
+        manifest = write_manifest(
+            workspace.dataset, plan, records, files, layout, tokenizer, companions[0], options
+        )
+        # What is not on the disk yet goes there while it is read back from memory.
+        merged = {file.path for file in result.assembly.files}
+        rest = [file.path for file in manifest.files if file.path not in merged]
+        syncer.add(workspace.dataset / path for path in [*rest, MANIFEST_NAME])
         times.lap("merge")
         _verify(executor, workspace.dataset, files, progress)
+        syncer.wait()
         times.lap("verify")
     workspace.publish()
     times.lap("publish")
@@ -220,26 +232,24 @@ def load_tokenizer(path: Path) -> tuple[Tokenizer, str]:
     return tokenizer, digest.hexdigest()
 
 
-@contextmanager
 def _executor(
-    options: ConvertOptions, job: worker.Job, make_executor: ExecutorFactory | None
-) -> Iterator[Executor]:
-    """The executor for the length of the work; after an error no task is begun and no worker left behind."""
+    options: ConvertOptions,
+    job: worker.Job,
+    make_executor: ExecutorFactory | None,
+    workspace: Workspace,
+    progress: Progress,
+) -> Executor:
     if make_executor is not None:
-        executor = make_executor(worker.prepare, (job,))
-    else:
-        executor = ProcessExecutor(options.worker_count, worker.prepare, (job,), options.start_method)
-    try:
-        yield executor
-    except BaseException:
-        try:
-            executor.shutdown(wait=True, cancel_futures=True)
-        except KeyboardInterrupt:  # the second Ctrl-C: do not wait for the chunks in work
-            if isinstance(executor, ProcessExecutor):
-                executor.kill()
-            raise
-        raise
-    executor.shutdown(wait=True)
+        return make_executor(worker.prepare, (job,))
+    return ProcessExecutor(
+        options.worker_count,
+        worker.prepare,
+        (job,),
+        options.start_method,
+        notice=progress.note,
+        stall_seconds=options.stall_seconds,
+        stacks=workspace.stacks,
+    )
 
 
 def _write_metadata(assembly: Assembly, layout: ArrayLayout, dataset: Path) -> list[FileRecord]:

@@ -20,7 +20,7 @@ from convert.shard import SPLITS, ShardRecord
 from convert.sources import recorded_path
 from convert.summary import total_counts
 from flat_tokens.layout import ArrayLayout
-from flat_tokens.manifest import FileRecord, SplitRecord
+from flat_tokens.manifest import FileRecord, Manifest, SplitRecord
 from flat_tokens.writer import write_root
 
 TOKENIZER_NAME = "tokenizer.json"
@@ -58,7 +58,7 @@ def write_manifest(
     tokenizer: Tokenizer,
     tokenizer_file: FileRecord,
     options: ConvertOptions,
-) -> None:
+) -> Manifest:
     """Write the dataset's root and manifest, the last files of all: what it holds and what it was made from."""
     digests: list[list[str]] = [[] for _ in plan.sources]
     for source_index, _, digest in sorted(digest for record in records for digest in record.digests):
@@ -68,7 +68,7 @@ def write_manifest(
     for split in SPLITS:
         counts = total_counts(records, split)
         splits[split] = SplitRecord(counts.tokens, counts.sequences, counts.max_token_id)
-    write_root(
+    return write_root(
         dataset,
         splits,
         files,

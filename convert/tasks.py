@@ -35,8 +35,16 @@ class TaskPool:
     def submit(
         self, task: Any, describe: Callable[[], str], function: Callable[..., Any], *args: Any
     ) -> None:
-        """Begin function(*args); `task` comes back with its result, describe() names it in an error."""
-        self._waiting[self._executor.submit(function, *args)] = (task, describe)
+        """Begin function(*args); `task` comes back with its result, describe() names it in an error.
+
+        A pool that lost a worker a moment ago may refuse the task: that is an error of the task, as if it had begun.
+        """
+        try:
+            future = self._executor.submit(function, *args)
+        except BrokenExecutor as error:
+            future = Future()
+            future.set_exception(error)
+        self._waiting[future] = (task, describe)
 
     def done(self) -> Iterator[tuple[Any, Any]]:
         """(task, result) of those that are done, after waiting for the first. A lost worker's error names its task."""

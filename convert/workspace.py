@@ -2,7 +2,8 @@
 
     plan.json   what the shards were made from       shards/     finished shards and their records
     lock        held while a run is at work          dataset/    the dataset as it is written
-    stdin       what "-" among the inputs gave       replaced/   the former output, with --overwrite, for a moment
+    stacks.txt  where workers hung that were ended   replaced/   the former output, with --overwrite, for a moment
+    stdin       what "-" among the inputs gave
 
 A folder is ours if it has our plan.json; only files of these names are ever deleted. An output is replaced only if it
 is a dataset of ours without foreign files. Two renames publish; the only moment without an output under the final
@@ -16,18 +17,21 @@ import json
 import os
 import shutil
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from convert.errors import Refused, StorageError, UsageError, printable
+from convert.errors import Refused, StorageError, UsageError, naming, printable
 from convert.plan import changed_source, first_difference
+from flat_tokens.durability import sync, sync_folders
 
-PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME, INPUT_NAME = (
+PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME, STACKS_NAME, INPUT_NAME = (
     "plan.json",
     "lock",
     "shards",
     "dataset",
     "replaced",
+    "stacks.txt",
     "stdin",
 )
 _OWN_NAMES = {
@@ -37,6 +41,7 @@ _OWN_NAMES = {
     SHARDS_NAME,
     DATASET_NAME,
     REPLACED_NAME,
+    STACKS_NAME,
     INPUT_NAME,
 }
 
@@ -52,13 +57,18 @@ class Workspace:
         self.root = self.output.with_name(self.output.name + ".partial")
         self.shards = self.root / SHARDS_NAME
         self.dataset = self.root / DATASET_NAME
+        self.stacks = self.root / STACKS_NAME
         self._overwrite = overwrite
         self._lock: IO[str] | None = None
 
     def check_output(self) -> None:
-        """Refuse (exit 6) an output that exists, or, with overwrite, one that is not ours; touches nothing."""
+        """Refuse (exit 6) an output that exists, or, with overwrite, one that is not ours; leaves it alone.
+
+        What is left of a run that ended after it had published is removed.
+        """
         if os.path.lexists(self.output):
             if not self._overwrite:
+                self._remove_remains()
                 raise Refused(
                     f"{self.output} exists; choose another --output, or replace it with --overwrite"
                 )
@@ -88,8 +98,9 @@ class Workspace:
         self.dataset.mkdir(exist_ok=True)
         if not goes_on:
             temporary = self.root / (PLAN_NAME + ".tmp")
-            temporary.write_text(json.dumps(plan), encoding="utf-8")
-            temporary.replace(self.root / PLAN_NAME)
+            with naming(temporary):
+                temporary.write_text(json.dumps(plan), encoding="utf-8")
+                temporary.replace(self.root / PLAN_NAME)
         return goes_on
 
     def take(self) -> None:
@@ -118,16 +129,43 @@ class Workspace:
                     path.unlink()
 
     def publish(self) -> None:
-        """Give the finished dataset its final name and remove the folder."""
+        """Give the finished dataset, whose files are on the disk, its final name, and remove the folder."""
+        sync_folders(self.dataset)
         if os.path.lexists(self.output):
             self.check_output()  # it may have come into being since
             self.output.rename(self.root / REPLACED_NAME)
         self.dataset.rename(self.output)
+        sync(self.output.parent)
         self._clear()
         self.standard_input.unlink(missing_ok=True)
         (self.root / LOCK_NAME).unlink(missing_ok=True)
         self.root.rmdir()
         self.close()
+
+    def _remove_remains(self) -> None:
+        """Remove the folder of a run that was killed between giving the dataset its name and cleaning up."""
+        if (
+            self.root.is_symlink()
+            or not self.root.is_dir()
+            or self.dataset.exists()
+            or self._lock is not None
+        ):
+            return
+        if {path.name for path in self.root.iterdir()} - _OWN_NAMES or (self.root / REPLACED_NAME).exists():
+            return
+        # Another run, or a disk that is full or may not be written to: then it stays.
+        with suppress(OSError, Refused):
+            self._take_lock()
+            self._clear()
+            self.standard_input.unlink(missing_ok=True)
+            (self.root / LOCK_NAME).unlink(missing_ok=True)
+            self.root.rmdir()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def close(self) -> None:
         """Let go of the lock; finished shards stay. A folder without any is of no use and goes."""
@@ -142,6 +180,10 @@ class Workspace:
             self._lock = None
 
     def _take_lock(self) -> None:
+        """Take the lock, which the system lets go of when its holder ends, however that ends.
+
+        What the file says is for people, and for file systems on which another host's lock is not seen.
+        """
         path = self.root / LOCK_NAME
         lock = path.open("a+", encoding="utf-8")
         try:
@@ -150,18 +192,22 @@ class Workspace:
                 os.fstat(lock.fileno()).st_nlink == 0
             ):  # the other run finished and removed the folder just now
                 raise BlockingIOError
+            holder = _holder(lock)
+            if holder.get("host", _host()) != _host() and holder.get("boot") != _boot():
+                raise Refused(
+                    f"{self.root} was locked by {_describe(holder)}, which this host cannot look for; "
+                    f"if it is not at work any more, delete {path} and run the same command again"
+                )
         except BlockingIOError:
-            lock.seek(0)
-            who = lock.read().strip() or "unknown"
+            who = _describe(_holder(lock))
             lock.close()
-            raise Refused(
-                f"another run (process {who}) is writing {self.output}; wait for it or end it"
-            ) from None
-        except OSError:
+            raise Refused(f"another run ({who}) is writing {self.output}; wait for it or end it") from None
+        except (OSError, Refused):
             lock.close()
             raise
         lock.truncate(0)
-        lock.write(f"{os.getpid()}\n")
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        json.dump({"host": _host(), "process": os.getpid(), "started": started, "boot": _boot()}, lock)
         lock.flush()
         self._lock = lock
 
@@ -199,10 +245,41 @@ class Workspace:
 
     def _clear(self) -> None:
         (self.root / PLAN_NAME).unlink(missing_ok=True)  # first: what is left without it counts as not begun
+        self.stacks.unlink(missing_ok=True)
         for name in (SHARDS_NAME, DATASET_NAME, REPLACED_NAME):
             folder = self.root / name
             if folder.exists():
                 shutil.rmtree(folder)
+
+
+def _host() -> str:
+    return os.uname().nodename
+
+
+def _boot() -> str | None:
+    """What this start of this kernel is called; the same in all its containers, whatever their host names."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+
+
+def _holder(lock: IO[str]) -> dict[str, Any]:
+    """What a lock file says of who holds it, or held it when it died; {} if nothing."""
+    lock.seek(0)
+    try:
+        holder = json.loads(lock.read(4096))
+    except ValueError:
+        return {}
+    return holder if isinstance(holder, dict) else {}
+
+
+def _describe(holder: dict[str, Any]) -> str:
+    if not holder:
+        return "unknown"
+    return printable(
+        f"process {holder.get('process')} on {holder.get('host')}, begun {holder.get('started')}"
+    )
 
 
 def not_ours(output: Path) -> str | None:

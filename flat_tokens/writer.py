@@ -13,7 +13,6 @@ others (zarr leaves them out by default and reads a missing one as zeros, which 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -160,7 +159,8 @@ def write_file(root: Path, relative: str, payload: bytes) -> FileRecord:
 
 def _write_whole(root: Path, relative: str, payload: bytes) -> FileRecord:
     path = root / relative
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    # One name whoever writes it: what a process that died has left is replaced by the one that takes its place.
+    temporary = path.with_name(f".{path.name}.partial")
     try:
         with temporary.open("wb") as file:  # leaving the block closes, and closing reports a full disk
             file.write(payload)

@@ -26,7 +26,7 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         convert.pipeline,
         "ProcessExecutor",
-        lambda workers, init, args, start_method: InlineExecutor(init, args),
+        lambda workers, init, args, start_method, **_: InlineExecutor(init, args),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -91,7 +92,7 @@ def test_a_failed_start_fails_every_task() -> None:
 
 
 def test_a_killed_worker_fails_its_task_within_two_seconds_and_the_other_goes_on() -> None:
-    with ProcessExecutor(2, start_method="fork") as pool:
+    with ProcessExecutor(2, start_method="fork", replace=False) as pool:
         started = time.monotonic()
         lost = pool.submit(end_with, signal.SIGKILL)
         others = [pool.submit(take, bytes(n)) for n in range(20)]
@@ -102,7 +103,7 @@ def test_a_killed_worker_fails_its_task_within_two_seconds_and_the_other_goes_on
 
 
 def test_when_all_workers_are_lost_every_task_fails() -> None:
-    with ProcessExecutor(2, start_method="fork") as pool:
+    with ProcessExecutor(2, start_method="fork", replace=False) as pool:
         futures: list[Future[object]] = [pool.submit(end_with, signal.SIGTERM) for _ in range(2)]
         futures += [pool.submit(take, b"") for _ in range(5)]
         wait(futures, 10)
@@ -171,3 +172,66 @@ def test_workers_ignore_ctrl_c() -> None:
 def test_fork_is_not_safe_beside_a_thread() -> None:
     with ProcessExecutor(1, start_method="fork"):
         assert not may_fork()
+
+
+def die_once(marker: str) -> int:
+    path = Path(marker)
+    if not path.exists():
+        path.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return os.getpid()
+
+
+def test_a_fresh_worker_takes_the_place_and_the_task_of_a_dead_one(tmp_path: Path) -> None:
+    notices: list[str] = []
+    with ProcessExecutor(2, start_method="fork", notice=notices.append) as pool:
+        first = {pool.submit(os.getpid).result(10) for _ in range(20)}
+        again = pool.submit(die_once, str(tmp_path / "marker"))
+        others = [pool.submit(take, bytes(n)) for n in range(20)]
+        assert again.result(30) not in first or len(first) == 2
+        assert [future.result(10) for future in others] == list(range(20))
+    assert len(notices) == 1
+    assert re.search(r"worker \d was ended by SIGKILL.*a fresh worker takes its place.*once more", notices[0])
+
+
+def test_a_task_that_kills_twice_is_given_up_and_the_rest_goes_on() -> None:
+    notices: list[str] = []
+    with ProcessExecutor(1, start_method="fork", notice=notices.append) as pool:
+        deadly = pool.submit(end_with, signal.SIGSEGV)
+        others = [pool.submit(take, bytes(n)) for n in range(3)]
+        with pytest.raises(WorkerLost, match="SIGSEGV, a bug of ours: please report"):
+            deadly.result(30)
+        assert [future.result(30) for future in others] == [0, 1, 2]
+    assert ["once more" in notice for notice in notices] == [True, False]
+
+
+def test_workers_that_cannot_live_are_not_replaced_for_ever() -> None:
+    with (
+        ProcessExecutor(1, end_with, (signal.SIGKILL,), start_method="fork") as pool,
+        pytest.raises(WorkerLost, match="SIGKILL"),
+    ):
+        pool.submit(take, b"").result(60)
+
+
+def test_a_hung_worker_is_ended_and_says_where_it_was(tmp_path: Path) -> None:
+    stacks = tmp_path / "stacks"
+    with ProcessExecutor(1, start_method="fork", stall_seconds=1.5, stacks=stacks) as pool:
+        started = time.monotonic()
+        hung = pool.submit(time.sleep, 1000)
+        with pytest.raises(WorkerLost, match=r"used no processor time for 1\.5 s .*stacks"):
+            hung.result(30)
+        assert time.monotonic() - started < 20
+        assert pool.submit(take, b"x").result(30) == 1
+    assert "_serve" in stacks.read_text()
+
+
+def test_stopping_gives_tasks_in_work_their_time_and_no_more() -> None:
+    for seconds, done in ((5.0, True), (0.05, False)):
+        pool = ProcessExecutor(1, start_method="fork")
+        pool.submit(os.getpid).result(10)
+        future = pool.submit(time.sleep, 0.4 if done else 60)
+        time.sleep(0.1)
+        started = time.monotonic()
+        pool.stop(seconds)
+        assert time.monotonic() - started < 5
+        assert (future.exception(1) is None) is done

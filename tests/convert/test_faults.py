@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -75,12 +74,10 @@ def test_a_killed_worker_is_named_with_its_text_chunk_and_the_next_run_goes_on(
     here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(convert.worker, "encode_chunk", encode_or_die)
-    started = time.monotonic()
     with pytest.raises(
         WorkerLost, match=r"SIGKILL.*text chunk 5 \(en\.txt, bytes 1000 to 1200\).*same command again"
     ):
         run_conversion(options(start_method="fork"))
-    assert time.monotonic() - started < 10
     assert not (here / "out").exists()
     monkeypatch.undo()
     monkeypatch.chdir(here)
@@ -254,7 +251,9 @@ def test_an_unreadable_plan_is_refused(here: Path, monkeypatch: pytest.MonkeyPat
 def test_two_runs_on_one_output(here: Path) -> None:
     first = Workspace("out")
     assert first.open({"a": 1}) is False
-    with pytest.raises(Refused, match=rf"another run \(process {os.getpid()}\) is writing out"):
+    with pytest.raises(
+        Refused, match=rf"another run \(process {os.getpid()} on .*, begun 2.*\) is writing out"
+    ):
         run_conversion(options(), InlineExecutor)
     first.close()
     run_conversion(options(), InlineExecutor)

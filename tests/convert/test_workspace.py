@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 import convert
 from convert.errors import Refused
-from convert.workspace import Workspace, not_ours
+from convert.workspace import Workspace, _boot, not_ours
 
 
 def a_dataset(path: Path, content: str) -> None:
@@ -81,6 +82,36 @@ def test_an_output_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> Non
         workspace.publish()
     workspace.close()
     assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_what_a_killed_run_left_behind_its_finished_output_goes(tmp_path: Path) -> None:
+    first = Workspace(tmp_path / "out")
+    first.open({"a": 1})
+    (first.shards / "0.json").write_text("{}")
+    first.dataset.rename(tmp_path / "out")
+    assert first._lock is not None
+    with pytest.raises(Refused, match="out exists"):
+        Workspace(tmp_path / "out").check_output()
+    assert (tmp_path / "out.partial").exists()  # that run is still at it
+    first._lock.close()  # as if killed here
+    with pytest.raises(Refused, match="out exists"):
+        Workspace(tmp_path / "out").check_output()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_lock_of_another_host_is_not_taken_over(tmp_path: Path) -> None:
+    (tmp_path / "out.partial").mkdir()
+    lock = tmp_path / "out.partial/lock"
+    lock.write_text('{"host": "elsewhere", "process": 7, "started": "then", "boot": "another"}')
+    workspace = Workspace(tmp_path / "out")
+    with pytest.raises(Refused, match="locked by process 7 on elsewhere, begun then.*delete .*lock and run"):
+        workspace.open({"a": 1})
+    for text in (json.dumps({"host": "elsewhere", "boot": _boot()}), "", "[]", "x" * 5000, "77"):
+        lock.parent.mkdir(exist_ok=True)
+        lock.write_text(text)
+        taken = Workspace(tmp_path / "out")
+        assert taken.open({"a": 1}) is False
+        taken.close()
 
 
 def test_what_counts_as_ours(tmp_path: Path) -> None:

@@ -1,0 +1,124 @@
+"""Jobs whose n-th file operation fails: the shim, compiled once, and what a job under it leaves.
+
+`Injector(folder).run(command, at=7, mode="kill")` runs the command; `.count` says how many operations it had. The
+command runs in a process group of its own, which must be empty soon after its end.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SHIM = Path(__file__).with_name("shim.c")
+ORPHAN_SECONDS = 2.0
+HANG_SECONDS = 60.0
+
+
+def compiler() -> str | None:
+    """A C compiler, None where there is none."""
+    return shutil.which("cc") or shutil.which("gcc")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """code: exit status, negative for a signal; orphans: processes of the job that lived on for ORPHAN_SECONDS."""
+
+    code: int
+    output: str
+    operations: int
+    orphans: tuple[int, ...]
+    hung: bool
+
+
+class Injector:
+    """Runs jobs whose operations below `root` are counted and may fail."""
+
+    def __init__(self, build_folder: Path, root: Path) -> None:
+        self.library = build_folder / "shim.so"
+        self.root = root
+        self._counter = build_folder / f"counter-{root.name}"
+        if not self.library.exists():
+            found = compiler()
+            assert found is not None
+            subprocess.run(
+                [found, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-o", self.library, SHIM, "-ldl"],
+                check=True,
+            )
+
+    def run(
+        self,
+        command: Sequence[str | Path],
+        at: int = 0,
+        mode: str = "",
+        error: int = 0,
+        who: str = "all",
+        reads: bool = False,
+        log: Path | None = None,
+    ) -> Outcome:
+        """Run the command in `root`, with the operation number `at` made to fail (0: none)."""
+        self._counter.write_bytes(bytes(64))
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(Path(__file__).parents[2]),  # the checkout's packages, not installed ones
+            "LD_PRELOAD": str(self.library),
+            "FAULT_COUNTER": str(self._counter),
+            "FAULT_ROOT": str(self.root),
+            "FAULT_AT": str(at),
+            "FAULT_MODE": mode,
+            "FAULT_ERRNO": str(error),
+            "FAULT_WHO": who,
+        }
+        if reads:
+            environment["FAULT_READS"] = "1"
+        if log is not None:
+            environment["FAULT_LOG"] = str(log)
+        with (self._counter.with_suffix(".out")).open("w+b") as told:
+            process = subprocess.Popen(
+                command, cwd=self.root, env=environment, start_new_session=True, stdout=told, stderr=told
+            )
+            hung = False
+            try:
+                code = process.wait(HANG_SECONDS)
+            except subprocess.TimeoutExpired:
+                hung, code = True, -signal.SIGKILL
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            orphans = _left_of_group(process.pid)
+            for pid in orphans:
+                os.kill(pid, signal.SIGKILL)
+            told.seek(0)
+            output = told.read().decode(errors="replace")
+        (operations,) = struct.unpack_from("q", self._counter.read_bytes())
+        return Outcome(code, output, operations, orphans, hung)
+
+
+def _left_of_group(group: int) -> tuple[int, ...]:
+    """The processes of a group that are still running after ORPHAN_SECONDS; returns as soon as there are none."""
+    deadline = time.monotonic() + ORPHAN_SECONDS
+    while (alive := tuple(_running(group))) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return alive
+
+
+def _running(group: int) -> list[int]:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return []
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[2]) == group and fields[0] not in "ZX":
+                found.append(int(folder.name))
+    return found
