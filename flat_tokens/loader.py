@@ -239,7 +239,7 @@ class Loader:
         _, rows, is_touched = self._kept_rows
         wanted = rows[step % self.steps_per_epoch - window.first_step]
         if not is_touched:
-            gather.touch(rows.reshape(-1) if follows else wanted)
+            gather.touch(rows.reshape(-1) if follows else wanted, is_alone=not follows)
             self._kept_rows = (window, rows, follows)
         return gather.batch(wanted)
 
@@ -260,7 +260,7 @@ class Loader:
             rows = self._window_rows(window)
             pending = thread.submit(touched, window)
             wanted = rows[step % self.steps_per_epoch - window.first_step]
-            gather.touch(wanted)
+            gather.touch(wanted, is_alone=True)
             yield gather.batch(wanted)
             step += 1
             while stop is None or step < stop:

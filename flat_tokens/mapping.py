@@ -68,16 +68,17 @@ def reserve(size: int) -> npt.NDArray[np.uint8]:
     return _array(_map(None, size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, None), size)
 
 
-def map_into(reserved: npt.NDArray[np.uint8], offset: int, size: int, path: Path) -> None:
+def map_into(reserved: npt.NDArray[np.uint8], offset: int, size: int, path: Path, populate: bool) -> None:
     """Put a file of exactly `size` bytes at `offset` of what `reserve` gave; both are whole pages, but for the
-    file's end at the end of the reservation. Done twice it changes nothing. DatasetError as map_file."""
+    file's end at the end of the reservation. Done twice it changes nothing. populate: all of it will be read.
+    DatasetError as map_file."""
     file, found = open_regular(path)
     with file:
         if found != size:
             raise DatasetError(
                 f"{printable(str(path))}: {found} bytes, it must have {size}; restore it or convert again"
             )
-        flags = MAP_SHARED | MAP_FIXED | (MAP_POPULATE if size <= POPULATED_BYTES else 0)
+        flags = MAP_SHARED | MAP_FIXED | (MAP_POPULATE if populate and size <= POPULATED_BYTES else 0)
         _map(reserved.ctypes.data + offset, size, flags, file.fileno(), path)
 
 

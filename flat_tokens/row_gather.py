@@ -42,10 +42,10 @@ class RowGather:
         stream = tokens.stream()
         return None if stream is None else RowGather(stream, length, dtype)
 
-    def touch(self, rows: Int64) -> None:
-        """Make some rows, and the id in front of each, readable; DatasetError for what is damaged."""
+    def touch(self, rows: Int64, is_alone: bool = False) -> None:
+        """Make some rows, and the id in front of each, readable; see MappedStream.touch."""
         starts = rows * self.length
-        self.stream.touch(np.maximum(starts - 1, 0), starts + self.length)
+        self.stream.touch(np.maximum(starts - 1, 0), starts + self.length, is_alone)
 
     def batch(self, rows: Int64) -> Batch:
         """Rows that were touched as a batch of its own memory."""
