@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import NoReturn
 
+from bpe.sizes import parse_size
 from convert.errors import UsageError
 from convert.kinds import INPUT_FORMATS
 from convert.options import (
@@ -21,27 +22,8 @@ from convert.options import (
     ConvertOptions,
 )
 
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_UNITS |= {f"{unit}ib": size for unit, size in _UNITS.items() if unit}
-_UNITS |= {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[0-9]+)?)([a-z]*)")
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.|$)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "f": "\f", "v": "\v", "\\": "\\"}
-
-
-def parse_size(text: str) -> int:
-    """A count or number of bytes: "64k" -> 65536, "1MiB" -> 1048576, "100MB" -> 100000000, "1e9"; ValueError else.
-
-    A bare letter and KiB are powers of 1024, KB powers of 1000, as in GNU dd. Capitals do not matter.
-    """
-    match = _SIZE.fullmatch(text.strip().lower())
-    if not match or match[2] not in _UNITS:
-        raise ValueError(f"{text!r} is not a size such as 64k, 1MiB, 100MB or 1e9")
-    number = float(match[1]) if not match[1].isdecimal() else int(match[1])
-    size = number * _UNITS[match[2]]
-    if size > 2**63 or size != int(size):
-        raise ValueError(f"{text!r} is not a whole number below 2^63")
-    return int(size)
 
 
 def unescape(text: str) -> str:
@@ -62,9 +44,9 @@ def unescape(text: str) -> str:
 
 def _size(text: str) -> int:
     try:
-        return parse_size(text)
+        return parse_size(text, "")
     except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None  # argparse shows this one's message
+        raise argparse.ArgumentTypeError(str(error).strip()) from None  # argparse shows this one's message
 
 
 class _Parser(argparse.ArgumentParser):
@@ -115,8 +97,8 @@ def _parser() -> argparse.ArgumentParser:
         "--output d.zarr\n"
         "  zcat corpus.gz | python -m convert - --tokenizer tokenizer.json --output corpus.zarr\n\n"
         "What a file is, its name says: .jsonl, .ndjson, .json, .parquet, else text; .gz, .zst, .bz2, .xz behind it.\n"
-        "Sizes: 64k and 1MiB are powers of 1024, 100MB of 1000. An interrupted run goes on when the same command is\n"
-        "given again. Exit codes: 0 complete and verified, 2 arguments, 3 input data, 4 environment, 5 worker lost or\n"
+        "Sizes: 64k and 100MB are powers of 1000, 64Ki and 1MiB of 1024. An interrupted run goes on when the same command\n"
+        "is given again. Exit codes: 0 complete and verified, 2 arguments, 3 input data, 4 environment, 5 worker lost or\n"
         "out of memory, 6 refused (the output exists, another run is at work), 130 interrupted, 143 terminated.",
     )
     add = parser.add_argument
