@@ -97,9 +97,10 @@ def _parser() -> argparse.ArgumentParser:
         "--output d.zarr\n"
         "  zcat corpus.gz | python -m convert - --tokenizer tokenizer.json --output corpus.zarr\n\n"
         "What a file is, its name says: .jsonl, .ndjson, .json, .parquet, else text; .gz, .zst, .bz2, .xz behind it.\n"
-        "Sizes: 64k and 100MB are powers of 1000, 64Ki and 1MiB of 1024. An interrupted run goes on when the same command\n"
-        "is given again. Exit codes: 0 complete and verified, 2 arguments, 3 input data, 4 environment, 5 worker lost or\n"
-        "out of memory, 6 refused (the output exists, another run is at work), 130 interrupted, 143 terminated.",
+        "Sizes: 64k and 100MB are powers of 1000, 64Ki and 1MiB of 1024.\n"
+        "An interrupted run goes on when the same command is given again.\n"
+        "Exit codes: 0 complete and verified, 2 arguments, 3 input data, 4 environment, 5 worker lost or out of memory,\n"
+        "6 refused (the output exists, another run is at work), 130 interrupted, 143 terminated.",
     )
     add = parser.add_argument
     add(

@@ -151,7 +151,7 @@ def test_the_command_line_becomes_options() -> None:
     [
         (["a"], "the following arguments are required: --tokenizer, --output"),
         (["--workers", "abc"], "--workers must be a whole number, got 'abc'; see"),
-        (["--chunk-tokens", "lots"], "--chunk-tokens must be a whole number such as 32000, 32k, 100MB or 1e9, got 'lots'"),
+        (["--chunk-tokens", "lots"], "--chunk-tokens must be a whole number such as 32000, 32k,"),
         (["--zarr-format", "4"], "--zarr-format: invalid choice"),
         (["--separator", "\\q"], "--separator: \\q is not an escape"),
         (["--nonsense"], "unrecognized arguments: --nonsense"),
