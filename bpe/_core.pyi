@@ -239,9 +239,12 @@ class PretokenCounter:
     """Distinct pretokens with exact 64-bit counts."""
 
     def __init__(self, pattern: str | None) -> None: ...
-    def count(self, buffer: Buffer, special_tokens: Sequence[bytes], threads: int) -> None:
-        """Add the pretokens of a text, cut at the special tokens, which are not counted.
+    def count(
+        self, buffer: Buffer, special_tokens: Sequence[bytes], threads: int, in_document: bool = False
+    ) -> tuple[int, bool]:
+        """How many documents start in a text, and whether it ends within one; adds its pretokens.
 
+        It is cut at the special tokens, which are not counted. in_document: it goes on with a document.
         ValueError for text that is not valid UTF-8; what was counted is then incomplete.
         """
     def last_cut(self, buffer: Buffer, special_tokens: Sequence[bytes]) -> int:

@@ -18,8 +18,6 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Protocol
 
-import numpy as np
-
 from bpe import _core, utf8
 from bpe.count_set import CountSet
 from bpe.counts import CountedSource, CountsFacts, PretokenCounts, add_mapping, joined_sources
@@ -197,8 +195,7 @@ class _Counting:
             position = reader.start
             blocks = text_blocks(reader, self._last_cut, self._block_bytes, self._held_limit)
             for block in blocks:
-                self._count_block(block, reader.where)
-                in_document = self._count_documents(block.text, in_document)
+                in_document = self._count_block(block, reader.where, in_document)
                 if self._spill_bytes is not None and self._counter.memory_bytes() > self._spill_bytes:
                     self._spill()
                 position = reader.start + reader.read_bytes if block.position is None else block.position
@@ -218,38 +215,33 @@ class _Counting:
     def _last_cut(self, text: Buffer) -> int:
         return self._counter.last_cut(text, self._specials)
 
-    def _count_block(self, block: Block, where: str) -> None:
+    def _count_block(self, block: Block, where: str, in_document: bool) -> bool:
+        """Whether the block ends within a document; `in_document`: whether it goes on with one."""
         if self._by_expression:
             utf8.check(block.text, where, block.base_bytes)
-            add_mapping(self._counter, self._count_by_expression(str(block.text, "utf-8")))
-            return
+            return self._count_by_expression(str(block.text, "utf-8"), in_document)
         try:
-            self._counter.count(block.text, self._specials, self._threads)
+            started, in_document = self._counter.count(block.text, self._specials, self._threads, in_document)
         except ValueError:
             utf8.check(block.text, where, block.base_bytes)  # names the source and the byte in it
             raise
+        self._documents += started
+        return in_document
 
-    def _count_by_expression(self, text: str) -> dict[bytes, int]:
+    def _count_by_expression(self, text: str, in_document: bool) -> bool:
         counts: Counter[str] = Counter()
         for part, is_special in cut_at_special_tokens(text, self._options.special_tokens):
-            if not is_special:
+            if is_special:
+                in_document = False
+            elif part:
+                self._documents += not in_document
+                in_document = True
                 pieces: Iterable[str] = (part,)
                 for expression, keep in self._pretokenizer.compiled:
                     pieces = chain.from_iterable(map(partial(cut, expression=expression, keep=keep), pieces))
                 counts.update(pieces)
-        return {pretoken.encode(): count for pretoken, count in counts.items()}
-
-    def _count_documents(self, text: memoryview, in_document: bool) -> bool:
-        """Whether the text ends within a document; those that start in it are counted."""
-        if not self._specials:
-            self._documents += not in_document and text.nbytes > 0
-            return in_document or text.nbytes > 0
-        starts, which = _core.find_special_tokens(text, self._specials)
-        lengths = np.array([len(token) for token in self._specials], np.uint64)[which]
-        stops = np.concatenate([np.zeros(1, np.uint64), starts + lengths])
-        gaps = np.concatenate([starts, np.array([text.nbytes], np.uint64)]) - stops
-        self._documents += int(np.count_nonzero(gaps)) - int(in_document and gaps[0] > 0)
-        return bool(gaps[-1] > 0) or (in_document and len(starts) == 0)
+        add_mapping(self._counter, {pretoken.encode(): count for pretoken, count in counts.items()})
+        return in_document
 
     def _spill(self) -> None:
         assert self._workspace is not None

@@ -67,6 +67,20 @@ def cut_of_files(
     return Cut(special_tokens, facts.pretokenizer or pattern or "gpt2", counted)
 
 
+def tokens_not_cut_at(special_tokens: Sequence[str], facts: CountsFacts) -> str:
+    """A line that names the special tokens at which text with these facts was not cut; "" if there is none."""
+    if facts.pretokenizer is None:  # given, not counted: how they were cut is not known
+        return ""
+    more = [shown(token) for token in special_tokens if token not in facts.special_tokens]
+    if not more:
+        return ""
+    what = f"special token{'' if len(more) == 1 else 's'}"
+    return (
+        f"the text of the counts files was not cut at the {what} {', '.join(more)}: if it holds them, they were "
+        "counted as ordinary text; count again to change that"
+    )
+
+
 def still_to_count(inputs: Sequence[Source], facts: CountsFacts, progress: Progress | None) -> list[Source]:
     """What of the inputs counts with these facts do not hold yet; all of them if counting was not stopped.
 

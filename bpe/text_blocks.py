@@ -2,7 +2,8 @@
 
 A block ends only where the text may be cut whatever follows: after a special token that no longer one could be, or
 where the pattern allows it (`PretokenCounter.last_cut`). A text without such a place is held whole, up to a limit.
-Blocks lie in one buffer that is used again: fresh memory for each 16 MiB cost a tenth of the counting.
+Blocks lie in two buffers that are used again: fresh memory for each 16 MiB cost a tenth of the counting. While one
+is worked on, a thread reads the other: of regular files only, since a read of a pipe may never return.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import io
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -122,6 +125,11 @@ class Reader:
             self._text = memoryview(source).cast("B")  # type: ignore[arg-type]
             self._expected = self._text.nbytes
 
+    @property
+    def may_read_ahead(self) -> bool:
+        """Whether a read ends by itself, and `read_bytes` and `replaced` may run ahead of the block worked on."""
+        return self._owned and self._expected is not None and not self._replace
+
     def starts_in_document(self, special_tokens: Sequence[bytes]) -> bool:
         """Whether what is read goes on with a document that began before it: a stretch not after a special token."""
         if self.start == 0 or self._file is None:
@@ -197,7 +205,8 @@ class Reader:
 def _with_room(buffer: bytearray, kept: int, size: int) -> bytearray:
     if size <= len(buffer):
         return buffer
-    larger = bytearray(size)  # views of the old one may still be held, so it can't be resized
+    # Views of the old one may still be held, so it can't be resized. A sixteenth more: what is carried over differs.
+    larger = bytearray(size + (size // 16 if size >= 1 << 20 else 0))
     larger[:kept] = memoryview(buffer)[:kept]
     return larger
 
@@ -220,27 +229,41 @@ def text_blocks(
 
     held_limit: NotEnoughMemory if more than so many bytes would have to be held for want of a place to cut.
     """
-    buffer = bytearray()
+    buffer, other = bytearray(), bytearray()
     carry = base_bytes = 0
     at_end = False
-    while not at_end:
-        if held_limit is not None and carry > held_limit:
-            raise NotEnoughMemory(
-                f"{reader.where}: from byte {reader.start + base_bytes} on there is no place to cut for "
-                f"{bytes_text(carry)}, more than the memory allows; name the special token that ends documents, "
-                "or allow more memory (--max-memory)"
-            )
-        # At least as much as is waiting, so that a text without a place to cut is searched log n times.
-        buffer, stop, at_end = reader.read(buffer, carry, max(block_bytes, carry))
-        whole = (
-            stop if at_end else stop - cut_character_bytes(bytes(memoryview(buffer)[max(0, stop - 3) : stop]))
-        )
-        block = memoryview(buffer)[:whole]
-        cut = whole if at_end else last_cut(block)
-        while 0 < cut < whole and block[cut] & 0xC0 == 0x80:
-            cut -= 1  # not valid UTF-8: keep its characters together, so that the right byte is named
-        carry = stop - cut
-        if cut:
-            yield Block(block[:cut], reader.start + base_bytes, reader.position(memoryview(buffer)[cut:stop]))
-            buffer[:carry] = bytes(memoryview(buffer)[cut:stop])
-        base_bytes += cut
+    pool: ThreadPoolExecutor | None = None
+    ahead: Future[tuple[bytearray, int, bool]] | None = None
+    with ExitStack() as at_exit:  # a read that goes on is waited for: the file is closed next
+        while not at_end:
+            if held_limit is not None and carry > held_limit:
+                raise NotEnoughMemory(
+                    f"{reader.where}: from byte {reader.start + base_bytes} on there is no place to cut for "
+                    f"{bytes_text(carry)}, more than the memory allows; name the special token that ends documents, "
+                    "or allow more memory (--max-memory)"
+                )
+            if ahead is not None:
+                buffer, stop, at_end = ahead.result()
+                ahead = None
+            else:
+                # At least as much as is waiting, so that a text without a place to cut is searched log n times.
+                buffer, stop, at_end = reader.read(buffer, carry, max(block_bytes, carry))
+            tail = bytes(memoryview(buffer)[max(0, stop - 3) : stop])
+            whole = stop if at_end else stop - cut_character_bytes(tail)
+            text = memoryview(buffer)[:whole]
+            cut = whole if at_end else last_cut(text)
+            while 0 < cut < whole and text[cut] & 0xC0 == 0x80:
+                cut -= 1  # not valid UTF-8: keep its characters together, so that the right byte is named
+            carry = stop - cut
+            if cut:
+                carried = memoryview(buffer)[cut:stop]
+                block = Block(text[:cut], reader.start + base_bytes, reader.position(carried))
+                other = _with_room(other, 0, carry)
+                other[:carry] = carried
+                if not at_end and reader.may_read_ahead and carry <= block_bytes:
+                    pool = pool or at_exit.enter_context(ThreadPoolExecutor(1, "bpe reading ahead"))
+                    ahead = pool.submit(reader.read, other, carry, block_bytes)
+                yield block
+                # One that a text without a place to cut made large is not kept.
+                buffer, other = other, buffer if len(buffer) <= 4 * block_bytes else bytearray()
+            base_bytes += cut

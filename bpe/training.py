@@ -30,7 +30,7 @@ from bpe.counting import (
     check_threads,
     count_sources,
 )
-from bpe.counts_inputs import cut_of_files, still_to_count
+from bpe.counts_inputs import cut_of_files, still_to_count, tokens_not_cut_at
 from bpe.errors import BadArgument, check_whole, shown
 from bpe.memory import MemoryBudget, check_still_fits
 from bpe.patterns import PATTERNS
@@ -201,6 +201,8 @@ def gather_counts(
     sources, sample = list(inputs), ""
     if counted is not None:
         sources = still_to_count(sources, counted.facts, progress)
+        if progress is not None and (note := tokens_not_cut_at(options.special_tokens, counted.facts)):
+            progress.note(note)
     if sample_bytes is not None:
         sources, sample = sampled(sources, sample_bytes, seed, options.special_tokens)
         if progress is not None and sample:

@@ -21,6 +21,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,7 +130,7 @@ def checks_of(given: str, only: str | None) -> Iterator[Check]:
             yield Check(f"{Path(path).name} / tokenizers", loaded, with_tokenizers(loaded))
         return
     ranks = Tokenizer.load(path, pattern=pattern)
-    normalizers = (None, "NFC") if pattern == "qwen2" else (None,)
+    normalizers: tuple[Literal["NFC"] | None, ...] = (None, "NFC") if pattern == "qwen2" else (None,)
     for normalizer in normalizers:
         name = f"{Path(path).name} {pattern}{' NFC' if normalizer else ''}"
         entries = ranks.ordinary_entries

@@ -65,13 +65,14 @@ void bind_training(nb::module_ &m) {
       .def(
           "count",
           [](bpe::PretokenCounter &self, nb::object buffer, const std::vector<nb::bytes> &special_tokens,
-             unsigned threads) {
+             unsigned threads, bool in_document) {
             const BufferView text(buffer);
             const bpe::SpecialTokens specials = special_tokens_to_cut_at(special_tokens);
             nb::gil_scoped_release unlocked;
-            self.count(text.data(), text.size(), specials, threads);
+            const uint64_t documents = self.count(text.data(), text.size(), specials, threads, in_document);
+            return std::make_pair(documents, in_document);
           },
-          nb::arg("buffer"), nb::arg("special_tokens"), nb::arg("threads"))
+          nb::arg("buffer"), nb::arg("special_tokens"), nb::arg("threads"), nb::arg("in_document") = false)
       .def(
           "last_cut",
           [](const bpe::PretokenCounter &self, nb::object buffer,

@@ -15,8 +15,12 @@ namespace {
 // Pretokens whose cells are asked for before the first of them is looked at.
 constexpr size_t batch_pretokens = 64;
 
-// What a thread takes at a time: some milliseconds, so that the last one to finish is not far behind.
-constexpr size_t piece_bytes = 1 << 20;
+// What a thread takes at a time: about a millisecond, so that the last one to finish is not far behind.
+constexpr size_t piece_bytes = 1 << 18;
+// A further thread is worth starting for so much text.
+constexpr size_t thread_bytes = 1 << 20;
+// Of the end of a text, where a place to cut is looked for first.
+constexpr size_t tail_bytes = 1 << 16;
 
 struct Part { // [start, stop) of the text, without special tokens
   size_t start, stop;
@@ -29,12 +33,26 @@ size_t character_start(const uint8_t *text, size_t start, size_t stop) {
   return stop;
 }
 
-// Hands the text out in pieces; any thread may ask.
+// Whether no two matches can overlap, so that a search may start anywhere: no token holds a byte, after its
+// first, that a token starts with.
+bool stand_apart(const SpecialTokens &special_tokens) {
+  std::array<bool, 256> starts{};
+  for (const SpecialToken &token : special_tokens.tokens())
+    starts[static_cast<uint8_t>(token.text[0])] = true;
+  for (const SpecialToken &token : special_tokens.tokens())
+    for (size_t i = 1; i < token.text.size(); i++)
+      if (starts[static_cast<uint8_t>(token.text[i])])
+        return false;
+  return true;
+}
+
+// Hands the text out in pieces and counts the documents on the way; any thread may ask.
 class PieceCutter {
 public:
-  PieceCutter(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, Pattern pattern)
+  PieceCutter(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, Pattern pattern,
+              bool in_document)
       : text_(text), size_(size), special_tokens_(special_tokens), pattern_(pattern),
-        match_(special_tokens.find(text, size, 0)) {}
+        in_document_(in_document), match_(special_tokens.find(text, size, 0)) {}
 
   // The next parts, in all about piece_bytes; false when there is none. Each is pretokenized by itself.
   bool next(std::vector<Part> &parts) {
@@ -43,12 +61,16 @@ public:
     for (size_t bytes = 0; bytes < piece_bytes && at_ < size_;) {
       const size_t start = at_, stop = piece_stop();
       at_ = stop;
+      if (stop > start) {
+        parts.push_back({start, stop});
+        documents_ += !in_document_;
+        in_document_ = true;
+      }
       if (stop == match_.start && stop < size_) {
         at_ = match_.stop;
         match_ = special_tokens_.find(text_, size_, at_);
+        in_document_ = false;
       }
-      if (stop > start)
-        parts.push_back({start, stop});
       bytes += stop - start;
     }
     return !parts.empty();
@@ -58,6 +80,10 @@ public:
     std::lock_guard lock(mutex_);
     at_ = size_;
   }
+
+  // Once all is handed out.
+  uint64_t documents() const { return documents_; }
+  bool in_document() const { return in_document_; }
 
 private:
   // The next special token, or before it a place where the text may be cut.
@@ -78,6 +104,8 @@ private:
   const SpecialTokens &special_tokens_;
   Pattern pattern_;
   size_t at_ = 0;
+  uint64_t documents_ = 0;
+  bool in_document_;
   SpecialTokens::Match match_; // the next one at or after at_
 };
 
@@ -111,17 +139,17 @@ template <class Work> void run_threads(unsigned threads, Work work) {
 
 PretokenCounter::PretokenCounter(std::optional<Pattern> pattern) : pattern_(pattern) {}
 
-void PretokenCounter::count(const uint8_t *text, size_t size, const SpecialTokens &special_tokens,
-                            unsigned threads) {
+uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialTokens &special_tokens,
+                                unsigned threads, bool &in_document) {
   if (!pattern_)
     throw std::invalid_argument("this counter has no pattern; only add() may be used");
   std::lock_guard busy(busy_);
   threads_ = std::max({1u, threads, threads_});
   const unsigned used =
-      static_cast<unsigned>(std::min<size_t>(std::max(1u, threads), size / piece_bytes + 1));
+      static_cast<unsigned>(std::min<size_t>(std::max(1u, threads), size / thread_bytes + 1));
   while (own_.size() < used)
     own_.emplace_back();
-  PieceCutter cutter(text, size, special_tokens, *pattern_);
+  PieceCutter cutter(text, size, special_tokens, *pattern_, in_document);
   std::vector<size_t> invalid(used, size);
   run_threads(used, [&](unsigned index) {
     OwnPretokens &own = own_[index];
@@ -150,6 +178,8 @@ void PretokenCounter::count(const uint8_t *text, size_t size, const SpecialToken
   const size_t bad = *std::min_element(invalid.begin(), invalid.end());
   if (bad < size)
     throw std::invalid_argument("the text is not valid UTF-8 at byte " + std::to_string(bad));
+  in_document = cutter.in_document();
+  return cutter.documents();
 }
 
 void PretokenCounter::add_spans(const Spans &spans, const uint8_t *text_stop, OwnPretokens &own) {
@@ -178,14 +208,25 @@ size_t PretokenCounter::last_cut(const uint8_t *text, size_t size,
   // Matches that start before `decided` are the same whatever follows, and none starts between the last of
   // them and `decided`.
   const size_t decided = longest == 0 ? size : size - std::min(size, longest - 1);
-  size_t cut = 0;
-  for (auto match = special_tokens.find(text, size, 0); match.start < decided;
-       match = special_tokens.find(text, size, match.stop))
-    cut = match.stop;
-  if (!pattern_ || cut >= decided)
-    return cut;
-  const size_t stop = decided < size ? character_start(text, cut, decided) : size;
-  return cut + last_safe_cut(*pattern_, text + cut, stop - cut);
+  const bool apart = stand_apart(special_tokens);
+  for (size_t tail = tail_bytes;; tail *= 4) {
+    const size_t from = apart && tail < decided ? decided - tail : 0;
+    size_t cut = 0;
+    for (auto match = special_tokens.find(text, size, from); match.start < decided;
+         match = special_tokens.find(text, size, match.stop))
+      cut = match.stop;
+    const bool found = cut > 0 || from == 0;
+    if (found && (!pattern_ || cut >= decided))
+      return cut;
+    if (!pattern_)
+      continue;
+    const size_t start = found ? cut : character_start(text, 0, from);
+    const size_t stop = decided < size ? character_start(text, start, decided) : size;
+    const size_t safe = last_safe_cut(*pattern_, text + start, stop - start);
+    // A special token that starts before the tail may reach into it.
+    if (found || safe > longest + 4)
+      return start + safe;
+  }
 }
 
 void PretokenCounter::add(const uint8_t *bytes, size_t size, uint64_t count) {

@@ -31,10 +31,12 @@ public:
   // Without a pattern only add() may be used.
   explicit PretokenCounter(std::optional<Pattern> pattern);
 
-  // Counts the pretokens of a text. Throws std::invalid_argument without a pattern or where the text is not
-  // valid UTF-8 (the lowest such byte), std::length_error for a pretoken of 4 GiB or more, std::bad_alloc;
-  // the counts are then incomplete.
-  void count(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, unsigned threads);
+  // Counts the pretokens of a text. in_document: whether it goes on with a document; afterwards whether it
+  // ends in one. Returns how many documents, stretches between special tokens that are not empty, start in
+  // it. Throws std::invalid_argument without a pattern or where the text is not valid UTF-8 (the lowest such
+  // byte), std::length_error for a pretoken of 4 GiB or more, std::bad_alloc; the counts are then incomplete.
+  uint64_t count(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, unsigned threads,
+                 bool &in_document);
 
   // Adds `count` to one pretoken; an empty one and a count of 0 are passed over.
   void add(const uint8_t *bytes, size_t size, uint64_t count);
@@ -48,7 +50,8 @@ public:
   size_t memory_bytes();
 
   // The largest place at which a text that goes on may be cut without changing the counts; 0 if there is
-  // none. Without a pattern that is after a special token only.
+  // none. Without a pattern that is after a special token only. Looks at the end of the text alone where no
+  // special token can overlap another.
   size_t last_cut(const uint8_t *text, size_t size, const SpecialTokens &special_tokens) const;
 
 private:

@@ -13,7 +13,7 @@
 
 namespace bpe {
 
-// Zeroed cells for many tables, from memory in large pages: a third of the time for a table of 500 MB.
+// Zeroed cells for many tables, from memory in large pages.
 class CellMemory {
 public:
   static constexpr size_t segment_cells = 2048;

@@ -219,6 +219,49 @@ def test_last_cut_is_behind_a_special_token_that_no_longer_one_could_be() -> Non
     assert counter.last_cut(b"", [b"aa"]) == 0
 
 
+@pytest.mark.parametrize("after", [0, 5, 65_530, 65_536, 65_545, 70_000, 400_000])
+@pytest.mark.parametrize("pattern", ["gpt2", None])
+def test_last_cut_does_not_depend_on_how_far_back_it_is(pattern: str | None, after: int) -> None:
+    counter = _core.PretokenCounter(pattern)
+    text = b"some words " * 20_000 + END.encode() + b"x" * after
+    assert counter.last_cut(text, [END.encode()]) == len(text) - after
+    # "x" starts no token here, but in the second list one can lie in another: the search is one from the front.
+    assert counter.last_cut(text, [END.encode(), b"xyz"]) == len(text) - after
+    assert counter.last_cut(text, [END.encode(), b"doft"]) == len(text) - after
+
+
+@pytest.mark.parametrize("shift", range(16))
+def test_last_cut_is_not_within_a_special_token_where_the_search_begins(shift: int) -> None:
+    counter = _core.PretokenCounter("gpt2")
+    token = b"<| a b c d |>"
+    text = b"some words " * 20_000 + token + b"x" * (65_536 - 13 + shift)
+    assert counter.last_cut(text, [token]) == text.index(b"<|") + 13
+
+
+@pytest.mark.parametrize("in_document", [False, True], ids=["between", "within"])
+@pytest.mark.parametrize(
+    ("text", "started", "ends_within"),
+    [
+        ("", 0, None),
+        ("a", 1, True),
+        (END, 0, False),
+        (END + END, 0, False),
+        ("a" + END, 1, False),
+        (END + "a", 1, True),
+        ("a" + END + "b" + END + END + "c", 3, True),
+        ("word " * 300_000 + END + "word " * 300_000, 2, True),
+    ],
+    ids=["nothing", "text", "token", "tokens", "ends", "starts", "three", "in pieces"],
+)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_documents_that_start_in_a_block(
+    text: str, started: int, ends_within: bool | None, in_document: bool, threads: int
+) -> None:
+    counted = _core.PretokenCounter("gpt2").count(text.encode(), [END.encode()], threads, in_document)
+    started -= in_document and text != "" and not text.startswith(END)
+    assert counted == (started, in_document if ends_within is None else ends_within)
+
+
 # -- what is not valid ---------------------------------------------------------------------------------------
 
 INVALID = [

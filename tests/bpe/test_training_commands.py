@@ -361,3 +361,17 @@ def test_signals_are_as_before_afterwards(run: Run, texts: list[Path], tmp_path:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     run("count", *texts, "--output", tmp_path / "c")
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_special_tokens_that_the_counts_were_not_cut_at_are_named(
+    run: Run, texts: list[Path], tmp_path: Path
+) -> None:
+    counts, output = tmp_path / "a.counts", tmp_path / "t.json"
+    assert run("count", *texts, *SPECIAL, "--output", counts)[0] == 0
+    command = ["train", "--counts", counts, "--vocab-size", "300", "--output", output, "--quiet"]
+    assert run(*command) == (0, "")
+    assert run(*command, *SPECIAL) == (0, "")
+    code, err = run(*command, *SPECIAL, "--special-token", "<s>", "--special-token", "</s>")
+    assert (code, err.count("\n")) == (0, 1)
+    assert "counts files was not cut at the special tokens '<s>', '</s>': if it holds them" in err
+    assert list(Tokenizer.load(output).special_tokens) == [END, "<s>", "</s>"]
