@@ -7,7 +7,7 @@ one that was not used for longest goes first and its memory is used again. Memor
 costs 0.2 us a KiB, a third of the decoding.
 
 Invariant: a zarr chunk that is handed out is whole, its checksums were right and its file was there: zarr
-reads a missing file as zeros, here it is an error where the dataset promises all files. Safe to use from
+reads a missing file as zeros, here it is an error. Safe to use from
 several threads; a child of a fork begins with an empty cache.
 """
 
@@ -33,12 +33,12 @@ from flat_tokens.chunks import (
 from flat_tokens.codecs import crc32c_bytes
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.files import AbsentFileError, open_regular, read_whole
+from flat_tokens.mapped_stream import LARGEST_MAP_COUNT, MappedStream
 from flat_tokens.mapping import map_file
 from flat_tokens.zarr_metadata import StoredArray
 
 CACHED_INDEXES = 64  # of shards: 4 KiB each by default
 CACHE_BYTES = 2**23  # 32 zarr chunks of 64 Ki tokens; two arrays of two splits stay under 32 MiB
-LARGEST_MAP_COUNT = 2**14  # the kernel allows a process 65,530 mappings in all
 
 Values = npt.NDArray[Any]
 
@@ -46,7 +46,7 @@ Values = npt.NDArray[Any]
 class ChunkSource:
     """The zarr chunks of a stored array, one method for a short stay and one for a copy.
 
-    missing_is_zero: an absent file means zeros, as in zarr, since no manifest says that it should be there.
+    missing_is_zero: an absent file means zeros, as in zarr, since nothing says that it should be there.
     largest: no element may be greater; compared when a zarr chunk is decoded, 0.1 ns an element. What is
     mapped is for those who use it to compare."""
 
@@ -69,6 +69,7 @@ class ChunkSource:
         self._decoded: OrderedDict[int, Values] = OrderedDict()
         self._spare: list[Values] = []
         self._indexes: OrderedDict[int, ShardIndex] = OrderedDict()
+        self._stream: MappedStream | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -95,6 +96,19 @@ class ChunkSource:
                     self._mapped.clear()  # a mapping ends with the last array that looks into it
                 self._mapped[index] = values
         return values
+
+    def stream(self) -> MappedStream | None:
+        """All elements as one array, if they are stored so that this is possible."""
+        if self._missing_is_zero or not MappedStream.fits(self.stored):
+            return None
+        with self._lock:
+            if self._stream is None:
+                self._stream = MappedStream(self.stored, self._check)
+            return self._stream
+
+    def _check(self, values: Values, first: int) -> None:
+        path = self.stored.file_path(first // self.stored.chunk_elements)
+        check_largest(values, self._largest, str(path), first)
 
     def copy(self, index: int, start: int, stop: int, out: Values) -> None:
         """Put elements [start, stop) of zarr chunk `index` into `out`. Cost: a copy if it is kept decoded, its

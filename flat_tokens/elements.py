@@ -3,7 +3,8 @@
 The usual layouts are read here (flat_tokens/chunk_source.py): raw zarr chunks are mapped into memory, others
 decoded, 0.15 ms for 64 Ki tokens where zarr needs half a millisecond more. Any other one-dimensional integer
 array is left to the zarr library, if its codecs are known to run no code. Invariant: what is returned equals
-what zarr reads, but that a missing file is an error if the dataset promises all files.
+what zarr reads, but that a missing file is an error; only the one file of [0] may miss, where no manifest
+promises it (zarr itself writes none for it).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from flat_tokens import zarr_metadata
 from flat_tokens.chunk_source import ChunkSource, check_largest
 from flat_tokens.codecs import COMPRESSORS, FILTERS
 from flat_tokens.errors import DatasetError, RangeError, printable
+from flat_tokens.mapped_stream import MappedStream
 from flat_tokens.zarr_metadata import ForeignLayoutError, StoredArray
 
 FOREIGN_BLOCK = 2**18  # elements that are asked of zarr at once
@@ -44,7 +46,7 @@ class Elements:
         name: str,
         path: Path,
         dtype: np.dtype[Any],
-        missing_is_zero: bool,
+        lone_zero_may_miss: bool,
         largest: int | None = None,
     ) -> None:
         self.name = name
@@ -69,7 +71,7 @@ class Elements:
         else:
             self._count = self.stored.element_count
             self.chunk_elements = self.stored.chunk_elements
-            self._source = ChunkSource(self.stored, missing_is_zero, largest)
+            self._source = ChunkSource(self.stored, lone_zero_may_miss and self.is_lone_zero, largest)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_foreign": None}
@@ -141,6 +143,10 @@ class Elements:
                     check_largest(values, self._largest, self.name, start)
                 return values
         return self.read(start, stop)
+
+    def stream(self) -> MappedStream | None:
+        """All elements as one mapped array, None where they are not stored so that this is possible."""
+        return None if self._source is None else self._source.stream()
 
     def load_chunk(self, index: int, scratch: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
         """The elements of zarr chunk `index`, of which at least one is in the array, without the cache: for

@@ -8,14 +8,17 @@ from the number of hosts, as long as it divides `streams`: the rows of hosts 0, 
 the global batch. flat_tokens/row_order.py states which rows a batch has; epoch step // steps_per_epoch
 follows the one before with an order of its own.
 
-Cost: rows are read a window at a time (4 Mi tokens of each epoch by default, 2.1 or 4.1 bytes a token in
+Cost: raw tokens are gathered from the mapped files (flat_tokens/row_gather.py). Others, and sequences, are read a
+window at a time (4 Mi tokens of each epoch by default, 2.1 or 4.1 bytes a token in
 memory, twice while a thread reads ahead), each zarr chunk once a window. A step that does not follow the one
 before is read alone: resuming takes as long as one batch.
 """
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -26,6 +29,7 @@ import numpy.typing as npt
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.reader import FlatTokensArray
+from flat_tokens.row_gather import RowGather
 from flat_tokens.row_order import RowOrder, WindowId
 from flat_tokens.row_source import ChunkReader, PackedRows
 from flat_tokens.row_window import ArrayPool, RowWindow
@@ -100,6 +104,7 @@ class Loader:
         self._streams = (host_index * per_host, (host_index + 1) * per_host)
         self.rows_per_batch = batch_size // host_count
         self._forget()
+        _LOADERS.add(self)
 
     def _forget(self) -> None:
         self._lock = threading.Lock()
@@ -107,14 +112,17 @@ class Loader:
         self._chunks: ChunkReader | None = None
         self._next_step = -1
         self._pool = ArrayPool()
+        self._gather: RowGather | None = None
+        self._kept_rows: tuple[WindowId, npt.NDArray[np.int64], bool] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("_lock", "_kept", "_chunks", "_next_step", "_pool")
+        own = ("_lock", "_kept", "_chunks", "_next_step", "_pool", "_gather", "_kept_rows")
         return {name: value for name, value in self.__dict__.items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._forget()
+        _LOADERS.add(self)
 
     @property
     def steps_per_epoch(self) -> int:
@@ -148,6 +156,10 @@ class Loader:
         with self._lock:
             follows = step == self._next_step
             self._next_step = step + 1
+            if self._gather is None:
+                self._gather = self._new_gather()
+            if self._gather is not None:
+                return self._gathered(self._gather, window, step, follows)
             if self._kept is None or self._kept[0] != window:
                 if not follows:
                     return self._read_alone(step, self._take_chunks(), self._pool)
@@ -213,6 +225,55 @@ class Loader:
         """All rows of a window for this host, in the order of the steps. For one thread."""
         return self._read(window, self._window_memory(), self._take_chunks())
 
+    # -- gathering, where all tokens are mapped as one array
+
+    def _new_gather(self) -> RowGather | None:
+        if not isinstance(self._source, PackedRows):
+            return None
+        return RowGather.of(self.array.encoded_tokens, self.seq_len, self.dtype)
+
+    def _gathered(self, gather: RowGather, window: WindowId, step: int, follows: bool) -> Batch:
+        """A batch whose rows are touched by themselves, or with those of all the window if it is one of many."""
+        if self._kept_rows is None or self._kept_rows[0] != window:
+            self._kept_rows = (window, self._window_rows(window), False)
+        _, rows, is_touched = self._kept_rows
+        wanted = rows[step % self.steps_per_epoch - window.first_step]
+        if not is_touched:
+            gather.touch(rows.reshape(-1) if follows else wanted, is_alone=not follows)
+            self._kept_rows = (window, rows, follows)
+        return gather.batch(wanted)
+
+    def _window_rows(self, window: WindowId) -> npt.NDArray[np.int64]:
+        """int64[steps, rows_per_batch], the rows of a window."""
+        return self.order.window_order(window, *self._streams).reshape(window.step_count, -1)
+
+    def _gathered_ahead(self, gather: RowGather, step: int, stop: int | None) -> Iterator[Batch]:
+        """The batches [step, stop), stop above step, while a thread touches the rows of the next window."""
+
+        def touched(window: WindowId) -> npt.NDArray[np.int64]:
+            rows = self._window_rows(window)
+            gather.touch(rows.reshape(-1))
+            return rows
+
+        with ThreadPoolExecutor(1, "flat_tokens-prefetch") as thread:
+            window = self.order.window_at(step)
+            rows = self._window_rows(window)
+            pending = thread.submit(touched, window)
+            wanted = rows[step % self.steps_per_epoch - window.first_step]
+            gather.touch(wanted, is_alone=True)
+            yield gather.batch(wanted)
+            step += 1
+            while stop is None or step < stop:
+                rows = pending.result()
+                first = window.epoch * self.steps_per_epoch + window.first_step
+                following = first + window.step_count
+                next_window = self.order.window_at(following)
+                if stop is None or following < stop:
+                    pending = thread.submit(touched, next_window)
+                for at in range(step, following if stop is None else min(following, stop)):
+                    yield gather.batch(rows[at - first])
+                step, window = following, next_window
+
     # -- reading
 
     def _read(self, window: WindowId, memory: RowWindow, chunks: ChunkReader) -> RowWindow:
@@ -250,6 +311,10 @@ class Loader:
 
     def _prefetched(self, step: int, stop: int | None) -> Iterator[Batch]:
         if stop is not None and step >= stop:
+            return
+        gather = self._new_gather()
+        if gather is not None:
+            yield from self._gathered_ahead(gather, step, stop)
             return
         pool = ArrayPool()
         reader = ChunkReader(self.array.encoded_tokens)
@@ -290,3 +355,15 @@ def _checked_dtype(dtype: npt.DTypeLike, max_token_id: int) -> np.dtype[Any]:
     if max_token_id > np.iinfo(checked).max:
         raise ArgumentError(f"dtype {checked.name} does not hold max_token_id = {max_token_id}")
     return checked
+
+
+_LOADERS: weakref.WeakSet[Loader] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    """In the child of a fork: another thread of the parent may have held a lock, or been filling a window."""
+    for loader in list(_LOADERS):
+        loader._forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)

@@ -25,7 +25,9 @@ import numpy.typing as npt
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.files import open_regular
 
-PROT_READ, MAP_SHARED = 1, 1  # the same on Linux, macOS and the BSDs
+PROT_READ, MAP_SHARED, MAP_PRIVATE, MAP_FIXED = 1, 1, 2, 16  # the same on Linux, macOS and the BSDs
+MAP_ANONYMOUS = 0x20 if sys.platform == "linux" else 0x1000
+MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0
 MAP_POPULATE = 0x8000 if sys.platform == "linux" else 0  # elsewhere page faults do it, later
 POPULATED_BYTES = 2**21  # a larger file may be mapped for a few rows of it
 
@@ -56,10 +58,39 @@ def map_file(path: Path) -> npt.NDArray[np.uint8]:
         if size == 0:
             raise DatasetError(f"{printable(str(path))}: empty; restore it or convert again")
         flags = MAP_SHARED | (MAP_POPULATE if size <= POPULATED_BYTES else 0)
-        address = _libc().mmap(None, size, PROT_READ, flags, file.fileno(), 0)
-        if address == ctypes.c_void_p(-1).value:
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number), str(path))
+        address = _map(None, size, flags, file.fileno(), path)
+    return _array(address, size)
+
+
+def reserve(size: int) -> npt.NDArray[np.uint8]:
+    """Addresses for `size` bytes, uint8[size] of zeros, read-only; files are put there by map_into. Costs no
+    memory."""
+    return _array(_map(None, size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, None), size)
+
+
+def map_into(reserved: npt.NDArray[np.uint8], offset: int, size: int, path: Path, populate: bool) -> None:
+    """Put a file of exactly `size` bytes at `offset` of what `reserve` gave; both are whole pages, but for the
+    file's end at the end of the reservation. Done twice it changes nothing. populate: all of it will be read.
+    DatasetError as map_file."""
+    file, found = open_regular(path)
+    with file:
+        if found != size:
+            raise DatasetError(
+                f"{printable(str(path))}: {found} bytes, it must have {size}; restore it or convert again"
+            )
+        flags = MAP_SHARED | MAP_FIXED | (MAP_POPULATE if populate and size <= POPULATED_BYTES else 0)
+        _map(reserved.ctypes.data + offset, size, flags, file.fileno(), path)
+
+
+def _map(address: int | None, size: int, flags: int, descriptor: int, path: Path | None) -> int:
+    mapped: int = _libc().mmap(address, size, PROT_READ, flags, descriptor, 0)
+    if mapped == ctypes.c_void_p(-1).value:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), None if path is None else str(path))
+    return mapped
+
+
+def _array(address: int, size: int) -> npt.NDArray[np.uint8]:
     memory: Any = (ctypes.c_uint8 * size).from_address(address)
     weakref.finalize(memory, _libc().munmap, address, size).atexit = False
     values: npt.NDArray[np.uint8] = np.frombuffer(memory, dtype=np.uint8)

@@ -13,7 +13,9 @@ Invariant: over whole stretches the shares are exact, and hosts see their part o
 from __future__ import annotations
 
 import functools
+import os
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -87,6 +89,7 @@ class Mixture:
         largest = max(range(len(arrays)), key=lambda number: arrays[number].max_token_id)
         self._largest = self.members[largest]
         self._forget()
+        _MIXTURES.add(self)
 
     def _forget(self) -> None:
         self._lock = threading.Lock()
@@ -102,6 +105,7 @@ class Mixture:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._forget()
+        _MIXTURES.add(self)
 
     def draws(self, step: int) -> tuple[Int64, Int64, Int64]:
         """For each row of this host's batch: the number of its dataset, its stream and its place in that
@@ -196,3 +200,15 @@ def apportion(weights: Sequence[float], total: int) -> list[int]:
     while counts.sum() > total:  # many tiny weights were raised to one
         counts[int(counts.argmax())] -= 1
     return [int(count) for count in counts]
+
+
+_MIXTURES: weakref.WeakSet[Mixture] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    """In the child of a fork: another thread of the parent may have held a lock."""
+    for mixture in list(_MIXTURES):
+        mixture._forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)

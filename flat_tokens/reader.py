@@ -95,7 +95,7 @@ class FlatTokensArray:
             f"{name}/{flat_format.TOKENS_NAME}",
             path / flat_format.TOKENS_NAME,
             flat_format.TOKENS_DTYPE,
-            not promised,
+            False,
             largest=2 * self.max_token_id + 1,
         )
         self.seq_starts = Elements(
