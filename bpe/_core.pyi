@@ -181,7 +181,7 @@ class Encoder:
         """Caches made from now on start as a copy of the image; the idle ones are given up. b"": they start empty.
 
         The image is held, not copied: a read-only file mapping is shared by all processes. Copying it costs a cache
-        about 0.3 ms a MiB. ValueError if it is damaged or of another version; a cache whose share of cache_bytes is
+        0.3 to 0.4 ms a MiB. ValueError if it is damaged or of another version; a cache whose share of cache_bytes is
         too small starts empty.
         """
     def cache_bytes_used(self) -> int: ...

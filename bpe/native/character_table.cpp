@@ -6,8 +6,7 @@ namespace bpe {
 
 namespace {
 
-constexpr uint32_t first_code_point = 0x800,
-                   stop_code_point = 0x10000; // of three bytes; surrogates do no harm
+constexpr uint32_t stop_code_point = 0x10000; // of three bytes; surrogates and shorter ones do no harm
 
 bool is_lead(uint8_t byte) {
   return (byte & 0xF0) == 0xE0;

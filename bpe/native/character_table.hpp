@@ -10,7 +10,8 @@
 // 181 -> 266; several languages cold 128 -> 166.
 //
 // Works on any vocabulary: one with many words of such characters has fewer safe borders. Immutable, so any
-// number of threads may read. 1.5 MiB, built in 2 ms.
+// number of threads may read. 1.5 MiB, built in 2.4 ms for GPT-2 and
+// 7 ms for vocabularies of 150,000 to 200,000 entries.
 #pragma once
 
 #include "vocabulary.hpp"

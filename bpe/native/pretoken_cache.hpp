@@ -183,7 +183,8 @@ private:
 //
 // The bytes hold nothing but the pretokens and their ids; they may lie in a file that many processes map.
 // They are of use to encoders of the same vocabulary, rule (whole_pretokens) and build only, which their
-// keeper must see to: nothing in them tells. 33 bytes a pretoken and up, 0.3 ms a MiB to lay in.
+// keeper must see to: nothing in them tells. 33 bytes a pretoken and up; laying them in takes
+// 0.3 to 0.4 ms a MiB (GPT-2: English 2 to 6 MiB, all distinct words 50 MiB).
 class CacheImage {
 public:
   static CacheImage of(const PretokenCache &cache);

@@ -1,0 +1,442 @@
+// Does every SIMD variant of this machine do what the portable one does? scripts/check_neon builds and runs
+// this.
+//
+//   check_variants [ROUNDS] [SEED]     5 rounds and seed 1 unless given; prints counts, exits 0 or 1
+//
+// Seeded texts of sizes around the widths the variants work in are pretokenized, validated, merged and
+// encoded by each variant. Merging is compared with merge_pretoken.hpp, which has no variants, and encoding
+// with the text as well. Texts lie flush with pages that may not be read, at either end, so a read outside
+// ends the program.
+#include "../../bpe/native/encoder.hpp"
+#include "../../bpe/native/merge_pretoken.hpp"
+#include "../../bpe/native/simd_variants.hpp"
+#include "../../bpe/native/utf8.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Random = std::mt19937_64;
+
+size_t below(Random &random, size_t stop) {
+  return random() % stop;
+}
+
+// A text whose last byte, or first, borders on a page that may not be read.
+class GuardedText {
+public:
+  GuardedText(const std::string &text, bool at_end) : size_(text.size()) {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t room = (text.size() + page - 1) / page * page;
+    mapped_ = room + 2 * page;
+    void *const place = mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (place == MAP_FAILED)
+      std::abort();
+    start_ = static_cast<uint8_t *>(place);
+    if (room > 0 && mprotect(start_ + page, room, PROT_READ | PROT_WRITE) != 0)
+      std::abort();
+    data_ = start_ + page + (at_end ? room - text.size() : 0);
+    if (!text.empty())
+      std::memcpy(data_, text.data(), text.size());
+  }
+  ~GuardedText() { munmap(start_, mapped_); }
+  GuardedText(const GuardedText &) = delete;
+  GuardedText &operator=(const GuardedText &) = delete;
+
+  uint8_t *data() { return data_; }
+  size_t size() const { return size_; }
+  std::string_view view() const { return {reinterpret_cast<const char *>(data_), size_}; }
+
+private:
+  uint8_t *start_, *data_;
+  size_t mapped_, size_;
+};
+
+void append_character(std::string &text, uint32_t c) {
+  const auto put = [&](uint32_t byte) { text += static_cast<char>(byte); };
+  if (c < 0x80) {
+    put(c);
+  } else if (c < 0x800) {
+    put(0xC0 | c >> 6), put(0x80 | (c & 63));
+  } else if (c < 0x10000) {
+    put(0xE0 | c >> 12), put(0x80 | (c >> 6 & 63)), put(0x80 | (c & 63));
+  } else {
+    put(0xF0 | c >> 18), put(0x80 | (c >> 12 & 63)), put(0x80 | (c >> 6 & 63)), put(0x80 | (c & 63));
+  }
+}
+
+uint32_t any_character(Random &random) {
+  for (;;) {
+    constexpr uint32_t stops[] = {0x80, 0x800, 0x3000, 0x10000, 0x20000, 0x110000};
+    const uint32_t c = static_cast<uint32_t>(below(random, stops[below(random, std::size(stops))]));
+    if (c < 0xD800 || c >= 0xE000)
+      return c;
+  }
+}
+
+// What patterns treat in ways of their own: contractions, the long s and the Kelvin sign that fold into them,
+// spaces beyond ASCII, digits of other scripts, marks, title case, ideographs, and pieces that begin or end
+// like them.
+constexpr const char *nasty_pieces[] = {" ",
+                                        "  ",
+                                        "\t",
+                                        "\n",
+                                        "\r\n",
+                                        " \n ",
+                                        "\u00a0",
+                                        "\u3000",
+                                        "\u2028",
+                                        "\u0085",
+                                        "'s",
+                                        "'LL",
+                                        "'t",
+                                        "'",
+                                        "''",
+                                        "'\u017f",
+                                        "'\u212a",
+                                        "1",
+                                        "123",
+                                        "12345",
+                                        "\u0663",
+                                        "\u00bd",
+                                        "\u00b2",
+                                        "\u01c5",
+                                        "e\u0301",
+                                        "\u0301",
+                                        "\u00e9",
+                                        "\u042f",
+                                        "\u0436",
+                                        "\u4e2d\u6587",
+                                        "\ud55c",
+                                        "\u0e01\u0e34",
+                                        "\u0928\u093f",
+                                        "\U0001f600",
+                                        "\U0001d7d9",
+                                        "\U00020000",
+                                        "\u02b0",
+                                        "/",
+                                        "//\n",
+                                        "...\r\n",
+                                        "-----",
+                                        "\x01",
+                                        "\x7f",
+                                        "A",
+                                        "aB",
+                                        "HTMLParser"};
+
+std::string make_text(Random &random, size_t size) {
+  const size_t kind = below(random, 6);
+  const uint32_t repeated = any_character(random);
+  std::string text;
+  while (text.size() < size) {
+    std::string piece;
+    const size_t choice = kind == 5 ? below(random, 4) : kind;
+    if (choice == 0) { // words
+      if (below(random, 3) > 0)
+        piece = " ";
+      for (size_t i = below(random, below(random, 8) == 0 ? 40 : 8) + 1; i > 0; --i)
+        piece += static_cast<char>((below(random, 6) == 0 ? 'A' : 'a') + below(random, 26));
+    } else if (choice == 1) {
+      piece = nasty_pieces[below(random, std::size(nasty_pieces))];
+    } else if (choice == 2) {
+      append_character(piece, any_character(random));
+    } else if (choice == 3) { // few letters, so merges go deep
+      for (size_t i = below(random, 30) + 1; i > 0; --i)
+        piece += "abc -\n"[below(random, below(random, 4) == 0 ? 6 : 3)];
+    } else { // a run
+      append_character(piece, below(random, 50) == 0 ? any_character(random) : repeated);
+    }
+    if (text.size() + piece.size() > size)
+      piece.assign(size - text.size(), ' ');
+    text += piece;
+  }
+  return text;
+}
+
+// Around the widths of registers, blocks, groups, batches and what a cache takes.
+std::vector<size_t> sizes_around_widths() {
+  std::set<size_t> sizes;
+  for (const size_t width :
+       {0, 4, 8, 16, 32, 48, 64, 80, 96, 112, 128, 192, 256, 320, 512, 1024, 4096, 8192, 16384})
+    for (const int off : {-4, -3, -2, -1, 0, 1, 2, 3, 4})
+      if (off >= 0 || width >= 4)
+        sizes.insert(width + static_cast<size_t>(off));
+  return {sizes.begin(), sizes.end()};
+}
+
+struct Rules { // what a Vocabulary is made from
+  const char *name;
+  std::vector<std::string> entries; // by id
+  std::vector<std::pair<std::string, std::string>> merges;
+  bool is_rank_file;
+
+  bpe::Vocabulary vocabulary() const { return {views(), merge_views(), true}; }
+  bpe::Encoder encoder(bpe::Pattern pattern, bool whole_pretokens, size_t cache_bytes) const {
+    return {views(), merge_views(),   {{"<|end|>", static_cast<uint32_t>(entries.size())}},
+            pattern, whole_pretokens, cache_bytes};
+  }
+
+private:
+  std::vector<bpe::Vocabulary::Entry> views() const {
+    std::vector<bpe::Vocabulary::Entry> views;
+    for (size_t id = 0; id < entries.size(); ++id)
+      views.push_back({static_cast<uint32_t>(id), entries[id]});
+    return views;
+  }
+  std::optional<bpe::Vocabulary::Merges> merge_views() const {
+    if (is_rank_file)
+      return std::nullopt;
+    return bpe::Vocabulary::Merges(merges.begin(), merges.end());
+  }
+};
+
+// A vocabulary of random merges. shuffled: ids and ranks in no order, so a merge may make one of a lower rank
+// possible.
+Rules make_rules(Random &random, const char *name, bool is_rank_file, bool shuffled) {
+  Rules rules{name, {}, {}, is_rank_file};
+  for (int byte = 0; byte < 256; ++byte)
+    rules.entries.emplace_back(1, static_cast<char>(byte));
+  std::vector<std::string> parts = {"a", "b", "c", " ",    "-",    "\n",   "e",    "t",
+                                    "1", "2", "3", "\xe4", "\xb8", "\xad", "\xd0", "\xb6"};
+  std::set<std::string> known(rules.entries.begin(), rules.entries.end());
+  while (known.size() < 1200) {
+    const std::string &left = parts[below(random, parts.size())], &right = parts[below(random, parts.size())];
+    const std::string both = left + right;
+    if (both.size() > 40 || !known.insert(both).second)
+      continue;
+    rules.merges.emplace_back(left, right);
+    rules.entries.push_back(both);
+    parts.push_back(both);
+  }
+  if (shuffled) {
+    std::shuffle(rules.entries.begin() + (is_rank_file ? 256 : 0), rules.entries.end(), random);
+    std::shuffle(rules.merges.begin(), rules.merges.end(), random);
+  }
+  return rules;
+}
+
+struct Check {
+  size_t compared = 0, unequal = 0;
+  // Tells of the first few.
+  void expect(bool equal, const char *variant, const char *what, size_t size) {
+    ++compared;
+    if (!equal && ++unequal <= 10)
+      std::printf("error: %s differs in %s, %zu bytes (number %zu)\n", variant, what, size, compared);
+  }
+};
+
+constexpr const char *pattern_names[] = {"gpt2", "cl100k", "o200k", "llama3", "qwen2"};
+
+std::vector<uint64_t> pretoken_ends(bpe::Pattern pattern, GuardedText &text) {
+  bpe::Pretokenizer pretokenizer(pattern);
+  pretokenizer.reset(text.data(), text.size());
+  std::vector<uint64_t> ends;
+  for (;;) {
+    const bpe::Spans spans = pretokenizer.next();
+    if (spans.count == 0)
+      return ends;
+    for (size_t i = 0; i < spans.count; ++i)
+      ends.push_back(static_cast<uint64_t>(spans.origin - text.data()) + spans.ends[i]);
+  }
+}
+
+Check check_pretokenizers(const std::string &variant, const std::deque<GuardedText> &texts) {
+  Check check;
+  for (const GuardedText &constant : texts) {
+    GuardedText &text = const_cast<GuardedText &>(constant);
+    for (const char *name : pattern_names) {
+      const bpe::Pattern pattern = bpe::pattern_from_name(name);
+      bpe::choose_simd_variant("portable");
+      const auto wanted = pretoken_ends(pattern, text);
+      bpe::choose_simd_variant(variant);
+      const auto found = pretoken_ends(pattern, text);
+      const bool whole = text.size() == 0 ? found.empty() : !found.empty() && found.back() == text.size();
+      check.expect(found == wanted && whole, variant.c_str(), name, text.size());
+    }
+  }
+  return check;
+}
+
+void compare_validation(Check &check, const std::string &variant, const uint8_t *text, size_t size) {
+  bpe::choose_simd_variant("portable");
+  const size_t wanted = bpe::validate_utf8(text, size);
+  bpe::choose_simd_variant(variant);
+  check.expect(bpe::validate_utf8(text, size) == wanted, variant.c_str(), "validate_utf8", size);
+}
+
+// The texts, the same with bytes replaced, and every beginning of a character across the borders of blocks.
+Check check_validation(const std::string &variant, const std::deque<GuardedText> &texts, Random &random) {
+  Check check;
+  for (const GuardedText &text : texts) {
+    std::string bytes(text.view());
+    for (int faults = 0; faults < 4; ++faults) {
+      GuardedText copy(bytes, faults % 2 == 0);
+      compare_validation(check, variant, copy.data(), copy.size());
+      if (!bytes.empty())
+        bytes[below(random, bytes.size())] = static_cast<char>(below(random, 256));
+    }
+  }
+  GuardedText text(std::string(210, 'x'), true);
+  constexpr uint8_t edges[] = {0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xED, 0xFF};
+  size_t turn = 0;
+  for (unsigned first = 0x78; first < 0x100; ++first)
+    for (unsigned second = 0; second < 0x100; ++second)
+      for (const uint8_t third : edges) {
+        constexpr size_t places[] = {62, 63, 61, 78, 79, 77, 95, 130, 206};
+        uint8_t *const at = text.data() + places[turn % std::size(places)];
+        const uint8_t four[] = {static_cast<uint8_t>(first), static_cast<uint8_t>(second), third,
+                                edges[turn / 9 % std::size(edges)]};
+        ++turn;
+        std::memcpy(at, four, 4);
+        compare_validation(check, variant, text.data(), text.size());
+        std::memset(at, 'x', 4);
+      }
+  return check;
+}
+
+Check check_short_merges(const std::string &variant, const Rules &rules, Random &random, size_t rounds) {
+  Check check;
+  bpe::choose_simd_variant(variant);
+  const bpe::Vocabulary vocabulary = rules.vocabulary();
+  const bpe::MergeTables tables = vocabulary.merge_tables();
+  for (size_t round = 0; round < rounds * 100; ++round) {
+    const size_t count = round <= bpe::max_short_merges ? round : below(random, bpe::max_short_merges + 1);
+    bpe::ShortMerge merges[bpe::max_short_merges] = {};
+    for (size_t i = 0; i < count; ++i) {
+      merges[i].size = static_cast<uint32_t>(below(random, 16) + 1);
+      std::memcpy(merges[i].bytes, make_text(random, merges[i].size).data(), merges[i].size);
+    }
+    bpe::simd_variant().merge_short_pretokens(tables, merges, count);
+    for (size_t i = 0; i < count; ++i) {
+      uint32_t wanted[16];
+      const size_t wanted_count = bpe::merge_short(vocabulary, merges[i].bytes, merges[i].size, wanted);
+      check.expect(merges[i].count == wanted_count &&
+                       std::equal(wanted, wanted + wanted_count, merges[i].symbols),
+                   variant.c_str(), "merge_in_turns", merges[i].size);
+    }
+  }
+  return check;
+}
+
+Check check_long_merges(const std::string &variant, const Rules &rules, Random &random, size_t rounds) {
+  Check check;
+  bpe::choose_simd_variant(variant);
+  const bpe::Vocabulary vocabulary = rules.vocabulary();
+  const bpe::MergeTables tables = vocabulary.merge_tables();
+  const auto sweeps = std::make_unique<bpe::SweepScratch>();
+  bpe::MergeScratch tree;
+  std::vector<size_t> sizes;
+  for (size_t size = 1; size <= 200; ++size)
+    sizes.push_back(size);
+  for (const size_t width : {256, 512, 1024, 2048, 4032})
+    for (size_t size = width - 3; size <= width + 3; ++size)
+      sizes.push_back(size);
+  for (size_t size = bpe::max_sweep_bytes - 3; size <= bpe::max_sweep_bytes; ++size)
+    sizes.push_back(size);
+  for (size_t round = 0; round < rounds; ++round)
+    for (const size_t size : sizes) {
+      GuardedText text(make_text(random, size), true);
+      std::memset(sweeps.get(), static_cast<int>(below(random, 256)),
+                  sizeof *sweeps); // it says it holds nothing
+      std::vector<uint32_t> found(size);
+      found.resize(bpe::simd_variant().merge_long_pretoken(tables, text.data(), size, *sweeps, found.data()));
+      check.expect(found == tree.merge_long(vocabulary, text.data(), size), variant.c_str(),
+                   "merge_by_sweeps", size);
+    }
+  return check;
+}
+
+std::vector<uint32_t> encode_all(const Rules &rules, bpe::Pattern pattern, bool whole_pretokens,
+                                 const std::deque<GuardedText> &texts) {
+  const bpe::Encoder encoder = rules.encoder(pattern, whole_pretokens, size_t{8} << 20);
+  std::vector<uint32_t> ids, row;
+  for (int warm = 0; warm < 2; ++warm) // merged the first time, found in the cache the second
+    for (const GuardedText &text : texts) {
+      row.clear();
+      encoder.encode(text.view(), true, row);
+      std::string decoded;
+      for (const uint32_t id : row)
+        decoded += id < rules.entries.size() ? rules.entries[id] : "<|end|>";
+      ids.insert(ids.end(), row.begin(), row.end());
+      ids.push_back(decoded == text.view() ? UINT32_MAX
+                                           : UINT32_MAX - 1); // where a row ends, and whether it is sound
+    }
+  return ids;
+}
+
+Check check_encoding(const std::string &variant, const Rules &rules, const std::deque<GuardedText> &texts) {
+  Check check;
+  for (const char *name : pattern_names)
+    for (const bool whole_pretokens : {false, true}) {
+      const bpe::Pattern pattern = bpe::pattern_from_name(name);
+      bpe::choose_simd_variant("portable");
+      const auto wanted = encode_all(rules, pattern, whole_pretokens, texts);
+      bpe::choose_simd_variant(variant);
+      const auto found = encode_all(rules, pattern, whole_pretokens, texts);
+      check.expect(found == wanted, variant.c_str(), name, texts.size());
+      check.expect(std::count(found.begin(), found.end(), UINT32_MAX - 1) == 0, variant.c_str(), "decoding",
+                   0);
+    }
+  return check;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const size_t rounds = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 5;
+  const uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
+  if (rounds == 0 || argc > 3) {
+    std::fprintf(stderr, "usage: check_variants [ROUNDS] [SEED], ROUNDS at least 1\n");
+    return 2;
+  }
+  alarm(900); // a wrong mask may make a loop endless
+  Random random(seed);
+  std::deque<GuardedText> texts;
+  const std::vector<size_t> sizes = sizes_around_widths();
+  for (size_t round = 0; round < rounds; ++round)
+    for (const size_t size : sizes)
+      texts.emplace_back(make_text(random, size), (round + size) % 4 != 0);
+  const Rules all_rules[] = {make_rules(random, "listed merges", false, false),
+                             make_rules(random, "listed merges, shuffled", false, true),
+                             make_rules(random, "rank file", true, false),
+                             make_rules(random, "rank file, shuffled", true, true)};
+
+  size_t unequal = 0, variants = 0;
+  for (const std::string &variant : bpe::simd_variant_names()) {
+    const auto report = [&](const char *what, const char *rules, const Check &check) {
+      std::printf("%s: %s%s%s: %zu compared, %zu unequal\n", variant.c_str(), what, *rules ? ", " : "", rules,
+                  check.compared, check.unequal);
+      std::fflush(stdout);
+      unequal += check.unequal;
+    };
+    const bool is_portable =
+        variant == "portable"; // is what the others are compared with; its merges are not
+    variants += !is_portable;
+    if (!is_portable) {
+      report("pretokenizers", "", check_pretokenizers(variant, texts));
+      report("UTF-8 validation", "", check_validation(variant, texts, random));
+    }
+    for (const Rules &rules : all_rules) {
+      report("merge_in_turns", rules.name, check_short_merges(variant, rules, random, rounds));
+      report("merge_by_sweeps", rules.name, check_long_merges(variant, rules, random, rounds));
+      if (!is_portable)
+        report("encoding", rules.name, check_encoding(variant, rules, texts));
+    }
+  }
+  std::printf("%zu variants compared with the portable one, %zu texts, seed %llu: %zu unequal\n", variants,
+              texts.size(), static_cast<unsigned long long>(seed), unequal);
+  return unequal == 0 && variants > 0 ? 0 : 1;
+}
