@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         "What a file is, its name says: .jsonl, .ndjson, .json, .parquet, else text; .gz, .zst, .bz2, .xz behind it.\n"
         "Sizes: 64k and 100MB are powers of 1000, 64Ki and 1MiB of 1024.\n"
         "An interrupted run goes on when the same command is given again.\n"
-        "Exit codes: 0 complete and verified, 2 arguments, 3 input data, 4 environment, 5 worker lost or out of memory,\n"
+        "Exit codes: 0 complete and verified, 2 arguments, 3 input data, 4 environment, 5 worker lost or memory,\n"
         "6 refused (the output exists, another run is at work), 130 interrupted, 143 terminated.",
     )
     add = parser.add_argument
