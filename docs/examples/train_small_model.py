@@ -26,7 +26,7 @@ try:
     from torch import Tensor, nn
     from torch.nn import functional
 except ImportError:
-    sys.exit("error: this example needs PyTorch; pip install torch")
+    sys.exit("error: this example needs PyTorch; pip install 'tokenmill[torch]'")
 
 
 class Block(nn.Module):
