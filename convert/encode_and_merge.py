@@ -104,6 +104,7 @@ class _Loop:
     ) -> None:
         self._max_errors, self._bad_count = max_errors, 0
         self._threshold = threshold
+        self._spares = window  # as many as shards are begun
         self._plan, self._shards, self._earlier, self._written = plan, workspace.shards, earlier, written
         self._dataset, self._journal, self._syncer = workspace.dataset, Journal(workspace.shards), syncer
         self._result, self._window = result, window
@@ -125,7 +126,9 @@ class _Loop:
                 self._take(chunk, worker.ChunkResult(record, reused=True), stage)
                 continue
             describe = partial(self._describe, chunk)
-            pool.submit(chunk, describe, worker.encode_chunk, chunk, parts, self._threshold)
+            pool.submit(
+                chunk, describe, worker.encode_chunk, chunk, parts, self._threshold, self._spares
+            )
             self._chunks += 1
         self._begin_runs(pool)
         return self._chunks > 0
@@ -174,7 +177,7 @@ class _Loop:
     def _finish(self, run: Run, files: list[FileRecord]) -> None:
         self._syncer.add(self._dataset / file.path for file in files)
         self._syncer.add([self._journal.run_path(run)])
-        drop(self._shards, self._result.assembly.written(run, files))
+        drop(self._shards, self._result.assembly.written(run, files), self._spares)
 
     def _describe(self, chunk: TextChunk) -> str:
         return chunk.describe(self._plan.sources)
