@@ -18,7 +18,7 @@ _LAST_STEPS_SECONDS = 0.1  # a joined thread has let go of Python but may still 
 
 
 class Aside(Generic[_T]):
-    """Runs call() while the context is open; leaving waits for it. An error of the context goes before one of the call."""
+    """Runs call() while the context is open; leaving waits for it. Its error waits for `result`."""
 
     def __init__(self, call: Callable[[], _T]) -> None:
         self._call = call

@@ -25,6 +25,7 @@ from convert.progress import Progress, Stage
 from convert.rules import IntakeRules
 from convert.runs import Run
 from convert.shard import SPLITS, ShardRecord
+from convert.spare_files import spare_count
 from convert.tasks import TaskPool, run_tasks
 from convert.workspace import Workspace
 from flat_tokens.durability import Syncer
@@ -71,7 +72,16 @@ def encode_and_merge(
     result = Result(Assembly(plan.chunk_count, layout))
     # Few chunks ahead: what waits in the queue stands before the runs that would free the disk.
     loop = _Loop(
-        plan, workspace, earlier, written, result, workers + 2, syncer, options.max_errors, threshold
+        plan,
+        workspace,
+        earlier,
+        written,
+        result,
+        workers + 2,
+        syncer,
+        options.max_errors,
+        threshold,
+        spare_count(workers),
     )
     with TaskPool(executor) as pool:
         with closing_stage(progress.stage("encode", plan.total_bytes)) as stage:
@@ -101,10 +111,11 @@ class _Loop:
         syncer: Syncer,
         max_errors: int | None,
         threshold: int | None,
+        spares: int,
     ) -> None:
         self._max_errors, self._bad_count = max_errors, 0
         self._threshold = threshold
-        self._spares = window  # as many as shards are begun
+        self._spares = spares
         self._plan, self._shards, self._earlier, self._written = plan, workspace.shards, earlier, written
         self._dataset, self._journal, self._syncer = workspace.dataset, Journal(workspace.shards), syncer
         self._result, self._window = result, window
@@ -126,9 +137,7 @@ class _Loop:
                 self._take(chunk, worker.ChunkResult(record, reused=True), stage)
                 continue
             describe = partial(self._describe, chunk)
-            pool.submit(
-                chunk, describe, worker.encode_chunk, chunk, parts, self._threshold, self._spares
-            )
+            pool.submit(chunk, describe, worker.encode_chunk, chunk, parts, self._threshold)
             self._chunks += 1
         self._begin_runs(pool)
         return self._chunks > 0

@@ -16,8 +16,7 @@ from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord
 from flat_tokens.writer import write_starts, write_tokens
 
-
-# Of a write unit's ids as they are read and as they are encoded, one array each a process: their pages are touched once.
+# Of a write unit's ids as they are read and as they are encoded; kept, so that their pages are touched once a process.
 _ids = np.empty(0, dtype=np.uint8)
 _encoded = np.empty(0, dtype=np.uint32)
 
@@ -51,7 +50,9 @@ def encoded_units(shards: Path, run: Run, unit_tokens: int) -> Iterator[NDArray[
             while start < part.stop:
                 stop = min(part.stop, start + unit_tokens - filled)
                 low, high = np.searchsorted(starts, np.array([start, stop], dtype=np.uint64))
-                ids = reader.tokens(run.split, start, stop, _room_for_ids(stop - start, part.shape.token_bytes))
+                ids = reader.tokens(
+                    run.split, start, stop, _room_for_ids(stop - start, part.shape.token_bytes)
+                )
                 _core.flag_ids(ids, starts[low:high], start, _encoded[filled:])
                 filled += stop - start
                 start = stop

@@ -33,6 +33,7 @@ from convert.progress import Progress, make_progress
 from convert.provenance import save_tokenizer, write_manifest, write_quarantine
 from convert.shard import SPLITS
 from convert.sources import STANDARD_INPUT, Source, check_unchanged, find_sources
+from convert.spare_files import spare_count
 from convert.splitting import hash_threshold
 from convert.stopping import ending
 from convert.summary import Summary, check_conservation, total_counts
@@ -92,6 +93,7 @@ def _convert(
         workspace.shards,
         workspace.dataset,
         layout,
+        spare_count(options.worker_count),
     )
     if workspace.open(plan_record(plan, file_sha256, options.recorded())):
         progress.note(f"going on from {workspace.root}")

@@ -1,4 +1,4 @@
-"""Writing a shard while its text is encoded: items go to the files a few hundred KiB at a time, so a shard needs no memory.
+"""Writing a shard while its text is encoded: items go to the files as they come, so a shard needs no memory.
 
 Much at once is written at once, from a buffer that is used again; little waits until there are FLUSH_BYTES of it, or
 until the end.

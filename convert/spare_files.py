@@ -13,6 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 
 
+def spare_count(workers: int) -> int:
+    """How many of them are of use: a shard for each worker and two that wait."""
+    return workers + 2
+
+
 def _place(folder: Path, index: int) -> str:
     return f"{folder}/spare-{index}"
 

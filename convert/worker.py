@@ -61,6 +61,7 @@ class Job:
     shards: Path
     dataset: Path
     layout: ArrayLayout
+    spares: int = 0  # how many spare files there may be among the shards
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,11 @@ def _prepared() -> Job:
 
 
 def encode_chunk(
-    chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS, threshold: int | None = None, spares: int = 0
+    chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS, threshold: int | None = None
 ) -> ChunkResult:
     """Encode the documents of a text chunk into its shard, or take over the one of an earlier run if it is intact.
 
     needed_parts: those of PARTS that have to be there for that. threshold: in place of the job's, if it came later.
-    spares: how many spare files there may be.
 
     A stretch at a time, so memory depends neither on the chunk nor on its documents.
     InvalidText (exit 3) names file and byte, BadInput a bad record or a file that changed, OSError what the system
@@ -115,7 +115,7 @@ def encode_chunk(
     intake = Intake(job.rules, job.shards, chunk.index)
     with (
         closing(intake),
-        ShardWriter(job.shards, chunk.index, dtype, job.max_token_id, spares) as shard,
+        ShardWriter(job.shards, chunk.index, dtype, job.max_token_id, job.spares) as shard,
     ):
         threshold = job.threshold if threshold is None else threshold
         encoder = DocumentEncoder(job.tokenizer, job.separator, job.seed, threshold, shard, intake, clock)

@@ -179,7 +179,9 @@ def check_relative_path(path: str) -> None:
     """ValueError unless `path` is a plain relative path: no `..`, no root, no empty part, no NUL, not the
     manifest."""
     parts = path.split("/")
-    if "\0" in path or "\\" in path or "" in parts or "." in parts or ".." in parts:  # a root is an empty part
+    if (
+        "\0" in path or "\\" in path or "" in parts or "." in parts or ".." in parts
+    ):  # a root is an empty part
         raise ValueError(f"path {path!r} escapes the dataset")
     if path == MANIFEST_NAME:
         raise ValueError("the manifest lists itself")
