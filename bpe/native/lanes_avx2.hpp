@@ -21,6 +21,18 @@ struct Avx2Lanes {
   [[gnu::always_inline]] static inline Vector gather(const uint32_t *base, Vector index) {
     return (Vector)_mm256_i32gather_epi32(reinterpret_cast<const int *>(base), (__m256i)index, 4);
   }
+  // Four bytes from base + offset on.
+  [[gnu::always_inline]] static inline Vector gather_bytes(const uint8_t *base, Vector offset) {
+    return (Vector)_mm256_i32gather_epi32(reinterpret_cast<const int *>(base), (__m256i)offset, 1);
+  }
+  // One lane of sixteen vectors: first[0], first[width], first[2 * width] ...
+  [[gnu::always_inline]] static inline void store_column(const uint32_t *first, uint32_t *out) {
+    const int *const words = reinterpret_cast<const int *>(first);
+    const __m256i lines = _mm256_set_epi32(56, 48, 40, 32, 24, 16, 8, 0);
+    __m256i *const halves = reinterpret_cast<__m256i *>(out);
+    _mm256_storeu_si256(halves, _mm256_i32gather_epi32(words, lines, 4));
+    _mm256_storeu_si256(halves + 1, _mm256_i32gather_epi32(words + 64, lines, 4));
+  }
   // The same of 64-bit words, their low and high halves apart.
   [[gnu::always_inline]] static inline void gather_halves(const uint64_t *base, Vector index, Vector &low,
                                                           Vector &high) {

@@ -21,6 +21,16 @@ struct Avx512Lanes {
   [[gnu::always_inline]] static inline Vector gather(const uint32_t *base, Vector index) {
     return (Vector)_mm512_i32gather_epi32((__m512i)index, base, 4);
   }
+  // Four bytes from base + offset on.
+  [[gnu::always_inline]] static inline Vector gather_bytes(const uint8_t *base, Vector offset) {
+    return (Vector)_mm512_i32gather_epi32((__m512i)offset, base, 1);
+  }
+  // One lane of sixteen vectors: first[0], first[width], first[2 * width] ...
+  [[gnu::always_inline]] static inline void store_column(const uint32_t *first, uint32_t *out) {
+    const __m512i lines =
+        _mm512_set_epi32(240, 224, 208, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48, 32, 16, 0);
+    _mm512_storeu_si512(out, _mm512_i32gather_epi32(lines, first, 4));
+  }
   // The same of 64-bit words, their low and high halves apart.
   [[gnu::always_inline]] static inline void gather_halves(const uint64_t *base, Vector index, Vector &low,
                                                           Vector &high) {

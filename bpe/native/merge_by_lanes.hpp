@@ -42,67 +42,115 @@ template <class Lanes> struct SideBySide {
     return high == (Vector)(l << 11 | r >> 10) ? (Vector)found : (Vector)none;
   }
 
-  template <bool listed>
-  static void merge_group(const MergeTables &tables, ShortMerge *const *group, size_t size) {
-    // Place p is symbols[p + 1]; no_symbol before the first and behind the last.
+  // Up to `width` pretokens on their way. Place p is symbols[p + 1]; no_symbol before the first and behind the
+  // last.
+  struct Group {
     Vector symbols[19], keys[17];
-    const size_t length = group[0]->size; // the longest
-    const Vector no_symbol = Vector{} + static_cast<int32_t>(PairTable::no_symbol);
-    for (size_t i = 0; i < length + 3; ++i)
-      symbols[i] = no_symbol;
-    for (size_t i = 0; i < length + 1; ++i)
-      keys[i] = Vector{} + dead_key;
-    {
-      int32_t *const symbol = reinterpret_cast<int32_t *>(symbols + 1), *const key = reinterpret_cast<int32_t *>(keys);
-      for (size_t w = 0; w < size; ++w) {
-        const ShortMerge &merge = *group[w];
-        for (size_t i = 0; i < merge.size; ++i)
-          symbol[i * width + w] = static_cast<int32_t>(tables.symbol_of_byte[merge.bytes[i]]);
-        for (size_t i = 0; i + 1 < merge.size; ++i)
-          key[i * width + w] =
-              static_cast<int32_t>(tables.byte_ranks[merge.bytes[i] << 8 | merge.bytes[i + 1]] << 4 | i);
-      }
-    }
-    Vector merged{}; // how often
-    for (;;) {
-      Vector least = keys[0];
-      for (size_t i = 1; i + 1 < length; ++i)
-        least = keys[i] < least ? keys[i] : least;
-      const Vector active = least < end_key;
-      if (!Lanes::any(active))
-        break;
-      merged -= active;
-      const Vector place = active ? least & 15 : Vector{} + 32; // 32: nothing below changes
-      const Vector rank = active ? least >> 4 : Vector{};
-      const Vector product = listed ? Lanes::gather(tables.products, rank) : rank;
-      Vector before = no_symbol, after = no_symbol;
-      for (int32_t i = 0; i + 1 < static_cast<int32_t>(length); ++i) {
-        const auto here = place == i;
-        before = here ? symbols[i] : before;
-        after = here ? symbols[i + 3] : after;
-      }
-      const Vector left_key = ranks(tables.pairs, before, product) << 4 | (place - 1);
-      const Vector right_key = ranks(tables.pairs, product, after) << 4 | place;
-      for (int32_t i = 0; i + 1 < static_cast<int32_t>(length); ++i) {
-        Vector symbol = place < i ? symbols[i + 2] : symbols[i + 1];
-        Vector key = place < i ? keys[i + 1] - 1 : keys[i];
-        const auto here = place == i;
-        symbol = here ? product : symbol;
-        key = here ? right_key : key;
-        key = place == i + 1 ? left_key : key;
-        symbols[i + 1] = symbol;
-        keys[i] = key;
-      }
-      // The last place of the longest empties; of others it was empty.
-      symbols[length] = place < static_cast<int32_t>(length) ? no_symbol : symbols[length];
-    }
-    const uint32_t *const symbol = reinterpret_cast<const uint32_t *>(symbols + 1);
-    const uint32_t *const times = reinterpret_cast<const uint32_t *>(&merged);
+    Vector merged; // how often
+    int32_t length; // of the longest at first
+    bool active;
+  };
+
+  [[gnu::always_inline]] static inline void start(const MergeTables &tables, const ShortMerge *merges,
+                                                  ShortMerge *const *pretokens, size_t size, Group &group) {
+    const int32_t length = static_cast<int32_t>(pretokens[0]->size);
+    Unsigned offset{}; // bytes from merges; idle lanes take the first pretoken
+    Vector sizes{};
     for (size_t w = 0; w < size; ++w) {
-      ShortMerge &merge = *group[w];
+      offset[w] = static_cast<uint32_t>(reinterpret_cast<const uint8_t *>(pretokens[w]) -
+                                        reinterpret_cast<const uint8_t *>(merges));
+      sizes[w] = static_cast<int32_t>(pretokens[w]->size);
+    }
+    const Vector no_symbol = Vector{} + static_cast<int32_t>(PairTable::no_symbol);
+    group.symbols[0] = no_symbol;
+    Unsigned three{}; // bytes from place i on
+    for (int32_t i = 0; i < length; ++i) {
+      // Four bytes from each place, which behind the last are those of `size`.
+      three = i % 3 == 0 ? (Unsigned)Lanes::gather_bytes(merges->bytes + i, (Vector)offset) : three >> 8;
+      const Unsigned byte = three & 0xFF, two = byte << 8 | (three >> 8 & 0xFF);
+      const Vector symbol = Lanes::gather(tables.symbol_of_byte, (Vector)byte);
+      const Vector rank = Lanes::gather(tables.byte_ranks, (Vector)two);
+      group.symbols[i + 1] = i < sizes ? symbol : no_symbol;
+      group.keys[i] = i + 1 < sizes ? rank << 4 | i : Vector{} + dead_key;
+    }
+    group.symbols[length + 1] = group.symbols[length + 2] = no_symbol;
+    group.keys[length] = Vector{} + dead_key;
+    group.merged = Vector{};
+    group.length = length;
+    group.active = true;
+  }
+
+  // One merge of each pretoken that has one left.
+  template <bool listed>
+  [[gnu::always_inline]] static inline void step(const MergeTables &tables, Group &group) {
+    Vector *const symbols = group.symbols, *const keys = group.keys;
+    const int32_t length = group.length;
+    const Vector no_symbol = Vector{} + static_cast<int32_t>(PairTable::no_symbol);
+    Vector least = keys[0];
+    for (int32_t i = 1; i + 1 < length; ++i)
+      least = keys[i] < least ? keys[i] : least;
+    const Vector active = least < end_key;
+    group.active = Lanes::any(active);
+    if (!group.active)
+      return;
+    group.merged -= active;
+    const Vector place = active ? least & 15 : Vector{} + 32; // 32: nothing below changes
+    const Vector rank = active ? least >> 4 : Vector{};
+    const Vector product = listed ? Lanes::gather(tables.products, rank) : rank;
+    Vector before = no_symbol, after = no_symbol;
+    for (int32_t i = 0; i + 1 < length; ++i) {
+      const auto here = place == i;
+      before = here ? symbols[i] : before;
+      after = here ? symbols[i + 3] : after;
+    }
+    const Vector left_key = ranks(tables.pairs, before, product) << 4 | (place - 1);
+    const Vector right_key = ranks(tables.pairs, product, after) << 4 | place;
+    for (int32_t i = 0; i + 1 < length; ++i) {
+      Vector symbol = place < i ? symbols[i + 2] : symbols[i + 1];
+      Vector key = place < i ? keys[i + 1] - 1 : keys[i];
+      const auto here = place == i;
+      symbol = here ? product : symbol;
+      key = here ? right_key : key;
+      key = place == i + 1 ? left_key : key;
+      symbols[i + 1] = symbol;
+      keys[i] = key;
+    }
+    // The last place of the longest empties; of others it was empty.
+    symbols[length] = place < length ? no_symbol : symbols[length];
+  }
+
+  [[gnu::always_inline]] static inline void finish(const Group &group, ShortMerge *const *pretokens,
+                                                   size_t size) {
+    const uint32_t *const first = reinterpret_cast<const uint32_t *>(group.symbols + 1);
+    const uint32_t *const times = reinterpret_cast<const uint32_t *>(&group.merged);
+    for (size_t w = 0; w < size; ++w) {
+      ShortMerge &merge = *pretokens[w];
       merge.count = merge.size - times[w];
-      for (size_t i = 0; i < merge.count; ++i)
-        merge.symbols[i] = symbol[i * width + w];
+      Lanes::store_column(first + w, merge.symbols);
+    }
+  }
+
+  template <bool listed>
+  static void merge_sorted(const MergeTables &tables, const ShortMerge *merges, ShortMerge *const *sorted,
+                           size_t count) {
+    // Two groups in turns: one's gathers are waited for while the other works.
+    for (size_t i = 0; i < count; i += 2 * width) {
+      Group groups[2];
+      const size_t first = count - i < width ? count - i : width;
+      const size_t second = count - i - first < width ? count - i - first : width;
+      start(tables, merges, sorted + i, first, groups[0]);
+      groups[1].active = second > 0;
+      if (second > 0)
+        start(tables, merges, sorted + i + first, second, groups[1]);
+      while (groups[0].active || groups[1].active) {
+        if (groups[0].active)
+          step<listed>(tables, groups[0]);
+        if (groups[1].active)
+          step<listed>(tables, groups[1]);
+      }
+      finish(groups[0], sorted + i, first);
+      if (second > 0)
+        finish(groups[1], sorted + i + first, second);
     }
   }
 
@@ -112,13 +160,10 @@ template <class Lanes> struct SideBySide {
       return merge_in_turns(tables, merges, count);
     ShortMerge *sorted[max_short_merges];
     sort_longest_first(merges, count, sorted);
-    for (size_t i = 0; i < count; i += width) {
-      const size_t size = count - i < width ? count - i : width;
-      if (tables.products)
-        merge_group<true>(tables, sorted + i, size);
-      else
-        merge_group<false>(tables, sorted + i, size);
-    }
+    if (tables.products)
+      merge_sorted<true>(tables, merges, sorted, count);
+    else
+      merge_sorted<false>(tables, merges, sorted, count);
   }
 };
 
