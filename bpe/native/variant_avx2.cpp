@@ -5,7 +5,7 @@
 
 namespace bpe {
 
-constinit const SimdVariant avx2_variant = variant_of<Avx2Simd>("avx2", valid_prefix<Avx2Simd>,
-    SideBySide<Avx2Lanes>::merge);
+constinit const SimdVariant avx2_variant =
+    variant_of<Avx2Simd>("avx2", valid_prefix<Avx2Simd>, SideBySide<Avx2Lanes>::merge);
 
 } // namespace bpe

@@ -5,7 +5,7 @@
 
 namespace bpe {
 
-constinit const SimdVariant avx512_variant = variant_of<Avx512Simd>("avx512", valid_prefix<Avx512Simd>,
-    SideBySide<Avx512Lanes>::merge);
+constinit const SimdVariant avx512_variant =
+    variant_of<Avx512Simd>("avx512", valid_prefix<Avx512Simd>, SideBySide<Avx512Lanes>::merge);
 
 } // namespace bpe
