@@ -5,7 +5,8 @@
     dataset = flat_tokens.open("owt.zarr")
     dataset.train.sequence(0), dataset.train.row(5, length=1024), dataset.train.seq_count
 
-Reading imports numpy and numcodecs alone (and loops of its own in C++ where they are built); zarr only for layouts that nobody in this package writes.
+Reading imports numpy and numcodecs alone, zarr only for layouts that nobody in this package writes. One loop has a
+C++ form, used where it was built (flat_tokens/row_cut.py).
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from pkgutil import extend_path
 # Run from a checkout, this folder comes first on sys.path but what was built lies in site-packages/flat_tokens.
 __path__ = extend_path(__path__, __name__)
 
-# ruff: noqa: E402
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError
 from flat_tokens.layout import ArrayLayout

@@ -9,9 +9,9 @@ the global batch. flat_tokens/row_order.py states which rows a batch has; epoch 
 follows the one before with an order of its own.
 
 Cost: raw tokens are gathered from the mapped files (flat_tokens/row_gather.py). Others, and sequences, are read a
-window at a time (4 Mi tokens of each epoch by default, 2.1 or 4.1 bytes a token in
-memory, twice while a thread reads ahead), each zarr chunk once a window. A step that does not follow the one
-before is read alone: resuming takes as long as one batch.
+window at a time (4 Mi tokens of each epoch by default, 4 bytes a token in memory, twice while a thread reads ahead),
+each zarr chunk once a window. A step that does not follow the one before is read alone: resuming takes as long as one
+batch.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
 """From row numbers to rows in a window: each zarr chunk is read once, whatever the order of the rows.
 
-Packed: row r is the tokens [r * length, (r + 1) * length) of the stream, and the one in front of them. Rows
-that lie in one zarr chunk are put in their places all at once, while the decoded zarr chunk is still in the
-processor's cache; the others piece by piece. The token in front of a zarr chunk's first row is the last of the
-zarr chunk before, which would have to be decoded for it: last tokens are remembered, so that happens for half of
-the blocks in the first epoch and for none later.
+Packed: row r is the tokens [r * length, (r + 1) * length) of the stream, and the one in front of them. Neighbouring
+rows, those of a block, are put in their place as one stretch, and zarr chunks that lie inside it decoded straight into
+it. The token in front of a stretch that begins where a zarr chunk does is the last of the zarr chunk before, which
+would have to be decoded for it: last tokens are remembered, so that happens for half of the blocks in the first epoch
+and for none later.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from flat_tokens.row_window import RowWindow
 MOST_LAST_TOKENS = 2**22  # zarr chunks whose last token is remembered: 32 MiB at most
 
 Int64 = npt.NDArray[np.int64]
+Uint32 = npt.NDArray[np.uint32]
 
 
 class RowSource(Protocol):
@@ -42,16 +44,18 @@ class ChunkReader:
     def __init__(self, tokens: Elements) -> None:
         self.tokens = tokens
         self.chunk_tokens = tokens.chunk_elements
+        self.decodes = tokens.is_decoded  # into the memory that `load` is given
         self._scratch = None if tokens.is_mapped else np.empty(tokens.chunk_elements, dtype=tokens.dtype)
         chunk_count = -(-len(tokens) // tokens.chunk_elements)
         self._last = np.full(chunk_count if chunk_count <= MOST_LAST_TOKENS else 0, -1, dtype=np.int64)
 
-    def load(self, index: int) -> npt.NDArray[np.uint32]:
-        """The encoded tokens of a zarr chunk, valid until the next call."""
-        values = self.tokens.load_chunk(index, self._scratch)
+    def load(self, index: int, into: Uint32 | None = None, stop: int | None = None) -> Uint32:
+        """The encoded tokens of a zarr chunk, or at least those in front of `stop`. into: uint32[chunk_tokens] that
+        they may be decoded to; without it they are valid until the next call."""
+        values: Uint32 = self.tokens.load_chunk(index, self._scratch if into is None else into, stop)
         if self.tokens.is_mapped:
             self.tokens.check(values, index * self.chunk_tokens)
-        if len(self._last):
+        if len(self._last) and (stop is None or self.tokens.is_mapped):
             self._last[index] = int(values[-1])
         return values
 
@@ -60,7 +64,7 @@ class ChunkReader:
         known = int(self._last[index]) if len(self._last) else -1
         return known if known >= 0 else int(self.load(index)[-1])
 
-    def pieces(self, starts: Int64, stops: Int64) -> Iterator[tuple[int, int, npt.NDArray[np.uint32]]]:
+    def pieces(self, starts: Int64, stops: Int64) -> Iterator[tuple[int, int, Uint32]]:
         """(i, offset, encoded) for ranges [starts[i], stops[i]) that rise: the part of range i from `offset`
         on that lies in one zarr chunk. Each zarr chunk is read once; `encoded` is valid until the next."""
         chunk = self.chunk_tokens
@@ -94,35 +98,42 @@ class PackedRows:
         self.row_count = array.row_count(length)
 
     def fill(self, rows: Int64, window: RowWindow, chunks: ChunkReader) -> None:
-        length, chunk = self.length, chunks.chunk_tokens
-        order = np.argsort(rows, kind="stable")
-        starts = rows[order] * length
-        indexes, offsets = np.divmod(starts, chunk)
-        is_inside = offsets + length <= chunk
-        inside = np.flatnonzero(is_inside)
-        in_front: list[tuple[int, int]] = []  # (place, zarr chunk whose last token stands in front of the row)
-        distinct, firsts = np.unique(indexes[inside], return_index=True)
-        bounds = [*firsts.tolist(), len(inside)]
-        for number, index in enumerate(distinct.tolist()):
-            values = chunks.load(index)
-            here = inside[bounds[number] : bounds[number + 1]]
-            if offsets[here[0]] == 0:
-                window.encoded[order[here[0]], 1:] = values[:length]
-                if index > 0 and not values[0] & 1:
-                    in_front.append((int(order[here[0]]), index - 1))
-                here = here[1:]
-            if len(here):
-                every = np.ndarray((len(values) - length, length + 1), np.uint32, values, 0, (4, 4))
-                window.encoded[order[here]] = every[offsets[here] - 1]
-        across = np.flatnonzero(~is_inside)
-        if len(across):
-            self._fill_pieces(starts[across], order[across], window, chunks)
-        for place, index in in_front:
-            window.encoded[place, 0] = chunks.last_token(index)
+        order = np.argsort(rows)
+        rows = rows[order]
+        is_new = np.diff(rows, prepend=-2) != 1  # a stretch of neighbouring rows begins
+        places = np.arange(len(rows)) * self.length + np.cumsum(is_new)  # each with a token in front
+        window.firsts[order] = places
+        begins = np.flatnonzero(is_new)
+        starts = rows[begins] * self.length
+        stops = (rows[np.append(begins[1:], len(rows)) - 1] + 1) * self.length
+        _copy_stretches(starts, stops, places[begins], window.tokens, chunks)
 
-    def _fill_pieces(self, starts: Int64, places: Int64, window: RowWindow, chunks: ChunkReader) -> None:
-        """Rows that lie in several zarr chunks, with the token in front."""
-        begins = np.maximum(starts - 1, 0)
-        for i, offset, part in chunks.pieces(begins, starts + self.length):
-            at = offset + int(starts[i] == 0)
-            window.encoded[places[i], at : at + len(part)] = part
+
+def _copy_stretches(starts: Int64, stops: Int64, places: Int64, out: Uint32, chunks: ChunkReader) -> None:
+    """Put the tokens [starts[i], stops[i]), rising stretches, to out[places[i]:], and the one in front to its place
+    unless the stretch begins with a start."""
+    chunk = chunks.chunk_tokens
+    begins = np.maximum(starts - 1, 0)
+    first_chunks = begins // chunk
+    counts = (stops - 1) // chunk - first_chunks + 1
+    of = np.repeat(np.arange(len(starts)), counts)  # a stretch has a piece in each zarr chunk
+    indexes = first_chunks[of] + np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
+    lows = np.maximum(begins[of], indexes * chunk)
+    highs = np.minimum(stops[of], (indexes + 1) * chunk)
+    targets = places[of] + lows - starts[of]
+    is_in_front = highs == starts[of]  # nothing but the token in front: put off, it may not be needed
+    kept = np.flatnonzero(~is_in_front)
+    borders = np.flatnonzero(np.diff(indexes[kept], prepend=-1, append=-1)).tolist()
+    numbers, to = indexes[kept].tolist(), targets[kept].tolist()
+    low, high = (lows[kept] % chunk).tolist(), (highs[kept] - indexes[kept] * chunk).tolist()
+    for first, stop in itertools.pairwise(borders):
+        index, at = numbers[first], to[first]
+        if stop - first == 1 and high[first] - low[first] == chunk and chunks.decodes:
+            chunks.load(index, out[at : at + chunk])
+            continue
+        values = chunks.load(index, stop=high[stop - 1])
+        for piece in range(first, stop):
+            out[to[piece] : to[piece] + high[piece] - low[piece]] = values[low[piece] : high[piece]]
+    for at, index in zip(targets[is_in_front].tolist(), indexes[is_in_front].tolist(), strict=True):
+        if not out[at + 1] & 1:
+            out[at] = chunks.last_token(index)

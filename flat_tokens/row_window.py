@@ -1,8 +1,9 @@
 """Rows in memory, in the order of the batches: where shuffled reading puts them.
 
-A row of seq_len targets is kept as seq_len + 1 encoded tokens, the one in front of its first target included: 4
-bytes a token. The memory is allocated once and filled again and again, since memory that a process touches first
-is slow; what a batch holds is copied out of it.
+Encoded tokens as they were read, 4 bytes each, and where in them each row begins. What reads says where it puts
+them: packed rows that are neighbours in the stream stay neighbours here, so that zarr chunks are decoded straight
+into their place; other rows have a place of length + 1 each. The memory is allocated once and filled again and again,
+since memory that a process touches first is slow; what a batch holds is copied out of it.
 """
 
 from __future__ import annotations
@@ -11,31 +12,37 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.batch import Batch, Int32
-from flat_tokens.row_cut import RowCut
+from flat_tokens.row_cut import Int64, RowCut, Uint32, windows_of
 
 
 class RowWindow:
     """Up to `capacity` rows of `length` targets.
 
-    encoded: uint32[capacity, length + 1], the token in front of the row in column 0 (anything where the row
-    begins with a start). lengths: int32[capacity], tokens in front of the padding, or None where rows are full."""
+    tokens: uint32[capacity * (length + 1)]. firsts: int64[capacity], where the first target of each row is; the token
+    in front of it stands in front of it here (anything where the row begins with a start). lengths:
+    int32[capacity], tokens in front of the padding, or None where rows are full."""
 
     def __init__(self, capacity: int, length: int, is_padded: bool) -> None:
         self.length = length
-        self.encoded = np.zeros((capacity, length + 1), dtype=np.uint32)
+        self.tokens: Uint32 = np.zeros(capacity * (length + 1), dtype=np.uint32)
+        self.firsts: Int64 = np.arange(capacity, dtype=np.int64) * (length + 1) + 1
         self.lengths: Int32 | None = np.zeros(capacity, dtype=np.int32) if is_padded else None
-        self._tokens = self.encoded.reshape(-1)
-        self._firsts = np.arange(capacity, dtype=np.int64) * (length + 1) + 1
+
+    def rows(self) -> Uint32:
+        """The memory as uint32[capacity, length + 1], for rows with a place of their own, where `firsts` puts them
+        at the beginning."""
+        return self.tokens.reshape(-1, self.length + 1)
 
     def batch(self, first: int, stop: int, cut: RowCut) -> Batch:
         """The rows [first, stop) as a batch of its own memory."""
         lengths = None if self.lengths is None else self.lengths[first:stop].copy()
-        return cut.batch(self._tokens, self._firsts[first:stop], lengths)
+        return cut.batch(self.tokens, self.firsts[first:stop], lengths)
 
     def copy_rows(
         self, source: RowWindow, rows: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
     ) -> None:
-        """Copy some rows of another window of the same length into some places of this one."""
-        self.encoded[places] = source.encoded[rows]
+        """Copy some rows of another window of the same length into some places of this one, whose rows have places
+        of their own."""
+        self.rows()[places] = windows_of(source.tokens, self.length + 1)[source.firsts[rows] - 1]
         if self.lengths is not None and source.lengths is not None:
             self.lengths[places] = source.lengths[rows]

@@ -64,7 +64,10 @@ def test_core_and_numpy_agree_on_whole_arrays_and_none(size: int) -> None:
         ({"is_start": np.zeros(5, np.bool_)}, "is_start has 5 bytes, it must have 4"),
         ({"targets": np.zeros(5, np.int32)}, "targets has 20 bytes, it must have 16"),
         ({"inputs": np.zeros(4, np.int8), "targets": np.zeros(4, np.int8)}, "2, 4 or 8 bytes, got 1"),
-        ({"inputs": np.zeros(9, np.int16), "targets": np.zeros(9, np.int16)}, "has 18 bytes, it must have 16"),
+        (
+            {"inputs": np.zeros(9, np.int16), "targets": np.zeros(9, np.int16)},
+            "has 18 bytes, it must have 16",
+        ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -89,7 +92,9 @@ def test_core_writes_to_no_array_that_must_not_be_written() -> None:
     fixed = np.zeros(4, np.int32)
     fixed.flags.writeable = False
     with pytest.raises((BufferError, ValueError), match="read-only"):
-        core.cut_rows(np.zeros(8, np.uint32), np.array([1]), 4, fixed, np.zeros(4, np.int32), np.zeros(4, bool))
+        core.cut_rows(
+            np.zeros(8, np.uint32), np.array([1]), 4, fixed, np.zeros(4, np.int32), np.zeros(4, bool)
+        )
 
 
 def test_numpy_is_used_where_nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
