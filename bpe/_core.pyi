@@ -274,12 +274,13 @@ def train_merges(
     wide: bool = False,
     first_pairs: int = 1000,
     max_token_bytes: int = 0,
+    known_pairs: int = 0,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
     """merges uint32[m, 2], pair counts uint64[m] at the time of the merge.
 
     Ids: a byte is its value, 256 + k the k-th new entry, which is the product of merge k: a merge never makes bytes
     that are an entry already (proof in trainer.hpp). progress(entries so far) is called ten times a second; what it
     raises ends the training, and so does Ctrl-C. max_token_bytes: pairs of more bytes together are not merged; 0: no
-    limit. For tests: wide has ids of 32 and places of 64 bits whatever the sizes; a low first_pairs makes a small
-    corpus be scanned often.
+    limit. For tests: wide has ids of 32 and places of 64 bits whatever the sizes; with a low first_pairs
+    lists are written often, with few known_pairs they are forgotten and counted again; 0: as many as is best.
     """

@@ -12,7 +12,9 @@
 
 Start-up. `fork` costs about a millisecond and children inherit the loaded tokenizer, but it is safe only while the
 process has a single thread; "auto" takes it then, on Linux, and `spawn` otherwise. All workers are forked before the
-pool starts its own thread; those that replace the dead are spawned.
+pool starts its own thread; those that replace the dead are spawned. A spawned worker does not import the caller's main
+module, so a script needs no main guard, and gets its initializer by its own pipe: `Process.start()` would wait for
+ever for a child that died before it had read more than a pipe holds.
 """
 
 from __future__ import annotations
@@ -27,12 +29,14 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor, Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from convert.errors import WorkerLost
@@ -96,7 +100,8 @@ def may_fork() -> bool:
 class ProcessExecutor(Executor):
     """`workers` processes, each with its own pipe. initializer(*initargs) runs once in each before its first task.
 
-    start_method: "auto", "fork", "spawn" or "forkserver". replace: a task whose worker dies is tried once more by a
+    start_method: "auto", "fork", "spawn" or "forkserver"; but for fork, functions of the main module (a script's own)
+    are not found in a worker. replace: a task whose worker dies is tried once more by a
     fresh one, and gets WorkerLost if that dies too; else it gets it at once. Tasks that had not begun go to the others.
     When no worker is left every task gets WorkerLost. notice(text) is called in a thread of the pool when a worker was
     lost. stall_seconds: a worker that has a task but uses no processor time for so long is ended, 0 for never; the file
@@ -134,8 +139,9 @@ class ProcessExecutor(Executor):
         if start_method == "fork":
             gc.freeze()  # else the first collection in each child would write to, and so copy, every page it inherited
         try:
+            start = _Start(initializer, initargs, pickled=start_method != "fork")
             for index in range(workers):
-                self._workers.append(_Worker(index, context, self._workers, initializer, initargs, stacks))
+                self._workers.append(_Worker(index, context, self._workers, start, stacks))
         except BaseException:
             for worker in self._workers:
                 worker.process.kill()
@@ -197,6 +203,8 @@ class ProcessExecutor(Executor):
 
     def _manage(self) -> None:
         alive = list(self._workers)
+        for worker in alive:
+            worker.send_start()
         watch = Watch(self._stall_seconds)
         while True:
             self._hand_out(alive)
@@ -309,14 +317,16 @@ class ProcessExecutor(Executor):
         context = multiprocessing.get_context("spawn")
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            fresh = _Worker(index, context, [], self._initializer, self._initargs, self._stacks)
+            start = _Start(self._initializer, self._initargs, pickled=True)
+            fresh = _Worker(index, context, [], start, self._stacks)
         except (
             Exception
-        ):  # no process to be had, or a task's home that cannot be sent: the others go on alone
+        ):  # no process to be had, or an initializer that cannot be sent: the others go on alone
             return None
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self._workers.append(fresh)
+        fresh.send_start()
         return fresh
 
     def _end_stalled(self, worker: _Worker) -> None:
@@ -328,6 +338,28 @@ class ProcessExecutor(Executor):
         worker.process.kill()
 
 
+class _Start:
+    """What a worker does first, `initializer(*initargs)`: inherited by a forked one, sent (pickled) to any other."""
+
+    def __init__(
+        self, initializer: Callable[..., None] | None, initargs: tuple[Any, ...], *, pickled: bool
+    ) -> None:
+        call = (initializer, initargs)
+        self.inherited = None if pickled else call
+        self.message = pickle.dumps(call, protocol=pickle.HIGHEST_PROTOCOL) if pickled else None
+
+
+@contextmanager
+def _main_left_out() -> Iterator[None]:
+    """While it lasts, a process that is started finds no main module to import before it begins."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
 class _Worker:
     """A process, the parent's end of its pipe, and the tasks it was given and has not answered, oldest first."""
 
@@ -336,11 +368,11 @@ class _Worker:
         index: int,
         context: BaseContext,
         earlier: list[_Worker],
-        initializer: Callable[..., None] | None,
-        initargs: tuple[Any, ...],
+        start: _Start,
         stacks: Path | None,
     ) -> None:
         self.index = index
+        self._start_message = start.message
         self.tasks: deque[_Task] = deque()
         self.answers = 0
         self.stalled = ""
@@ -356,12 +388,21 @@ class _Worker:
         make: Any = context
         self.process: Any = make.Process(
             target=_serve,
-            args=(remote, inherited, initializer, initargs, os.getpid(), stacks),
+            args=(remote, inherited, start.inherited, os.getpid(), stacks),
             name=f"convert-{index}",
             daemon=True,
         )
-        self.process.start()
+        with _main_left_out():
+            self.process.start()
         remote.close()
+
+    def send_start(self) -> None:
+        """Tell one that was not forked what it does first; waits until it reads."""
+        if self._start_message is None:
+            return
+        with suppress(OSError):  # it is dead; its sentinel tells in a moment
+            self.connection.send_bytes(self._start_message)
+        self._start_message = None
 
     def collect(self) -> bool:
         """Take the answers that lie in the pipe; False if the worker is gone."""
@@ -386,12 +427,11 @@ class _Worker:
 def _serve(
     connection: Connection,
     inherited: list[Connection],
-    initializer: Callable[..., None] | None,
-    initargs: tuple[Any, ...],
+    start: tuple[Callable[..., None] | None, tuple[Any, ...]] | None,
     parent_id: int,
     stacks: Path | None,
 ) -> None:
-    """A worker's whole life: answer tasks until the pipe ends."""
+    """A worker's whole life: begin with `start`, or what its pipe brings first; answer tasks till it ends."""
     global _parent_id
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):  # a forked worker has inherited the parent's handlers
@@ -404,7 +444,14 @@ def _serve(
     for other in inherited:
         other.close()
     broken: BaseException | None = None
+    message = b""
+    if start is None:
+        try:
+            message = connection.recv_bytes()
+        except (EOFError, OSError):
+            return  # the parent is gone
     try:
+        initializer, initargs = start or pickle.loads(message)
         if initializer is not None:
             initializer(*initargs)
     except BaseException as error:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bpe.errors import BadArgument
-from bpe.formats import files_of
+from bpe.formats.by_path import files_of
 from bpe.tokenizer import Tokenizer
 from convert import worker
 from convert.assembly import Assembly

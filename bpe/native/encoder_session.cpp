@@ -1,5 +1,6 @@
 #include "encoder_session.hpp"
 
+#include "merge_by_windows.hpp"
 #include "simd_variants.hpp"
 
 #include <algorithm>
@@ -363,21 +364,15 @@ uint32_t *EncoderSession::emit_missing(const CacheKey &key, uint32_t hash, uint3
 
 // Ids of a long pretoken where the next ones go, `count` of them.
 uint32_t *EncoderSession::merge_long(const uint8_t *bytes, size_t size, size_t &count) {
-  uint32_t *out;
-  if (size <= max_sweep_bytes) {
-    if (!sweep_scratch_)
-      sweep_scratch_ = std::make_unique_for_overwrite<SweepScratch>();
-    out = tokens.room(size);
+  if (!sweep_scratch_)
+    sweep_scratch_ = std::make_unique_for_overwrite<SweepScratch>();
+  uint32_t *const out = tokens.room(size);
+  if (size <= max_sweep_bytes)
     count = merge_long_pretoken_(merge_tables_, bytes, size, *sweep_scratch_, out);
-    for (size_t i = 0; i < count; ++i)
-      out[i] = vocabulary_.id(out[i]);
-    return out;
-  }
-  const std::vector<uint32_t> &symbols = scratch_.merge_long(vocabulary_, bytes, size);
-  count = symbols.size();
-  out = tokens.room(count);
+  else
+    count = WindowMerge(vocabulary_, merge_long_pretoken_, *sweep_scratch_, scratch_).merge(bytes, size, out);
   for (size_t i = 0; i < count; ++i)
-    out[i] = vocabulary_.id(symbols[i]);
+    out[i] = vocabulary_.id(out[i]);
   return out;
 }
 

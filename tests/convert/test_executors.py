@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Executor, Future, wait
@@ -235,3 +237,31 @@ def test_stopping_gives_tasks_in_work_their_time_and_no_more() -> None:
         pool.stop(seconds)
         assert time.monotonic() - started < 5
         assert (future.exception(1) is None) is done
+
+
+SCRIPT_WITHOUT_MAIN_GUARD = """
+import sys
+from pathlib import Path
+from convert.executors import ProcessExecutor
+from test_executors import context_and, die_once, set_context
+
+with Path(sys.argv[2]).open("a") as file:
+    file.write(f"ran as {__name__}\\n")
+with ProcessExecutor(2, set_context, (sys.argv[1] * 200_000,), start_method=sys.argv[3]) as pool:
+    assert pool.submit(die_once, sys.argv[2] + ".died").result() > 0
+    assert [pool.submit(context_and, n).result()[1] for n in range(4)] == [0, 1, 2, 3]
+"""
+
+
+@pytest.mark.parametrize("start_method", ["fork", "spawn", "forkserver"])
+def test_a_script_without_a_main_guard_runs_once_whatever_starts_or_replaces_workers(
+    tmp_path: Path, start_method: str
+) -> None:
+    """Also with more to send at the start than a pipe holds, which once made a dead worker a hang."""
+    script, runs = tmp_path / "script.py", tmp_path / "runs"
+    script.write_text(SCRIPT_WITHOUT_MAIN_GUARD)
+    command = [sys.executable, str(script), "context", str(runs), start_method]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert runs.read_text() == "ran as __main__\n"
