@@ -65,8 +65,7 @@ template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(std::vecto
 }
 
 // The same of `size` values at the start of the memory.
-template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(bpe::PageMemory &&memory, size_t size) {
+template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(bpe::PageMemory &&memory, size_t size) {
   auto owner = std::make_unique<bpe::PageMemory>(std::move(memory));
   void *const data = owner->data();
   nb::capsule free(owner.get(), [](void *p) noexcept { delete static_cast<bpe::PageMemory *>(p); });
