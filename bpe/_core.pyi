@@ -219,6 +219,20 @@ def json_texts(
     json_lines.hpp). lines must be valid UTF-8.
     """
 
+def narrow_ids(ids: NDArray[np.uint32], out: NDArray[np.uint16]) -> int:
+    """The highest of the ids (0: none), whose low halves are written to out; above 65535 something was lost."""
+
+def flag_ids(
+    ids: NDArray[np.uint16] | NDArray[np.uint32],
+    starts: NDArray[np.uint64],
+    first: int,
+    out: NDArray[np.uint32],
+) -> None:
+    """Write ids * 2 to out, and 1 more where one of the starts is: they lie in [first, first + len(ids)).
+
+    [1, 2, 3], starts [10, 12], first 10 -> [3, 4, 7]. ValueError for a start outside, or an out that is too small.
+    """
+
 def xxh64(buffer: Buffer, seed: int = 0) -> int:
     """XXH64 of all the bytes, to find damage: 3 times as fast as zlib's crc32 (4.3 against 1.4 GB/s)."""
 
@@ -274,12 +288,13 @@ def train_merges(
     wide: bool = False,
     first_pairs: int = 1000,
     max_token_bytes: int = 0,
+    known_pairs: int = 0,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
     """merges uint32[m, 2], pair counts uint64[m] at the time of the merge.
 
     Ids: a byte is its value, 256 + k the k-th new entry, which is the product of merge k: a merge never makes bytes
     that are an entry already (proof in trainer.hpp). progress(entries so far) is called ten times a second; what it
     raises ends the training, and so does Ctrl-C. max_token_bytes: pairs of more bytes together are not merged; 0: no
-    limit. For tests: wide has ids of 32 and places of 64 bits whatever the sizes; a low first_pairs makes a small
-    corpus be scanned often.
+    limit. For tests: wide has ids of 32 and places of 64 bits whatever the sizes; with a low first_pairs
+    lists are written often, with few known_pairs they are forgotten and counted again; 0: as many as is best.
     """

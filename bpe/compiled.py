@@ -20,19 +20,22 @@ import json
 import mmap
 import struct
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bpe import _core
+from bpe.core_vocabulary import CoreVocabulary
+from bpe.description import Parts
 from bpe.errors import BadTokenizer, EnvironmentFailure
-from bpe.formats import SpecialTokens, files_of, load, read_file, write_file
+from bpe.formats.by_path import files_of, load, read_file
+from bpe.output_file import write_file
 from bpe.pretokenizer import Pretokenizer, Stage
+from bpe.vocabulary import SpecialTokens
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
-
-    from bpe.tokenizer import Tokenizer
 
 MAGIC: Final = b"tokmill\x00"
 FORM: Final = 1  # raised when the header's fields change
@@ -40,33 +43,27 @@ SUFFIX: Final = ".compiled"
 _START: Final = struct.Struct("<8sQQQQ")
 
 
-def compile_tokenizer(tokenizer: Tokenizer, source: str = "", warm_with: Buffer | None = None) -> bytes:
-    """The image of a tokenizer; source: what `load_cached` is to compare; warm_with: text for the warm cache."""
-    warm = b""
-    if warm_with is not None:
-        tokenizer.encode_documents(warm_with)
-        warm = tokenizer.core_encoder.cache_image()
+def compile_parts(parts: Parts, source: str = "", warm: bytes = b"") -> bytes:
+    """The image of a tokenizer; source: what `load_cached` is to compare; warm: `Encoder.cache_image()` or nothing."""
     header: dict[str, Any] = {
         "form": [FORM, _core.IMAGE_VERSION, sys.byteorder],
         "source": source,
-        "special_tokens": tokenizer.special_tokens,
-        "stages": [[stage.expression, stage.unmatched] for stage in tokenizer.pretokenizer.stages],
-        "whole_pretokens": tokenizer.whole_pretokens,
-        "normalizer": tokenizer.normalizer,
-        "plain_added_tokens": sorted(tokenizer.plain_added_tokens),
-        "template": tokenizer.template,
+        "special_tokens": parts.vocabulary.special_tokens,
+        "stages": [[stage.expression, stage.unmatched] for stage in parts.pretokenizer.stages],
+        "whole_pretokens": parts.vocabulary.whole_pretokens,
+        "normalizer": parts.normalizer,
+        "plain_added_tokens": sorted(parts.plain_added_tokens),
+        "template": parts.template,
     }
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    image = tokenizer.core_encoder.image()
+    image = parts.encoder.image()
     body = text + image + warm
     return _START.pack(MAGIC, len(text), len(image), len(warm), _core.xxh64(body)) + body
 
 
-def read_compiled(image: Buffer, source: str | None = None) -> Tokenizer:
+def read_compiled(image: Buffer, source: str | None = None) -> Parts:
     """The tokenizer of an image; BadTokenizer says what is wrong with it. source: refuse one of another."""
-    from bpe.tokenizer import Tokenizer
-
     view = memoryview(image).cast("B")
     if len(view) < _START.size or bytes(view[:8]) != MAGIC:
         raise BadTokenizer("this is no compiled tokenizer")
@@ -95,14 +92,12 @@ def read_compiled(image: Buffer, source: str | None = None) -> Tokenizer:
             encoder.start_from_image(body[header_bytes + image_bytes :])
     except ValueError as error:
         raise BadTokenizer(f"the compiled tokenizer is damaged ({error}); compile it again") from None
-    return Tokenizer.from_core(
-        encoder,
-        specials,
+    return Parts(
+        CoreVocabulary(encoder, specials, header["whole_pretokens"]),
         pretokenizer,
-        whole_pretokens=header["whole_pretokens"],
-        normalizer=header["normalizer"],
-        plain_added_tokens=frozenset(header["plain_added_tokens"]),
-        template=header["template"],
+        header["normalizer"],
+        frozenset(header["plain_added_tokens"]),
+        header["template"],
     )
 
 
@@ -111,27 +106,25 @@ def load_cached(
     pattern: str | Pretokenizer | None,
     special_tokens: SpecialTokens,
     write: bool = True,
-    warm_with: Buffer | None = None,
-) -> Tokenizer:
-    """As `formats.load`, by the image beside the file if it is of this very file; else the image is written.
+    warmed: Callable[[Parts], bytes] | None = None,
+) -> Parts:
+    """As `formats.by_path.load`, by the image beside the file if it is of this very file; else the image is written.
 
-    write: False leaves the folder as it is.
-
-    warm_with: write it anew in any case, with a warm cache of this text.
+    write: False leaves the folder as it is. warmed: write it anew in any case, with the warm cache that this gives.
     """
     files = files_of(path)
     source = _source(files, pattern, special_tokens)
     cached = files[0].with_name(files[0].name + SUFFIX)
-    if warm_with is None or not write:
+    if warmed is None or not write:
         # Whatever a cache file holds, the tokenizer's own file has the last word.
         with suppress(BadTokenizer, OSError, ValueError, TypeError, LookupError, AttributeError):
             return read_compiled(_mapped(cached), source)
-    tokenizer = load(path, pattern, special_tokens)
+    parts = load(path, pattern, special_tokens)
     if not write or _source(files, pattern, special_tokens) != source:
-        return tokenizer  # written to in the meantime: which of the two it is, is not known
+        return parts  # written to in the meantime: which of the two it is, is not known
     with suppress(EnvironmentFailure):  # a folder that can't be written
-        write_file(cached, compile_tokenizer(tokenizer, source, warm_with))
-    return tokenizer
+        write_file(cached, compile_parts(parts, source, warmed(parts) if warmed else b""))
+    return parts
 
 
 def _mapped(path: Path) -> mmap.mmap:

@@ -1,31 +1,74 @@
-"""What a tokenizer is: its entries, merges, special tokens and options, and when two tokenizers are the same.
+"""What a tokenizer is: its entries, merges, special tokens and options, under their public names.
 
-Nothing here encodes. What needs a Python object for each entry makes them on first use; loading does not.
+Readers of files give `Parts`, writers take a `Description`; neither encodes. What needs a Python object for each entry
+makes them on first use; loading does not.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal
 
 from bpe import _core
 from bpe.core_vocabulary import CoreVocabulary
-from bpe.errors import shown
+from bpe.errors import BadArgument, shown
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import MAX_ID, Vocabulary
+from bpe.vocabulary import MAX_ID, SpecialTokens, Vocabulary, make_vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """All that a tokenizer consists of, checked. normalizer: what is done to the text first. plain_added_tokens: the
+    special tokens that Hugging Face keeps when it decodes without them. template: its TemplateProcessing, as JSON."""
+
+    vocabulary: Vocabulary | CoreVocabulary
+    pretokenizer: Pretokenizer
+    normalizer: Literal["NFC"] | None = None
+    plain_added_tokens: frozenset[str] = frozenset()
+    template: dict[str, Any] | None = None
+
+    @cached_property
+    def encoder(self) -> _core.Encoder:
+        """The core's form, built on first use where it was not read from a file: converting formats does not wait."""
+        return self.vocabulary.make_encoder(self.pretokenizer.core_pattern)
+
+
+def make_parts(
+    vocab: Mapping[int, bytes],
+    merges: Iterable[tuple[bytes, bytes]] | None,
+    special_tokens: SpecialTokens,
+    pattern: str | Pretokenizer,
+    *,
+    whole_pretokens: bool | None = None,
+    normalizer: Literal["NFC"] | None = None,
+    plain_added_tokens: Collection[str] = (),
+    template: Mapping[str, Any] | None = None,
+) -> Parts:
+    """The parts that `Tokenizer(...)` says; BadTokenizer or BadArgument names the first thing that is wrong."""
+    if normalizer not in (None, "NFC"):
+        raise BadArgument(f'normalizer must be None or "NFC", got {shown(normalizer)}')
+    vocabulary = make_vocabulary(vocab, merges, special_tokens, whole_pretokens)
+    plain = frozenset(plain_added_tokens)
+    if unknown := sorted(plain - set(vocabulary.special_tokens)):
+        raise BadArgument(f"plain added token {shown(unknown[0])} is not among the special tokens")
+    return Parts(
+        vocabulary,
+        Pretokenizer.from_pattern(pattern),
+        normalizer,
+        plain,
+        dict(template) if template is not None else None,
+    )
 
 
 class Description:
     """The immutable state of a `Tokenizer`, by its public names."""
 
-    _vocabulary: Vocabulary | CoreVocabulary
-    _pretokenizer: Pretokenizer
-    _normalizer: Literal["NFC"] | None
-    _template: dict[str, Any] | None
-    _plain_added_tokens: frozenset[str]
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._vocabulary = parts.vocabulary
 
     @property
     def vocab(self) -> Mapping[int, bytes]:
@@ -60,7 +103,7 @@ class Description:
     @property
     def plain_added_tokens(self) -> frozenset[str]:
         """The special tokens that Hugging Face keeps when it decodes without special tokens."""
-        return self._plain_added_tokens
+        return self._parts.plain_added_tokens
 
     @property
     def vocab_size(self) -> int:
@@ -75,22 +118,22 @@ class Description:
     @property
     def pattern(self) -> str:
         """The name of the pattern, or its expression; several stages are joined by " then "."""
-        return self._pretokenizer.description
+        return self._parts.pretokenizer.description
 
     @property
     def pretokenizer(self) -> Pretokenizer:
         """How text between special tokens is cut."""
-        return self._pretokenizer
+        return self._parts.pretokenizer
 
     @property
     def normalizer(self) -> Literal["NFC"] | None:
         """What is done to the text first."""
-        return self._normalizer
+        return self._parts.normalizer
 
     @property
     def template(self) -> dict[str, Any] | None:
         """Hugging Face's TemplateProcessing, which is kept for `save` and not applied."""
-        return self._template
+        return self._parts.template
 
     def token_to_id(self, token: bytes | str) -> int | None:
         """The id of a special token (a text) or an ordinary entry (bytes), or None."""
@@ -112,34 +155,13 @@ class Description:
             f"pattern {shown(self.pattern)}>"
         )
 
-    def __eq__(self, other: object) -> bool:
-        """Whether both are the same tokenizer.json; a rank file equals the list of its merges."""
-        if self is other:
-            return True
-        return isinstance(other, Description) and self.canonical_json == other.canonical_json
-
-    def __hash__(self) -> int:
-        return hash((self.vocab_size, self.pattern))
-
-    def fingerprint(self) -> str:
-        """The SHA-256 of the canonical tokenizer.json, the bytes that `save` writes, in hexadecimal."""
-        return hashlib.sha256(self.canonical_json).hexdigest()
-
-    @cached_property
-    def canonical_json(self) -> bytes:
-        """The tokenizer.json that `save` writes; equal tokenizers have equal ones."""
-        from bpe.formats import huggingface
-
-        return huggingface.to_json(self)
-
     @cached_property
     def _special_by_id(self) -> dict[int, bytes]:
         return {id_: text.encode() for text, id_ in self._vocabulary.special_tokens.items()}
 
     @cached_property
     def _encoder(self) -> _core.Encoder:
-        # Built on first use where it was not read from a file, so that converting between formats does not wait.
-        return self._vocabulary.make_encoder(self._pretokenizer.core_pattern)
+        return self._parts.encoder
 
     @property
     def core_encoder(self) -> _core.Encoder:

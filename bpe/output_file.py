@@ -59,3 +59,9 @@ def open_output_file(path: str | Path) -> Iterator[BinaryIO]:
         if getattr(error, "exit_code", None) is not None:
             raise  # an error of ours from within the block, such as a missing input
         raise EnvironmentFailure(f"{path}: can't write: {error.strerror or error}") from None
+
+
+def write_file(path: str | Path, data: bytes) -> None:
+    """Write the file under its final name at once, with its data on disk; EnvironmentFailure names path and reason."""
+    with open_output_file(path) as file:
+        file.write(data)

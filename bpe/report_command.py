@@ -16,8 +16,8 @@ from bpe.errors import BadArgument, printable, shown
 from bpe.output_file import check_output
 from bpe.report import make_report
 from bpe.report_text import report_page, report_text
+from bpe.text_input import input_sources
 from bpe.tokenizer import Tokenizer
-from bpe.training_commands import input_sources
 
 if TYPE_CHECKING:
     from bpe.training import Training

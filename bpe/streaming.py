@@ -10,22 +10,38 @@ With an expression as pattern no place is known to be safe, so text is held back
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from bpe import _core
 from bpe.errors import InvalidText, shown
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from typing_extensions import Buffer
 
-    from bpe.tokenizer import Tokenizer
+    from bpe.pretokenizer import Pretokenizer
 
 # Parts are joined up to here before the core is asked: 64 KiB makes a call's fixed cost invisible.
 BLOCK_BYTES: Final = 64 << 10
 
 
+class Encodes(Protocol):
+    """What is asked of the tokenizer."""
+
+    @property
+    def special_tokens(self) -> dict[str, int]: ...
+    @property
+    def pretokenizer(self) -> Pretokenizer: ...
+    @property
+    def normalizer(self) -> Literal["NFC"] | None: ...
+    def find_special_tokens(self, buffer: bytes, allowed: Collection[str]) -> list[tuple[int, str]]: ...
+    def normalize(self, text: bytes) -> bytes: ...
+    def encode_normalized(self, text: Buffer) -> NDArray[np.uint32]: ...
+
+
 def encode_stretches(
-    tokenizer: Tokenizer, texts: Iterable[str], allowed: Collection[str], block_bytes: int = BLOCK_BYTES
+    tokenizer: Encodes, texts: Iterable[str], allowed: Collection[str], block_bytes: int = BLOCK_BYTES
 ) -> Iterator[list[int]]:
     """The ids of the texts joined, some at a time; a special token comes alone. See Tokenizer.encode_iterable."""
     encoder = _StretchEncoder(tokenizer, block_bytes)
@@ -86,7 +102,7 @@ def _character_start(text: bytes, place: int) -> int:
 class _StretchEncoder:
     """Encodes the text between two special tokens as it comes, holding back what the next part may still change."""
 
-    def __init__(self, tokenizer: Tokenizer, block_bytes: int) -> None:
+    def __init__(self, tokenizer: Encodes, block_bytes: int) -> None:
         self._tokenizer = tokenizer
         self._pattern = tokenizer.pretokenizer.core_pattern
         self._block_bytes = block_bytes

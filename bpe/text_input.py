@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import glob
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
-from bpe.errors import EnvironmentFailure, MissingInput, shown
+from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, shown
 from bpe.utf8 import Invalid, TextDecoder
+
+if TYPE_CHECKING:
+    from bpe.text_blocks import Source
 
 _BLOCK_BYTES: Final = 1 << 20
 
@@ -40,6 +44,25 @@ def expand_inputs(arguments: Iterable[str]) -> list[Path]:
     if bad:
         raise MissingInput("; ".join(bad))
     return files
+
+
+def input_sources(arguments: list[str]) -> list[Source]:
+    """The files that the arguments mean, and stdin for "-"."""
+    sources: list[Source] = []
+    if arguments.count("-") > 1:
+        raise BadArgument("-: stdin is read once; name it once")
+    expanded = iter(expand_inputs([argument for argument in arguments if argument != "-"]))
+    if "-" not in arguments:
+        return list(expanded)
+    # One call names all that is missing; the order is as it was given.
+    for argument in arguments:
+        if argument != "-":
+            sources += expand_inputs([argument])
+        elif sys.stdin is None:  # closed by the shell: <&-
+            raise MissingInput("stdin is closed; name a file")
+        else:
+            sources.append(sys.stdin.buffer)
+    return sources
 
 
 def _is_hidden(path: Path, folder: Path) -> bool:

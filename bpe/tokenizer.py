@@ -8,8 +8,10 @@ except for patterns outside it and for text that NFC changes. What it consists o
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -18,13 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core, utf8
-from bpe.core_vocabulary import CoreVocabulary
-from bpe.description import Description
+from bpe.compiled import compile_parts, load_cached, read_compiled
+from bpe.description import Description, Parts, make_parts
 from bpe.errors import BadArgument, InvalidText, check_whole, shown
+from bpe.formats import by_path, gpt2, huggingface, tiktoken
 from bpe.normalization import stretches_to_change, to_nfc
+from bpe.output_file import write_file
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
-from bpe.vocabulary import make_vocabulary
+from bpe.streaming import encode_stretches
+from bpe.vocabulary import SpecialTokens
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -43,7 +48,7 @@ class Tokenizer(Description):
         self,
         vocab: Mapping[int, bytes],
         merges: Iterable[tuple[bytes, bytes]] | None,
-        special_tokens: Collection[str] | Mapping[str, int] | None = None,
+        special_tokens: SpecialTokens = None,
         pattern: str | Pretokenizer = "gpt2",
         *,
         whole_pretokens: bool | None = None,
@@ -62,57 +67,52 @@ class Tokenizer(Description):
         plain_added_tokens: those special tokens which Hugging Face keeps when it decodes without special tokens.
         template: Hugging Face's TemplateProcessing, kept for `save` and not applied: encoding adds no token of its own.
         """
-        if normalizer not in (None, "NFC"):
-            raise BadArgument(f'normalizer must be None or "NFC", got {shown(normalizer)}')
-        self._vocabulary = make_vocabulary(vocab, merges, special_tokens, whole_pretokens)
-        plain = frozenset(plain_added_tokens)
-        if unknown := sorted(plain - set(self._vocabulary.special_tokens)):
-            raise BadArgument(f"plain added token {shown(unknown[0])} is not among the special tokens")
-        self._set_options(
-            Pretokenizer.from_pattern(pattern),
-            normalizer,
-            plain,
-            dict(template) if template is not None else None,
+        self._set_parts(
+            make_parts(
+                vocab,
+                merges,
+                special_tokens,
+                pattern,
+                whole_pretokens=whole_pretokens,
+                normalizer=normalizer,
+                plain_added_tokens=plain_added_tokens,
+                template=template,
+            )
         )
 
     @classmethod
-    def from_core(
-        cls,
-        encoder: _core.Encoder,
-        special_tokens: dict[str, int],
-        pretokenizer: Pretokenizer,
-        *,
-        whole_pretokens: bool,
-        normalizer: Literal["NFC"] | None = None,
-        plain_added_tokens: frozenset[str] = frozenset(),
-        template: dict[str, Any] | None = None,
-    ) -> Tokenizer:
-        """The tokenizer of an encoder that was made with just these special tokens, pattern and rule; for readers."""
+    def from_parts(cls, parts: Parts) -> Tokenizer:
+        """The tokenizer of what a reader gave."""
         tokenizer = cls.__new__(cls)
-        tokenizer._vocabulary = CoreVocabulary(encoder, special_tokens, whole_pretokens)
-        tokenizer._set_options(pretokenizer, normalizer, plain_added_tokens, template)
-        tokenizer.__dict__["_encoder"] = encoder
+        tokenizer._set_parts(parts)
         return tokenizer
 
-    def _set_options(
-        self,
-        pretokenizer: Pretokenizer,
-        normalizer: Literal["NFC"] | None,
-        plain_added_tokens: frozenset[str],
-        template: dict[str, Any] | None,
-    ) -> None:
-        self._pretokenizer = pretokenizer
-        self._normalizer = normalizer
-        self._plain_added_tokens = plain_added_tokens
-        self._template = template
+    def _set_parts(self, parts: Parts) -> None:
+        super().__init__(parts)
         # Python need look at the text only to normalize it or to cut it by an expression.
-        self._pattern_in_core = pretokenizer.core_pattern is not None
-        self._all_in_core = self._pattern_in_core and normalizer is None
+        self._pattern_in_core = parts.pretokenizer.core_pattern is not None
+        self._all_in_core = self._pattern_in_core and parts.normalizer is None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from bpe.compiled import compile_tokenizer
+        return Tokenizer.from_compiled, (self.compiled(),)
 
-        return Tokenizer.from_compiled, (compile_tokenizer(self),)
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same tokenizer.json; a rank file equals the list of its merges."""
+        if self is other:
+            return True
+        return isinstance(other, Tokenizer) and self.canonical_json == other.canonical_json
+
+    def __hash__(self) -> int:
+        return hash((self.vocab_size, self.pattern))
+
+    @cached_property
+    def canonical_json(self) -> bytes:
+        """The tokenizer.json that `save` writes; equal tokenizers have equal ones."""
+        return huggingface.to_json(self)
+
+    def fingerprint(self) -> str:
+        """The SHA-256 of the canonical tokenizer.json, the bytes that `save` writes, in hexadecimal."""
+        return hashlib.sha256(self.canonical_json).hexdigest()
 
     # -- files ---------------------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class Tokenizer(Description):
     def load(
         path: str | Path,
         pattern: str | Pretokenizer | None = None,
-        special_tokens: Collection[str] | Mapping[str, int] | None = None,
+        special_tokens: SpecialTokens = None,
         *,
         cache: bool = False,
         warm_with: Buffer | None = None,
@@ -136,13 +136,13 @@ class Tokenizer(Description):
         processes that load it so start with them.
         BadTokenizer or UnsupportedTokenizer name file and place.
         """
-        if cache or Path(f"{path}.compiled").exists():
-            from bpe.compiled import load_cached
+        if not (cache or Path(f"{path}.compiled").exists()):
+            return Tokenizer.from_parts(by_path.load(Path(path), pattern, special_tokens))
 
-            return load_cached(Path(path), pattern, special_tokens, write=cache, warm_with=warm_with)
-        from bpe.formats import load
-
-        return load(Path(path), pattern, special_tokens)
+        warmed = (
+            None if warm_with is None else lambda parts: Tokenizer.from_parts(parts)._warm_cache(warm_with)
+        )
+        return Tokenizer.from_parts(load_cached(Path(path), pattern, special_tokens, cache, warmed))
 
     @staticmethod
     def from_compiled(image: Buffer) -> Tokenizer:
@@ -150,9 +150,7 @@ class Tokenizer(Description):
 
         BadTokenizer if it was cut short or changed, or is another version's or another kind of machine's.
         """
-        from bpe.compiled import read_compiled
-
-        return read_compiled(image)
+        return Tokenizer.from_parts(read_compiled(image))
 
     def compiled(self, warm_with: Buffer | None = None) -> bytes:
         """All of this tokenizer as one image that `from_compiled` reads fast: for worker processes and caches.
@@ -161,17 +159,18 @@ class Tokenizer(Description):
         About 50 bytes an entry. No file format to keep: another version of this package may refuse it. Pickling
         uses it.
         """
-        from bpe.compiled import compile_tokenizer
+        return compile_parts(self._parts, warm=b"" if warm_with is None else self._warm_cache(warm_with))
 
-        return compile_tokenizer(self, warm_with=warm_with)
+    def _warm_cache(self, text: Buffer) -> bytes:
+        """The pretokens of a UTF-8 text with their ids, as an image of the core's cache."""
+        self.encode_documents(text)
+        return self.core_encoder.cache_image()
 
     def save(self, path: str | Path, legacy_merges: bool = False) -> None:
         """Write tokenizer.json, which Hugging Face tokenizers reads; the file appears complete or not at all.
 
         legacy_merges: merges as "a b" texts, which readers from before 2024 need, not as pairs.
         """
-        from bpe.formats import huggingface, write_file
-
         write_file(
             path, huggingface.to_json(self, legacy_merges=True) if legacy_merges else self.canonical_json
         )
@@ -181,8 +180,6 @@ class Tokenizer(Description):
 
         BadTokenizer if ranks can't express this tokenizer's merges (see bpe.formats.tiktoken).
         """
-        from bpe.formats import tiktoken, write_file
-
         write_file(path, tiktoken.to_ranks(self))
 
     def export_gpt2(self, folder: str | Path) -> None:
@@ -190,8 +187,6 @@ class Tokenizer(Description):
 
         BadTokenizer if they can't express this tokenizer (see bpe.formats.gpt2).
         """
-        from bpe.formats import gpt2
-
         gpt2.export(self, Path(folder))
 
     # -- encoding ------------------------------------------------------------------------------------------------
@@ -235,7 +230,7 @@ class Tokenizer(Description):
         every = isinstance(allowed_special, str)
         try:
             in_core = self._pattern_in_core and (every or not allowed)
-            if in_core and (self._normalizer is None or all(map(_core.surely_nfc, texts))):
+            if in_core and (self.normalizer is None or all(map(_core.surely_nfc, texts))):
                 return Ragged(*self._encoder.encode_batch(texts, threads, every))
         except (TypeError, UnicodeError):
             for index, text in enumerate(texts):
@@ -275,7 +270,7 @@ class Tokenizer(Description):
             return Ragged(*self._encoder.encode_documents(part, separator_bytes, threads, every, out))
 
         in_core_too = self._pattern_in_core and (every or not allowed)
-        changing = stretches_to_change(buffer) if self._normalizer else _NO_STRETCHES
+        changing = stretches_to_change(buffer) if self.normalizer else _NO_STRETCHES
         if in_core_too and not len(changing):
             return in_core(buffer, out)
         view = memoryview(buffer).cast("B")
@@ -312,7 +307,7 @@ class Tokenizer(Description):
             return Ragged(*self._encoder.encode_ragged(buffer, offsets, threads, every, out))
 
         in_core_too = self._pattern_in_core and (every or not allowed)
-        changing = stretches_to_change(buffer) if self._normalizer else _NO_STRETCHES
+        changing = stretches_to_change(buffer) if self.normalizer else _NO_STRETCHES
         if in_core_too and not len(changing):
             return in_core(offsets, out)
         return self._encode_rows(
@@ -361,19 +356,17 @@ class Tokenizer(Description):
         ["Hel", "lo"] gives the ids of "Hello". Memory is bounded by the longest stretch that can't be cut, a
         pretoken or so; with an expression as pattern, by the longest stretch between special tokens.
         """
-        from bpe.streaming import encode_stretches
-
         return chain.from_iterable(encode_stretches(self, texts, self._allowed(allowed_special)))
 
     def normalize(self, text: bytes) -> bytes:
         """The UTF-8 of a text between two special tokens after the normalizer."""
-        return text if self._normalizer is None else to_nfc(text)
+        return text if self.normalizer is None else to_nfc(text)
 
     def encode_normalized(self, text: Buffer) -> NDArray[np.uint32]:
         """The ids of normalized UTF-8 in which no special token is recognised."""
         if self._pattern_in_core:
             return self._encoder.encode_documents(text, _NO_SEPARATOR, 1, special=False)[0]
-        return self._encoder.encode_pretokens(*self._pretokenizer.pretoken_spans(str(text, "utf-8")))
+        return self._encoder.encode_pretokens(*self.pretokenizer.pretoken_spans(str(text, "utf-8")))
 
     def _ids_of(self, text: bytes, allowed: Collection[str]) -> NDArray[np.uint32]:
         """The ids, cutting the text at the allowed special tokens here and encoding what lies between."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from bpe.count_set import CountSet
 from bpe.counting import CountingOptions
 from bpe.counts_inputs import Cut, cut_of_files
-from bpe.errors import BadArgument, MissingInput, NotEnoughMemory, Stopped
+from bpe.errors import BadArgument, NotEnoughMemory, Stopped
 from bpe.formats.huggingface_pipeline import pretokenizer_to_json
 from bpe.memory import MemoryBudget
 from bpe.output_file import check_output
@@ -27,12 +27,12 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.progress import TrainingProgress
 from bpe.sizes import bytes_text
 from bpe.stop_signals import StopSignals
-from bpe.text_input import expand_inputs
+from bpe.text_input import input_sources
 from bpe.training import Training, check_options, check_sizes, gather_counts, train_on
 from bpe.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bpe.text_blocks import Source
+    pass
 
 SIZE_FIELD: Final = "{vocab_size}"
 
@@ -109,25 +109,6 @@ def output_names(output: str, vocab_sizes: list[int]) -> list[str]:
             f"--output {output}: several vocabulary sizes need {SIZE_FIELD} in the name, such as tok-{SIZE_FIELD}.json"
         )
     return [output.replace(SIZE_FIELD, str(vocab_size)) for vocab_size in vocab_sizes]
-
-
-def input_sources(arguments: list[str]) -> list[Source]:
-    """The files that the arguments mean, and stdin for "-"."""
-    sources: list[Source] = []
-    if arguments.count("-") > 1:
-        raise BadArgument("-: stdin is read once; name it once")
-    expanded = iter(expand_inputs([argument for argument in arguments if argument != "-"]))
-    if "-" not in arguments:
-        return list(expanded)
-    # One call names all that is missing; the order is as it was given.
-    for argument in arguments:
-        if argument != "-":
-            sources += expand_inputs([argument])
-        elif sys.stdin is None:  # closed by the shell: <&-
-            raise MissingInput("stdin is closed; name a file")
-        else:
-            sources.append(sys.stdin.buffer)
-    return sources
 
 
 class _Counting:

@@ -22,6 +22,7 @@ from bpe.errors import BadTokenizer, shown
 MAX_ID: Final = 2**31 - 1  # a flat-tokens dataset stores id * 2 + 1 as uint32
 
 Merges = Sequence[tuple[bytes, bytes]]
+SpecialTokens = Collection[str] | Mapping[str, int] | None  # as they are given: texts, perhaps with ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,7 @@ def every_split(entries: Mapping[int, bytes]) -> list[tuple[bytes, bytes]]:
 def make_vocabulary(
     vocab: Mapping[int, bytes],
     merges: Iterable[tuple[bytes, bytes]] | None,
-    special_tokens: Collection[str] | Mapping[str, int] | None = None,
+    special_tokens: SpecialTokens = None,
     whole_pretokens: bool | None = None,
 ) -> Vocabulary:
     """The checked vocabulary; BadTokenizer names the first thing that is wrong.
@@ -206,9 +207,7 @@ def check_merges(merges: Merges, id_of: Mapping[bytes, int]) -> None:
             raise BadTokenizer(f"merges[{index}] repeats merges[{first}], {shown(left)} and {shown(right)}")
 
 
-def assign_special_ids(
-    entries: dict[int, bytes], special_tokens: Collection[str] | Mapping[str, int] | None
-) -> dict[str, int]:
+def assign_special_ids(entries: dict[int, bytes], special_tokens: SpecialTokens) -> dict[str, int]:
     """text -> id of each special token, in the order given; `entries` is made to hold them all.
 
     {5: b"<s>"}, ["<s>", "<t>"] -> {"<s>": 5, "<t>": 6}

@@ -2,8 +2,7 @@
 
 Texts that undo careless encoders (one pretoken of millions of letters, spaces, digits, marks; Fibonacci words) are
 encoded at doubling sizes. time(2n) / time(n) may be 2.3 at most where both take long enough to be told from noise, and
-1 MB may take half a second. Exits 0 if so, else 1 with a line for each that fails. Random digits and letters are known
-to fail at 16 MB (4.55 and 2.91 measured): cache misses, see "What falls short" in docs/algorithms.md.
+1 MB may take half a second. Exits 0 if so, else 1 with a line for each that fails.
 
     python scripts/check_linear.py [TOKENIZER.json ...] [--up-to-mb 64]
 """

@@ -7,21 +7,18 @@ is not decided here. tests/bpe/test_fast_reading.py compares the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from bpe import _core
+from bpe.core_vocabulary import CoreVocabulary
+from bpe.description import Parts
 from bpe.errors import BpeError
-from bpe.formats import SpecialTokens
 from bpe.formats.byte_alphabet import to_bytes
+from bpe.formats.huggingface_around import check_root, read_around
 from bpe.formats.json_input import expect_list, parse
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import MAX_ID
-
-if TYPE_CHECKING:
-    from bpe.formats.huggingface import Around, Model
-    from bpe.tokenizer import Tokenizer
-
+from bpe.vocabulary import MAX_ID, SpecialTokens
 
 # What the checks on the way raise for what is wrong; the other reader finds it again and says it well.
 _WRONG: Final = (BpeError, ValueError, TypeError, LookupError, AttributeError)
@@ -32,7 +29,7 @@ class _NotRegularError(Exception):
 
 
 class _CoreModel:
-    """model.vocab and model.merges as `huggingface.Model` asks for them; the keys asked for must be given first."""
+    """A `huggingface_around.Model` of model.vocab and model.merges; the keys asked for must be given first."""
 
     def __init__(self, file: _core.EntryFile, keys: list[str]) -> None:
         self._file = file
@@ -63,11 +60,8 @@ class _CoreModel:
         raise _NotRegularError
 
 
-def read_model(data: bytes, read_around: Callable[[dict[str, Any], Model], Around]) -> Tokenizer | None:
+def read_model(data: bytes) -> Parts | None:
     """The tokenizer of a tokenizer.json, or None."""
-    from bpe.formats.huggingface import check_root
-    from bpe.tokenizer import Tokenizer
-
     file = _core.EntryFile.read_model_json(data)
     if file is None:
         return None
@@ -85,21 +79,11 @@ def read_model(data: bytes, read_around: Callable[[dict[str, Any], Model], Aroun
         )
     except (_NotRegularError, *_WRONG):
         return None
-    return Tokenizer.from_core(
-        encoder,
-        around.special_tokens,
-        around.pretokenizer,
-        whole_pretokens=around.whole_pretokens,
-        normalizer=around.normalizer,
-        plain_added_tokens=around.plain_added_tokens,
-        template=around.template,
-    )
+    return around.parts(CoreVocabulary(encoder, around.special_tokens, around.whole_pretokens))
 
 
-def read_ranks(data: bytes, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Tokenizer | None:
+def read_ranks(data: bytes, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Parts | None:
     """The tokenizer of a rank file, or None."""
-    from bpe.tokenizer import Tokenizer
-
     file = _core.EntryFile.read_rank_file(data)
     if file is None:
         return None
@@ -112,7 +96,7 @@ def read_ranks(data: bytes, pattern: str | Pretokenizer, special_tokens: Special
         encoder = file.encoder(special, [], pretokenizer.core_pattern, True)
     except _WRONG:
         return None
-    return Tokenizer.from_core(encoder, specials, pretokenizer, whole_pretokens=True)
+    return Parts(CoreVocabulary(encoder, specials, whole_pretokens=True), pretokenizer)
 
 
 def _special_ids(file: _core.EntryFile, special_tokens: SpecialTokens) -> dict[str, int]:

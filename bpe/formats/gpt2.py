@@ -9,18 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bpe.description import Description, Parts, make_parts
 from bpe.errors import BadTokenizer, EnvironmentFailure, UnsupportedTokenizer, shown
-from bpe.formats import SpecialTokens, write_file
 from bpe.formats.byte_alphabet import to_bytes, to_characters
 from bpe.formats.json_input import parse
 from bpe.formats.tiktoken import first_unreached
-
-if TYPE_CHECKING:
-    from bpe.description import Description
-    from bpe.pretokenizer import Pretokenizer
-    from bpe.tokenizer import Tokenizer
+from bpe.output_file import write_file
+from bpe.pretokenizer import Pretokenizer
+from bpe.vocabulary import SpecialTokens
 
 _HEADER = "#version: 0.2"
 
@@ -78,10 +76,8 @@ def build(
     merges: list[tuple[bytes, bytes]],
     pattern: str | Pretokenizer,
     special_tokens: SpecialTokens,
-) -> Tokenizer:
+) -> Parts:
     """The tokenizer of what the two files hold."""
-    from bpe.tokenizer import Tokenizer
-
     products = {left + right for left, right in merges}
     if special_tokens is None:
         special_tokens = {
@@ -103,7 +99,7 @@ def build(
         new = [text for text in special_tokens if text not in ids]
         if len(set(special_tokens)) == len(special_tokens):
             special_tokens = ids | {text: first_new + place for place, text in enumerate(new)}
-    return Tokenizer(entries, merges, special_tokens, pattern)
+    return make_parts(entries, merges, special_tokens, pattern)
 
 
 def special_keys(tokenizer: Description) -> list[tuple[int, str]]:
@@ -130,12 +126,12 @@ def vocab_of(tokenizer: Description) -> dict[str, int]:
     return {special.get(id_) or to_characters(entry): id_ for id_, entry in tokenizer.vocab.items()}
 
 
-def merge_lines(tokenizer: Tokenizer) -> list[str]:
+def merge_lines(tokenizer: Description) -> list[str]:
     """The merges as "left right" in the byte alphabet."""
     return [f"{to_characters(left)} {to_characters(right)}" for left, right in tokenizer.merges]
 
 
-def export(tokenizer: Tokenizer, folder: Path) -> None:
+def export(tokenizer: Description, folder: Path) -> None:
     """Write vocab.json and merges.txt; UnsupportedTokenizer if the two can't say what this tokenizer does."""
     if tokenizer.normalizer is not None:
         raise UnsupportedTokenizer(

@@ -11,21 +11,18 @@ side (both parts would lie in a stretch that no merge has crossed, and there the
 from __future__ import annotations
 
 import binascii
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bpe import _core
+from bpe.description import Description, Parts, make_parts
 from bpe.errors import BadTokenizer, shown
-from bpe.formats import SpecialTokens, bulk
-from bpe.vocabulary import every_split
-
-if TYPE_CHECKING:
-    from bpe.pretokenizer import Pretokenizer
-    from bpe.tokenizer import Tokenizer
+from bpe.formats import bulk
+from bpe.pretokenizer import Pretokenizer
+from bpe.vocabulary import SpecialTokens, every_split
 
 
-def read(data: bytes, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Tokenizer:
+def read(data: bytes, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Parts:
     """The tokenizer of a rank file; errors name the line. Special tokens without ids follow the highest rank.
 
     Files of the regular form are read by the core (`bpe.formats.bulk`), all others and all errors line by line here.
@@ -33,16 +30,14 @@ def read(data: bytes, pattern: str | Pretokenizer, special_tokens: SpecialTokens
     return bulk.read_ranks(data, pattern, special_tokens) or read_lines(data, pattern, special_tokens)
 
 
-def read_lines(data: bytes, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Tokenizer:
+def read_lines(data: bytes, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Parts:
     """The same by Python objects alone."""
-    from bpe.tokenizer import Tokenizer
-
     ranks = read_ranks(data)
     entries = set(ranks.values())
     for text in special_tokens or ():
         if isinstance(text, str) and text.encode(errors="replace") in entries:
             raise BadTokenizer(f"special token {shown(text)} is an ordinary entry of the rank file")
-    return Tokenizer(ranks, None, special_tokens, pattern)
+    return make_parts(ranks, None, special_tokens, pattern)
 
 
 def read_ranks(data: bytes) -> dict[int, bytes]:
@@ -66,7 +61,7 @@ def read_ranks(data: bytes) -> dict[int, bytes]:
     return ranks
 
 
-def to_ranks(tokenizer: Tokenizer) -> bytes:
+def to_ranks(tokenizer: Description) -> bytes:
     """The rank file of a tokenizer's ordinary entries, by rank; BadTokenizer if its ids would change."""
     entries = tokenizer.ordinary_entries
     if not tokenizer.is_rank_file:

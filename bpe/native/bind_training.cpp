@@ -112,7 +112,7 @@ void bind_training(nb::module_ &m) {
       "train_merges",
       [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts, uint64_t new_entries,
          const std::string &tie_break, uint64_t min_frequency, unsigned threads, nb::object progress,
-         bool wide, uint64_t first_pairs, uint64_t max_token_bytes) {
+         bool wide, uint64_t first_pairs, uint64_t max_token_bytes, uint64_t known_pairs) {
         const BufferView bytes(pretoken_bytes);
         const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
         bpe::TrainingOptions options;
@@ -122,6 +122,7 @@ void bind_training(nb::module_ &m) {
         options.threads = threads;
         options.wide = wide;
         options.first_pairs = first_pairs;
+        options.known_pairs = known_pairs;
         options.max_token_bytes = max_token_bytes;
         // Called without a progress too, so that Ctrl-C is seen.
         const bpe::TrainingProgress report = [&](uint64_t entries) {
@@ -147,7 +148,7 @@ void bind_training(nb::module_ &m) {
       nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("new_entries"),
       nb::arg("tie_break"), nb::arg("min_frequency"), nb::arg("threads"), nb::arg("progress").none(),
       nb::arg("wide") = false, nb::arg("first_pairs") = bpe::TrainingOptions{}.first_pairs,
-      nb::arg("max_token_bytes") = 0);
+      nb::arg("max_token_bytes") = 0, nb::arg("known_pairs") = 0);
 }
 
 } // namespace bpe::python

@@ -1,5 +1,6 @@
 #include "encoder_session.hpp"
 
+#include "merge_by_windows.hpp"
 #include "simd_variants.hpp"
 
 #include <algorithm>
@@ -200,7 +201,7 @@ void EncoderSession::push_part(const uint8_t *bytes, size_t size, bool whole, co
     const size_t i = batch.count - 1;
     batch.long_hashes[i] = PretokenCache::long_hash(bytes, size, whole_pretokens_ && !whole);
     batch.long_items[batch.long_count++] = static_cast<uint8_t>(i);
-    prefetch(cache_.first_long_slot(batch.long_hashes[i]));
+    prefetch_to_read(cache_.first_long_slot(batch.long_hashes[i]));
     return;
   }
   CacheKey key = key_of(bytes, size, readable);
@@ -209,15 +210,15 @@ void EncoderSession::push_part(const uint8_t *bytes, size_t size, bool whole, co
   const size_t i = batch.count++;
   batch.keys[i] = key;
   batch.hashes[i] = key.hash();
-  prefetch(cache_.first_slot(batch.hashes[i]));
+  prefetch_to_read(cache_.first_slot(batch.hashes[i]));
 }
 
 // The slots of a full batch's long pretokens have come by now; where they lead is asked for in turn.
 void EncoderSession::prefetch_long(const Batch &batch) const {
   for (size_t k = 0; k < batch.long_count; ++k)
     if (const uint32_t *const place = cache_.long_place(batch.long_hashes[batch.long_items[k]])) {
-      prefetch(place);
-      prefetch(place + 16);
+      prefetch_to_read(place);
+      prefetch_to_read(place + 16);
     }
 }
 
@@ -332,21 +333,15 @@ uint32_t *EncoderSession::emit_missing(const CacheKey &key, uint32_t hash, uint3
 
 // Ids of a long pretoken where the next ones go, `count` of them.
 uint32_t *EncoderSession::merge_long(const uint8_t *bytes, size_t size, size_t &count) {
-  uint32_t *out;
-  if (size <= max_sweep_bytes) {
-    if (!sweep_scratch_)
-      sweep_scratch_ = std::make_unique_for_overwrite<SweepScratch>();
-    out = tokens.room(size);
+  if (!sweep_scratch_)
+    sweep_scratch_ = std::make_unique_for_overwrite<SweepScratch>();
+  uint32_t *const out = tokens.room(size);
+  if (size <= max_sweep_bytes)
     count = merge_long_pretoken_(merge_tables_, bytes, size, *sweep_scratch_, out);
-    for (size_t i = 0; i < count; ++i)
-      out[i] = vocabulary_.id(out[i]);
-    return out;
-  }
-  const std::vector<uint32_t> &symbols = scratch_.merge_long(vocabulary_, bytes, size);
-  count = symbols.size();
-  out = tokens.room(count);
+  else
+    count = WindowMerge(vocabulary_, merge_long_pretoken_, *sweep_scratch_, scratch_).merge(bytes, size, out);
   for (size_t i = 0; i < count; ++i)
-    out[i] = vocabulary_.id(symbols[i]);
+    out[i] = vocabulary_.id(out[i]);
   return out;
 }
 

@@ -90,7 +90,7 @@ inline size_t make_keys_to_split(const PretokenRun &run, const FirstSlots &first
     const uint32_t hash = key.hash();
     keys[i] = key;
     hashes[i] = hash;
-    prefetch(first.slots + (hash & first.mask));
+    prefetch_to_read(first.slots + (hash & first.mask));
     bytes = end;
   }
   return i;

@@ -98,7 +98,7 @@ inline uint64_t make_keys_avx512(PretokenRun run, const FirstSlots &first, Cache
     _mm512_storeu_si512(hashes + i, all);
     store_to_read(places, _mm512_and_si512(all, _mm512_set1_epi32(static_cast<int>(first.mask))));
     for (const uint32_t place : places)
-      prefetch(slots + place);
+      prefetch_to_read(slots + place);
     split |= (static_cast<uint32_t>(wanted & ~small) | (characters & loadable)) << i;
     if (loadable != small) [[unlikely]] { // the last bytes of the buffer
       const size_t next = i + static_cast<size_t>(__builtin_ctz(small & ~static_cast<uint32_t>(loadable)));

@@ -3,8 +3,8 @@
 // merge_short holds up to 16 bytes in sixteen lanes and looks for the lowest of them each time. merge_long
 // keeps a tree of minima over the places, sixteen children a node, so every merge costs O(log n) whatever the
 // bytes and whatever the order of the ranks (a rank file may make a lower rank possible by a merge of a
-// higher one). Cost: about 25 ns a byte short, 20 to 40 ns long. No thread state; a MergeScratch belongs to
-// one thread.
+// higher one). Texts seldom come here: see merge_in_turns.hpp, merge_by_sweeps.hpp and merge_by_windows.hpp.
+// Cost: about 25 ns a byte short, 20 to 40 ns long. No thread state; a MergeScratch belongs to one thread.
 //
 // Rules is a Vocabulary, or what a Vocabulary is made from: symbol_of_byte(byte), rank_of_bytes(left, right),
 // rank(left, right) with PairTable::no_rank and no_symbol, product(rank).

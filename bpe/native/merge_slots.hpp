@@ -44,26 +44,20 @@ public:
   }
 
   Id *ids() { return ids_; }
+  const Id *ids() const { return ids_; }
   uint64_t size() const { return size_; }
 
   // Calls visit(place, count) for each place in [start, stop) that has an id and is not the last of its
-  // pretoken, in ascending order, and pause() now and then. Only right after construction or compact(), while
-  // an entry is one slot.
-  template <class Visit, class Pause>
-  void for_each_pair(uint64_t start, uint64_t stop, Visit visit, Pause pause) const {
-    constexpr uint64_t pause_slots = 1 << 22; // some 20 ms
+  // pretoken, in ascending order. Only right after construction or compact(), while an entry is one slot.
+  template <class Visit> void for_each_pair(uint64_t start, uint64_t stop, Visit visit) const {
     const auto first = std::upper_bound(runs_.begin(), runs_.end(), start,
                                         [](uint64_t place, const Run &run) { return place < run.start; });
     for (size_t run = static_cast<size_t>(first - runs_.begin()) - (first != runs_.begin());
          run + 1 < runs_.size() && runs_[run].start < stop; run++) {
       uint64_t count = runs_[run].count, run_stop = std::min<uint64_t>(stop, runs_[run + 1].start);
-      for (uint64_t at = std::max<uint64_t>(start, runs_[run].start); at < run_stop;) {
-        uint64_t block_stop = std::min(run_stop, at + pause_slots);
-        for (; at < block_stop; at++)
-          if (ids_[at] != separator && ids_[at + 1] != separator)
-            visit(static_cast<Place>(at), count);
-        pause();
-      }
+      for (uint64_t at = std::max<uint64_t>(start, runs_[run].start); at < run_stop; at++)
+        if (ids_[at] != separator && ids_[at + 1] != separator)
+          visit(static_cast<Place>(at), count);
     }
   }
 

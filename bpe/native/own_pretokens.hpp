@@ -4,6 +4,7 @@
 // order, and what is poured into a larger table touches it front to back.
 #pragma once
 
+#include "prefetch.hpp"
 #include "pretoken_key.hpp"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ public:
     return used_ + more > cell_count / 4 * 3 || text_.used_bytes() > text_bytes * 3 / 4;
   }
   bool empty() const { return used_ == 0; }
-  void prefetch(uint64_t hash) const { __builtin_prefetch(&cells_[hash >> (64 - cell_bits)], 1); }
+  void prefetch(uint64_t hash) const { prefetch_to_write(&cells_[hash >> (64 - cell_bits)]); }
 
   void add(const PretokenKey &key) {
     size_t at = key.hash >> (64 - cell_bits);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "page_memory.hpp"
+#include "prefetch.hpp"
 #include "pretoken_key.hpp"
 
 #include <mutex>
@@ -56,8 +57,8 @@ public:
       return;
     // A cell and those after it are rarely in one line.
     const PretokenCell *cell = cell_of(segments_[directory_[slot_of(hash)]], hash);
-    __builtin_prefetch(cell, 1);
-    __builtin_prefetch(reinterpret_cast<const char *>(cell) + 64, 1);
+    prefetch_to_write(cell);
+    prefetch_to_write(reinterpret_cast<const char *>(cell) + 64);
   }
 
   // The cells and the bytes of a long pretoken that is new come from `memory` and `text`.

@@ -348,6 +348,7 @@ size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *sto
 // The functions of a variant; valid_prefix may be null.
 template <class Simd>
 constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_prefix) valid_prefix,
+                                 MergeShortPretokens merge_short_pretokens = merge_in_turns,
                                  MakeKeys make_keys = bpe::make_keys) {
   return {name,
           {walk_blocks<Simd, Pattern::gpt2>, walk_blocks<Simd, Pattern::cl100k>,
@@ -355,7 +356,7 @@ constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_p
            walk_blocks<Simd, Pattern::qwen2>},
           valid_prefix,
           make_keys,
-          merge_in_turns,
+          merge_short_pretokens,
           merge_by_sweeps<Simd>};
 }
 

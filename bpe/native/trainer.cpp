@@ -24,6 +24,12 @@ constexpr size_t prefetch_places = 40;
 constexpr uint64_t places_for_threads = 1 << 14;
 constexpr uint64_t slots_for_threads = 1 << 16; // below, no list is as long
 
+// Pairs of which the counts are kept: several times what can still be merged, so that hardly ever too many
+// are forgotten. Some 30 bytes each.
+uint64_t known_pairs_for(uint64_t new_entries) {
+  return std::max<uint64_t>(1 << 16, 8 * new_entries);
+}
+
 // The bytes in the order of their ids: by value, or as GPT-2 prints them (the 188 printable Latin-1 bytes
 // first).
 std::array<uint8_t, 256> byte_order(TieBreak tie_break) {
@@ -61,8 +67,10 @@ public:
   Trainer(const PretokenView &pretokens, SlotPlan &plan, const TrainingOptions &options,
           const TrainingProgress &progress)
       : options_(options), order_(byte_order(options.tie_break)), slots_(pretokens, plan, byte_ids()),
-        index_(plan.slots()), ticker_(progress),
-        team_(plan.slots() < slots_for_threads ? 1 : std::max(1u, options.threads)), parts_(team_.size()) {
+        index_(plan.slots(), std::max<uint64_t>(1, options.min_frequency),
+               options.known_pairs ? options.known_pairs : known_pairs_for(options.new_entries)),
+        ticker_(progress), team_(plan.slots() < slots_for_threads ? 1 : std::max(1u, options.threads)),
+        parts_(team_.size()) {
     lengths_.assign(first_new_id, 1);
     entries_.push_back("");
     for (uint8_t byte : order_)
@@ -75,24 +83,23 @@ public:
   }
 
   std::vector<Merge> run() {
-    uint64_t floor = std::max<uint64_t>(1, options_.min_frequency);
     auto pause = [&] { ticker_.tick(merges_.size()); };
     auto allowed = [&](Id left, Id right) { return is_allowed(left, right); };
+    auto list = [&](uint64_t wanted) {
+      index_.list(slots_, entries_.size(), wanted, slots_.size() / 5 * 3, allowed, less(), pause, team_);
+    };
     if (options_.new_entries == 0)
       return {};
-    index_.scan(slots_, slots_.ids(), options_.first_pairs, floor, allowed, less(), pause, team_);
+    list(options_.first_pairs);
     while (merges_.size() < options_.new_entries) {
-      uint32_t number = index_.best(less());
-      if (number != Index::none) {
-        merge(number);
-      } else if (index_.threshold() > floor) {
+      if (auto best = index_.best(less())) {
+        merge(*best);
+      } else if (index_.has_more()) {
         slots_.compact(lengths_);
         std::fill(lengths_.begin(), lengths_.end(), 1);
-        // Enough for all that is left on each corpus tried, as pairs born on the way make up for those that
-        // fall below. No more than are left: one or two scans more; twice as many: longer lists. Both cost 20
-        // %.
-        uint64_t wanted = (options_.new_entries - merges_.size()) * 5 / 4;
-        index_.scan(slots_, slots_.ids(), wanted, floor, allowed, less(), pause, team_);
+        // Enough for all that is left, as pairs born on the way make up for those that fall below; 1.25 times
+        // as many as are left need two lists more, which cost more than the places that are listed in vain.
+        list((options_.new_entries - merges_.size()) * 2);
       } else {
         break;
       }
@@ -103,10 +110,9 @@ public:
 
 private:
   using Index = PairIndex<Id, Place>;
-  using Key = typename Index::Key;
-  using Pair = typename Index::Pair;
+  using Keys = PairKey<Id>;
   using Waiting = typename Index::Waiting;
-  static constexpr uint64_t no_list = std::numeric_limits<uint64_t>::max();
+  static constexpr uint64_t no_list = Index::no_list;
 
   // What the entries on one side of the merged pair take part in; index: the neighbour's id.
   struct Side {
@@ -156,8 +162,9 @@ private:
   struct Part {
     Side left, right;
     std::vector<Occurrence> occurrences;
-    uint64_t after_merged =
-        0; // how often an occurrence directly followed another one ("abab"): see add_pairs
+    // Of those that directly followed another one ("abab"), see add_pairs: by weight, and how many.
+    uint64_t after_merged = 0;
+    Place after_merged_places = 0;
   };
 
   std::array<Id, 256> byte_ids() const {
@@ -181,15 +188,13 @@ private:
         return a.count < b.count;
       if (options_.tie_break == TieBreak::huggingface)
         return a.key > b.key;
-      int left = entries_[Index::left(a.key)].compare(entries_[Index::left(b.key)]);
-      return left != 0 ? left < 0 : entries_[Index::right(a.key)] < entries_[Index::right(b.key)];
+      int left = entries_[Keys::left(a.key)].compare(entries_[Keys::left(b.key)]);
+      return left != 0 ? left < 0 : entries_[Keys::right(a.key)] < entries_[Keys::right(b.key)];
     };
   }
 
-  void merge(uint32_t number) {
-    const Pair pair = index_.pair(number);
-    index_.pair(number).count = 0;
-    Id a = Index::left(pair.key), b = Index::right(pair.key), merged = static_cast<Id>(entries_.size());
+  void merge(const Waiting &pair) {
+    Id a = Keys::left(pair.key), b = Keys::right(pair.key), merged = static_cast<Id>(entries_.size());
     merges_.push_back({outside_id(a), outside_id(b), pair.count});
     entries_.push_back(entries_[a] + entries_[b]);
     lengths_.push_back(lengths_[a] + lengths_[b]);
@@ -210,6 +215,7 @@ private:
         parts_[0].left.include(parts_[thread].left);
         parts_[0].right.include(parts_[thread].right);
         parts_[0].after_merged += parts_[thread].after_merged;
+        parts_[0].after_merged_places += parts_[thread].after_merged_places;
       }
     } else {
       replace(parts_[0], list, list + pair.list_size, a, b, merged);
@@ -233,7 +239,7 @@ private:
 
   // Where the part of a thread starts in the list: at the first place of a pretoken, so that no two threads
   // see the same slots.
-  size_t cut(const Pair &pair, unsigned thread) const {
+  size_t cut(const Waiting &pair, unsigned thread) const {
     const Place *list = index_.arena() + pair.list_start;
     size_t at = static_cast<size_t>(static_cast<uint64_t>(pair.list_size) * thread / team_.size());
     while (at > 0 && at < pair.list_size && slots_.pretoken_start(list[at]) <= list[at - 1])
@@ -246,7 +252,7 @@ private:
     Id *ids = slots_.ids();
     size_t a_slots = lengths_[a], merged_slots = lengths_[merged], size = static_cast<size_t>(stop - list);
     typename MergeSlots<Id, Place>::Counts counts(slots_);
-    part.after_merged = 0;
+    part.after_merged = part.after_merged_places = 0;
     part.occurrences.clear();
     for (size_t i = 0; i < size; i++) {
       if (i + prefetch_places < size)
@@ -260,8 +266,10 @@ private:
       ids[at] = ids[at + merged_slots - 1] = merged;
       part.left.add(left, count);
       part.right.add(right, count);
-      if (left == merged)
+      if (left == merged) {
         part.after_merged += count;
+        part.after_merged_places++;
+      }
       part.occurrences.push_back({left, right, at});
     }
   }
@@ -272,22 +280,23 @@ private:
   // In "abab" the first occurrence sees a as its right neighbour, which the second then takes away: its left
   // neighbour is the merged entry. So (merged, a) was counted once too often for each such place, and the
   // pair (b, a) between the two is already taken off as a right neighbour.
-  bool add_pairs(const Pair &pair, Id a, Id b, Id merged) {
+  bool add_pairs(const Waiting &pair, Id a, Id b, Id merged) {
     Side &left_side = parts_[0].left, &right_side = parts_[0].right;
-    const uint64_t after_merged = parts_[0].after_merged;
-    for (Id left : left_side.touched)
-      index_.prefetch(Index::key(left, a));
-    for (Id right : right_side.touched)
-      index_.prefetch(Index::key(b, right));
+    for (Id left : left_side.touched) {
+      index_.prefetch(Keys::of(left, a));
+      index_.prefetch(Keys::of(left, merged));
+    }
+    for (Id right : right_side.touched) {
+      index_.prefetch(Keys::of(b, right));
+      index_.prefetch(Keys::of(merged, right));
+    }
     uint64_t room = pair.list_start, room_stop = pair.list_start + pair.list_size;
     bool any = false;
-    auto add = [&](Id left, Id right, typename Side::Neighbour &neighbour, uint64_t count) {
-      if (count < index_.threshold() || !is_allowed(left, right)) {
-        neighbour.next = no_list;
-        return;
-      }
-      neighbour.next = index_.add(Index::key(left, right), count, neighbour.places, room, room_stop, less());
-      any = true;
+    auto add = [&](Id left, Id right, typename Side::Neighbour &neighbour, uint64_t count, Place places) {
+      if (is_allowed(left, right))
+        neighbour.next =
+            index_.add(Keys::of(left, right), count, places, neighbour.places, room, room_stop, less());
+      any |= neighbour.next != no_list;
     };
     for (Id left : left_side.touched) {
       auto &neighbour = left_side.neighbours[left];
@@ -295,16 +304,18 @@ private:
       if (left == MergeSlots<Id, Place>::separator)
         continue;
       if (left != merged)
-        index_.subtract(Index::key(left, a), neighbour.count);
-      add(left, merged, neighbour, neighbour.count);
+        index_.subtract(Keys::of(left, a), neighbour.count, neighbour.places);
+      add(left, merged, neighbour, neighbour.count, neighbour.places);
     }
     for (Id right : right_side.touched) {
       auto &neighbour = right_side.neighbours[right];
       neighbour.next = no_list;
       if (right == MergeSlots<Id, Place>::separator)
         continue;
-      index_.subtract(Index::key(b, right), neighbour.count);
-      add(merged, right, neighbour, neighbour.count - (right == a ? after_merged : 0));
+      index_.subtract(Keys::of(b, right), neighbour.count, neighbour.places);
+      const bool taken = right == a; // some of them
+      add(merged, right, neighbour, neighbour.count - (taken ? parts_[0].after_merged : 0),
+          neighbour.places - (taken ? parts_[0].after_merged_places : 0));
     }
     return any;
   }

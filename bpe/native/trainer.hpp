@@ -48,10 +48,10 @@ struct TrainingOptions {
   uint64_t min_frequency = 1;   // pairs that occur less often are not merged; 0 means 1
   uint64_t max_token_bytes = 0; // pairs of more bytes together are not merged; 0: no limit
   unsigned threads = 1;         // for scans, and for merges with many places
-  // Pairs wanted of the first scan, before there are entries of many bytes. 700 to 4,000 were equal within
-  // noise.
+  // Pairs that are listed at first, before there are entries of many bytes.
   uint64_t first_pairs = 1000;
-  bool wide = false; // ids of 32 and places of 64 bits whatever the sizes, so that tests reach them
+  uint64_t known_pairs = 0; // of which counts are kept at a time; 0: by new_entries
+  bool wide = false;        // ids of 32 and places of 64 bits whatever the sizes, so that tests reach them
 };
 
 // At most options.new_entries merges, fewer when no pair is left.

@@ -2,7 +2,6 @@
 
 #include "image.hpp"
 #include "merge_pretoken.hpp"
-#include "prefetch.hpp"
 #include "simd_variants.hpp"
 
 #include <algorithm>
@@ -33,6 +32,14 @@ uint32_t hash_of(std::string_view bytes) {
 }
 
 constexpr uint32_t lines_ahead = 16; // how far ahead of use a cache line is asked for
+
+inline void prefetch(const void *place) {
+#if defined(__GNUC__)
+  __builtin_prefetch(place);
+#else
+  (void)place;
+#endif
+}
 
 // The pairs of a rank file as they are found, shortest products first: what rank_file_pairs merges by.
 class GrowingPairs {

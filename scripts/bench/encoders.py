@@ -133,7 +133,77 @@ class Fastokens(Tokenizers):
         return np.frombuffer(result[0], dtype=np.uint32)
 
 
-ENCODERS: tuple[type[Ours], ...] = (Ours, Gigatoken, Fastokens, Tokenizers, Tiktoken)
+class Tokie(Tokenizers):
+    name = module = "tokie"
+    slow = False
+
+    def fresh(self) -> Any:
+        import tokie
+
+        return tokie.Tokenizer.from_json(str(self.path))
+
+    def encode(self, encoder: Any, prepared: Any) -> Any:
+        return encoder.encode_batch_flat(prepared, add_special_tokens=False)
+
+    def ids(self, result: Any) -> Ids:
+        return np.asarray(result[0], dtype=np.uint32)
+
+
+class Splintr(Tokenizers):
+    name, module = "splintr-rs", "splintr"
+    slow = False
+
+    def fresh(self) -> Any:
+        import splintr
+
+        return splintr.from_json(str(self.path))
+
+    def encode(self, encoder: Any, prepared: Any) -> Any:
+        return encoder.encode_batch(prepared)
+
+    def ids(self, result: Any) -> Ids:
+        return flat(result)
+
+
+class Riptoken(Tiktoken):
+    name = module = "riptoken"
+    slow = True
+
+    def fresh(self) -> Any:
+        import riptoken
+
+        return riptoken.CoreBPE(self.ranks, {}, self.pattern)
+
+    def encode(self, encoder: Any, prepared: Any) -> Any:
+        return encoder.encode_ordinary_batch(prepared)
+
+
+class Kitoken(Tokenizers):
+    name = module = "kitoken"
+
+    def fresh(self) -> Any:
+        import kitoken
+
+        return kitoken.Kitoken.from_tokenizers_file(str(self.path))
+
+    def encode(self, encoder: Any, prepared: Any) -> Any:
+        return encoder.encode_all(prepared, False)
+
+    def ids(self, result: Any) -> Ids:
+        return flat(result)
+
+
+ENCODERS: tuple[type[Ours], ...] = (
+    Ours,
+    Gigatoken,
+    Fastokens,
+    Tokie,
+    Splintr,
+    Tokenizers,
+    Tiktoken,
+    Riptoken,
+    Kitoken,
+)
 
 
 def installed(encoders: tuple[type[Ours], ...] = ENCODERS) -> tuple[list[type[Ours]], list[str]]:

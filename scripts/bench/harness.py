@@ -144,6 +144,7 @@ def read_text(path: Path, limit_bytes: float) -> bytes:
 def facts() -> Row:
     """Machine, versions and commit."""
     packages = ["numpy", "zarr", "numcodecs", "tiktoken", "tokenizers", "rustbpe", "gigatoken", "fastokens"]
+    packages += ["tokie", "splintr-rs", "riptoken", "kitoken"]
     return {
         "cpu": cpu_name(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),

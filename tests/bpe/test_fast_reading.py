@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bpe import _core
+from bpe.description import Parts
 from bpe.errors import BadTokenizer
 from bpe.formats import bulk, huggingface, tiktoken
 from bpe.formats.byte_alphabet import to_characters
@@ -16,7 +17,8 @@ from bpe.tokenizer import Tokenizer
 from bpe.vocabulary import every_split
 
 
-def same(ours: Tokenizer, other: Tokenizer) -> None:
+def same(ours: Tokenizer | Parts, other: Tokenizer | Parts) -> None:
+    ours, other = (Tokenizer.from_parts(it) if isinstance(it, Parts) else it for it in (ours, other))
     assert dict(ours.vocab) == dict(other.vocab)
     assert ours.ordinary_entries == other.ordinary_entries
     assert ours.merges == other.merges
@@ -40,12 +42,12 @@ def same(ours: Tokenizer, other: Tokenizer) -> None:
     assert ours == other
 
 
-def same_outcome(read: Callable[[], Tokenizer], read_otherwise: Callable[[], Tokenizer]) -> None:
+def same_outcome(read: Callable[[], Parts], read_otherwise: Callable[[], Parts]) -> None:
     """Both give the same tokenizer or the same error."""
     outcomes: list[Tokenizer | str] = []
     for each in (read, read_otherwise):
         try:
-            outcomes.append(each())
+            outcomes.append(Tokenizer.from_parts(each()))
         except BadTokenizer as error:
             outcomes.append(str(error))
     first, second = outcomes
@@ -56,9 +58,9 @@ def same_outcome(read: Callable[[], Tokenizer], read_otherwise: Callable[[], Tok
 
 
 def read_by_core(data: bytes) -> Tokenizer:
-    tokenizer = bulk.read_model(data, huggingface.read_around)
-    assert tokenizer is not None, "left to the other reader"
-    return tokenizer
+    parts = bulk.read_model(data)
+    assert parts is not None, "left to the other reader"
+    return Tokenizer.from_parts(parts)
 
 
 def rewritten(tokenizer: Tokenizer, **model: Any) -> dict[str, Any]:
@@ -168,21 +170,21 @@ LEFT = {
 @pytest.mark.parametrize("change", LEFT)
 def test_what_is_not_regular_is_left_to_python(change: str, listed: Any) -> None:
     data = LEFT[change](json.loads(listed().canonical_json))
-    assert bulk.read_model(data, huggingface.read_around) is None
+    assert bulk.read_model(data) is None
     same_outcome(lambda: huggingface.read(data), lambda: huggingface.read_items(data))
 
 
 def test_a_document_cut_anywhere_is_left_to_python(listed: Any) -> None:
     data = json.dumps(json.loads(listed().canonical_json)).encode()
     for stop in range(0, len(data), 97):
-        assert bulk.read_model(data[:stop], huggingface.read_around) is None
+        assert bulk.read_model(data[:stop]) is None
 
 
 def test_a_special_token_that_merges_need_is_left_to_python(listed: Any) -> None:
     made = next(left + right for left, right in listed().merges if (left + right).isalpha())
     tokenizer = listed(special_tokens=[made.decode()])
-    assert bulk.read_model(tokenizer.canonical_json, huggingface.read_around) is None
-    assert huggingface.read(tokenizer.canonical_json) == tokenizer
+    assert bulk.read_model(tokenizer.canonical_json) is None
+    assert Tokenizer.from_parts(huggingface.read(tokenizer.canonical_json)) == tokenizer
 
 
 # -- rank files
@@ -262,12 +264,12 @@ def test_written_json_is_what_json_dumps_writes(pattern: str, listed: Any, ranke
 
 
 def test_splits_of_the_core_are_those_of_python(ranked: Any) -> None:
-    tokenizer = tiktoken.read(rank_file(ranked), "gpt2", None)
+    tokenizer = Tokenizer.from_parts(tiktoken.read(rank_file(ranked), "gpt2", None))
     assert tokenizer.merges == every_split(tokenizer.ordinary_entries)
 
 
 def test_entries_are_found_both_ways(ranked: Any) -> None:
-    tokenizer = tiktoken.read(rank_file(ranked), "gpt2", {"<s>": 5000})
+    tokenizer = Tokenizer.from_parts(tiktoken.read(rank_file(ranked), "gpt2", {"<s>": 5000}))
     for id_, entry in tokenizer.ordinary_entries.items():
         assert tokenizer.id_to_token(id_) == entry
         assert tokenizer.token_to_id(entry) == id_

@@ -9,7 +9,8 @@ import re
 import pytest
 
 from bpe.errors import BadTokenizer, EnvironmentFailure, UnsupportedTokenizer
-from bpe.formats.huggingface import read, to_json
+from bpe.formats import huggingface
+from bpe.formats.huggingface import to_json
 from bpe.pretokenizer import Pretokenizer, Stage
 from bpe.tokenizer import Tokenizer
 
@@ -31,6 +32,10 @@ def document(listed):
     """A tokenizer.json as Python values; each test changes its own copy."""
     text = to_json(listed(special_tokens=["<s>", "<t>"]))
     return lambda: json.loads(text)
+
+
+def read(data):
+    return Tokenizer.from_parts(huggingface.read(data))
 
 
 def load(value):

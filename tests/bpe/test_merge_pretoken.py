@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import random
 import time
 
@@ -113,6 +114,70 @@ def test_parts_cut_between_characters_are_not_whole_pretokens() -> None:
     want = [id_ for pretoken in pretokens for id_ in encode_pretoken(pretoken, id_of, None, True)]
     assert encode_all(encoder, pretokens) == want
     assert len(want) > 100  # the parts stay bytes: no pair of two bytes is an entry
+
+
+def encode_by_heap(
+    text: bytes, id_of: dict[bytes, int], ranks: dict[tuple[bytes, bytes], int] | None
+) -> list[int]:
+    """What encode_pretoken gives, for sizes at which that takes minutes: all at once, the next merge out of a heap."""
+    parts = [bytes([value]) for value in text]  # at the place of their first byte
+    following = list(range(1, len(text) + 1))
+    before = list(range(-1, len(text)))
+    heap: list[tuple[int, int, bytes, bytes]] = []
+
+    def offer(place: int) -> None:
+        if place >= 0 and following[place] < len(text):
+            left, right = parts[place], parts[following[place]]
+            rank = id_of.get(left + right) if ranks is None else ranks.get((left, right))
+            if rank is not None:
+                heapq.heappush(heap, (rank, place, left, right))
+
+    for place in range(len(text)):
+        offer(place)
+    while heap:
+        _, place, left, right = heapq.heappop(heap)
+        other = following[place]
+        if parts[place] != left or other == len(text) or parts[other] != right:
+            continue  # one of the two has been merged since
+        parts[place], parts[other] = left + right, b""
+        following[place] = following[other]
+        before[following[place]] = place
+        offer(place)
+        offer(before[place])
+    return [id_of[part] for part in parts if part]
+
+
+def doubled_runs(seed: int) -> Vocabulary:
+    """Runs of up to 8 KiB, so how a run is cut depends on bytes that are further away than a window is wide."""
+    merges = [(b"a" * 2**k, b"a" * 2**k) for k in range(13)] + trained(seed, b"ab", 40)
+    merges = list(dict.fromkeys(merges))
+    return entries_of(merges), merges
+
+
+GIANT_SIZES = [4094, 4095, 4096, 8193, 25_001]
+
+
+@pytest.mark.parametrize("rule", [*RULES, doubled_runs])
+def test_giant_pretokens_equal_merging_them_at_once(rule: object) -> None:
+    assert callable(rule)
+    entries, merges = rule(3)
+    encoder = _core.Encoder(entries, merges, {}, None, False)
+    id_of = {entry: id_ for id_, entry in entries.items()}
+    ranks = None if merges is None else {pair: rank for rank, pair in enumerate(merges)}
+    rng = random.Random(3)
+    for size in [10, 100, 300]:
+        text = bytes(rng.choices(b"abc", k=size))
+        assert encode_by_heap(text, id_of, ranks) == encode_pretoken(text, id_of, ranks)
+    longest = b"".join(sorted(id_of, key=len)[-3:])
+    for size in GIANT_SIZES:
+        for text in [
+            bytes(rng.choices(b"abc", k=size)),
+            b"b" + b"a" * (size - 1),
+            b"a" * (size // 2) + bytes(rng.choices(b"aaaaaab", k=size - size // 2)),
+            fibonacci_word(size),
+            (longest * size)[:size],
+        ]:
+            assert encode_all(encoder, [text]) == encode_by_heap(text, id_of, ranks), (size, text[:40])
 
 
 def fibonacci_word(size: int) -> bytes:

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from bpe.errors import BadArgument, EnvironmentFailure, MissingInput
-from bpe.formats import write_file
-from bpe.output_file import check_output, open_output_file
+from bpe.output_file import check_output, open_output_file, write_file
 
 
 def test_a_pipe_was_replaced_by_a_file(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def train_natively(
     wide: bool = False,
     first_pairs: int = 1000,
     max_token_bytes: int = 0,
+    known_pairs: int = 0,
 ) -> tuple[Merges, list[int]]:
     """(merges as bytes, pair counts) of the core, its ids checked on the way."""
     ends = np.array(list(accumulate(map(len, counts))), dtype=np.uint64)
@@ -52,6 +53,7 @@ def train_natively(
         wide=wide,
         first_pairs=first_pairs,
         max_token_bytes=max_token_bytes,
+        known_pairs=known_pairs,
     )
     assert pairs.dtype == np.uint32
     assert pairs.shape == (len(pair_counts), 2)
@@ -88,7 +90,14 @@ def test_merges_equal_the_reference_on_random_corpora(seed: int, wide: bool, tie
         new_entries, min_frequency = rng.choice([0, 1, 5, 30, 300]), rng.choice([0, 1, 1, 2, 5, 1000])
         expected = reference.train(counts, new_entries, tie_break, min_frequency)
         merges, pair_counts = train_natively(
-            counts, new_entries, tie_break, min_frequency, rng.choice([1, 2, 3]), wide
+            counts,
+            new_entries,
+            tie_break,
+            min_frequency,
+            rng.choice([1, 2, 3]),
+            wide,
+            first_pairs=rng.choice([1, 5, 1000]),
+            known_pairs=rng.choice([0, 1, 2, 20]),
         )
         assert merges == expected, (seed, case)
         assert pair_counts == sorted(pair_counts, reverse=True), (seed, case)
@@ -106,7 +115,12 @@ def test_no_entry_is_longer_than_max_token_bytes(max_token_bytes: int, tie_break
         )
         expected = reference.train(counts, new_entries, tie_break, max_token_bytes=max_token_bytes)
         merges, _ = train_natively(
-            counts, new_entries, tie_break, first_pairs=first_pairs, max_token_bytes=max_token_bytes
+            counts,
+            new_entries,
+            tie_break,
+            first_pairs=first_pairs,
+            max_token_bytes=max_token_bytes,
+            known_pairs=rng.choice([0, 1, 20]),
         )
         assert merges == expected, case
         assert all(len(left + right) <= max_token_bytes for left, right in merges)
@@ -149,8 +163,10 @@ def test_threads_share_scans_and_long_lists(tie_break: str) -> None:
     }
     assert sum(map(len, counts)) + len(counts) > 1 << 20
     expected = train_natively(counts, 600, tie_break, threads=1)
-    for threads, first_pairs in [(2, 1000), (3, 20), (5, 1000)]:
-        assert train_natively(counts, 600, tie_break, threads=threads, first_pairs=first_pairs) == expected
+    for threads, first_pairs, known_pairs in [(2, 1000, 0), (3, 20, 0), (5, 1000, 300), (1, 20, 300)]:
+        assert expected == train_natively(
+            counts, 600, tie_break, threads=threads, first_pairs=first_pairs, known_pairs=known_pairs
+        )
 
 
 def test_repeated_pretokens_and_zero_counts() -> None:

@@ -198,7 +198,7 @@ def test_stdin_is_an_input(texts: list[Path], tmp_path: Path) -> None:
 def test_the_corpus_order_is_that_of_the_arguments(
     texts: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bpe.training_commands import input_sources
+    from bpe.text_input import input_sources
 
     class Stdin:
         buffer = io.BytesIO(b"x")

@@ -1,0 +1,94 @@
+"""Which format a path is, and the tokenizer in it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from bpe.description import Parts
+from bpe.errors import BadArgument, BadTokenizer
+from bpe.formats import gpt2, huggingface, tiktoken
+from bpe.pretokenizer import Pretokenizer
+from bpe.vocabulary import SpecialTokens
+
+T = TypeVar("T")
+
+
+def load(path: Path, pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> Parts:
+    """The parts of the tokenizer in a file or folder; see Tokenizer.load. Errors begin with the file's path."""
+    # Reading makes hundreds of thousands of small objects and no cycles; the collector would look through them
+    # again and again, a third of the time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _load(path, pattern, special_tokens)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _load(path: Path, pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> Parts:
+    files = files_of(path)
+    path = files[0]
+    if len(files) == 2:
+        vocab_data, merges_data = map(read_file, files)
+        vocab = _named(path, lambda: gpt2.read_vocab(vocab_data))
+        merges = _named(files[1], lambda: gpt2.read_merges(merges_data))
+        return _named(path.parent, lambda: gpt2.build(vocab, merges, pattern or "gpt2", special_tokens))
+    data = read_file(path)
+    if path.suffix == ".json" or data[:1] == b"{":
+        if pattern is not None or special_tokens is not None:
+            raise BadArgument(
+                f"{path}: a tokenizer.json says its pattern and special tokens itself; give neither"
+            )
+        return _named(path, lambda: huggingface.read(data))
+    if pattern is None:
+        _named(path, lambda: _check_looks_like_ranks(data))
+        raise BadArgument(
+            f"{path}: a rank file does not say its pattern; give pattern= (and special_tokens=)"
+        )
+    return _named(path, lambda: tiktoken.read(data, pattern, special_tokens))
+
+
+def _check_looks_like_ranks(data: bytes) -> None:
+    """BadTokenizer if the file is none of the kinds there are: asking for its pattern would lead nowhere."""
+    first_line = data.lstrip()[:1000].split(b"\n")[0]
+    try:
+        if not tiktoken.read_ranks(first_line):
+            raise BadTokenizer("it is empty")
+    except BadTokenizer:
+        raise BadTokenizer(
+            "is no tokenizer: neither a tokenizer.json, nor a vocab.json with merges.txt, nor a rank file (*.tiktoken)"
+        ) from None
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files that `load(path)` reads: one, or vocab.json and merges.txt; BadTokenizer for a folder without any."""
+    if path.is_dir():
+        if (path / "tokenizer.json").is_file():
+            return [path / "tokenizer.json"]
+        if not (path / "vocab.json").is_file():
+            raise BadTokenizer(
+                f"{path}: the folder holds neither tokenizer.json nor vocab.json with merges.txt"
+            )
+        path = path / "vocab.json"
+    if path.name.endswith(("vocab.json", "merges.txt")):
+        return list(gpt2.both_paths(path))
+    return [path]
+
+
+def read_file(path: Path) -> bytes:
+    """The file's bytes; BadTokenizer if it can't be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BadTokenizer(f"{path}: can't read the tokenizer: {error.strerror}") from None
+
+
+def _named(path: Path, read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except (BadTokenizer, BadArgument) as error:
+        raise type(error)(f"{path}: {error}") from None
