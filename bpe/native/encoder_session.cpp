@@ -248,32 +248,43 @@ void EncoderSession::emit(Batch &batch) {
   batch.merged = false;
 }
 
-// Puts all short pretokens of the batch from `first` on that are not in the cache there. A cache without room
-// may not take them; then each is merged once more when its turn comes.
+// Merges all short pretokens of the batch from `first` on that are not in the cache, which takes them as it
+// sees fit.
 void EncoderSession::merge_missing(Batch &batch, size_t first) {
   batch.merged = true;
-  static_assert(batch_items <= max_short_merges);
-  ShortMerge merges[batch_items];
+  static_assert(batch_items <= max_short_merges && no_merge >= batch_items);
+  std::fill(merge_of_item_ + first, merge_of_item_ + batch.count, no_merge);
   size_t items[batch_items];
-  size_t count = 0;
+  size_t maybe = 0, count = 0;
   for (size_t i = first; i < batch.count; ++i) {
+    const uint32_t hash = batch.hashes[i];
+    if (batch.keys[i].high != 0 && !cache_.is_in_line(batch.keys[i], hash)) {
+      items[maybe++] = i;
+      prefetch(cache_.other_line(hash));
+    }
+  }
+  for (size_t k = 0; k < maybe; ++k) {
+    const size_t i = items[k];
     const CacheKey key = batch.keys[i];
-    if (key.high == 0 || cache_.find(key, batch.hashes[i]))
+    if (cache_.find(key, batch.hashes[i]))
       continue;
-    ShortMerge &merge = merges[count];
+    ShortMerge &merge = merges_[count];
     key.copy_bytes(merge.bytes);
     merge.size = static_cast<uint32_t>(key.size());
-    if (find_whole(key, merge.bytes) == PairTable::no_symbol)
-      items[count++] = i;
+    items[count] = i;
+    merge_of_item_[i] = static_cast<uint8_t>(count++);
   }
-  merge_short_pretokens_(merge_tables_, merges, count);
+  merge_short_pretokens_(merge_tables_, merges_, count);
   for (size_t k = 0; k < count; ++k) {
     const size_t i = items[k];
-    uint32_t *const symbols = merges[k].symbols;
-    for (size_t s = 0; s < merges[k].count; ++s)
-      symbols[s] = vocabulary_.id(symbols[s]);
+    ShortMerge &merge = merges_[k];
+    if (const uint32_t entry = find_whole(batch.keys[i], merge.bytes); entry != PairTable::no_symbol) {
+      merge.symbols[0] = entry;
+      merge.count = 1;
+    }
+    vocabulary_.to_ids(merge.symbols, merge.count);
     if (!cache_.find(batch.keys[i], batch.hashes[i])) // the same pretoken twice
-      cache_.insert(batch.keys[i], batch.hashes[i], symbols, merges[k].count);
+      cache_.insert(batch.keys[i], batch.hashes[i], merge.symbols, merge.count);
   }
 }
 
@@ -288,12 +299,19 @@ uint32_t EncoderSession::find_whole(const CacheKey &key, const uint8_t *bytes) c
 uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   const CacheKey key = batch.keys[i];
   if (key.high != 0) {
-    const PretokenCache::Slot *slot = cache_.find_and_promote(key, batch.hashes[i]);
-    if (!slot && !batch.merged) {
+    if (!batch.merged) {
+      if (const PretokenCache::Slot *const slot = cache_.find_and_promote(key, batch.hashes[i]))
+        return emit_slot(*slot, out);
       merge_missing(batch, i);
-      slot = cache_.find(key, batch.hashes[i]);
     }
-    return slot ? emit_slot(*slot, out) : emit_missing(key, batch.hashes[i], out);
+    if (const uint8_t merge = merge_of_item_[i]; merge != no_merge) {
+      std::memcpy(out, merges_[merge].symbols, sizeof merges_[merge].symbols);
+      return out + merges_[merge].count;
+    }
+    // There when the batch was merged; inserts since then may have taken its slot.
+    if (const PretokenCache::Slot *const slot = cache_.find_and_promote(key, batch.hashes[i]))
+      return emit_slot(*slot, out);
+    return emit_displaced(key, out);
   }
   switch (key.low) {
   case long_pretoken:
@@ -317,7 +335,7 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   }
 }
 
-uint32_t *EncoderSession::emit_missing(const CacheKey &key, uint32_t hash, uint32_t *out) {
+uint32_t *EncoderSession::emit_displaced(const CacheKey &key, uint32_t *out) const {
   uint8_t bytes[16];
   key.copy_bytes(bytes);
   uint32_t symbols[short_pretoken_bytes];
@@ -327,7 +345,6 @@ uint32_t *EncoderSession::emit_missing(const CacheKey &key, uint32_t hash, uint3
     count = merge_short(vocabulary_, bytes, key.size(), symbols);
   for (size_t i = 0; i < count; ++i)
     out[i] = vocabulary_.id(symbols[i]);
-  cache_.insert(key, hash, out, count);
   return out + count;
 }
 
@@ -340,8 +357,7 @@ uint32_t *EncoderSession::merge_long(const uint8_t *bytes, size_t size, size_t &
     count = merge_long_pretoken_(merge_tables_, bytes, size, *sweep_scratch_, out);
   else
     count = WindowMerge(vocabulary_, merge_long_pretoken_, *sweep_scratch_, scratch_).merge(bytes, size, out);
-  for (size_t i = 0; i < count; ++i)
-    out[i] = vocabulary_.id(out[i]);
+  vocabulary_.to_ids(out, count);
   return out;
 }
 

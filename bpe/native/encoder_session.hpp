@@ -64,7 +64,8 @@ private:
   }; // in key.low where key.high is 0
   struct Batch {
     size_t count = 0;
-    bool merged = false; // merge_missing was here
+    bool merged =
+        false; // merge_missing was here: an item is in the cache, or its symbols' ids are in merges_
     CacheKey keys[batch_items + key_spare];
     uint32_t hashes[batch_items + key_spare];
     const uint8_t *bytes[batch_items]; // of long pretokens and characters
@@ -86,7 +87,7 @@ private:
   uint32_t *emit_item(Batch &batch, size_t i, uint32_t *out);
   void merge_missing(Batch &batch, size_t first);
   uint32_t find_whole(const CacheKey &key, const uint8_t *bytes) const;
-  uint32_t *emit_missing(const CacheKey &key, uint32_t hash, uint32_t *out);
+  uint32_t *emit_displaced(const CacheKey &key, uint32_t *out) const;
   uint32_t *emit_slot(const PretokenCache::Slot &slot, uint32_t *out);
   uint32_t *emit_characters(const uint8_t *bytes, size_t size, uint32_t *out) const;
   void emit_long(const uint8_t *bytes, size_t size, uint64_t hash, bool whole);
@@ -105,6 +106,9 @@ private:
   PretokenCache cache_;
   MergeScratch scratch_;
   std::unique_ptr<SweepScratch> sweep_scratch_; // once there is a long pretoken
+  ShortMerge merges_[batch_items];              // of the batch that is emitted
+  uint8_t merge_of_item_[batch_items];          // or no_merge
+  static constexpr uint8_t no_merge = batch_items;
   size_t careful_ = 0; // pretokens for which keys are made up to the next long one only
   Batch batches_[2];
   size_t open_ = 0; // the batch being filled; the other one, if not empty, comes before it
