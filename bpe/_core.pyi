@@ -219,6 +219,20 @@ def json_texts(
     json_lines.hpp). lines must be valid UTF-8.
     """
 
+def narrow_ids(ids: NDArray[np.uint32], out: NDArray[np.uint16]) -> int:
+    """The highest of the ids (0: none), whose low halves are written to out; above 65535 something was lost."""
+
+def flag_ids(
+    ids: NDArray[np.uint16] | NDArray[np.uint32],
+    starts: NDArray[np.uint64],
+    first: int,
+    out: NDArray[np.uint32],
+) -> None:
+    """Write ids * 2 to out, and 1 more where one of the starts is: they lie in [first, first + len(ids)).
+
+    [1, 2, 3], starts [10, 12], first 10 -> [3, 4, 7]. ValueError for a start outside, or an out that is too small.
+    """
+
 def xxh64(buffer: Buffer, seed: int = 0) -> int:
     """XXH64 of all the bytes, to find damage: 3 times as fast as zlib's crc32 (4.3 against 1.4 GB/s)."""
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from convert import spare_files
 from convert.errors import BrokenInvariant
 from convert.journal import Journal
 from convert.merge_tree import MergeTree, Totals
 from convert.runs import ARRAYS, Run, RunPlanner
-from convert.shard import PARTS, SPLITS, STARTS_OF, ShardRecord, ShardShape, drop_part
+from convert.shard import PARTS, SPLITS, STARTS_OF, ShardRecord, ShardShape, drop_part, part_path
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord
 
@@ -81,10 +82,13 @@ class Assembly:
         return total
 
 
-def drop(shards: Path, unneeded: list[tuple[int, str]]) -> None:
-    """Delete parts of shards that no run needs any more."""
+def drop(shards: Path, unneeded: list[tuple[int, str]], spares: int = 0) -> None:
+    """Delete parts of shards that no run needs any more; up to `spares` files of ids are kept to be written over."""
     for chunk_index, part in unneeded:
-        drop_part(shards, chunk_index, part)
+        if spares and part in SPLITS:
+            spare_files.keep(shards, part_path(shards, chunk_index, part), chunk_index % spares)
+        else:
+            drop_part(shards, chunk_index, part)
 
 
 def recorded_assembly(

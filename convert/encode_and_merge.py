@@ -25,6 +25,7 @@ from convert.progress import Progress, Stage
 from convert.rules import IntakeRules
 from convert.runs import Run
 from convert.shard import SPLITS, ShardRecord
+from convert.spare_files import spare_count
 from convert.tasks import TaskPool, run_tasks
 from convert.workspace import Workspace
 from flat_tokens.durability import Syncer
@@ -71,7 +72,16 @@ def encode_and_merge(
     result = Result(Assembly(plan.chunk_count, layout))
     # Few chunks ahead: what waits in the queue stands before the runs that would free the disk.
     loop = _Loop(
-        plan, workspace, earlier, written, result, workers + 2, syncer, options.max_errors, threshold
+        plan,
+        workspace,
+        earlier,
+        written,
+        result,
+        workers + 2,
+        syncer,
+        options.max_errors,
+        threshold,
+        spare_count(workers),
     )
     with TaskPool(executor) as pool:
         with closing_stage(progress.stage("encode", plan.total_bytes)) as stage:
@@ -101,9 +111,11 @@ class _Loop:
         syncer: Syncer,
         max_errors: int | None,
         threshold: int | None,
+        spares: int,
     ) -> None:
         self._max_errors, self._bad_count = max_errors, 0
         self._threshold = threshold
+        self._spares = spares
         self._plan, self._shards, self._earlier, self._written = plan, workspace.shards, earlier, written
         self._dataset, self._journal, self._syncer = workspace.dataset, Journal(workspace.shards), syncer
         self._result, self._window = result, window
@@ -174,7 +186,7 @@ class _Loop:
     def _finish(self, run: Run, files: list[FileRecord]) -> None:
         self._syncer.add(self._dataset / file.path for file in files)
         self._syncer.add([self._journal.run_path(run)])
-        drop(self._shards, self._result.assembly.written(run, files))
+        drop(self._shards, self._result.assembly.written(run, files), self._spares)
 
     def _describe(self, chunk: TextChunk) -> str:
         return chunk.describe(self._plan.sources)

@@ -8,6 +8,7 @@ run, so a torn write (power loss, full disk) is simply done again. Shards are no
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -67,10 +68,16 @@ class Journal:
             return None
 
     def _write(self, path: Path, entry: dict[str, Any]) -> None:
-        temporary = path.with_suffix(".json.tmp")
+        temporary = f"{path}.tmp"
         with naming(temporary):
-            temporary.write_text(json.dumps(entry), encoding="utf-8")
-            temporary.replace(path)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+            try:
+                rest = memoryview(json.dumps(entry).encode("ascii"))
+                while rest:
+                    rest = rest[os.write(descriptor, rest) :]
+            finally:
+                os.close(descriptor)
+            os.replace(temporary, path)  # noqa: PTH105
 
     @staticmethod
     def _read(path: Path) -> Any:

@@ -12,6 +12,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from bpe.errors import BadArgument
 from bpe.formats.by_path import files_of
 from bpe.tokenizer import Tokenizer
 from convert import worker
+from convert.aside import Aside
 from convert.assembly import Assembly
 from convert.encode_and_merge import closing_stage, encode_and_merge
 from convert.errors import BrokenInvariant, StorageError, UsageError, WorkerLost
@@ -31,6 +33,7 @@ from convert.progress import Progress, make_progress
 from convert.provenance import save_tokenizer, write_manifest, write_quarantine
 from convert.shard import SPLITS
 from convert.sources import STANDARD_INPUT, Source, check_unchanged, find_sources
+from convert.spare_files import spare_count
 from convert.splitting import hash_threshold
 from convert.stopping import ending
 from convert.summary import Summary, check_conservation, total_counts
@@ -90,6 +93,7 @@ def _convert(
         workspace.shards,
         workspace.dataset,
         layout,
+        spare_count(options.worker_count),
     )
     if workspace.open(plan_record(plan, file_sha256, options.recorded())):
         progress.note(f"going on from {workspace.root}")
@@ -172,15 +176,18 @@ def dry_run(options: ConvertOptions) -> list[str]:
 
 def _prepare(options: ConvertOptions) -> tuple[tuple[Source, ...], ArrayLayout, Tokenizer, str]:
     """Sources (without standard input), layout, tokenizer and its digest: whatever is wrong with them is found here."""
-    named = [path for path in options.inputs if path != STANDARD_INPUT]
-    sources: tuple[Source, ...] = ()
-    if named or options.validation:
-        sources = find_sources(named, options.validation, options.output, options.input_format)
-    layout = ArrayLayout.create(
-        zarr_format=options.zarr_format, chunk_tokens=options.chunk_tokens, compression=options.compression
-    )
-    load_codecs(layout)
-    return sources, layout, *load_tokenizer(Path(options.tokenizer))
+    with Aside(partial(load_tokenizer, Path(options.tokenizer))) as loading:
+        named = [path for path in options.inputs if path != STANDARD_INPUT]
+        sources: tuple[Source, ...] = ()
+        if named or options.validation:
+            sources = find_sources(named, options.validation, options.output, options.input_format)
+        layout = ArrayLayout.create(
+            zarr_format=options.zarr_format,
+            chunk_tokens=options.chunk_tokens,
+            compression=options.compression,
+        )
+        load_codecs(layout)
+    return sources, layout, *loading.result()
 
 
 def _with_standard_input(options: ConvertOptions, workspace: Workspace) -> tuple[Source, ...]:

@@ -180,9 +180,10 @@ class ShardReader:
         self._read(STARTS_OF[split], start * START_BYTES, out)
         return out
 
-    def tokens(self, split: str, start: int, stop: int) -> NDArray[Any]:
-        """Ids [start, stop) of the split: uint16 or uint32[stop - start]."""
-        out = np.empty(stop - start, dtype=np.dtype(f"u{self._shape.token_bytes}"))
+    def tokens(self, split: str, start: int, stop: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Ids [start, stop) of the split: uint16 or uint32[stop - start]; `out`, of that kind, if it is given."""
+        if out is None:
+            out = np.empty(stop - start, dtype=np.dtype(f"u{self._shape.token_bytes}"))
         self._read(split, start * self._shape.token_bytes, out)
         return out
 

@@ -1,4 +1,4 @@
-"""Writing a shard while its text is encoded: items go to the files a few MiB at a time, so a shard needs no memory.
+"""Writing a shard while its text is encoded: items go to the files as they come, so a shard needs no memory.
 
 Much at once is written at once, from a buffer that is used again; little waits until there are FLUSH_BYTES of it, or
 until the end.
@@ -16,28 +16,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
+from convert import spare_files
 from convert.errors import BrokenInvariant, naming
 from convert.shard import PARTS, SPLITS, STARTS_OF, SplitCounts, part_path, read_at
 
-FLUSH_BYTES = 1 << 20
+FLUSH_BYTES = 128 << 10
 LONGEST_COUNT = 3
 FIRST_IDS = 24
 _MOVED_BYTES = 4 << 20
 # Narrow ids on their way to a file, one buffer a process: fresh memory for them cost 4 % of the encoding of English.
-_narrow = np.empty(0, dtype=np.uint8)
+_narrow = np.empty(0, dtype=np.uint16)
 
 
 class ShardWriter:
     """The shard of one text chunk, open as a context; without `finish` nothing stays of it.
 
     dtype: of the ids, uint16 or uint32. largest_id: of the tokenizer; a higher one is a bug and raises
-    BrokenInvariant. Splits: 0 train, 1 validation. OSError names the file. Up to 20 MiB of memory.
+    BrokenInvariant. spares: how many spare files there may be in the folder to write over. Splits: 0 train,
+    1 validation. OSError names the file. Up to 20 MiB of memory.
     """
 
-    def __init__(self, folder: Path, chunk_index: int, dtype: np.dtype[Any], largest_id: int) -> None:
+    def __init__(
+        self, folder: Path, chunk_index: int, dtype: np.dtype[Any], largest_id: int, spares: int = 0
+    ) -> None:
         self._dtype = dtype
         self._largest_id = largest_id
-        self._ids = [_Part(part_path(folder, chunk_index, split)) for split in SPLITS]
+        self._ids = [_Part(part_path(folder, chunk_index, split), spares) for split in SPLITS]
         self._starts = [_Part(part_path(folder, chunk_index, STARTS_OF[split])) for split in SPLITS]
         self._documents, self._sequences, self._tokens, self._highest = [0, 0], [0, 0], [0, 0], [0, 0]
         self.longest: list[
@@ -62,12 +66,13 @@ class ShardWriter:
         if self._guess is not None:
             raise BrokenInvariant("a document begins before the one in pieces has ended")
         self._documents[split] += len(lengths)
-        self._highest[split] = max(self._highest[split], self._check(tokens))
+        narrow, highest = self._narrowed(tokens)
+        self._highest[split] = max(self._highest[split], highest)
         lengths = lengths[lengths > 0]
         if split == 0 and len(lengths) and not self.first_ids:
             self.first_ids = tokens[: min(FIRST_IDS, int(lengths[0]))].tolist()
         self._add_starts(split, lengths)
-        self._ids[split].add(self._narrowed(tokens))
+        self._ids[split].add(narrow)
         self._tokens[split] += len(tokens)
 
     def extend(self, tokens: NDArray[np.uint32], guess: int = 0) -> None:
@@ -76,9 +81,10 @@ class ShardWriter:
             self._guess = guess
             self._open_first = tokens[:FIRST_IDS].tolist()
             self._ids[guess].mark()
-        self._open_highest = max(self._open_highest, self._check(tokens))
+        narrow, highest = self._narrowed(tokens)
+        self._open_highest = max(self._open_highest, highest)
         self._open_tokens += len(tokens)
-        self._ids[self._guess].add(self._narrowed(tokens))
+        self._ids[self._guess].add(narrow)
 
     def end_document(self, split: int) -> None:
         """The document of the pieces since the last one ends and belongs to this split; without ids it is empty."""
@@ -114,23 +120,22 @@ class ShardWriter:
         )
         return checksums, (train, validation)
 
-    def _check(self, tokens: NDArray[np.uint32]) -> int:
-        """The highest of the ids; the cast that follows cannot wrap, since every id is found to fit."""
-        highest = int(tokens.max()) if tokens.size else 0
+    def _narrowed(self, tokens: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
+        """The ids in the type of the file, valid until the next call, and the highest; every one is found to fit."""
+        global _narrow
+        narrow: NDArray[Any]
+        if self._dtype == np.uint32:
+            narrow, highest = tokens, int(tokens.max()) if tokens.size else 0
+        else:
+            if len(_narrow) < len(tokens):
+                _narrow = np.empty(len(tokens), dtype=np.uint16)
+            narrow = _narrow[: len(tokens)]
+            highest = _core.narrow_ids(tokens, narrow)
         if highest > self._largest_id:
             raise BrokenInvariant(
                 f"the encoder gave id {highest}, above the tokenizer's highest id {self._largest_id}"
             )
-        return highest
-
-    def _narrowed(self, tokens: NDArray[np.uint32]) -> NDArray[Any]:
-        """The ids in the type of the file, valid until the next call."""
-        global _narrow
-        if _narrow.nbytes < len(tokens) * self._dtype.itemsize:
-            _narrow = np.empty(len(tokens) * self._dtype.itemsize, dtype=np.uint8)
-        narrow = _narrow[: len(tokens) * self._dtype.itemsize].view(self._dtype)
-        np.copyto(narrow, tokens, casting="unsafe")
-        return narrow
+        return narrow, highest
 
     def _add_starts(self, split: int, lengths: NDArray[np.uint64]) -> None:
         if len(lengths):
@@ -146,8 +151,9 @@ class ShardWriter:
 class _Part:
     """One file of a shard: written under a temporary name, renamed when whole; none if there is nothing in it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, spares: int = 0) -> None:
         self._path = path
+        self._spares = spares
         self._temporary = path.with_name(f"{path.name}.tmp")
         self._file: BinaryIO | None = None
         self._waiting: list[NDArray[Any]] = []
@@ -205,6 +211,8 @@ class _Part:
             self._path.unlink(missing_ok=True)
         elif self._file is not None:
             with naming(self._temporary):
+                if self._spares:
+                    self._file.truncate(self._written_bytes)  # a spare file may have been longer
                 self._file.close()
                 self._temporary.replace(self._path)
             self._file = None
@@ -226,7 +234,8 @@ class _Part:
     def _write(self, arrays: list[NDArray[Any]]) -> None:
         with naming(self._temporary):
             if self._file is None:
-                self._file = self._temporary.open("w+b", buffering=0)
+                is_spare = spare_files.take(self._path.parent, self._temporary, self._spares)
+                self._file = self._temporary.open("r+b" if is_spare else "w+b", buffering=0)
             for values in arrays:
                 view = values.data.cast("B")
                 self._checksum.update(view)

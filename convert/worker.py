@@ -61,6 +61,7 @@ class Job:
     shards: Path
     dataset: Path
     layout: ArrayLayout
+    spares: int = 0  # how many spare files there may be among the shards
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def encode_chunk(
     intake = Intake(job.rules, job.shards, chunk.index)
     with (
         closing(intake),
-        ShardWriter(job.shards, chunk.index, dtype, job.max_token_id) as shard,
+        ShardWriter(job.shards, chunk.index, dtype, job.max_token_id, job.spares) as shard,
     ):
         threshold = job.threshold if threshold is None else threshold
         encoder = DocumentEncoder(job.tokenizer, job.separator, job.seed, threshold, shard, intake, clock)

@@ -13,7 +13,9 @@ others (zarr leaves them out by default and reads a missing one as zeros, which 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +147,7 @@ def _write_run(
             payload = encode_shard(part, chunk, unit // chunk, codecs)
         else:
             payload = codecs.encode(pad(part, chunk))
-        records.append(write_file(root, f"{folder}/{prefix}{(first + start) // unit}", payload))
+        records.append(_write_whole(root, f"{folder}/{prefix}{(first + start) // unit}", payload))
     return records
 
 
@@ -158,15 +160,25 @@ def write_file(root: Path, relative: str, payload: bytes) -> FileRecord:
 
 
 def _write_whole(root: Path, relative: str, payload: bytes) -> FileRecord:
-    path = root / relative
+    """Plain calls of the system: there is one such file for each 0.3 ms of encoding, and `Path` and `open` took 0.1."""
+    path = f"{root}/{relative}"
+    folder, _, name = path.rpartition("/")
     # One name whoever writes it: what a process that died has left is replaced by the one that takes its place.
-    temporary = path.with_name(f".{path.name}.partial")
+    temporary = f"{folder}/.{name}.partial"
     try:
-        with temporary.open("wb") as file:  # leaving the block closes, and closing reports a full disk
-            file.write(payload)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        try:
+            rest = memoryview(payload)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+        finally:
+            os.close(descriptor)  # reports a full disk, or what a network's file system could not keep
+        os.replace(temporary, path)  # noqa: PTH105
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = path
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)  # noqa: PTH108
         raise
     return FileRecord(relative, len(payload), hashlib.sha256(payload).hexdigest())
 

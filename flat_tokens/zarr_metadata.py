@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,7 @@ def array_files(
     return {"zarr.json": _json_bytes(array)}
 
 
+@lru_cache(maxsize=16)
 def write_chain(layout: ArrayLayout) -> CodecChain:
     """The codecs that the writer uses; in format 2 zstd frames carry a checksum, in format 3 crc32c
     follows."""

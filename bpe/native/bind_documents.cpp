@@ -1,8 +1,9 @@
-// Documents in a buffer: separators, special tokens, hashes, JSON Lines, for Python.
+// Documents in a buffer: separators, special tokens, hashes, JSON Lines, ids to be stored; for Python.
 #include "bindings.hpp"
 #include "content_hash.hpp"
 #include "find_bytes.hpp"
 #include "json_lines.hpp"
+#include "stored_ids.hpp"
 
 #include <algorithm>
 
@@ -11,6 +12,33 @@ namespace bpe::python {
 namespace {
 
 using OutBytes = nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+using Ids = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using NarrowIds = nb::ndarray<const uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutNarrowIds = nb::ndarray<nb::numpy, uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutIds = nb::ndarray<nb::numpy, uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+void require_room(size_t room, size_t needed) {
+  if (room < needed)
+    throw nb::value_error(
+        ("out has room for " + std::to_string(room) + " ids, " + std::to_string(needed) + " are given")
+            .c_str());
+}
+
+template <class Narrow>
+void flag_ids(const Narrow &ids, const RowOffsets &starts, uint64_t first, const OutIds &out) {
+  require_room(out.size(), ids.size());
+  for (size_t i = 0; i < starts.size(); ++i)
+    if (starts.data()[i] < first || starts.data()[i] - first >= ids.size())
+      throw nb::value_error(("starts[" + std::to_string(i) + "] = " + std::to_string(starts.data()[i]) +
+                             " is outside [" + std::to_string(first) + ", " +
+                             std::to_string(first + ids.size()) + ")")
+                                .c_str());
+  nb::gil_scoped_release unlocked;
+  bpe::double_ids(ids.data(), ids.size(), out.data());
+  for (size_t i = 0; i < starts.size(); ++i)
+    out.data()[starts.data()[i] - first] |= 1;
+}
 
 // Calls row(start, stop) for each document of the buffer.
 template <class Row>
@@ -141,6 +169,18 @@ void bind_documents(nb::module_ &m) {
       },
       nb::arg("lines"), nb::arg("path"), nb::arg("out").noconvert(), nb::arg("replace_surrogates") = false,
       nb::arg("max_line_bytes") = UINT64_MAX);
+  m.def(
+      "narrow_ids",
+      [](const Ids &ids, const OutNarrowIds &out) {
+        require_room(out.size(), ids.size());
+        nb::gil_scoped_release unlocked;
+        return bpe::narrow_ids(ids.data(), ids.size(), out.data());
+      },
+      nb::arg("ids").noconvert(), nb::arg("out").noconvert());
+  m.def("flag_ids", &flag_ids<NarrowIds>, nb::arg("ids").noconvert(), nb::arg("starts").noconvert(),
+        nb::arg("first"), nb::arg("out").noconvert());
+  m.def("flag_ids", &flag_ids<Ids>, nb::arg("ids").noconvert(), nb::arg("starts").noconvert(),
+        nb::arg("first"), nb::arg("out").noconvert());
   m.def(
       "xxh64",
       [](nb::object buffer, uint64_t seed) {

@@ -123,10 +123,7 @@ template <bool listed> void merge_group(const MergeTables &tables, ShortMerge **
     finish_turn(turn[w], *group[w]);
 }
 
-// See short_merge.hpp.
-void merge_in_turns(const MergeTables &tables, ShortMerge *merges, size_t count) {
-  // Longest first.
-  ShortMerge *sorted[max_short_merges];
+inline void sort_longest_first(ShortMerge *merges, size_t count, ShortMerge **sorted) {
   size_t starts[18] = {};
   for (size_t i = 0; i < count; ++i)
     ++starts[16 - merges[i].size + 1];
@@ -134,6 +131,12 @@ void merge_in_turns(const MergeTables &tables, ShortMerge *merges, size_t count)
     starts[i] += starts[i - 1];
   for (size_t i = 0; i < count; ++i)
     sorted[starts[16 - merges[i].size]++] = merges + i;
+}
+
+// See short_merge.hpp.
+void merge_in_turns(const MergeTables &tables, ShortMerge *merges, size_t count) {
+  ShortMerge *sorted[max_short_merges];
+  sort_longest_first(merges, count, sorted);
   for (size_t i = 0; i < count; i += turns) {
     const size_t size = count - i < turns ? count - i : turns;
     if (tables.products)

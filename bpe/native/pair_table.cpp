@@ -24,12 +24,12 @@ PairTable::PairTable(const std::vector<Pair> &pairs) {
   unsigned slot_bits = 1;
   while ((uint64_t{7} << slot_bits) / 8 < pairs.size())
     ++slot_bits;
-  // Another multiplier when two pairs of one bucket agree in all 32 bits (about once in 5,000 builds of
-  // 600,000 pairs), a larger table when that does not help.
-  multiplier_ = 0x9E3779B97F4A7C15ull;
+  // Other multipliers when two pairs of one bucket agree in the 32 bits that are multiplied by displacements,
+  // a larger table when that does not help.
+  constexpr uint64_t odd = uint64_t{1} << 32 | 1;
+  multipliers_ = 0x9E3779B97F4A7C15ull | odd;
   for (unsigned attempt = 1; !place(pairs, slot_bits); ++attempt) {
-    multiplier_ = multiplier_ * 0xD1342543DE82EF95ull + 2;
-    multiplier_ |= 1;
+    multipliers_ = multipliers_ * 0xD1342543DE82EF95ull | odd;
     if (attempt % 4 == 0)
       ++slot_bits;
   }
@@ -39,20 +39,24 @@ PairTable::PairTable(const std::vector<Pair> &pairs) {
 bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
   const unsigned bucket_bits = std::bit_width(pairs.size() / pairs_per_bucket) + 1;
   const size_t bucket_count = size_t{1} << bucket_bits;
-  bucket_shift_ = 64 - bucket_bits;
+  bucket_shift_ = 32 - bucket_bits;
   slot_shift_ = 32 - slot_bits;
   slots_.assign(size_t{1} << slot_bits, empty_slot);
   displacements_.assign(bucket_count, 0);
 
+  const View table = view();
   const auto key_of = [](const Pair &pair) { return uint64_t{pair.left} << 21 | pair.right; };
+  const auto bucket_of = [&](const Pair &pair) {
+    return table.hash(pair.left, pair.right) >> table.bucket_shift;
+  };
   std::vector<uint32_t> starts(bucket_count + 1, 0);
   for (const Pair &pair : pairs)
-    ++starts[(key_of(pair) * multiplier_ >> bucket_shift_) + 1];
+    ++starts[bucket_of(pair) + 1];
   std::partial_sum(starts.begin(), starts.end(), starts.begin());
   std::vector<uint64_t> entries(pairs.size()); // sorted by bucket
   std::vector<uint32_t> fill(starts.begin(), starts.end() - 1);
   for (const Pair &pair : pairs)
-    entries[fill[key_of(pair) * multiplier_ >> bucket_shift_]++] = key_of(pair) << 22 | pair.rank;
+    entries[fill[bucket_of(pair)]++] = key_of(pair) << 22 | pair.rank;
 
   // Of a pair given twice the later rank stays. Both are in one bucket.
   std::vector<uint32_t> stops(starts.begin() + 1, starts.end());
@@ -80,6 +84,10 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
   std::stable_sort(fullest_first.begin(), fullest_first.end(),
                    [&](uint32_t a, uint32_t b) { return size_of(a) > size_of(b); });
 
+  const auto slot_of = [&](uint64_t entry, uint32_t displacement) -> uint64_t & {
+    const uint32_t left = static_cast<uint32_t>(entry >> 43), right = entry >> 22 & no_symbol;
+    return slots_[table.slot(table.hash(left, right), left, displacement)];
+  };
   for (const uint32_t bucket : fullest_first) {
     const uint32_t start = starts[bucket], stop = stops[bucket];
     if (start == stop)
@@ -90,7 +98,7 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
         return false;
       uint32_t i = start;
       for (; i < stop; ++i) {
-        uint64_t &target = slots_[view().slot((entries[i] >> 22) * multiplier_, displacement)];
+        uint64_t &target = slot_of(entries[i], displacement);
         if (target != empty_slot)
           break;
         target = entries[i];
@@ -98,7 +106,7 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
       if (i == stop)
         break;
       while (i-- > start) // taken: lift what was placed
-        slots_[view().slot((entries[i] >> 22) * multiplier_, displacement)] = empty_slot;
+        slot_of(entries[i], displacement) = empty_slot;
     }
     displacements_[bucket] = static_cast<uint16_t>(displacement);
   }
@@ -107,14 +115,14 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
 
 void PairTable::write(ImageWriter &image) const {
   image.put(uint64_t{size_});
-  image.put(multiplier_);
+  image.put(multipliers_);
   image.put_array(slots_);
   image.put_array(displacements_);
 }
 
 PairTable::PairTable(ImageReader &image, size_t symbol_count, size_t rank_count) {
   size_ = image.get<uint64_t>();
-  multiplier_ = image.get<uint64_t>();
+  multipliers_ = image.get<uint64_t>();
   image.get_array(slots_);
   image.get_array(displacements_);
   const auto require = [](bool good) {
@@ -122,9 +130,10 @@ PairTable::PairTable(ImageReader &image, size_t symbol_count, size_t rank_count)
       throw std::invalid_argument("the image's pair table is damaged");
   };
   require(std::has_single_bit(slots_.size()) && slots_.size() >= 2 && slots_.size() <= size_t{1} << 31);
-  require(std::has_single_bit(displacements_.size()) && displacements_.size() >= 2);
+  require(std::has_single_bit(displacements_.size()) && displacements_.size() >= 2 &&
+          displacements_.size() <= size_t{1} << 31);
   slot_shift_ = 32 - static_cast<unsigned>(std::countr_zero(slots_.size()));
-  bucket_shift_ = 64 - static_cast<unsigned>(std::countr_zero(displacements_.size()));
+  bucket_shift_ = 32 - static_cast<unsigned>(std::countr_zero(displacements_.size()));
   size_t found = 0;
   for (const uint64_t slot : slots_) {
     if (slot == empty_slot)

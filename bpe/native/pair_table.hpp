@@ -39,27 +39,37 @@ public:
   size_t size() const { return size_; }
 
   // The table as plain data, for sources with instruction sets of their own: all inlined, so that no code of
-  // theirs is shared. Valid while the table lives.
+  // theirs is shared. Valid while the table lives. 32-bit arithmetic only, so that vectors of pairs can be
+  // looked up (merge_by_lanes.hpp).
   struct View {
-    uint64_t multiplier;
+    uint32_t left_multiplier, right_multiplier;
     unsigned bucket_shift, slot_shift;
     const uint64_t *slots;
     const uint16_t *displacements;
 
-    [[gnu::always_inline]] uint32_t slot(uint64_t hash, uint32_t displacement) const {
-      return static_cast<uint32_t>(hash >> 16) * (2 * displacement + 1) >> slot_shift;
+    // Its upper bits are the bucket. With `left` it tells the pair, since right_multiplier is odd.
+    [[gnu::always_inline]] uint32_t hash(uint32_t left, uint32_t right) const {
+      return left * left_multiplier + right * right_multiplier;
+    }
+    [[gnu::always_inline]] uint32_t slot(uint32_t hash, uint32_t left, uint32_t displacement) const {
+      return (hash ^ left << 11) * (2 * displacement + 1) >> slot_shift;
     }
     // The pair's rank or no_rank. left, right: symbols or no_symbol.
     [[gnu::always_inline]] uint32_t rank(uint32_t left, uint32_t right) const {
       const uint64_t key = uint64_t{left} << 21 | right;
-      const uint64_t hash = key * multiplier;
-      const uint64_t entry = slots[slot(hash, displacements[hash >> bucket_shift])];
+      const uint32_t h = hash(left, right);
+      const uint64_t entry = slots[slot(h, left, displacements[h >> bucket_shift])];
       return entry >> 22 == key ? static_cast<uint32_t>(entry) & no_rank : no_rank;
     }
   };
 
   View view() const {
-    return {multiplier_, bucket_shift_, slot_shift_, slots_.data(), displacements_.data()};
+    return {static_cast<uint32_t>(multipliers_),
+            static_cast<uint32_t>(multipliers_ >> 32),
+            bucket_shift_,
+            slot_shift_,
+            slots_.data(),
+            displacements_.data()};
   }
   uint32_t rank(uint32_t left, uint32_t right) const { return view().rank(left, right); }
 
@@ -69,8 +79,8 @@ private:
   bool place(const std::vector<Pair> &pairs, unsigned slot_bits);
 
   size_t size_ = 0;
-  uint64_t multiplier_ = 0;
-  unsigned bucket_shift_ = 63;
+  uint64_t multipliers_ = 0; // of left, and 2^32 times that of right
+  unsigned bucket_shift_ = 31;
   unsigned slot_shift_ = 31;
   std::vector<uint64_t> slots_;
   std::vector<uint16_t> displacements_;

@@ -346,13 +346,14 @@ size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *sto
 
 // The functions of a variant; valid_prefix may be null.
 template <class Simd>
-constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_prefix) valid_prefix) {
+constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_prefix) valid_prefix,
+                                 MergeShortPretokens merge_short_pretokens = merge_in_turns) {
   return {name,
           {walk_blocks<Simd, Pattern::gpt2>, walk_blocks<Simd, Pattern::cl100k>,
            walk_blocks<Simd, Pattern::o200k>, walk_blocks<Simd, Pattern::llama3>,
            walk_blocks<Simd, Pattern::qwen2>},
           valid_prefix,
-          merge_in_turns,
+          merge_short_pretokens,
           merge_by_sweeps<Simd>};
 }
 

@@ -1,8 +1,11 @@
+#include "lanes_avx2.hpp"
+#include "merge_by_lanes.hpp"
 #include "pretokenize_blocks.hpp"
 #include "simd_avx2.hpp"
 
 namespace bpe {
 
-constinit const SimdVariant avx2_variant = variant_of<Avx2Simd>("avx2", valid_prefix<Avx2Simd>);
+constinit const SimdVariant avx2_variant =
+    variant_of<Avx2Simd>("avx2", valid_prefix<Avx2Simd>, SideBySide<Avx2Lanes>::merge);
 
 } // namespace bpe

@@ -325,7 +325,7 @@ Check check_short_merges(const std::string &variant, const Rules &rules, Random 
       const size_t wanted_count = bpe::merge_short(vocabulary, merges[i].bytes, merges[i].size, wanted);
       check.expect(merges[i].count == wanted_count &&
                        std::equal(wanted, wanted + wanted_count, merges[i].symbols),
-                   variant.c_str(), "merge_in_turns", merges[i].size);
+                   variant.c_str(), "merging short pretokens", merges[i].size);
     }
   }
   return check;
@@ -430,7 +430,7 @@ int main(int argc, char **argv) {
       report("UTF-8 validation", "", check_validation(variant, texts, random));
     }
     for (const Rules &rules : all_rules) {
-      report("merge_in_turns", rules.name, check_short_merges(variant, rules, random, rounds));
+      report("merging short pretokens", rules.name, check_short_merges(variant, rules, random, rounds));
       report("merge_by_sweeps", rules.name, check_long_merges(variant, rules, random, rounds));
       if (!is_portable)
         report("encoding", rules.name, check_encoding(variant, rules, texts));

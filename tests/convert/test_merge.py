@@ -14,7 +14,7 @@ from convert import runs as runs_module
 from convert.assembly import Assembly
 from convert.errors import BrokenInvariant
 from convert.journal import Journal
-from convert.merge import encoded_run, starts_run
+from convert.merge import encoded_units, starts_run
 from convert.merge_tree import MergeTree, Totals
 from convert.runs import Run
 from convert.shard import (
@@ -102,7 +102,9 @@ def test_runs_put_the_shards_together(
         for some, size in ((tokens, layout.write_unit_tokens), (starts, layout.write_unit_starts)):
             assert all(run.first % size == 0 for run in some)
             assert all(run.item_count % size == 0 for run in some[:-1])
-        encoded = [value for run in tokens for value in encoded_run(tmp_path, run).tolist()]
+        encoded = [
+            value for run in tokens for part in encoded_units(tmp_path, run, unit) for value in part.tolist()
+        ]
         assert encoded == [id_ * 2 + (place == 0) for row in expected for place, id_ in enumerate(row)]
         assert [value for run in starts for value in starts_run(tmp_path, run).tolist()] == [
             0,
@@ -125,7 +127,8 @@ def test_ids_keep_their_upper_bit(tmp_path: Path) -> None:
     largest = 2**31 - 1
     record = shard_of(tmp_path, 0, {"train": [[largest, 65536]], "validation": []}, "u4")
     _, runs = runs_of([record], ArrayLayout.create(), [0])
-    assert encoded_run(tmp_path, runs[0]).tolist() == [largest * 2 + 1, 65536 * 2]
+    units = [part.tolist() for part in encoded_units(tmp_path, runs[0], 8)]
+    assert units == [[largest * 2 + 1, 65536 * 2]]
 
 
 @pytest.mark.parametrize(("highest", "dtype"), [(0, "u2"), (65535, "u2"), (65536, "u4"), (2**31 - 1, "u4")])

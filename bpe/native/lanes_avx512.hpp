@@ -1,0 +1,47 @@
+// Sixteen 32-bit lanes and their gathers. Only for sources compiled with -mavx512f -mavx512vl.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <immintrin.h>
+
+namespace bpe {
+namespace {
+
+struct Avx512Lanes {
+  static constexpr size_t width = 16;
+  static constexpr size_t fewest = 7; // pretokens; fewer are quicker in turns
+  using Vector = int32_t __attribute__((vector_size(64)));
+  using Unsigned = uint32_t __attribute__((vector_size(64)));
+
+  [[gnu::always_inline]] static inline bool any(Vector v) {
+    return _mm512_test_epi32_mask((__m512i)v, (__m512i)v) != 0;
+  }
+  // base[index] of each lane.
+  [[gnu::always_inline]] static inline Vector gather(const uint32_t *base, Vector index) {
+    return (Vector)_mm512_i32gather_epi32((__m512i)index, base, 4);
+  }
+  // Four bytes from base + offset on.
+  [[gnu::always_inline]] static inline Vector gather_bytes(const uint8_t *base, Vector offset) {
+    return (Vector)_mm512_i32gather_epi32((__m512i)offset, base, 1);
+  }
+  // One lane of sixteen vectors: first[0], first[width], first[2 * width] ...
+  [[gnu::always_inline]] static inline void store_column(const uint32_t *first, uint32_t *out) {
+    const __m512i lines =
+        _mm512_set_epi32(240, 224, 208, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48, 32, 16, 0);
+    _mm512_storeu_si512(out, _mm512_i32gather_epi32(lines, first, 4));
+  }
+  // The same of 64-bit words, their low and high halves apart.
+  [[gnu::always_inline]] static inline void gather_halves(const uint64_t *base, Vector index, Vector &low,
+                                                          Vector &high) {
+    const __m512i a = _mm512_i32gather_epi64(_mm512_castsi512_si256((__m512i)index), base, 8);
+    const __m512i b = _mm512_i32gather_epi64(_mm512_extracti64x4_epi64((__m512i)index, 1), base, 8);
+    const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    low = (Vector)_mm512_permutex2var_epi32(a, even, b);
+    high = (Vector)_mm512_permutex2var_epi32(a, _mm512_add_epi32(even, _mm512_set1_epi32(1)), b);
+  }
+};
+
+} // namespace
+} // namespace bpe

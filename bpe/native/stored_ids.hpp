@@ -1,0 +1,19 @@
+// Ids on their way to a dataset: narrow in a temporary file, then `id * 2`, plus 1 where a sequence starts.
+//
+// One pass each over memory that fits a core's cache. Nothing is allocated, nothing is thrown. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bpe {
+
+// Writes the low halves of the ids and returns the highest of the whole ids, 0 if there are none: above 65535
+// something was lost. The two do not overlap.
+uint32_t narrow_ids(const uint32_t *ids, size_t count, uint16_t *out);
+
+// out[i] = ids[i] * 2. Ids lie below 2^31. The two do not overlap.
+void double_ids(const uint16_t *ids, size_t count, uint32_t *out);
+void double_ids(const uint32_t *ids, size_t count, uint32_t *out);
+
+} // namespace bpe
