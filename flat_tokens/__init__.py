@@ -5,10 +5,16 @@
     dataset = flat_tokens.open("owt.zarr")
     dataset.train.sequence(0), dataset.train.row(5, length=1024), dataset.train.seq_count
 
-Reading imports numpy and numcodecs alone; zarr only for layouts that nobody in this package writes.
+Reading imports numpy and numcodecs alone, zarr only for layouts that nobody in this package writes. One loop has a
+C++ form, used where it was built (flat_tokens/row_cut.py).
 """
 
 from __future__ import annotations
+
+from pkgutil import extend_path
+
+# Run from a checkout, this folder comes first on sys.path but what was built lies in site-packages/flat_tokens.
+__path__ = extend_path(__path__, __name__)
 
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError

@@ -6,9 +6,10 @@ that zarr chunk is touched first. Decoded: at most CACHE_BYTES of decoded zarr c
 one that was not used for longest goes first and its memory is used again. Memory that a process touches first
 costs 0.2 us a KiB, a third of the decoding.
 
-Invariant: a zarr chunk that is handed out is whole, its checksums were right and its file was there: zarr
-reads a missing file as zeros, here it is an error. Safe to use from
-several threads; a child of a fork begins with an empty cache.
+Invariant: a zarr chunk that is handed out was whole, its checksums right and its file there when this process read
+it first: zarr reads a missing file as zeros, here it is an error. Later it is decoded only as far as it is asked
+for, and without a checksum, where the codec can (flat_tokens/zstd_frames.py). Safe to use from several threads; a
+child of a fork begins with an empty cache.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy.typing as npt
 from flat_tokens.chunks import (
     ABSENT,
     ShardIndex,
+    decode_again,
     decode_chunk,
     index_length,
     largest_file_bytes,
@@ -57,6 +59,7 @@ class ChunkSource:
         self._largest = largest
         self._dtype = np.dtype(stored.dtype)
         self._chunk_bytes = stored.chunk_elements * self._dtype.itemsize
+        self._largest_file_bytes = largest_file_bytes(stored)
         self._largest_cached = max(2, CACHE_BYTES // self._chunk_bytes)
         self.forget()
         _SOURCES.add(self)
@@ -66,7 +69,11 @@ class ChunkSource:
         self._lock = threading.Lock()
         self._mapped: dict[int, Values] = {}
         self._files: OrderedDict[int, npt.NDArray[np.uint8]] = OrderedDict()
-        self._decoded: OrderedDict[int, Values] = OrderedDict()
+        self._decoded: OrderedDict[int, tuple[Values, int]] = OrderedDict()  # and how much of it is there
+        self._last_copied = -2
+        self._is_sound = bytearray(
+            0 if self.is_raw else -(-self.stored.element_count // self.stored.chunk_elements)
+        )
         self._spare: list[Values] = []
         self._indexes: OrderedDict[int, ShardIndex] = OrderedDict()
         self._stream: MappedStream | None = None
@@ -111,51 +118,60 @@ class ChunkSource:
         check_largest(values, self._largest, str(path), first)
 
     def copy(self, index: int, start: int, stop: int, out: Values) -> None:
-        """Put elements [start, stop) of zarr chunk `index` into `out`. Cost: a copy if it is kept decoded, its
-        decoding else."""
+        """Put elements [start, stop) of zarr chunk `index` into `out`. Cost: a copy if they are kept decoded, else
+        the decoding of its front up to them, or of all of it for those who read one after the other."""
         if self.is_raw:
             out[:] = self.mapped(index)[start:stop]
             return
         with self._lock:
-            values = self._decoded.get(index)
-            if values is not None:
+            goes_on = 0 <= index - self._last_copied <= 1
+            self._last_copied = index
+            kept = self._decoded.get(index)
+            if kept is not None and stop <= kept[1]:
                 self._decoded.move_to_end(index)
-                out[:] = values[start:stop]
+                out[:] = kept[0][start:stop]
                 return
             buffer = self._spare.pop() if self._spare else None
         if buffer is None:
             buffer = np.empty(self.stored.chunk_elements, dtype=self._dtype)
-        self.decode(index, buffer)
+        filled = self.decode(index, buffer, None if goes_on or kept is not None else stop)
         out[:] = buffer[start:stop]
         with self._lock:
             replaced = self._decoded.pop(index, None)
-            self._decoded[index] = buffer
+            self._decoded[index] = buffer, filled
             if replaced is not None:
-                self._spare.append(replaced)
+                self._spare.append(replaced[0])
             while len(self._decoded) > self._largest_cached:
-                self._spare.append(self._decoded.popitem(last=False)[1])
+                self._spare.append(self._decoded.popitem(last=False)[1][0])
             del self._spare[1:]
 
-    def decode(self, index: int, out: Values) -> None:
-        """Fill `out`, one whole zarr chunk, past the cache."""
+    def decode(self, index: int, out: Values, count: int | None = None) -> int:
+        """Fill `out`, one whole zarr chunk, or at least its first `count` elements, past the cache; how many are
+        filled. The first time all of it, and its checksum is compared."""
         stored = self.stored
         if self.is_raw:
             out[:] = self.mapped(index)
-            return
+            return len(out)
         file_index, inside = divmod(index, stored.shard_elements // stored.chunk_elements)
         path = stored.file_path(file_index)
         try:
             if stored.sharded:
                 payload = self._shard_part(file_index, inside)
             else:
-                payload = read_whole(path, largest_file_bytes(stored))
+                payload = read_whole(path, self._largest_file_bytes)
         except AbsentFileError:
             if not self._missing_is_zero:
                 raise
             out[:] = 0
-            return
-        decode_chunk(stored, payload, out, path)
-        check_largest(out, self._largest, str(path), index * stored.chunk_elements)
+            return len(out)
+        if self._is_sound[index]:
+            filled = decode_again(stored, payload, out, path, len(out) if count is None else count)
+        else:
+            decode_chunk(stored, payload, out, path)
+            filled = len(out)
+        check_largest(out[:filled], self._largest, str(path), index * stored.chunk_elements)
+        self._is_sound[index] = 1
+        return filled
 
     def _map(self, index: int) -> Values:
         stored = self.stored

@@ -61,7 +61,22 @@ def decode_chunk(
     try:
         stored.codecs.decode(payload, values)
     except ValueError as error:
-        raise DatasetError(f"{printable(str(path))}: {error}; restore it or convert again") from None
+        raise _damaged(path, error) from None
+
+
+def decode_again(
+    stored: StoredArray, payload: bytes | memoryview, values: npt.NDArray[Any], path: Path, count: int
+) -> int:
+    """Fill at least the first `count` elements of a zarr chunk that was decoded whole before, so that what it holds
+    for checksums need not be compared; how many are filled. DatasetError names the file."""
+    try:
+        return stored.codecs.decode_front(payload, values, count)
+    except ValueError as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: ValueError) -> DatasetError:
+    return DatasetError(f"{printable(str(path))}: {error}; restore it or convert again")
 
 
 def file_chunks(

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens import zstd_frames
 from flat_tokens.errors import printable
 
 Json = Mapping[str, Any]
@@ -71,8 +72,9 @@ class CodecChain:
         payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         return payload + crc32c_bytes(payload) if self.crc32c else payload
 
-    def decode(self, payload: bytes | memoryview, values: npt.NDArray[Any]) -> None:
-        """Fill `values`, a whole zarr chunk, from the bytes of its file.
+    def decode(self, payload: bytes | memoryview, values: npt.NDArray[Any], is_checked: bool = False) -> None:
+        """Fill `values`, a whole zarr chunk, from the bytes of its file. is_checked: a checksum inside the
+        compressed bytes was compared before and need not be again.
 
         A payload that would decode to any other length is refused, as far as its header tells before
         anything is allocated. ValueError says why it does not fit; `values` is then undefined."""
@@ -80,11 +82,15 @@ class CodecChain:
             payload = _without_crc32c(payload)
         data: Any = payload
         if self.compressor is not None:
+            codec_id = _codec_id(self.compressor)
             # numcodecs fills what there is of `out`: an earlier zarr chunk must not show through a short one
-            declared = _declared_bytes(json.loads(self.compressor)["id"], payload)
+            declared = _declared_bytes(codec_id, payload)
             if declared is not None and declared > values.nbytes:
                 raise ValueError(f"decodes to {declared} bytes, a zarr chunk has {values.nbytes}")
             in_place = declared == values.nbytes and not self.filters
+            as_bytes = values.view(np.uint8)
+            if in_place and codec_id == "zstd" and _run(zstd_frames.decode, payload, as_bytes, is_checked):
+                return
             data = _run(_codec(self.compressor).decode, payload, *([values] if in_place else []))
             if in_place and data is values:
                 return
@@ -95,6 +101,20 @@ class CodecChain:
             raise ValueError(f"decodes to {flat.nbytes} bytes, a zarr chunk has {values.nbytes}")
         values.view(np.uint8)[:] = flat
 
+    def decode_front(self, payload: bytes | memoryview, values: npt.NDArray[Any], count: int) -> int:
+        """Fill at least the first `count` elements of `values` as `decode` would, and all of them where it is not
+        known how to do less; how many are filled. For bytes that were decoded whole before: damage behind the front is
+        not noticed, nor a checksum compared."""
+        if self.compressor is not None and not self.filters and _codec_id(self.compressor) == "zstd":
+            body = _without_crc32c(payload) if self.crc32c else payload
+            if _declared_bytes("zstd", body) == values.nbytes:
+                wanted = count * values.itemsize
+                filled: int = _run(zstd_frames.decode_front, body, values.view(np.uint8), wanted)
+                if filled:
+                    return filled // values.itemsize
+        self.decode(payload, values, is_checked=True)
+        return len(values)
+
 
 def _check(config: Json, allowed: frozenset[str]) -> None:
     name = config.get("id") if isinstance(config, Mapping) else None
@@ -104,6 +124,11 @@ def _check(config: Json, allowed: frozenset[str]) -> None:
         )
     if config.get("astype") not in (None, config.get("dtype")):
         raise UnknownCodecError(f"codec {name} changes the data type")
+
+
+@lru_cache(maxsize=64)
+def _codec_id(config_text: str) -> str:
+    return str(json.loads(config_text)["id"])
 
 
 @lru_cache(maxsize=64)

@@ -93,6 +93,11 @@ class Elements:
         """Whether the elements lie in files as they are, so that reading them costs no decoding."""
         return self._source is not None and self._source.is_raw
 
+    @property
+    def is_decoded(self) -> bool:
+        """Whether `load_chunk` decodes zarr chunks into the memory that it is given."""
+        return self._source is not None and not self._source.is_raw
+
     def __getitem__(self, key: int | slice) -> Any:
         if isinstance(key, slice):
             if key.step not in (None, 1):
@@ -148,13 +153,15 @@ class Elements:
         """All elements as one mapped array, None where they are not stored so that this is possible."""
         return None if self._source is None else self._source.stream()
 
-    def load_chunk(self, index: int, scratch: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
+    def load_chunk(
+        self, index: int, scratch: npt.NDArray[Any] | None, stop: int | None = None
+    ) -> npt.NDArray[Any]:
         """The elements of zarr chunk `index`, of which at least one is in the array, without the cache: for
         those who read each zarr chunk once.
 
-        scratch: dtype[chunk_elements], which may be overwritten, or None for memory of its own. What is
-        returned is valid until scratch is written again, and must not be written. Elements of a mapped array
-        are not compared with `largest`."""
+        scratch: dtype[chunk_elements], which may be overwritten, or None for memory of its own. stop: nothing behind
+        it is needed, and what is returned may end there, or later. It is valid until scratch is written again, and
+        must not be written. Elements of a mapped array are not compared with `largest`."""
         first = index * self.chunk_elements
         count = min(self.chunk_elements, self._count - first)
         if self._source is None:
@@ -162,8 +169,8 @@ class Elements:
         if self._source.is_raw:
             return self._source.mapped(index)[:count]
         values = np.empty(self.chunk_elements, dtype=self.dtype) if scratch is None else scratch
-        self._source.decode(index, values)
-        return values[:count]
+        filled = self._source.decode(index, values, stop)
+        return values[: min(count, filled)]
 
     def check(self, values: npt.NDArray[Any], first: int) -> None:
         """DatasetError if one of the elements from position `first` on is above `largest`. 0.1 ns an element."""

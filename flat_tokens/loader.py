@@ -9,9 +9,9 @@ the global batch. flat_tokens/row_order.py states which rows a batch has; epoch 
 follows the one before with an order of its own.
 
 Cost: raw tokens are gathered from the mapped files (flat_tokens/row_gather.py). Others, and sequences, are read a
-window at a time (4 Mi tokens of each epoch by default, 2.1 or 4.1 bytes a token in
-memory, twice while a thread reads ahead), each zarr chunk once a window. A step that does not follow the one
-before is read alone: resuming takes as long as one batch.
+window at a time (4 Mi tokens of each epoch by default, 4 bytes a token in memory, twice while a thread reads ahead),
+each zarr chunk once a window. A step that does not follow the one before is read alone: resuming takes as long as one
+batch.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ import numpy.typing as npt
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.reader import FlatTokensArray
+from flat_tokens.row_cut import RowCut
 from flat_tokens.row_gather import RowGather
 from flat_tokens.row_order import RowOrder, WindowId
 from flat_tokens.row_source import ChunkReader, PackedRows
-from flat_tokens.row_window import ArrayPool, RowWindow
+from flat_tokens.row_window import RowWindow
 from flat_tokens.sequence_rows import Losses, SequenceRows
 
 MOST_STREAMS = 8  # by default, so that 1, 2, 4 or 8 hosts see the same batches
@@ -111,12 +112,12 @@ class Loader:
         self._kept: tuple[WindowId, RowWindow] | None = None
         self._chunks: ChunkReader | None = None
         self._next_step = -1
-        self._pool = ArrayPool()
+        self._row_cut = self.new_cut()
         self._gather: RowGather | None = None
-        self._kept_rows: tuple[WindowId, npt.NDArray[np.int64], bool] | None = None
+        self._kept_firsts: tuple[WindowId, npt.NDArray[np.int64], bool] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("_lock", "_kept", "_chunks", "_next_step", "_pool", "_gather", "_kept_rows")
+        own = ("_lock", "_kept", "_chunks", "_next_step", "_row_cut", "_gather", "_kept_firsts")
         return {name: value for name, value in self.__dict__.items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -162,9 +163,9 @@ class Loader:
                 return self._gathered(self._gather, window, step, follows)
             if self._kept is None or self._kept[0] != window:
                 if not follows:
-                    return self._read_alone(step, self._take_chunks(), self._pool)
+                    return self._read_alone(step, self._take_chunks(), self._row_cut)
                 self._kept = (window, self._read(window, self._take_memory(), self._take_chunks()))
-            return self._cut(self._kept[1], window, step, self._pool)
+            return self._cut(self._kept[1], window, step, self._row_cut)
 
     def strided_batch(self, step: int, stride: int) -> Batch:
         """batch(step) for a caller whose next call is step + stride, as one of `stride` workers."""
@@ -217,6 +218,10 @@ class Loader:
         """Room for so many rows."""
         return self._memory(rows)
 
+    def new_cut(self) -> RowCut:
+        """What makes batches of rows in memory, for one thread."""
+        return RowCut(self.seq_len, self.dtype)
+
     def read_rows(self, rows: npt.NDArray[np.int64], memory: RowWindow) -> None:
         """Read some rows, numbered as in rows_of, into the first places of `memory`. For one thread."""
         self._source.fill(rows, memory, self._take_chunks())
@@ -234,44 +239,45 @@ class Loader:
 
     def _gathered(self, gather: RowGather, window: WindowId, step: int, follows: bool) -> Batch:
         """A batch whose rows are touched by themselves, or with those of all the window if it is one of many."""
-        if self._kept_rows is None or self._kept_rows[0] != window:
-            self._kept_rows = (window, self._window_rows(window), False)
-        _, rows, is_touched = self._kept_rows
-        wanted = rows[step % self.steps_per_epoch - window.first_step]
+        if self._kept_firsts is None or self._kept_firsts[0] != window:
+            self._kept_firsts = (window, self._window_firsts(window), False)
+        _, firsts, is_touched = self._kept_firsts
+        wanted = firsts[step % self.steps_per_epoch - window.first_step]
         if not is_touched:
-            gather.touch(rows.reshape(-1) if follows else wanted, is_alone=not follows)
-            self._kept_rows = (window, rows, follows)
+            gather.touch(firsts.reshape(-1) if follows else wanted, is_alone=not follows)
+            self._kept_firsts = (window, firsts, follows)
         return gather.batch(wanted)
 
-    def _window_rows(self, window: WindowId) -> npt.NDArray[np.int64]:
-        """int64[steps, rows_per_batch], the rows of a window."""
-        return self.order.window_order(window, *self._streams).reshape(window.step_count, -1)
+    def _window_firsts(self, window: WindowId) -> npt.NDArray[np.int64]:
+        """int64[steps, rows_per_batch], where the rows of a window begin in the stream."""
+        rows = self.order.window_order(window, *self._streams).reshape(window.step_count, -1)
+        return np.ascontiguousarray(rows) * self.seq_len
 
     def _gathered_ahead(self, gather: RowGather, step: int, stop: int | None) -> Iterator[Batch]:
         """The batches [step, stop), stop above step, while a thread touches the rows of the next window."""
 
         def touched(window: WindowId) -> npt.NDArray[np.int64]:
-            rows = self._window_rows(window)
-            gather.touch(rows.reshape(-1))
-            return rows
+            firsts = self._window_firsts(window)
+            gather.touch(firsts.reshape(-1))
+            return firsts
 
         with ThreadPoolExecutor(1, "flat_tokens-prefetch") as thread:
             window = self.order.window_at(step)
-            rows = self._window_rows(window)
+            firsts = self._window_firsts(window)
             pending = thread.submit(touched, window)
-            wanted = rows[step % self.steps_per_epoch - window.first_step]
+            wanted = firsts[step % self.steps_per_epoch - window.first_step]
             gather.touch(wanted, is_alone=True)
             yield gather.batch(wanted)
             step += 1
             while stop is None or step < stop:
-                rows = pending.result()
+                firsts = pending.result()
                 first = window.epoch * self.steps_per_epoch + window.first_step
                 following = first + window.step_count
                 next_window = self.order.window_at(following)
                 if stop is None or following < stop:
                     pending = thread.submit(touched, next_window)
                 for at in range(step, following if stop is None else min(following, stop)):
-                    yield gather.batch(rows[at - first])
+                    yield gather.batch(firsts[at - first])
                 step, window = following, next_window
 
     # -- reading
@@ -280,17 +286,17 @@ class Loader:
         self._source.fill(self.order.window_order(window, *self._streams).reshape(-1), memory, chunks)
         return memory
 
-    def _read_alone(self, step: int, chunks: ChunkReader, pool: ArrayPool) -> Batch:
+    def _read_alone(self, step: int, chunks: ChunkReader, cut: RowCut) -> Batch:
         memory = self._memory(self.rows_per_batch)
         self._source.fill(self.rows_of(step), memory, chunks)
-        return memory.batch(0, self.rows_per_batch, self.dtype, pool)
+        return memory.batch(0, self.rows_per_batch, cut)
 
-    def _cut(self, memory: RowWindow, window: WindowId, step: int, pool: ArrayPool) -> Batch:
+    def _cut(self, memory: RowWindow, window: WindowId, step: int, cut: RowCut) -> Batch:
         first = (step % self.steps_per_epoch - window.first_step) * self.rows_per_batch
-        return memory.batch(first, first + self.rows_per_batch, self.dtype, pool)
+        return memory.batch(first, first + self.rows_per_batch, cut)
 
     def _memory(self, rows: int) -> RowWindow:
-        return RowWindow(rows, self.seq_len, self.array.max_token_id, self._source.is_padded)
+        return RowWindow(rows, self.seq_len, self._source.is_padded)
 
     def _window_memory(self) -> RowWindow:
         return self._memory(self.order.window_rows // self.host_count)
@@ -316,13 +322,13 @@ class Loader:
         if gather is not None:
             yield from self._gathered_ahead(gather, step, stop)
             return
-        pool = ArrayPool()
+        cut = self.new_cut()
         reader = ChunkReader(self.array.encoded_tokens)
         memories = [self._window_memory(), self._window_memory()]
         with ThreadPoolExecutor(1, "flat_tokens-prefetch") as thread:
             window = self.order.window_at(step)
             pending: Future[RowWindow] = thread.submit(self._read, window, memories[0], reader)
-            yield self._read_alone(step, ChunkReader(self.array.encoded_tokens), pool)
+            yield self._read_alone(step, ChunkReader(self.array.encoded_tokens), cut)
             step += 1
             while stop is None or step < stop:
                 memory = pending.result()
@@ -332,7 +338,7 @@ class Loader:
                     memories.reverse()
                     pending = thread.submit(self._read, next_window, memories[0], reader)
                 for at in range(step, following if stop is None else min(following, stop)):
-                    yield self._cut(memory, window, at, pool)
+                    yield self._cut(memory, window, at, cut)
                 step, window = following, next_window
 
 

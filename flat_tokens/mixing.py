@@ -29,7 +29,7 @@ from flat_tokens.loader import Loader
 from flat_tokens.permutation import derive_key, permute
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.row_order import WindowId
-from flat_tokens.row_window import ArrayPool, RowWindow
+from flat_tokens.row_window import RowWindow
 
 PERIOD = 4096  # draws of a stream; a weight is met to 1 / 8,192
 MIX, MEMBER = 4, 5
@@ -86,8 +86,6 @@ class Mixture:
             )
             for number, (array, count) in enumerate(zip(arrays, self.counts, strict=True))
         ]
-        largest = max(range(len(arrays)), key=lambda number: arrays[number].max_token_id)
-        self._largest = self.members[largest]
         self._forget()
         _MIXTURES.add(self)
 
@@ -95,11 +93,11 @@ class Mixture:
         self._lock = threading.Lock()
         self._kept: list[OrderedDict[WindowId, RowWindow]] = [OrderedDict() for _ in self.members]
         self._next_step = -1
-        self._pool = ArrayPool()
+        self._row_cut = self.members[0].new_cut()
         self._stretch = functools.lru_cache(maxsize=4 * self.streams)(self._stretch_of)
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("_lock", "_kept", "_next_step", "_pool", "_stretch")
+        own = ("_lock", "_kept", "_next_step", "_row_cut", "_stretch")
         return {name: value for name, value in self.__dict__.items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -129,12 +127,12 @@ class Mixture:
         with self._lock:
             follows = step == self._next_step
             self._next_step = step + 1
-            memory = self._largest.new_memory(self.rows_per_batch)
+            memory = self.members[0].new_memory(self.rows_per_batch)
             for number, member in enumerate(self.members):
                 here = np.flatnonzero(chosen == number)
                 if len(here):
                     self._copy(number, member, streams[here], places[here], here, memory, follows)
-            return memory.batch(0, self.rows_per_batch, self._largest.dtype, self._pool)
+            return memory.batch(0, self.rows_per_batch, self._row_cut)
 
     def from_step(self, step: int, stop: int | None = None) -> Iterator[Batch]:
         """The batches of the steps [step, stop), without end if stop is None."""

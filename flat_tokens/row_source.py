@@ -1,16 +1,17 @@
 """From row numbers to rows in a window: each zarr chunk is read once, whatever the order of the rows.
 
-Packed: row r is the tokens [r * length, (r + 1) * length) of the stream, and the id in front of them. Rows
-that lie in one zarr chunk are shifted, narrowed and put in their places all at once, while the decoded zarr
-chunk is still in the processor's cache; the others piece by piece. The id in front of a zarr chunk's first
-row is the last of the zarr chunk before, which would have to be decoded for it: last ids are remembered, so
-that happens for half of the blocks in the first epoch and for none later.
+Packed: row r is the tokens [r * length, (r + 1) * length) of the stream, and the one in front of them. Neighbouring
+rows, those of a block, are put in their place as one stretch, and zarr chunks that lie inside it decoded straight into
+it. The token in front of a stretch that begins where a zarr chunk does is the last of the zarr chunk before, which
+would have to be decoded for it: last tokens are remembered, so that happens for half of the blocks in the first epoch
+and for none later.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +20,10 @@ from flat_tokens.elements import Elements
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.row_window import RowWindow
 
-SLICE_TOKENS = 2**16  # converted at once: 256 KiB, twice, fit the second-level cache
-MOST_LAST_IDS = 2**22  # zarr chunks whose last id is remembered: 32 MiB at most
+MOST_LAST_TOKENS = 2**22  # zarr chunks whose last token is remembered: 32 MiB at most
 
 Int64 = npt.NDArray[np.int64]
+Uint32 = npt.NDArray[np.uint32]
 
 
 class RowSource(Protocol):
@@ -43,33 +44,27 @@ class ChunkReader:
     def __init__(self, tokens: Elements) -> None:
         self.tokens = tokens
         self.chunk_tokens = tokens.chunk_elements
+        self.decodes = tokens.is_decoded  # into the memory that `load` is given
         self._scratch = None if tokens.is_mapped else np.empty(tokens.chunk_elements, dtype=tokens.dtype)
-        self._slices: dict[str, npt.NDArray[Any]] = {}
         chunk_count = -(-len(tokens) // tokens.chunk_elements)
-        self._last = np.full(chunk_count if chunk_count <= MOST_LAST_IDS else 0, -1, dtype=np.int64)
+        self._last = np.full(chunk_count if chunk_count <= MOST_LAST_TOKENS else 0, -1, dtype=np.int64)
 
-    def load(self, index: int) -> npt.NDArray[np.uint32]:
-        """The encoded tokens of a zarr chunk, valid until the next call."""
-        values = self.tokens.load_chunk(index, self._scratch)
+    def load(self, index: int, into: Uint32 | None = None, stop: int | None = None) -> Uint32:
+        """The encoded tokens of a zarr chunk, or at least those in front of `stop`. into: uint32[chunk_tokens] that
+        they may be decoded to; without it they are valid until the next call."""
+        values: Uint32 = self.tokens.load_chunk(index, self._scratch if into is None else into, stop)
         if self.tokens.is_mapped:
             self.tokens.check(values, index * self.chunk_tokens)
-        if len(self._last):
+        if len(self._last) and (stop is None or self.tokens.is_mapped):
             self._last[index] = int(values[-1])
         return values
 
-    def last_id(self, index: int) -> int:
-        """The last id of a zarr chunk. Cost: nothing if it was loaded before, else its decoding."""
+    def last_token(self, index: int) -> int:
+        """The last token of a zarr chunk, encoded. Cost: nothing if it was loaded before, else its decoding."""
         known = int(self._last[index]) if len(self._last) else -1
-        return (known if known >= 0 else int(self.load(index)[-1])) >> 1
+        return known if known >= 0 else int(self.load(index)[-1])
 
-    def slice_of(self, name: str, count: int, dtype: type[Any]) -> npt.NDArray[Any]:
-        """Scratch memory of `count` elements, one per name; its content is lost at the next call."""
-        kept = self._slices.get(name)
-        if kept is None or len(kept) < count:
-            kept = self._slices[name] = np.empty(count, dtype=dtype)
-        return kept[:count]
-
-    def pieces(self, starts: Int64, stops: Int64) -> Iterator[tuple[int, int, npt.NDArray[np.uint32]]]:
+    def pieces(self, starts: Int64, stops: Int64) -> Iterator[tuple[int, int, Uint32]]:
         """(i, offset, encoded) for ranges [starts[i], stops[i]) that rise: the part of range i from `offset`
         on that lies in one zarr chunk. Each zarr chunk is read once; `encoded` is valid until the next."""
         chunk = self.chunk_tokens
@@ -103,62 +98,42 @@ class PackedRows:
         self.row_count = array.row_count(length)
 
     def fill(self, rows: Int64, window: RowWindow, chunks: ChunkReader) -> None:
-        length, chunk = self.length, chunks.chunk_tokens
-        order = np.argsort(rows, kind="stable")
-        starts = rows[order] * length
-        indexes, offsets = np.divmod(starts, chunk)
-        is_inside = offsets + length <= chunk
-        inside = np.flatnonzero(is_inside)
-        in_front: list[tuple[int, int]] = []  # (place, zarr chunk whose last id stands in front of the row)
-        distinct, firsts = np.unique(indexes[inside], return_index=True)
-        bounds = [*firsts.tolist(), len(inside)]
-        for number, index in enumerate(distinct.tolist()):
-            values = chunks.load(index)
-            here = inside[bounds[number] : bounds[number + 1]]
-            step = max(1, SLICE_TOKENS // length)
-            for low in range(0, len(here), step):
-                some = here[low : low + step]
-                _put(values, offsets[some], order[some], window, chunks)
-            if offsets[here[0]] == 0 and index > 0 and not values[0] & 1:
-                in_front.append((int(order[here[0]]), index - 1))
-        across = np.flatnonzero(~is_inside)
-        if len(across):
-            self._fill_pieces(starts[across], order[across], window, chunks)
-        for place, index in in_front:
-            window.ids[place, 0] = chunks.last_id(index)
-
-    def _fill_pieces(self, starts: Int64, places: Int64, window: RowWindow, chunks: ChunkReader) -> None:
-        """Rows that lie in several zarr chunks, with the id in front."""
-        length = self.length
-        encoded = np.zeros((len(starts), length + 1), dtype=np.uint32)
-        begins = np.maximum(starts - 1, 0)
-        for i, offset, part in chunks.pieces(begins, starts + length):
-            at = offset + int(starts[i] == 0)
-            encoded[i, at : at + len(part)] = part
-        window.ids[places] = encoded >> np.uint32(1)
-        window.starts[places] = np.packbits(encoded[:, 1:] & np.uint32(1) != 0, axis=1)
+        order = np.argsort(rows)
+        rows = rows[order]
+        is_new = np.diff(rows, prepend=-2) != 1  # a stretch of neighbouring rows begins
+        places = np.arange(len(rows)) * self.length + np.cumsum(is_new)  # each with a token in front
+        window.firsts[order] = places
+        begins = np.flatnonzero(is_new)
+        starts = rows[begins] * self.length
+        stops = (rows[np.append(begins[1:], len(rows)) - 1] + 1) * self.length
+        _copy_stretches(starts, stops, places[begins], window.tokens, chunks)
 
 
-def _put(
-    values: npt.NDArray[np.uint32], offsets: Int64, places: Int64, window: RowWindow, chunks: ChunkReader
-) -> None:
-    """Convert the rows at some rising offsets of a zarr chunk and put them in their places."""
-    count, length = len(offsets), window.length
-    first = int(offsets[0])
-    if int(offsets[-1]) - first == (count - 1) * length and (count < 2 or int(offsets[1]) - first == length):
-        encoded = values[first : first + count * length].reshape(count, length)
-    else:
-        every = np.lib.stride_tricks.as_strided(
-            values, (len(values) - length + 1, length), (values.itemsize, values.itemsize), writeable=False
-        )
-        encoded = every[offsets]
-    shifted = chunks.slice_of("shifted", count * length, np.uint32).reshape(count, length)
-    np.right_shift(encoded, np.uint32(1), out=shifted)
-    window.ids[places, 1:] = shifted
-    window.ids[places, 0] = values[offsets - 1] >> np.uint32(1)  # at offset 0 whatever stands last
-    flags = chunks.slice_of("flags", count * length, np.uint8).reshape(count, length)
-    np.copyto(flags, encoded, casting="unsafe")
-    flags &= np.uint8(1)
-    window.starts[places] = (
-        np.packbits(flags, axis=1) if length % 8 else np.packbits(flags.reshape(-1)).reshape(count, -1)
-    )
+def _copy_stretches(starts: Int64, stops: Int64, places: Int64, out: Uint32, chunks: ChunkReader) -> None:
+    """Put the tokens [starts[i], stops[i]), rising stretches, to out[places[i]:], and the one in front to its place
+    unless the stretch begins with a start."""
+    chunk = chunks.chunk_tokens
+    begins = np.maximum(starts - 1, 0)
+    first_chunks = begins // chunk
+    counts = (stops - 1) // chunk - first_chunks + 1
+    of = np.repeat(np.arange(len(starts)), counts)  # a stretch has a piece in each zarr chunk
+    indexes = first_chunks[of] + np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
+    lows = np.maximum(begins[of], indexes * chunk)
+    highs = np.minimum(stops[of], (indexes + 1) * chunk)
+    targets = places[of] + lows - starts[of]
+    is_in_front = highs == starts[of]  # nothing but the token in front: put off, it may not be needed
+    kept = np.flatnonzero(~is_in_front)
+    borders = np.flatnonzero(np.diff(indexes[kept], prepend=-1, append=-1)).tolist()
+    numbers, to = indexes[kept].tolist(), targets[kept].tolist()
+    low, high = (lows[kept] % chunk).tolist(), (highs[kept] - indexes[kept] * chunk).tolist()
+    for first, stop in itertools.pairwise(borders):
+        index, at = numbers[first], to[first]
+        if stop - first == 1 and high[first] - low[first] == chunk and chunks.decodes:
+            chunks.load(index, out[at : at + chunk])
+            continue
+        values = chunks.load(index, stop=high[stop - 1])
+        for piece in range(first, stop):
+            out[to[piece] : to[piece] + high[piece] - low[piece]] = values[low[piece] : high[piece]]
+    for at, index in zip(targets[is_in_front].tolist(), indexes[is_in_front].tolist(), strict=True):
+        if not out[at + 1] & 1:
+            out[at] = chunks.last_token(index)

@@ -104,15 +104,13 @@ class SequenceRows:
         starts, ends, is_first = self.ranges(rows[order])
         begins = np.where(is_first, starts, starts - 1)  # the id in front of a later part is its first input
         assert window.lengths is not None
-        window.ids[: len(rows)] = self.padding_id
-        window.starts[: len(rows)] = 0
-        window.starts[order, 0] = np.where(is_first, 128, 0)
+        table = window.rows()
+        table[: len(rows)] = self.padding_id << 1
         window.lengths[order] = ends - starts
-        ids = window.ids
         places, skips = order.tolist(), is_first.tolist()
         for i, offset, part in chunks.pieces(begins, ends):
             at = offset + skips[i]
-            ids[places[i], at : at + len(part)] = part >> np.uint32(1)
+            table[places[i], at : at + len(part)] = part
 
     def losses(self, rows_left_out: int) -> Losses:
         """What is lost and padded; one pass over seq_starts, 5 ns a sequence."""

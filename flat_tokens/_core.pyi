@@ -1,0 +1,12 @@
+"""The C++ loops of flat_tokens as Python sees them; each has a twin in numpy that runs where they are not built."""
+
+from typing_extensions import Buffer
+
+def cut_rows(
+    encoded: Buffer, firsts: Buffer, length: int, inputs: Buffer, targets: Buffer, is_start: Buffer
+) -> None:
+    """Fill inputs, targets and is_start with the rows that begin at some positions of `encoded`.
+
+    encoded: uint32[tokens]; firsts: int64[rows], each with `length` tokens from it on inside `encoded`; inputs
+    and targets: uint16, 32 or 64-bit integers [rows, length] that hold every id; is_start: bool of that shape. All
+    contiguous; outputs overlap nothing. The GIL is released. ValueError names bound and value."""

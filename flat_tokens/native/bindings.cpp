@@ -1,0 +1,80 @@
+// The module flat_tokens._core: arguments checked, the GIL released. flat_tokens/_core.pyi says what each
+// call takes and gives.
+#include "cut_rows.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace nb = nanobind;
+
+namespace {
+
+// The memory of a contiguous array, held while this lives. Raises TypeError or BufferError as Python does.
+class Memory {
+public:
+  Memory(nb::handle array, bool is_output) {
+    if (PyObject_GetBuffer(array.ptr(), &view_, is_output ? PyBUF_WRITABLE : PyBUF_SIMPLE) != 0)
+      throw nb::python_error();
+  }
+  ~Memory() { PyBuffer_Release(&view_); }
+  Memory(const Memory &) = delete;
+  Memory &operator=(const Memory &) = delete;
+  size_t bytes() const { return static_cast<size_t>(view_.len); }
+  template <class T> T *as() const { return static_cast<T *>(view_.buf); }
+
+private:
+  Py_buffer view_;
+};
+
+void require_bytes(const char *name, size_t found, size_t wanted) {
+  if (found != wanted)
+    throw std::invalid_argument(std::string(name) + " has " + std::to_string(found) +
+                                " bytes, it must have " + std::to_string(wanted));
+}
+
+void cut_rows(nb::handle encoded, nb::handle firsts, size_t length, nb::handle inputs, nb::handle targets,
+              nb::handle is_start) {
+  const Memory from(encoded, false), where(firsts, false);
+  const Memory to_inputs(inputs, true), to_targets(targets, true), to_is_start(is_start, true);
+  const size_t token_count = from.bytes() / sizeof(uint32_t);
+  const size_t row_count = where.bytes() / sizeof(int64_t);
+  const int64_t *const first = where.as<const int64_t>();
+  if (length < 1 || length > token_count)
+    throw std::invalid_argument("length must be in [1, " + std::to_string(token_count) + "], got " +
+                                std::to_string(length));
+  for (size_t row = 0; row < row_count; ++row)
+    if (first[row] < 0 || static_cast<size_t>(first[row]) > token_count - length)
+      throw std::invalid_argument("firsts[" + std::to_string(row) + "] must be in [0, " +
+                                  std::to_string(token_count - length) + "], got " +
+                                  std::to_string(first[row]));
+  const size_t places = row_count * length;
+  require_bytes("is_start", to_is_start.bytes(), places);
+  require_bytes("targets", to_targets.bytes(), to_inputs.bytes());
+  if (places == 0)
+    return;
+  const size_t id_bytes = to_inputs.bytes() / places;
+  if (id_bytes != 2 && id_bytes != 4 && id_bytes != 8)
+    throw std::invalid_argument("an id must have 2, 4 or 8 bytes, got " + std::to_string(id_bytes));
+  require_bytes("inputs", to_inputs.bytes(), places * id_bytes);
+  nb::gil_scoped_release unlocked;
+  const auto cut = [&]<class Id>(Id *in) {
+    flat_tokens::cut_rows(from.as<const uint32_t>(), first, row_count, length, in, to_targets.as<Id>(),
+                          to_is_start.as<uint8_t>());
+  };
+  if (id_bytes == 2)
+    cut(to_inputs.as<uint16_t>());
+  else if (id_bytes == 4)
+    cut(to_inputs.as<uint32_t>());
+  else
+    cut(to_inputs.as<uint64_t>());
+}
+
+} // namespace
+
+NB_MODULE(_core, m) {
+  m.doc() = "Loops of flat_tokens that have a twin in numpy; see flat_tokens/_core.pyi.";
+  m.def("cut_rows", &cut_rows, nb::arg("encoded"), nb::arg("firsts"), nb::arg("length"), nb::arg("inputs"),
+        nb::arg("targets"), nb::arg("is_start"));
+}

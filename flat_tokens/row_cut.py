@@ -1,0 +1,130 @@
+"""Encoded rows as a model takes them: targets, inputs one further, start flags.
+
+The loop is in C++ where the package was built with it (flat_tokens/native/cut_rows.hpp: one pass, 0.5 ns a token),
+else in numpy (seven passes in the second-level cache, 1.1 ns): `cut_with_numpy` is the specification, and both
+fill the same arrays (tests/flat_tokens/test_row_cut.py). FLAT_TOKENS_CORE=0 in the environment keeps to numpy.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens.batch import Batch, Int32
+
+Int64 = npt.NDArray[np.int64]
+Uint32 = npt.NDArray[np.uint32]
+CutRows = Callable[[Any, Any, int, Any, Any, Any], None]  # as cut_with_numpy
+
+_ONE = np.uint32(1)
+LINE_BYTES = 64
+
+
+def cut_with_numpy(
+    encoded: Uint32,
+    firsts: Int64,
+    length: int,
+    inputs: npt.NDArray[Any],
+    targets: npt.NDArray[Any],
+    is_start: npt.NDArray[np.bool_],
+) -> None:
+    """Fill inputs, targets and is_start with the rows that begin at some positions of `encoded`.
+
+    encoded: uint32[tokens]; firsts: int64[rows], each with `length` tokens from it on inside `encoded`. inputs and
+    targets: integers [rows, length] that hold every id; is_start: bool of that shape.
+    [3, 4, 7, 8], [1], 3 -> inputs [[1, 0, 3]], targets [[2, 3, 4]], is_start [[False, True, False]]. The token in
+    front of position 0 is the one at 0: a split begins with a start, so nothing is seen of it."""
+    rows = np.empty((len(firsts), length + 1), dtype=np.uint32)
+    if len(encoded) > length:
+        rows[:] = windows_of(encoded, length + 1)[np.maximum(firsts, 1) - 1]
+    if not firsts.all():
+        rows[firsts == 0, 1:] = encoded[:length]
+        rows[firsts == 0, 0] = encoded[0]
+    flags = is_start.view(np.uint8)
+    np.copyto(
+        flags, rows[:, 1:], casting="unsafe"
+    )  # narrow first: 0.15 ns a token, a comparison of wide ones 0.3
+    flags &= np.uint8(1)
+    np.right_shift(rows, _ONE, out=rows)
+    np.copyto(targets, rows[:, 1:], casting="unsafe")  # the caller has checked that they fit
+    np.copyto(inputs, rows[:, :-1], casting="unsafe")
+    np.copyto(inputs, 0, where=is_start)
+
+
+def windows_of(encoded: Uint32, length: int) -> Uint32:
+    """All stretches of some tokens, uint32[tokens - length + 1, length], a view: [1, 2, 3], 2 -> [[1, 2], [2, 3]].
+    length: at most what there is. Cost: 1 us, where numpy's sliding_window_view takes 20."""
+    return np.ndarray((len(encoded) - length + 1, length), np.uint32, encoded, 0, (4, 4))
+
+
+def _best() -> CutRows:
+    if os.environ.get("FLAT_TOKENS_CORE") == "0":
+        return cut_with_numpy
+    try:
+        from flat_tokens import _core
+    except ImportError:  # not built: reading needs numpy alone
+        return cut_with_numpy
+    return _core.cut_rows
+
+
+_cut_rows = _best()
+
+
+class BatchPool:
+    """Memory of batches, used again once nobody holds any of it: neither the batch nor an array nor a view.
+
+    malloc gives memory of this size back to the system each time, and a batch of 64 x 1,024 then costs 128
+    page faults, as much as everything else about it. Arrays are free when this pool has the only references to
+    them; where references are not counted exactly (free-threaded builds), they are simply never used again.
+    They begin where a cache line does: stores that cross lines cost 15 %."""
+
+    SIZE = 8
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._dtype = dtype
+        self._batches: list[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.bool_]]] = []
+
+    def take(
+        self, shape: tuple[int, int]
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """inputs, targets and start flags of arbitrary content, to be unpacked at once: who holds the
+        tuple alone holds nothing. For one thread at a time."""
+        count, batches = sys.getrefcount, self._batches
+        for batch in batches:
+            if count(batch[0]) == count(batch[1]) == count(batch[2]) == 2:  # the tuple's and the argument's
+                if batch[0].shape == shape:
+                    return batch
+                batches.clear()
+                break
+        new = _aligned(shape, self._dtype), _aligned(shape, self._dtype), _aligned(shape, np.dtype(np.bool_))
+        batches.append(new)
+        if len(batches) > self.SIZE:  # the oldest may be held for good
+            del batches[0]
+        return new
+
+
+def _aligned(shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    # A view of an array would be counted at the array that owns the memory, not here; of a bytearray it is not.
+    memory = bytearray(shape[0] * shape[1] * dtype.itemsize + LINE_BYTES)
+    address = np.frombuffer(memory, dtype=np.uint8).ctypes.data
+    return np.ndarray(shape, dtype, memory, -address % LINE_BYTES)
+
+
+class RowCut:
+    """Batches of rows of `length` tokens, of ids of `dtype`, which must hold them. For one thread at a time."""
+
+    def __init__(self, length: int, dtype: np.dtype[Any]) -> None:
+        self.length = length
+        self._pool = BatchPool(dtype)
+
+    def batch(self, encoded: Uint32, firsts: Int64, lengths: Int32 | None = None) -> Batch:
+        """The rows that begin at some positions of `encoded`, as `cut_with_numpy` says, as a batch of its own
+        memory. lengths: as in Batch."""
+        inputs, targets, is_start = self._pool.take((len(firsts), self.length))
+        _cut_rows(encoded, firsts, self.length, inputs, targets, is_start)
+        return Batch(inputs, targets, is_start, lengths)

@@ -1,0 +1,126 @@
+"""Frames decoded by libzstd's own functions: equal to numcodecs', whole and in part, and damage is told."""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import Any
+
+import numcodecs
+import numpy as np
+import pytest
+
+from flat_tokens import zstd_frames
+from flat_tokens.zstd_frames import BLOCK_BYTES, decode, decode_front
+
+SIZES = [1, 255, 256, 257, 2**16, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 5 * BLOCK_BYTES + 77]
+
+
+def tokens(size: int, kind: str) -> Any:
+    generator = np.random.default_rng(size)
+    if kind == "text":  # words repeat
+        ids = np.minimum(50_000 ** generator.random(size // 4 + 1), 49_999).astype(np.uint32) * 2
+        return ids.view(np.uint8)[:size].copy()
+    return generator.integers(0, 256, size).astype(np.uint8) if kind == "noise" else np.zeros(size, np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def needs_the_library() -> None:
+    if zstd_frames._library() is None:
+        pytest.skip("numcodecs does not export the functions of libzstd here")
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+@pytest.mark.parametrize("kind", ["text", "noise", "zeros"])
+@pytest.mark.parametrize("size", SIZES)
+def test_whole_and_in_part(size: int, kind: str, checksum: bool) -> None:
+    values = tokens(size, kind)
+    payload = numcodecs.Zstd(1, checksum=checksum).encode(values)
+    for is_checked in (False, True):
+        out = np.full(size, 7, np.uint8)
+        assert decode(payload, out, is_checked)
+        assert np.array_equal(out, values)
+    for wanted in {1, size // 3, size // 2, BLOCK_BYTES, BLOCK_BYTES + 1, size - 1, size}:
+        if not 0 < wanted <= size:
+            continue
+        out = np.full(size, 7, np.uint8)
+        filled = decode_front(memoryview(payload), out, wanted)
+        assert filled == 0 or wanted <= filled <= size
+        assert np.array_equal(out[:filled], values[:filled])
+        if size > 5 * BLOCK_BYTES and wanted <= BLOCK_BYTES and kind != "zeros":  # a block of zeros is short
+            assert filled == BLOCK_BYTES
+            assert (out[filled:] == 7).all()
+
+
+def test_a_wrong_length_is_an_error() -> None:
+    payload = numcodecs.Zstd(1).encode(tokens(1000, "text"))
+    with pytest.raises(ValueError, match="too small"):
+        decode(payload, np.empty(999, np.uint8))
+    with pytest.raises(ValueError, match="decodes to 1000 bytes, a zarr chunk has 1001"):
+        decode(payload, np.empty(1001, np.uint8))
+
+
+def test_damage() -> None:
+    """A checksum finds every flip; without one a flip may show, but neither writes outside nor hangs."""
+    values = tokens(5 * BLOCK_BYTES, "text")
+    payload = bytes(numcodecs.Zstd(1, checksum=True).encode(values))
+    memory = np.full(len(values) + 64, 7, np.uint8)
+    out = memory[: len(values)]
+    rng = random.Random(5)
+    found = 0
+    for _ in range(300):
+        changed = bytearray(payload)
+        changed[rng.randrange(4, len(changed))] ^= 1 << rng.randrange(8)
+        with pytest.raises(ValueError, match=r"\w"):
+            decode(bytes(changed), out)
+        for wanted in (1, 3 * BLOCK_BYTES):
+            try:
+                filled = decode_front(bytes(changed), out, wanted)
+            except ValueError:
+                found += 1
+            else:
+                assert filled == 0 or wanted <= filled <= len(values)
+        assert (memory[len(values) :] == 7).all()
+    assert found > 5
+    for _ in range(100):
+        cut = payload[: rng.randrange(len(payload))]
+        with pytest.raises(ValueError, match=r"\w"):
+            decode(cut, out)
+        try:
+            filled = decode_front(cut, out, BLOCK_BYTES)
+        except ValueError:
+            continue
+        assert np.array_equal(out[:filled], values[:filled])
+    # contexts are as good as new afterwards
+    assert decode(payload, out)
+    assert np.array_equal(out, values)
+    assert decode_front(payload, out, 10) == BLOCK_BYTES
+
+
+def test_threads_have_contexts_of_their_own() -> None:
+    samples = [tokens(3 * BLOCK_BYTES + number, "text") for number in range(4)]
+    payloads = [numcodecs.Zstd(1).encode(values) for values in samples]
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        out = np.empty_like(samples[number])
+        for turn in range(30):
+            is_whole = turn % 2 and decode(payloads[number], out)
+            filled = len(out) if is_whole else decode_front(payloads[number], out, 100)
+            if not np.array_equal(out[:filled], samples[number][:filled]):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_numcodecs_does_it_where_the_library_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zstd_frames, "_library", lambda: None)
+    out = np.full(10, 7, np.uint8)
+    assert not decode(numcodecs.Zstd(1).encode(tokens(10, "text")), out)
+    assert decode_front(numcodecs.Zstd(1).encode(tokens(10, "text")), out, 1) == 0
+    assert (out == 7).all()
