@@ -154,7 +154,7 @@ void PretokenCache::make_room() {
   if (wanted * sizeof(Slot) > most_slot_bytes(share_bytes_) ||
       !slot_memory_.extend(wanted * sizeof(Slot), most_slot_bytes(share_bytes_))) {
     full_size_ = true;
-    farthest_ = 2;
+    farthest_ = 0;
     return;
   }
   const size_t old_slot_count = slot_count_;

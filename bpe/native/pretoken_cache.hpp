@@ -5,10 +5,10 @@
 // the eight beside each other that has an empty slot: a search ends at the first line with one. Longer
 // pretokens, up to 8 KiB, lie with their ids in a second arena behind a hash table.
 // Tables double while the share of memory allows, slots when a third is used (half from 8 MiB on), in place:
-// eight lines become sixteen, so growing touches the new half only. Then two lines are all that is searched
-// (new words: +30 % cold, +40 % warm against longer searches and starting afresh when full), and every fourth
-// new pretoken that finds them full displaces an old one. Where an arena or the table of long pretokens is full
-// they start afresh.
+// eight lines become sixteen, so growing touches the new half only. Then a pretoken stays in its own line, so
+// that looking for one never takes a second (new words: +30 % cold, +40 % warm against longer searches and
+// starting afresh when full), and every fourth new one that finds its line full displaces an old one. Where an
+// arena or the table of long pretokens is full they start afresh.
 //
 // Every byte is reserved from a CacheBudget first, so all caches of an encoder together stay within its
 // cache_bytes. A PretokenCache belongs to one thread at a time; a CacheBudget may be used from any.
