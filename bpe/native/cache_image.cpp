@@ -9,7 +9,7 @@ namespace bpe {
 namespace {
 
 // Changes with the layout of slots and arenas and with both hashes.
-constexpr uint64_t image_version = 0x42504543'00000002;
+constexpr uint64_t image_version = 0x42504543'00000004;
 
 struct Header {
   uint64_t version;

@@ -14,6 +14,7 @@
 // cache_bytes. A PretokenCache belongs to one thread at a time; a CacheBudget may be used from any.
 #pragma once
 
+#include "cache_key.hpp"
 #include "page_memory.hpp"
 
 #include <atomic>
@@ -63,28 +64,6 @@ private:
   size_t bytes_ = 0; // reserved; the memory may have more of address space
 };
 
-// A pretoken of 1 to 15 bytes: the bytes little-endian, zeros behind, and in bits 56-59 of `high` the length.
-// Bit 60 tells apart two meanings of the same bytes (see EncoderSession); bits 61-63 are the slot's own.
-struct CacheKey {
-  uint64_t low, high;
-
-  static constexpr size_t max_bytes = 15;
-  static constexpr uint64_t part_bit = uint64_t{1} << 60;
-
-  size_t size() const { return high >> 56 & max_bytes; }
-  void copy_bytes(uint8_t (&bytes)[16]) const { // zeros behind
-    const uint64_t last = high & ~uint64_t{0} >> 8;
-    std::memcpy(bytes, &low, 8);
-    std::memcpy(bytes + 8, &last, 8);
-  }
-  // Both halves of a full product, so that every byte of the key counts in the low bits, which are the slot.
-  uint32_t hash() const {
-    __extension__ using Wide = unsigned __int128;
-    const Wide product = Wide{low ^ 0x9E3779B97F4A7C15ull} * (high ^ 0xC2B2AE3D27D4EB4Full);
-    return static_cast<uint32_t>(product ^ product >> 64);
-  }
-};
-
 class PretokenCache {
 public:
   struct Slot {
@@ -102,6 +81,8 @@ public:
 
   // The slot where a key is looked for first: prefetch it, try it, then find().
   const Slot *first_slot(uint32_t hash) const { return slots_ + (hash & mask_); }
+  const Slot *slots() const { return slots_; }
+  uint64_t slot_mask() const { return mask_; }
   // Whether it is in the line of its first slot; if not, it may be in the next line.
   bool is_in_line(const CacheKey &key, uint32_t hash) const {
     const size_t place = hash & mask_;
