@@ -16,8 +16,8 @@ namespace {
 // Pretokens whose cells are asked for before the first of them is looked at.
 constexpr size_t batch_pretokens = 64;
 
-// What a thread takes at a time: about a millisecond, so that the last one to finish is not far behind.
-constexpr size_t piece_bytes = 1 << 18;
+// What a thread takes at a time: half a millisecond or so, so that the last one to finish is not far behind.
+constexpr size_t piece_bytes = 1 << 17;
 // A further thread is worth starting for so much text.
 constexpr size_t thread_bytes = 1 << 20;
 // Of the end of a text, where a place to cut is looked for first.
