@@ -163,8 +163,8 @@ void PretokenCache::make_room() {
     split_block(block, old_slot_count);
 }
 
-// The pretokens of eight lines go to the same lines of the lower or the upper half. They are put there anew, so
-// that no line nearer to a pretoken than its own has an empty slot.
+// The pretokens of eight lines go to the same lines of the lower or the upper half. They are put there anew,
+// so that no line nearer to a pretoken than its own has an empty slot.
 void PretokenCache::split_block(size_t block, size_t old_slot_count) {
   Slot old[block_slots];
   std::memcpy(old, own_slots_ + block, sizeof old);

@@ -1,14 +1,14 @@
 // Pretoken -> ids, bounded. A hit costs one cache line.
 //
 // Pretokens of up to 15 bytes are their own key, inline in a slot of 32 bytes with up to 4 ids; more ids lie
-// in an arena. A key is in one of the two slots of its cache line or, if both were taken, in the nearest line of
-// the eight beside each other that has an empty slot: a search ends at the first line with one. Longer
+// in an arena. A key is in one of the two slots of its cache line or, if both were taken, in the nearest line
+// of the eight beside each other that has an empty slot: a search ends at the first line with one. Longer
 // pretokens, up to 8 KiB, lie with their ids in a second arena behind a hash table.
 // Tables double while the share of memory allows, slots when a third is used (half from 8 MiB on), in place:
 // eight lines become sixteen, so growing touches the new half only. Then a pretoken stays in its own line, so
 // that looking for one never takes a second (new words: +30 % cold, +40 % warm against longer searches and
-// starting afresh when full), and every fourth new one that finds its line full displaces an old one. Where an
-// arena or the table of long pretokens is full they start afresh.
+// starting afresh when full), and every fourth new one that finds its line full displaces an old one. Where
+// an arena or the table of long pretokens is full they start afresh.
 //
 // Every byte is reserved from a CacheBudget first, so all caches of an encoder together stay within its
 // cache_bytes. A PretokenCache belongs to one thread at a time; a CacheBudget may be used from any.
@@ -140,7 +140,7 @@ public:
 private:
   friend class CacheImage;
   // With linear probing and tables at most half full more is rare; text made to collide ends here.
-  static constexpr size_t max_probes = 16; // of long pretokens
+  static constexpr size_t max_probes = 16;  // of long pretokens
   static constexpr size_t block_slots = 16; // eight lines
   struct LongSlot {
     uint64_t hash;
@@ -165,8 +165,8 @@ private:
   uint64_t mask_ = 0;
   size_t used_ = 0, slot_count_ = 0;
   size_t farthest_ = block_slots - 2; // line from its own in which a pretoken may be, in slots
-  bool full_size_ = false; // no growing any more
-  uint32_t newcomers_ = 0; // that found their line full since then
+  bool full_size_ = false;            // no growing any more
+  uint32_t newcomers_ = 0;            // that found their line full since then
   BudgetedMemory slot_memory_;
   size_t arena_words_ = 0;
   BudgetedMemory arena_memory_;
