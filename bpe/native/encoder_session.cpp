@@ -95,7 +95,7 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
 // up to the next long one (several languages 165 -> 204 MB/s).
 void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
   constexpr size_t careful_for = 256; // pretokens
-  PretokenRun run{spans.origin, 0, spans.ends, 0, readable};
+  PretokenSpans run{spans.origin, 0, spans.ends, 0, readable};
   for (size_t left = spans.count; left > 0;) {
     Batch &batch = open_batch();
     const size_t first = batch.count;
