@@ -1,0 +1,49 @@
+"""Nothing built is needed: what is there is found, what is not is done by numpy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import flat_tokens
+from flat_tokens.built import find_core
+
+CODE = """
+import sys
+import flat_tokens
+from flat_tokens.built import core
+loader = flat_tokens.Loader(flat_tokens.open(sys.argv[1]).train, 4, 8, 3, block_tokens=40)
+print(core is None, [loader.batch(step).inputs.tolist() for step in (0, 1, len(loader) + 1)])
+"""
+
+
+def test_the_core_is_found_unless_it_is_refused_or_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = pytest.importorskip("flat_tokens._core")
+    assert find_core() is core
+    monkeypatch.setenv("FLAT_TOKENS_CORE", "0")
+    assert find_core() is None
+    monkeypatch.delenv("FLAT_TOKENS_CORE")
+    monkeypatch.setitem(sys.modules, "flat_tokens._core", None)
+    monkeypatch.delattr(flat_tokens, "_core")
+    assert find_core() is None
+
+
+def test_batches_are_the_same_without_it(make_dataset: Any, random_sequences: Any) -> None:
+    pytest.importorskip("flat_tokens._core")
+    root = make_dataset(random_sequences(3, 150, longest=12, largest_id=27))
+    with_core, without = (
+        subprocess.run(
+            [sys.executable, "-c", CODE, str(root)],
+            env={**os.environ, "FLAT_TOKENS_CORE": use},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for use in ("1", "0")
+    )
+    assert with_core.startswith("False [[[")
+    assert without == with_core.replace("False", "True", 1)
