@@ -7,6 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flat_tokens
@@ -30,6 +31,17 @@ def test_the_core_is_found_unless_it_is_refused_or_not_there(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "flat_tokens._core", None)
     monkeypatch.delattr(flat_tokens, "_core")
     assert find_core() is None
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1024])
+def test_ids_are_decoded_and_the_largest_found(size: int) -> None:
+    core = pytest.importorskip("flat_tokens._core")
+    encoded = np.random.default_rng(size).integers(0, 2**32, size, dtype=np.uint32)
+    ids = np.full(size, 7, np.uint32)
+    assert core.decode_ids(encoded, ids) == encoded.max(initial=0)
+    assert np.array_equal(ids, encoded >> np.uint32(1))
+    with pytest.raises(ValueError, match=f"ids has {4 * size + 4} bytes, it must have {4 * size}"):
+        core.decode_ids(encoded, np.empty(size + 1, np.uint32))
 
 
 def test_batches_are_the_same_without_it(make_dataset: Any, random_sequences: Any) -> None:
