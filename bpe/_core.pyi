@@ -274,7 +274,7 @@ class PretokenCounter:
     def drain(self) -> tuple[NDArray[np.uint8], NDArray[np.uint64], NDArray[np.uint64]]:
         """The same, after which the counter is empty and its memory given back."""
     def memory_bytes(self) -> int:
-        """What the counts take; items() and drain() take up to 33 bytes for each pretoken, and its bytes, beside."""
+        """What the counts take; items() and drain() take 16 bytes for each pretoken, and its bytes, beside."""
 
 def train_merges(
     pretoken_bytes: Buffer,

@@ -174,8 +174,8 @@ class _Counting:
             self._block_bytes = min(self._block_bytes, EXPRESSION_BLOCK_BYTES)
         self._spill_bytes = self._held_limit = None
         if budget is not None:
-            # A block of short pretokens grows the counts by up to 15 times its size, and sorting them for the file
-            # takes 1.3 times what they take: (1/5 + 15/128) * 2.3 = 0.73 of what is free, and the buffers.
+            # A block of short pretokens grows the counts by up to 15 times its size, and handing them over takes as
+            # much again: (1/5 + 15/128) * 2 = 0.63 of what is free, and the buffers.
             free = budget.free_bytes
             self._block_bytes = max(1 << 16, min(self._block_bytes, free // 128))
             self._spill_bytes = free // 5

@@ -219,7 +219,8 @@ def _parser() -> argparse.ArgumentParser:
         type=_seconds,
         default=ConvertOptions.stall_seconds,
         metavar="S",
-        help="end a worker that uses no processor time for S seconds (default %(default)g; 0: never)",
+        help="end a worker that uses no processor time for S seconds, or S seconds of it without a step forward "
+        "(default %(default)g; 0: never)",
     )
     add("--dry-run", action="store_true", help="say what would be read, made and needed; write nothing")
     add("--quiet", action="store_true", help="nothing but errors")

@@ -27,13 +27,18 @@ class Aside(Generic[_T]):
         self._thread = threading.Thread(target=self._run, name="aside", daemon=True)
 
     def __enter__(self) -> Aside[_T]:
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:  # the system gives no thread: then one after the other
+            self._run()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         identity = self._thread.native_id
+        if identity is None:
+            return  # it never ran
         self._thread.join()
         stop = time.monotonic() + _LAST_STEPS_SECONDS
         while Path(f"/proc/self/task/{identity}").exists() and time.monotonic() < stop:

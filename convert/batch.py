@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 class Batch:
     """Document i is [offsets[i], offsets[i + 1]) of `text`, valid UTF-8; offsets uint64[documents + 1], from 0 on.
 
-    Valid until the next batch of the same reader is asked for.
+    line_of: of a document that begins at this place of its source, the number of its line from the first of the piece
+    on, for JSON Lines. Valid until the next batch of the same reader is asked for.
     """
 
     text: Buffer
     offsets: NDArray[np.uint64]
+    line_of: Callable[[int], int] | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

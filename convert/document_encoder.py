@@ -181,6 +181,7 @@ class DocumentEncoder:
                 int(places[row]),
                 text,
                 len(text),
+                None if batch.line_of is None else batch.line_of(int(places[row])),
                 is_row=source.kind.format == "parquet",
             )
             self._intake.bad(source_index, source, record)

@@ -63,7 +63,7 @@ def encode_and_merge(
     journal = Journal(workspace.shards)
     threshold = None
     if options.validation_docs is not None:
-        threshold = _threshold(executor, options, plan, progress)
+        threshold = _threshold(executor, options, plan, journal, progress)
     workers = options.worker_count
     earlier, written = _earlier_work(executor, workers, plan, layout, workspace, journal)
     check_earlier(workspace.shards, earlier.records, options.intake_rules)
@@ -192,9 +192,14 @@ class _Loop:
         return chunk.describe(self._plan.sources)
 
 
-def _threshold(executor: Executor, options: ConvertOptions, plan: Plan, progress: Progress) -> int:
-    """The hash below which the documents of --validation-docs lie; reads the whole corpus."""
+def _threshold(
+    executor: Executor, options: ConvertOptions, plan: Plan, journal: Journal, progress: Progress
+) -> int:
+    """The hash below which the documents of --validation-docs lie; reads the whole corpus, but only once."""
     count = options.validation_docs or 0
+    known = journal.recorded_threshold(count)
+    if known is not None:
+        return known
     smallest = SmallestHashes(count)
     choose = partial(worker.smallest_hashes, count=count)
     window = 4 * options.worker_count
@@ -207,7 +212,9 @@ def _threshold(executor: Executor, options: ConvertOptions, plan: Plan, progress
         for chunk, hashes in run_tasks(executor, choose, chunks, window, describe):
             smallest.add(hashes)
             stage.advance(chunk.text_bytes)
-    return smallest.threshold()
+    threshold = smallest.threshold()
+    journal.keep_threshold(count, threshold)
+    return threshold
 
 
 def _earlier_work(

@@ -6,8 +6,9 @@
 - a worker that dies is noticed at once and by name: each worker has its own pipe, so it is known which task it held,
   and no lock can be left locked by the dead;
 - a fresh worker takes its place, and its task is tried once more with no other beside it, in case memory was short;
-- a worker that does nothing for too long (a deadlock, a disk that does not answer) is ended (convert/watchdog.py);
-- workers end with their parent however that ends: their pipe closes, and long tasks look (`leave_if_orphaned`);
+- a worker that does nothing for too long (a deadlock, a disk that does not answer), or works without getting on, is
+  ended (convert/watchdog.py);
+- workers end with their parent however that ends: their pipe closes, and long tasks look (`take_step`);
 - Ctrl-C reaches the parent alone, so a worker never prints a traceback in the middle of the parent's message.
 
 Start-up. `fork` costs about a millisecond and children inherit the loaded tokenizer, but it is safe only while the
@@ -19,6 +20,7 @@ ever for a child that died before it had read more than a pipe holds.
 
 from __future__ import annotations
 
+import errno
 import gc
 import multiprocessing
 import os
@@ -50,7 +52,11 @@ _TASKS_AHEAD = 2
 _LOSSES_IN_A_ROW = 3
 _TICK_SECONDS = 1.0
 
+_REPORT_SECONDS = 0.25  # between two reports of a worker that its task goes on
+
 _parent_id: int | None = None  # in a worker: of the process it works for
+_reports: Connection | None = None  # in a worker: where it reports to
+_next_report = 0.0
 
 
 @dataclass
@@ -62,10 +68,18 @@ class _Task:
     tries: int = 0
 
 
-def leave_if_orphaned() -> None:
-    """End this process if it is a worker whose parent is gone: for tasks of seconds, to call now and then. 0.1 µs."""
+def take_step() -> None:
+    """A task goes on: for tasks of seconds, to call every 0.1 s of work or so. 0.2 µs. Ends a worker without parent.
+
+    The parent is told now and then; a task that never does so looks like an endless loop in the end.
+    """
+    global _next_report
     if _parent_id is not None and os.getppid() != _parent_id:
         os._exit(1)
+    if _reports is not None and (now := time.monotonic()) >= _next_report:
+        _next_report = now + _REPORT_SECONDS
+        with suppress(OSError):  # the parent is gone; the next look at it ends this
+            _reports.send_bytes(b"")
 
 
 class InlineExecutor(Executor):
@@ -104,8 +118,8 @@ class ProcessExecutor(Executor):
     are not found in a worker. replace: a task whose worker dies is tried once more by a
     fresh one, and gets WorkerLost if that dies too; else it gets it at once. Tasks that had not begun go to the others.
     When no worker is left every task gets WorkerLost. notice(text) is called in a thread of the pool when a worker was
-    lost. stall_seconds: a worker that has a task but uses no processor time for so long is ended, 0 for never; the file
-    `stacks`, if given, then says where its threads were.
+    lost. stall_seconds: a worker that has a task but uses no processor time for so long, or so much without a step
+    (`take_step`), is ended, 0 for never; the file `stacks`, if given, then says where its threads were.
     """
 
     def __init__(
@@ -150,7 +164,12 @@ class ProcessExecutor(Executor):
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             gc.unfreeze()
         self._thread = threading.Thread(target=self._manage, name="convert-workers", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:
+            for worker in self._workers:
+                worker.process.kill()
+            raise OSError(errno.EAGAIN, "no thread can be started") from None
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """A future for fn(*args, **kwargs) in some worker; all of it must be picklable."""
@@ -227,10 +246,9 @@ class ProcessExecutor(Executor):
                     if not still_there:
                         alive.remove(worker)
                         self._lose(worker, alive)
-            for pid in watch.stalled(
-                {worker.process.pid: worker.answers for worker in alive if worker.tasks}
-            ):
-                self._end_stalled(next(worker for worker in alive if worker.process.pid == pid))
+            busy = {worker.process.pid: worker for worker in alive if worker.tasks}
+            for pid, why in watch.stalled({pid: worker.steps for pid, worker in busy.items()}):
+                self._end_stalled(busy[pid], why)
         for worker in self._workers:
             worker.connection.close()
         for worker in self._workers:
@@ -329,10 +347,10 @@ class ProcessExecutor(Executor):
         fresh.send_start()
         return fresh
 
-    def _end_stalled(self, worker: _Worker) -> None:
+    def _end_stalled(self, worker: _Worker, why: str) -> None:
         if worker.stalled:
             return  # killed before, but the system has not let it go
-        worker.stalled = f"used no processor time for {self._stall_seconds:g} s and was ended"
+        worker.stalled = f"{why} and was ended"
         if self._stacks is not None and dump_stack(worker.process.pid, self._stacks):
             worker.stalled += f" (where it was: {self._stacks})"
         worker.process.kill()
@@ -375,6 +393,7 @@ class _Worker:
         self._start_message = start.message
         self.tasks: deque[_Task] = deque()
         self.answers = 0
+        self.steps = 0  # answers, and reports that a task goes on
         self.stalled = ""
         self.connection, remote = context.Pipe()
         # A forked child inherits the parent's ends of its own and of the earlier pipes; were they to stay open, it
@@ -409,6 +428,9 @@ class _Worker:
         try:
             while self.connection.poll():
                 answer = self.connection.recv_bytes()
+                self.steps += 1
+                if not answer:
+                    continue  # its task goes on
                 future = self.tasks.popleft().future
                 self.answers += 1
                 try:
@@ -432,7 +454,8 @@ def _serve(
     stacks: Path | None,
 ) -> None:
     """A worker's whole life: begin with `start`, or what its pipe brings first; answer tasks till it ends."""
-    global _parent_id
+    global _parent_id, _reports
+    _reports = connection
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):  # a forked worker has inherited the parent's handlers
         signal.signal(number, signal.SIG_DFL)

@@ -19,6 +19,8 @@ from convert.runs import Run
 from convert.shard import PARTS, ShardRecord, is_intact
 from flat_tokens.manifest import FileRecord
 
+_THRESHOLD_NAME = "validation-threshold.json"
+
 
 class Journal:
     """The records of what is finished, in `folder` beside the shards."""
@@ -66,6 +68,18 @@ class Journal:
             return [FileRecord(str(f["path"]), int(f["bytes"]), str(f["sha256"])) for f in entry["files"]]
         except (ValueError, KeyError, TypeError):
             return None
+
+    def keep_threshold(self, count: int, threshold: int) -> None:
+        """Note the hash below which the `count` documents of --validation-docs lie: the corpus was read for it."""
+        self._write(self.folder / _THRESHOLD_NAME, {"documents": count, "threshold": threshold})
+
+    def recorded_threshold(self, count: int) -> int | None:
+        """What `keep_threshold` noted for so many documents; None: nothing."""
+        entry = self._read(self.folder / _THRESHOLD_NAME)
+        if not isinstance(entry, dict) or entry.get("documents") != count:
+            return None
+        threshold = entry.get("threshold")
+        return threshold if type(threshold) is int and 0 <= threshold <= 1 << 64 else None
 
     def _write(self, path: Path, entry: dict[str, Any]) -> None:
         temporary = f"{path}.tmp"

@@ -64,7 +64,7 @@ class ConvertOptions:
     overwrite: bool = False
     progress: str = "auto"
     start_method: str = "auto"
-    stall_seconds: float = 300.0  # a worker without processor time for so long is ended; 0: never
+    stall_seconds: float = 300.0  # a worker that hangs for so long is ended; 0: never
 
     def __post_init__(self) -> None:
         for name in ("inputs", "validation"):

@@ -28,7 +28,7 @@ from convert.estimate import check_space, estimate, estimate_lines
 from convert.executors import ProcessExecutor
 from convert.intake import QUARANTINE_NAME, total_intake
 from convert.options import ConvertOptions
-from convert.plan import make_plan, plan_record
+from convert.plan import Plan, make_plan, plan_record
 from convert.progress import Progress, make_progress
 from convert.provenance import save_tokenizer, write_manifest, write_quarantine
 from convert.shard import SPLITS
@@ -97,7 +97,7 @@ def _convert(
     )
     if workspace.open(plan_record(plan, file_sha256, options.recorded())):
         progress.note(f"going on from {workspace.root}")
-    executor = _executor(options, job, make_executor, workspace, progress)
+    executor = _executor(options, job, _useful_workers(options, plan), make_executor, workspace, progress)
     with ending(executor, progress.note):
         times.lap("start")
 
@@ -239,9 +239,20 @@ def load_tokenizer(path: Path) -> tuple[Tokenizer, str]:
     return tokenizer, digest.hexdigest()
 
 
+def _useful_workers(options: ConvertOptions, plan: Plan) -> int:
+    """As many as are asked for, but no more than there are text chunks: 10 kB start one, whatever the machine.
+
+    What is compressed may be many times as much text, of which only the encoding is one task.
+    """
+    if all(source.kind.is_plain and source.kind.format != "parquet" for source in plan.sources):
+        return max(1, min(options.worker_count, plan.chunk_count))
+    return options.worker_count
+
+
 def _executor(
     options: ConvertOptions,
     job: worker.Job,
+    workers: int,
     make_executor: ExecutorFactory | None,
     workspace: Workspace,
     progress: Progress,
@@ -249,7 +260,7 @@ def _executor(
     if make_executor is not None:
         return make_executor(worker.prepare, (job,))
     return ProcessExecutor(
-        options.worker_count,
+        workers,
         worker.prepare,
         (job,),
         options.start_method,

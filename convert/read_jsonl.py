@@ -42,6 +42,19 @@ _FAULTS = {
 }
 
 
+class _LineNumbers:
+    """From the place where a line begins to its number; `text` begins at `start` with line `first_line`."""
+
+    def __init__(self, text: memoryview, start: int, first_line: int) -> None:
+        self._text, self._start, self._first_line = text, start, first_line
+        self._ends: np.ndarray[Any, np.dtype[np.intp]] | None = None
+
+    def __call__(self, place: int) -> int:
+        if self._ends is None:
+            self._ends = np.flatnonzero(np.frombuffer(self._text, dtype=np.uint8) == 0x0A)
+        return self._first_line + int(np.searchsorted(self._ends, place - self._start))
+
+
 class JsonLines:
     """Reads pieces of JSON Lines sources into batches; keeps its buffers from piece to piece."""
 
@@ -141,10 +154,12 @@ class _Lines:
                 length = bad_stop - bad_start
                 record = data[bad_start:kept_stop]
                 self._bad(fault, start + bad_start, start + place, record, length, line, byte)
+        first_line = self.count
         self.count += lines
         if len(line_starts):
             text_view = out[: int(offsets[-1])].data
-            yield Batch(text_view, offsets), line_starts + np.uint64(start)
+            line_of = _LineNumbers(text, start, first_line)
+            yield Batch(text_view, offsets, line_of), line_starts + np.uint64(start)
 
     def _valid_runs(self, data: bytes, start: int) -> Iterator[tuple[bytes, int]]:
         """Runs of valid lines with their place in the source; bad ones between them are mended or set aside."""

@@ -1,8 +1,10 @@
-"""Workers that hang: told from those that are only slow by the processor time they use.
+"""Workers that hang: told from those that are only slow by the processor time they use and the steps they report.
 
 A worker at work uses some in every second; one that waits for a lock nobody will open or for a disk that does not
-answer uses none. Only time in which this process ran too counts, a second at a time: neither a laptop's sleep nor a
-stopped process group makes workers look dead. Linux only; elsewhere nothing is ever stalled.
+answer uses none. One in an endless loop uses it all, but takes no step: a worker reports one for each MiB or so of
+text, and the processor time since the last is counted, so neither a slow machine nor many other programs make it look
+dead. Only time in which this process ran too counts as idle, a second at a time: neither a laptop's sleep nor a stopped
+process group is taken for a hang. Linux only; elsewhere nothing is ever stalled.
 """
 
 from __future__ import annotations
@@ -12,39 +14,57 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 _MOST_SECONDS = 2.0  # of one look at the clock: what is beyond it, this process was not there
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """Of a worker at the last look; idle: seconds without processor time; since: its ticks at its last step."""
+
+    steps: int
+    ticks: int
+    idle: float
+    since: int
+
+
 class Watch:
-    """Looks at processes now and then. seconds: how long without processor time is too long, 0 for never."""
+    """Looks at processes now and then. seconds: how long without processor time, or how much of it without a step, is
+    too much; 0 for never."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._last = time.monotonic()
-        self._seen: dict[
-            int, tuple[int, int, float]
-        ] = {}  # process -> answers, ticks, seconds without change
+        self._seen: dict[int, _Seen] = {}
 
-    def stalled(self, answers: Mapping[int, int]) -> Iterator[int]:
-        """Those of the busy processes, given with the number of their answers, that hang. To be called every second."""
+    def stalled(self, steps: Mapping[int, int]) -> Iterator[tuple[int, str]]:
+        """Those of the busy processes, given with the number of their steps, that hang, and how that was noticed.
+
+        To be called every second."""
         if not self._seconds:
             return
         now = time.monotonic()
         if now - self._last < 0.5:
             return
         elapsed, self._last = min(now - self._last, _MOST_SECONDS), now
-        seen = {}
-        for pid, answered in answers.items():
+        before, self._seen = self._seen, {}
+        for pid, count in steps.items():
             ticks = processor_ticks(pid)
             if ticks is None:
                 continue
-            known = self._seen.get(pid)
-            idle = known[2] + elapsed if known is not None and known[:2] == (answered, ticks) else 0.0
-            seen[pid] = (answered, ticks, idle)
-        self._seen = seen
-        yield from [pid for pid, (_, _, idle) in seen.items() if idle >= self._seconds]
+            known = before.get(pid)
+            if known is None or known.steps != count:
+                self._seen[pid] = _Seen(count, ticks, 0.0, ticks)
+            else:
+                idle = known.idle + elapsed if ticks == known.ticks else 0.0
+                self._seen[pid] = _Seen(count, ticks, idle, known.since)
+        for pid, seen in self._seen.items():
+            if seen.idle >= self._seconds:
+                yield pid, f"used no processor time for {self._seconds:g} s"
+            elif (seen.ticks - seen.since) / os.sysconf("SC_CLK_TCK") >= self._seconds:
+                yield pid, f"took no step in {self._seconds:g} s of processor time"
 
 
 def processor_ticks(pid: int) -> int | None:

@@ -23,7 +23,7 @@ from convert.decompress import DecompressedFile
 from convert.digest import BlockDigests
 from convert.document_encoder import Clock, DocumentEncoder
 from convert.errors import BadInput, BrokenInvariant, naming
-from convert.executors import leave_if_orphaned
+from convert.executors import take_step
 from convert.held_out import DocumentHasher
 from convert.intake import Intake
 from convert.journal import Journal
@@ -202,7 +202,7 @@ def _encode_plain_text(
 ) -> None:
     stretches = own_stretches(window, job.separator, piece.start, piece.stop, STRETCH_BYTES)
     for stretch in stretches:
-        leave_if_orphaned()
+        take_step()
         if stretch.is_piece:
             pieces = _window_pieces(window, chain([stretch], stretches))
             encoder.pieces(piece.source_index, source, pieces, stretch.start)
@@ -213,7 +213,7 @@ def _encode_plain_text(
 
 def _window_pieces(window: TextWindow, stretches: Iterator[Stretch]) -> Iterator[tuple[Buffer, bool]]:
     for stretch in stretches:
-        leave_if_orphaned()
+        take_step()
         with window.view(stretch.start, stretch.stop) as view:
             yield view, stretch.final
         if stretch.final:
@@ -225,17 +225,17 @@ def _encode_records(job: Job, piece: Piece, source: Source, encoder: DocumentEnc
     index, rules = piece.source_index, intake.rules
     if source.kind.format == "jsonl":
         for batch, places in _json_lines.batches(index, source, piece, intake):
-            leave_if_orphaned()
+            take_step()
             encoder.batch(index, source, batch, places)
     elif source.kind.format == "parquet":
         for batch, places in parquet_batches(index, source, piece, intake):
-            leave_if_orphaned()
+            take_step()
             encoder.batch(index, source, batch, places)
     elif piece.start == 0:
         with DecompressedFile(source.path, source.kind.compression, rules.max_window_bytes) as stream:
             blocks = record_blocks(stream, job.separator, _buffer)
             for block in blocks:
-                leave_if_orphaned()
+                take_step()
                 if block.is_piece:
                     encoder.pieces(index, source, _block_pieces(block, blocks), block.start)
                 else:
@@ -245,7 +245,7 @@ def _encode_records(job: Job, piece: Piece, source: Source, encoder: DocumentEnc
 def _block_pieces(block: Block, blocks: Iterator[Block]) -> Iterator[tuple[Buffer, bool]]:
     yield block.text, block.final
     while not block.final:
-        leave_if_orphaned()
+        take_step()
         block = next(blocks)
         yield block.text, block.final
 

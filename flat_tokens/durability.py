@@ -28,20 +28,27 @@ class Syncer:
         self._paths: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._error: OSError | None = None
+        self._limit = THREADS
 
     def add(self, paths: Iterable[Path]) -> None:
         """Begin to sync these files; one that is gone by then is passed over."""
         for path in paths:
-            if len(self._threads) < THREADS:
+            if len(self._threads) < self._limit:
                 # Daemons: a disk that does not answer must not keep a process that wants to end.
-                self._threads.append(threading.Thread(target=self._run, name="syncer", daemon=True))
-                self._threads[-1].start()
+                thread = threading.Thread(target=self._run, name="syncer", daemon=True)
+                try:
+                    thread.start()
+                    self._threads.append(thread)
+                except RuntimeError:  # the system gives no more; without any, `wait` does it all
+                    self._limit = len(self._threads)
             self._paths.put(path)
 
     def wait(self) -> None:
         """Return when all of them are on the disk."""
-        for _ in self._threads:
+        for _ in range(max(1, len(self._threads))):
             self._paths.put(None)
+        if not self._threads:
+            self._run()
         for thread in self._threads:
             thread.join()
         self._threads = []

@@ -47,8 +47,9 @@ template <class Get> nb::tuple item_arrays(Get get) {
     nb::gil_scoped_release unlocked;
     items = get();
   }
-  return nb::make_tuple(owned_array(std::move(items.bytes)), owned_array(std::move(items.ends)),
-                        owned_array(std::move(items.counts)));
+  return nb::make_tuple(owned_array<uint8_t>(std::move(items.bytes), items.byte_count),
+                        owned_array<uint64_t>(std::move(items.ends), items.size),
+                        owned_array<uint64_t>(std::move(items.counts), items.size));
 }
 
 } // namespace

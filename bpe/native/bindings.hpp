@@ -64,6 +64,15 @@ template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(std::vecto
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, free);
 }
 
+// The same of `size` values at the start of the memory.
+template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(bpe::PageMemory &&memory, size_t size) {
+  auto owner = std::make_unique<bpe::PageMemory>(std::move(memory));
+  void *const data = owner->data();
+  nb::capsule free(owner.get(), [](void *p) noexcept { delete static_cast<bpe::PageMemory *>(p); });
+  owner.release();
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, free);
+}
+
 inline void require_utf8(const BufferView &text) {
   const size_t bad = bpe::validate_utf8(text.data(), text.size());
   if (bad < text.size())

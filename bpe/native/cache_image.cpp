@@ -9,7 +9,7 @@ namespace bpe {
 namespace {
 
 // Changes with the layout of slots and arenas and with both hashes.
-constexpr uint64_t image_version = 0x42504543'00000001;
+constexpr uint64_t image_version = 0x42504543'00000003;
 
 struct Header {
   uint64_t version;
@@ -107,7 +107,9 @@ void CacheImage::lay_into(PretokenCache &cache, std::string_view bytes) {
   const size_t arena_room = arena_bytes + PretokenCache::max_ids * sizeof(uint32_t);
   const size_t slot_bytes = header.slot_count * sizeof(PretokenCache::Slot);
   if (arena_bytes == 0 || fill(cache.arena_memory_, parts.arena, arena_bytes, arena_room, share / 6)) {
-    if (fill(cache.slot_memory_, parts.slots, slot_bytes, slot_bytes, share / 3)) {
+    if (slot_bytes > 0 && slot_bytes <= PretokenCache::most_slot_bytes(share) &&
+        cache.slot_memory_.extend(slot_bytes, PretokenCache::most_slot_bytes(share))) {
+      std::memcpy(cache.slot_memory_.data(), parts.slots, slot_bytes);
       cache.take_slots(header.slot_count);
       cache.used_ = header.used;
       cache.arena_words_ = header.arena_words;

@@ -293,6 +293,8 @@ TokenBuffer Encoder::encode_pretokens(std::string_view text, const uint64_t *end
           (ends[i] < previous ? " is below ends[" + std::to_string(i - 1) + "] = " + std::to_string(previous)
                               : " is beyond the buffer of " + std::to_string(text.size()) + " bytes") +
           "; ends must ascend within the buffer");
+    if (ends[i] == previous) // nothing to encode
+      continue;
     if (filled == block || ends[i] - origin > UINT32_MAX)
       encode_block();
     if (ends[i] - origin > UINT32_MAX)

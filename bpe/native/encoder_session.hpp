@@ -13,6 +13,7 @@
 
 #include "character_table.hpp"
 #include "long_merge.hpp"
+#include "make_keys.hpp"
 #include "merge_pretoken.hpp"
 #include "pretoken_cache.hpp"
 #include "pretokenize.hpp"
@@ -63,9 +64,10 @@ private:
   }; // in key.low where key.high is 0
   struct Batch {
     size_t count = 0;
-    bool merged = false; // merge_missing was here
-    CacheKey keys[batch_items];
-    uint32_t hashes[batch_items];
+    bool merged =
+        false; // merge_missing was here: an item is in the cache, or its symbols' ids are in merges_
+    CacheKey keys[batch_items + key_spare];
+    uint32_t hashes[batch_items + key_spare];
     const uint8_t *bytes[batch_items]; // of long pretokens and characters
     uint32_t values[batch_items];      // their size, or the token
     uint64_t long_hashes[batch_items]; // of long pretokens
@@ -75,16 +77,17 @@ private:
 
   Batch &open_batch();
   void push(Item item, const uint8_t *bytes, uint32_t value);
-  void push_long(const uint8_t *bytes, size_t size, const uint8_t *readable);
+  size_t push_long(const uint8_t *bytes, size_t size, const uint8_t *readable);
   size_t push_characters(const uint8_t *bytes, size_t start, size_t size);
   bool may_join(const uint8_t *bytes, size_t place, size_t size) const;
   void push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable);
+  FirstSlots first_slots() const { return {cache_.slots(), cache_.slot_mask()}; }
   void prefetch_long(const Batch &batch) const;
   void emit(Batch &batch);
   uint32_t *emit_item(Batch &batch, size_t i, uint32_t *out);
   void merge_missing(Batch &batch, size_t first);
   uint32_t find_whole(const CacheKey &key, const uint8_t *bytes) const;
-  uint32_t *emit_missing(const CacheKey &key, uint32_t hash, uint32_t *out);
+  uint32_t *emit_displaced(const CacheKey &key, uint32_t *out) const;
   uint32_t *emit_slot(const PretokenCache::Slot &slot, uint32_t *out);
   uint32_t *emit_characters(const uint8_t *bytes, size_t size, uint32_t *out) const;
   void emit_long(const uint8_t *bytes, size_t size, uint64_t hash, bool whole);
@@ -94,6 +97,7 @@ private:
   LazyCharacterTable &lazy_characters_;
   const CharacterTable *characters_ = nullptr; // once asked for
   const MergeTables merge_tables_;
+  const MakeKeys make_keys_;
   const MergeShortPretokens merge_short_pretokens_;
   const MergeLongPretoken merge_long_pretoken_;
   const bool whole_pretokens_; // and there are entries that merges do not reach anyway
@@ -102,6 +106,10 @@ private:
   PretokenCache cache_;
   MergeScratch scratch_;
   std::unique_ptr<SweepScratch> sweep_scratch_; // once there is a long pretoken
+  ShortMerge merges_[batch_items];              // of the batch that is emitted
+  uint8_t merge_of_item_[batch_items];          // or no_merge
+  static constexpr uint8_t no_merge = batch_items;
+  size_t careful_ = 0; // pretokens for which keys are made up to the next long one only
   Batch batches_[2];
   size_t open_ = 0; // the batch being filled; the other one, if not empty, comes before it
 };

@@ -1,7 +1,5 @@
-// A thread's own pretokens with their counts since they were last poured: a table of fixed size in its cache.
-//
-// A cell lies at or after the place its hash has, so walking the cells goes through the hashes in ascending
-// order, and what is poured into a larger table touches it front to back.
+// A thread's own pretokens with their counts since they were last poured out: a table of fixed size in its
+// cache.
 #pragma once
 
 #include "prefetch.hpp"
@@ -19,18 +17,18 @@ public:
   bool is_full(size_t more) const {
     return used_ + more > cell_count / 4 * 3 || text_.used_bytes() > text_bytes * 3 / 4;
   }
-  bool empty() const { return used_ == 0; }
+  size_t size() const { return used_; }
   void prefetch(uint64_t hash) const { prefetch_to_write(&cells_[hash >> (64 - cell_bits)]); }
 
-  void add(const PretokenKey &key) {
+  void add(const PretokenKey &key, uint64_t count = 1) {
     size_t at = key.hash >> (64 - cell_bits);
     for (; cells_[at].high != 0; at = (at + 1) % cell_count) {
       if (cells_[at].holds(key)) {
-        cells_[at].count++;
+        cells_[at].count += count;
         return;
       }
     }
-    cells_[at] = {key.low, key.is_long() ? text_.store(key) : key.high, 1};
+    cells_[at] = {key.low, key.is_long() ? text_.store(key) : key.high, count};
     used_++;
   }
 

@@ -1,6 +1,7 @@
 #include "page_memory.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -75,6 +76,13 @@ void PageMemory::resize(size_t bytes) {
   bytes_ = bytes;
 }
 
+void PageMemory::discard(void *data, size_t bytes) noexcept {
+  const uintptr_t start = whole_pages(reinterpret_cast<uintptr_t>(data));
+  const uintptr_t stop = (reinterpret_cast<uintptr_t>(data) + bytes) / page_bytes * page_bytes;
+  if (start < stop)
+    (void)madvise(reinterpret_cast<void *>(start), stop - start, MADV_DONTNEED);
+}
+
 void PageMemory::release() noexcept {
   if (mapped_)
     munmap(data_, whole_pages(bytes_));
@@ -96,6 +104,8 @@ void PageMemory::resize(size_t bytes) {
   data_ = data;
   bytes_ = bytes;
 }
+
+void PageMemory::discard(void *, size_t) noexcept {}
 
 void PageMemory::release() noexcept {
   std::free(data_);

@@ -27,6 +27,9 @@ public:
   // Contents are kept up to the smaller size; what is new is zero only where it was never mapped before.
   // Throws std::bad_alloc and changes nothing.
   void resize(size_t bytes);
+  // Gives the whole pages of such memory back, in any object of at least 256 KiB: what is there is lost, and
+  // may be written anew.
+  static void discard(void *data, size_t bytes) noexcept;
   void *data() const { return data_; }
   size_t bytes() const { return bytes_; }
 

@@ -18,6 +18,9 @@ constexpr size_t max_slot_count = 1 << 20;
 // Tables double at a third full, from 8 MiB on at half: fresh pages cost more than they gain there (en cold
 // +4 %, warm -6 % between the two; 50 ms a doubling where the memory is new to the process).
 constexpr size_t large_slot_count = 1 << 18;
+// Text whose words never come again would wash everything else out if each displaced another: of a full line
+// every fourth newcomer takes a slot.
+constexpr uint32_t displacing_newcomers = 4;
 constexpr size_t first_arena_bytes = 16 << 10;
 // Offsets into an arena are 32-bit words.
 constexpr size_t max_arena_bytes = size_t{256} << 20;
@@ -34,7 +37,7 @@ bool CacheBudget::reserve(size_t bytes) {
 }
 
 bool BudgetedMemory::grow(size_t bytes) {
-  const size_t more = bytes - memory_.bytes();
+  const size_t more = bytes - bytes_;
   if (!budget_->reserve(more))
     return false;
   try {
@@ -43,6 +46,26 @@ bool BudgetedMemory::grow(size_t bytes) {
     budget_->give_back(more); // a cache that can't grow is slower, not wrong
     return false;
   }
+  bytes_ = bytes;
+  return true;
+}
+
+bool BudgetedMemory::extend(size_t bytes, size_t most_bytes) {
+  constexpr size_t mapped_bytes_at_least = 256 << 10; // see page_memory.cpp
+  const size_t more = bytes - bytes_;
+  if (!budget_->reserve(more))
+    return false;
+  if (bytes > memory_.bytes()) {
+    try {
+      PageMemory fresh(bytes < mapped_bytes_at_least ? bytes : std::max(bytes, most_bytes));
+      std::memcpy(fresh.data(), memory_.data(), bytes_);
+      memory_ = std::move(fresh);
+    } catch (const std::bad_alloc &) {
+      budget_->give_back(more);
+      return false;
+    }
+  }
+  bytes_ = bytes;
   return true;
 }
 
@@ -53,6 +76,7 @@ bool BudgetedMemory::replace(PageMemory &old, size_t bytes) {
     PageMemory fresh(bytes);
     old = std::move(memory_);
     memory_ = std::move(fresh);
+    bytes_ = bytes;
   } catch (const std::bad_alloc &) {
     budget_->give_back(bytes);
     return false;
@@ -66,11 +90,12 @@ void BudgetedMemory::give_back(PageMemory &old) {
 }
 
 void BudgetedMemory::release() {
-  budget_->give_back(memory_.bytes());
+  budget_->give_back(bytes_);
   memory_.resize(0);
+  bytes_ = 0;
 }
 
-// Of the share the slots may take a third (half while they double), ids a sixth, long pretokens a third.
+// Of the share the slots may take half, ids a sixth, long pretokens a third.
 PretokenCache::PretokenCache(CacheBudget &budget, size_t share_bytes)
     : share_bytes_(share_bytes), slots_(no_slots), slot_memory_(budget), arena_memory_(budget),
       long_memory_(budget), long_arena_memory_(budget) {}
@@ -80,6 +105,12 @@ void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *i
     make_room();
   if (slot_count_ == 0)
     return;
+  Slot *const home = own_slots_ + (hash & mask_);
+  Slot *slot = empty_slot(hash & mask_);
+  if (!slot)
+    slot = empty_slot((hash & mask_) ^ spill_);
+  if (!slot && full_size_ && newcomers_++ % displacing_newcomers != 0)
+    return;
   Slot fresh{key.low, key.high, {}};
   if (count <= 4) {
     fresh.high |= uint64_t{count} << 61;
@@ -88,6 +119,7 @@ void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *i
     uint32_t *place = arena_room(arena_memory_, arena_words_, count, share_bytes_ / 6);
     if (!place) {
       start_afresh();
+      slot = home;
       place = arena_room(arena_memory_, 0, count, share_bytes_ / 6);
       if (!place)
         return;
@@ -98,10 +130,6 @@ void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *i
     fresh.ids[1] = static_cast<uint32_t>(count);
     arena_words_ += count;
   }
-  Slot *const home = own_slots_ + (hash & mask_);
-  Slot *slot = empty_slot(hash & mask_);
-  if (!slot)
-    slot = empty_slot((hash & mask_) ^ spill_);
   used_ += slot != nullptr;
   *(slot ? slot : home) = fresh; // in place of another, if it must
 }
@@ -112,31 +140,44 @@ PretokenCache::Slot *PretokenCache::empty_slot(size_t place) const {
   return slot->high == 0 ? slot : other->high == 0 ? other : nullptr;
 }
 
+size_t PretokenCache::most_slot_bytes(size_t share_bytes) {
+  return std::min(max_slot_count * sizeof(Slot), share_bytes / 2);
+}
+
 // Doubles the table if it may grow.
 void PretokenCache::make_room() {
   const size_t wanted = slot_count_ == 0 ? first_slot_count : 2 * slot_count_;
-  PageMemory old;
-  if (wanted > max_slot_count || wanted * sizeof(Slot) > share_bytes_ / 3 ||
-      !slot_memory_.replace(old, wanted * sizeof(Slot))) {
+  if (wanted * sizeof(Slot) > most_slot_bytes(share_bytes_) ||
+      !slot_memory_.extend(wanted * sizeof(Slot), most_slot_bytes(share_bytes_))) {
     full_size_ = true;
     spill_ = 0;
     return;
   }
-  const Slot *const before = static_cast<const Slot *>(old.data());
-  const size_t before_count = slot_count_;
+  const size_t old_slot_count = slot_count_;
   take_slots(wanted);
-  for (size_t i = 0; i < before_count; ++i) {
-    if (before[i].high == 0)
+  for (size_t quad = 0; quad < old_slot_count; quad += 4)
+    split_quad(quad, old_slot_count);
+}
+
+// The pretokens of two neighbouring lines go to the same two lines of the lower or the upper half. Those that
+// stood in the other line because their own was full come home if there is room now, else find() would not
+// find them.
+void PretokenCache::split_quad(size_t quad, size_t old_slot_count) {
+  Slot old[4];
+  std::memcpy(old, own_slots_ + quad, sizeof old);
+  std::memset(own_slots_ + quad, 0, sizeof old);
+  for (const Slot &slot : old) {
+    if (slot.high == 0)
       continue;
-    const CacheKey key{before[i].low, before[i].high << 3 >> 3};
-    const size_t place = key.hash() & mask_;
-    Slot *slot = empty_slot(place);
-    if (!slot)
-      slot = empty_slot(place ^ spill_);
-    if (slot) // as good as always; a cache may forget
-      *slot = before[i];
+    const size_t place = CacheKey{slot.low, slot.high << 3 >> 3}.hash() & mask_;
+    if ((place & (old_slot_count - 1) & ~size_t{3}) != quad) // out of a damaged image
+      continue;
+    Slot *room = empty_slot(place);
+    if (!room)
+      room = empty_slot(place ^ spill_);
+    if (room) // four pretokens have room in four slots
+      *room = slot;
   }
-  slot_memory_.give_back(old);
 }
 
 // The table is what lies in slot_memory_ now.

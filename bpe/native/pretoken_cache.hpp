@@ -3,15 +3,17 @@
 // Pretokens of up to 15 bytes are their own key, inline in a slot of 32 bytes with up to 4 ids; more ids lie
 // in an arena. A key is in one of the two slots of its cache line or, while the table grows, in the line
 // beside it. Longer pretokens, up to 8 KiB, lie with their ids in a second arena behind a hash table.
-// Tables double while the share of memory allows, slots when a third is used (half from 8 MiB on). Then new
-// pretokens displace old ones of their line, so that looking for one never takes a second line (new words:
-// +30 % cold, +40 % warm against longer searches and starting afresh when full). Where an arena or the table
-// of long pretokens is full they start afresh.
+// Tables double while the share of memory allows, slots when a third is used (half from 8 MiB on), in place:
+// two neighbouring lines become four, so growing touches the new half only. Then every fourth new pretoken
+// displaces an old one of its line, so that looking for one never takes a second line (new words: +30 % cold,
+// +40 % warm against longer searches and starting afresh when full). Where an arena or the table of long
+// pretokens is full they start afresh.
 //
 // Every byte is reserved from a CacheBudget first, so all caches of an encoder together stay within its
 // cache_bytes. A PretokenCache belongs to one thread at a time; a CacheBudget may be used from any.
 #pragma once
 
+#include "cache_key.hpp"
 #include "page_memory.hpp"
 
 #include <atomic>
@@ -46,38 +48,19 @@ public:
   BudgetedMemory &operator=(const BudgetedMemory &) = delete;
 
   // False, and nothing changed, if budget or system refuse.
-  bool grow(size_t bytes);                     // keeps the contents
+  bool grow(size_t bytes); // keeps the contents
+  // Keeps the contents, the rest zeroed; where it lies stays the same from 256 KiB on, up to most_bytes.
+  bool extend(size_t bytes, size_t most_bytes);
   bool replace(PageMemory &old, size_t bytes); // zeroed; `old` gets the contents until give_back(old)
   void give_back(PageMemory &old);
   void release();
   void *data() const { return memory_.data(); }
-  size_t bytes() const { return memory_.bytes(); }
+  size_t bytes() const { return bytes_; }
 
 private:
   CacheBudget *budget_;
   PageMemory memory_;
-};
-
-// A pretoken of 1 to 15 bytes: the bytes little-endian, zeros behind, and in bits 56-59 of `high` the length.
-// Bit 60 tells apart two meanings of the same bytes (see EncoderSession); bits 61-63 are the slot's own.
-struct CacheKey {
-  uint64_t low, high;
-
-  static constexpr size_t max_bytes = 15;
-  static constexpr uint64_t part_bit = uint64_t{1} << 60;
-
-  size_t size() const { return high >> 56 & max_bytes; }
-  void copy_bytes(uint8_t (&bytes)[16]) const { // zeros behind
-    const uint64_t last = high & ~uint64_t{0} >> 8;
-    std::memcpy(bytes, &low, 8);
-    std::memcpy(bytes + 8, &last, 8);
-  }
-  // Both halves of a full product, so that every byte of the key counts in the low bits, which are the slot.
-  uint32_t hash() const {
-    __extension__ using Wide = unsigned __int128;
-    const Wide product = Wide{low ^ 0x9E3779B97F4A7C15ull} * (high ^ 0xC2B2AE3D27D4EB4Full);
-    return static_cast<uint32_t>(product ^ product >> 64);
-  }
+  size_t bytes_ = 0; // reserved; the memory may have more of address space
 };
 
 class PretokenCache {
@@ -97,6 +80,14 @@ public:
 
   // The slot where a key is looked for first: prefetch it, try it, then find().
   const Slot *first_slot(uint32_t hash) const { return slots_ + (hash & mask_); }
+  const Slot *slots() const { return slots_; }
+  uint64_t slot_mask() const { return mask_; }
+  // Whether it is in the line of its first slot; if not, it may be in the other line.
+  bool is_in_line(const CacheKey &key, uint32_t hash) const {
+    const size_t place = hash & mask_;
+    return slots_[place].holds(key) || slots_[place ^ 1].holds(key);
+  }
+  const Slot *other_line(uint32_t hash) const { return slots_ + ((hash & mask_) ^ spill_); }
   // The slot that holds the key, or null. The pointer is valid until the next insert.
   const Slot *find(const CacheKey &key, uint32_t hash) const {
     size_t place = hash & mask_;
@@ -154,9 +145,11 @@ private:
     uint32_t unused;
   };
 
+  static size_t most_slot_bytes(size_t share_bytes);
   Slot *empty_slot(size_t place) const;
   void make_room();
   void take_slots(size_t slot_count);
+  void split_quad(size_t quad, size_t old_slot_count);
   bool make_long_room(size_t words);
   uint32_t *arena_room(BudgetedMemory &memory, size_t used_words, size_t words, size_t limit_bytes);
   void start_afresh();
@@ -170,6 +163,7 @@ private:
   size_t used_ = 0, slot_count_ = 0;
   size_t spill_ = 2;       // 0: pretokens stay in their own line
   bool full_size_ = false; // no growing any more
+  uint32_t newcomers_ = 0; // that found their line full since then
   BudgetedMemory slot_memory_;
   size_t arena_words_ = 0;
   BudgetedMemory arena_memory_;

@@ -1,13 +1,14 @@
 #include "pretoken_counts.hpp"
 
+#include "run_threads.hpp"
 #include "utf8.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
+#include <array>
+#include <iterator>
 #include <stdexcept>
 #include <string>
-#include <thread>
+#include <utility>
 
 namespace bpe {
 namespace {
@@ -109,32 +110,6 @@ private:
   SpecialTokens::Match match_; // the next one at or after at_
 };
 
-// Calls work(0) to work(threads - 1) side by side; throws what one of them threw.
-template <class Work> void run_threads(unsigned threads, Work work) {
-  std::vector<std::exception_ptr> errors(threads);
-  auto guarded = [&](unsigned index) {
-    try {
-      work(index);
-    } catch (...) {
-      errors[index] = std::current_exception();
-    }
-  };
-  std::vector<std::thread> others;
-  try {
-    for (unsigned index = 1; index < threads; index++)
-      others.emplace_back(guarded, index);
-  } catch (...) { // no thread to be had: those that run must end before the error goes on
-    errors[0] = std::current_exception();
-  }
-  if (!errors[0])
-    guarded(0);
-  for (std::thread &other : others)
-    other.join();
-  for (const std::exception_ptr &error : errors)
-    if (error)
-      std::rethrow_exception(error);
-}
-
 } // namespace
 
 PretokenCounter::PretokenCounter(std::optional<Pattern> pattern) : pattern_(pattern) {}
@@ -152,7 +127,7 @@ uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialT
   PieceCutter cutter(text, size, special_tokens, *pattern_, in_document);
   std::vector<size_t> invalid(used, size);
   run_threads(used, [&](unsigned index) {
-    OwnPretokens &own = own_[index];
+    Own &own = own_[index];
     Pretokenizer pretokenizer(*pattern_);
     std::vector<Part> parts;
     try {
@@ -178,11 +153,12 @@ uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialT
   const size_t bad = *std::min_element(invalid.begin(), invalid.end());
   if (bad < size)
     throw std::invalid_argument("the text is not valid UTF-8 at byte " + std::to_string(bad));
+  merge_if_many();
   in_document = cutter.in_document();
   return cutter.documents();
 }
 
-void PretokenCounter::add_spans(const Spans &spans, const uint8_t *text_stop, OwnPretokens &own) {
+void PretokenCounter::add_spans(const Spans &spans, const uint8_t *text_stop, Own &own) {
   std::array<PretokenKey, batch_pretokens> keys;
   uint32_t start = 0;
   for (size_t i = 0; i < spans.count; i += batch_pretokens) {
@@ -190,13 +166,13 @@ void PretokenCounter::add_spans(const Spans &spans, const uint8_t *text_stop, Ow
     for (size_t j = 0; j < count; j++) {
       const uint32_t stop = spans.ends[i + j];
       keys[j] = pretoken_key(spans.origin + start, stop - start, text_stop);
-      own.prefetch(keys[j].hash);
+      own.pretokens.prefetch(keys[j].hash);
       start = stop;
     }
-    if (own.is_full(batch_pretokens))
+    if (own.pretokens.is_full(batch_pretokens))
       pour(own);
     for (size_t j = 0; j < count; j++)
-      own.add(keys[j]);
+      own.pretokens.add(keys[j]);
   }
 }
 
@@ -233,77 +209,70 @@ void PretokenCounter::add(const uint8_t *bytes, size_t size, uint64_t count) {
   if (size == 0 || count == 0)
     return;
   std::lock_guard busy(busy_);
-  const PretokenKey key = pretoken_key(bytes, size, bytes + size);
-  Stripe &to = stripe(key.hash);
-  to.table.add(key, count, memory_, to.text);
+  if (own_.empty())
+    own_.emplace_back();
+  if (own_[0].pretokens.is_full(1)) {
+    pour(own_[0]);
+    merge_if_many();
+  }
+  own_[0].pretokens.add(pretoken_key(bytes, size, bytes + size), count);
 }
 
-void PretokenCounter::pour(OwnPretokens &own) {
-  if (own.empty())
+void PretokenCounter::pour(Own &own) {
+  if (own.pretokens.size() == 0)
     return;
-  struct Waiting {
-    PretokenKey key;
-    uint64_t count;
-  };
-  std::array<Waiting, batch_pretokens> waiting;
-  size_t size = 0;
-  Stripe *to = nullptr; // of all that wait
-  auto add_waiting = [&] {
-    if (size == 0)
-      return;
-    std::lock_guard lock(to->mutex);
-    for (size_t i = 0; i < size; i++)
-      to->table.prefetch(waiting[i].key.hash);
-    for (size_t i = 0; i < size; i++)
-      to->table.add(waiting[i].key, waiting[i].count, memory_, to->text);
-    size = 0;
-  };
-  for (const PretokenCell &cell : own.cells()) {
-    if (cell.high == 0)
-      continue;
-    const PretokenKey key = cell.key();
-    Stripe &wanted = stripe(key.hash);
-    if (&wanted != to || size == waiting.size()) // hashes ascend: the stripes follow each other
-      add_waiting();
-    to = &wanted;
-    waiting[size++] = {key, cell.count};
-  }
-  add_waiting();
-  own.clear();
+  PretokenRun run = own.sorter.sorted(own.pretokens.cells(), own.pretokens.size(), memory_);
+  own.pretokens.clear();
+  std::lock_guard lock(poured_mutex_);
+  poured_size_ += run.memory_bytes();
+  poured_.push_back(std::move(run));
+}
+
+void PretokenCounter::merge_if_many() {
+  if (poured_size_ >= std::max(merged_bytes, merged_size_))
+    merge_runs();
+}
+
+void PretokenCounter::merge_runs() {
+  if (poured_.empty())
+    return;
+  std::vector<PretokenRun> runs = std::exchange(poured_, {});
+  std::move(merged_.begin(), merged_.end(), std::back_inserter(runs));
+  poured_size_ = merged_size_ = 0;
+  merged_ = merged_ranges(std::move(runs), memory_, threads_);
+  for (const PretokenRun &run : merged_)
+    merged_size_ += run.memory_bytes();
+}
+
+void PretokenCounter::merge_all() {
+  if (!own_.empty())
+    run_threads(static_cast<unsigned>(own_.size()), [&](unsigned index) { pour(own_[index]); });
+  merge_runs();
 }
 
 size_t PretokenCounter::size() {
   std::lock_guard busy(busy_);
-  return pour_all();
-}
-
-template <class Visit> void PretokenCounter::for_each_cell(Visit visit) const {
-  for (const Stripe &stripe : stripes_)
-    stripe.table.for_each(visit);
-}
-
-size_t PretokenCounter::pour_all() {
-  for (OwnPretokens &own : own_)
-    pour(own);
+  merge_all();
   size_t size = 0;
-  for (const Stripe &stripe : stripes_)
-    size += stripe.table.size();
+  for (const PretokenRun &run : merged_)
+    size += run.size();
   return size;
 }
 
 PretokenItems PretokenCounter::items() {
   std::lock_guard busy(busy_);
-  return sorted_items();
+  merge_all();
+  return items_of(merged_, threads_, true);
 }
 
 PretokenItems PretokenCounter::drain() {
   std::lock_guard busy(busy_);
-  PretokenItems result = sorted_items();
+  merge_all();
   own_.clear();
-  for (Stripe &stripe : stripes_) {
-    stripe.table = PretokenTable(stripe_bits);
-    stripe.text = PretokenText(1 << 16);
-  }
+  memory_.give_back_free();
+  PretokenItems result = items_of(merged_, threads_, false);
+  merged_.clear();
+  merged_size_ = 0;
   memory_.clear();
   return result;
 }
@@ -311,65 +280,12 @@ PretokenItems PretokenCounter::drain() {
 size_t PretokenCounter::memory_bytes() {
   std::lock_guard busy(busy_);
   size_t bytes = memory_.memory_bytes();
-  for (const OwnPretokens &own : own_)
-    bytes += own.memory_bytes();
-  for (const Stripe &stripe : stripes_)
-    bytes += stripe.text.memory_bytes();
+  for (const Own &own : own_)
+    bytes += own.pretokens.memory_bytes() + own.sorter.memory_bytes();
+  for (const std::vector<PretokenRun> *runs : {&merged_, &poured_})
+    for (const PretokenRun &run : *runs)
+      bytes += run.large_text_bytes();
   return bytes;
-}
-
-PretokenItems PretokenCounter::sorted_items() {
-  // First by two bytes into 2^16 groups, then each group by comparing: the first 8 bytes lie beside the
-  // pointer.
-  struct Item {
-    uint64_t prefix; // big-endian, so that it compares as bytes do
-    const PretokenCell *cell;
-    bool operator<(const Item &other) const {
-      if (prefix != other.prefix)
-        return prefix < other.prefix;
-      const uint64_t size = cell->size(), other_size = other.cell->size();
-      const int order = std::memcmp(cell->bytes(), other.cell->bytes(), std::min(size, other_size));
-      return order != 0 ? order < 0 : size < other_size;
-    }
-  };
-  constexpr size_t groups = 1 << 16;
-  std::vector<Item> items(pour_all());
-  std::vector<size_t> next(groups + 1, 0);
-  uint64_t bytes = 0;
-  auto for_each = [&](auto visit) {
-    for_each_cell([&](const PretokenCell &cell) {
-      visit(Item{__builtin_bswap64(load_word(cell.bytes(), std::min<uint64_t>(8, cell.size()))), &cell});
-    });
-  };
-  for_each([&](const Item &item) {
-    next[(item.prefix >> 48) + 1]++;
-    bytes += item.cell->size();
-  });
-  for (size_t group = 0; group < groups; group++)
-    next[group + 1] += next[group];
-  for_each(
-      [&](const Item &item) { items[next[item.prefix >> 48]++] = item; }); // next[g] is now where g stops
-
-  std::atomic<size_t> taken{0};
-  run_threads(static_cast<unsigned>(std::min<size_t>(threads_, items.size() / groups + 1)), [&](unsigned) {
-    for (size_t group = taken++; group < groups; group = taken++) {
-      const auto begin = items.begin();
-      const size_t start = group == 0 ? 0 : next[group - 1];
-      std::sort(begin + static_cast<ptrdiff_t>(start), begin + static_cast<ptrdiff_t>(next[group]));
-    }
-  });
-
-  PretokenItems result;
-  result.bytes.reserve(bytes);
-  result.ends.reserve(items.size());
-  result.counts.reserve(items.size());
-  for (const Item &item : items) {
-    const uint8_t *start = item.cell->bytes();
-    result.bytes.insert(result.bytes.end(), start, start + item.cell->size());
-    result.ends.push_back(result.bytes.size());
-    result.counts.push_back(item.cell->count);
-  }
-  return result;
 }
 
 } // namespace bpe

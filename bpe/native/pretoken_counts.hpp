@@ -2,28 +2,22 @@
 //
 // A text is cut at its special tokens, which are not counted, and long stretches without one where the
 // pattern allows it (last_safe_cut); the pieces go to threads. Each thread counts into a small table of its
-// own, which stays in its cache, and pours it into the shared ones when it is full: the frequent pretokens
-// cost no cache miss, and the rare ones arrive in the order in which they lie in memory. The counts depend
-// neither on the number of threads nor on how they are scheduled.
+// own, which stays in its cache, and pours it out as a sorted run when it is full. When the runs hold as
+// much as all that was merged before, they are merged with it: memory is read and written front to back,
+// never at random as by a large table, and the counts are in order when they are handed over. They depend
+// neither on the number of threads nor on how these are scheduled.
 #pragma once
 
 #include "own_pretokens.hpp"
-#include "pretoken_table.hpp"
+#include "pretoken_run.hpp"
 #include "pretokenize.hpp"
 #include "special_tokens.hpp"
 
-#include <array>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 namespace bpe {
-
-// Pretoken i is bytes [i == 0 ? 0 : ends[i - 1], ends[i]); ascending as byte strings, none twice.
-struct PretokenItems {
-  std::vector<uint8_t> bytes;
-  std::vector<uint64_t> ends, counts;
-};
 
 // Calls from several threads wait for each other; count() itself uses the threads it is given.
 class PretokenCounter {
@@ -41,12 +35,13 @@ public:
   // Adds `count` to one pretoken; an empty one and a count of 0 are passed over.
   void add(const uint8_t *bytes, size_t size, uint64_t count);
 
+  // Cost: that of items().
   size_t size();
-  // Cost: a sort of what is there, with as many threads as count() was given.
+  // Cost: the runs are merged, with as many threads as count() was given.
   PretokenItems items();
   // The same, after which nothing is counted yet and the memory is given back.
   PretokenItems drain();
-  // Bytes that the counts take; items() and drain() take up to 33 for each pretoken, and its bytes, beside.
+  // Bytes that the counts take; items() and drain() take up to 16 for each pretoken, and its bytes, beside.
   size_t memory_bytes();
 
   // The largest place at which a text that goes on may be cut without changing the counts; 0 if there is
@@ -55,27 +50,31 @@ public:
   size_t last_cut(const uint8_t *text, size_t size, const SpecialTokens &special_tokens) const;
 
 private:
-  // Stripe i holds the hashes that start with the bits of i, so threads rarely want the same one.
-  static constexpr int stripe_bits = 6;
-  struct Stripe {
-    std::mutex mutex;
-    PretokenTable table{stripe_bits};
-    PretokenText text{1 << 16};
+  // Runs of less than this together are merged once and for all.
+  static constexpr size_t merged_bytes = 24 << 20;
+
+  struct Own { // a thread's
+    OwnPretokens pretokens;
+    RunSorter sorter;
   };
 
-  Stripe &stripe(uint64_t hash) { return stripes_[hash >> (64 - stripe_bits)]; }
-  void add_spans(const Spans &spans, const uint8_t *text_stop, OwnPretokens &own);
-  void pour(OwnPretokens &own);
-  size_t pour_all();
-  template <class Visit> void for_each_cell(Visit visit) const;
-  PretokenItems sorted_items();
+  void add_spans(const Spans &spans, const uint8_t *text_stop, Own &own);
+  void pour(Own &own);
+  void merge_if_many();
+  void merge_runs();
+  void merge_all();
 
   std::mutex busy_;
   std::optional<Pattern> pattern_;
   unsigned threads_ = 1;
-  std::vector<OwnPretokens> own_; // one a thread; not yet in the stripes
-  CellMemory memory_;
-  std::array<Stripe, 1 << stripe_bits> stripes_;
+  std::vector<Own> own_; // one a thread; not yet in the runs
+
+  RunMemory memory_;                // of the runs
+  std::vector<PretokenRun> merged_; // each less than the next
+  size_t merged_size_ = 0;          // in bytes
+  std::mutex poured_mutex_;
+  std::vector<PretokenRun> poured_; // since then
+  size_t poured_size_ = 0;          // in bytes
 };
 
 } // namespace bpe

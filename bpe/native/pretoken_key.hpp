@@ -2,7 +2,9 @@
 // count.
 //
 //   up to 15 bytes   low = bytes 0-7, high = bytes 8-14 and in its top byte the length
-//   16 and more      low = the hash, high = the address of (length, bytes) in a PretokenText, top byte 0xFF
+//   16 and more      low = the hash, high = the address of (length, room for a count, bytes) in a
+//   PretokenText,
+//                    top byte 0xFF
 #pragma once
 
 #include <array>
@@ -81,15 +83,10 @@ inline PretokenKey pretoken_key(const uint8_t *bytes, uint64_t size, const uint8
 struct PretokenCell {
   uint64_t low, high, count; // high 0: empty
   bool is_long() const { return high >> 56 == 0xFF; }
-  const uint8_t *stored() const { return reinterpret_cast<const uint8_t *>(high & 0x00FFFFFFFFFFFFFFu); }
+  uint8_t *stored() const { return reinterpret_cast<uint8_t *>(high & 0x00FFFFFFFFFFFFFFu); }
   uint64_t size() const { return is_long() ? load_word(stored()) : high >> 56; }
-  uint64_t hash() const { return is_long() ? low : hash_words(low, high); }
   // size() bytes; of a short pretoken they lie in the cell itself.
-  const uint8_t *bytes() const { return is_long() ? stored() + 8 : reinterpret_cast<const uint8_t *>(this); }
-  PretokenKey key() const {
-    return is_long() ? PretokenKey{low, 0, low, bytes(), size()}
-                     : PretokenKey{low, high, hash(), nullptr, high >> 56};
-  }
+  const uint8_t *bytes() const { return is_long() ? stored() + 16 : reinterpret_cast<const uint8_t *>(this); }
   bool holds(const PretokenKey &key) const {
     if (!key.is_long()) [[likely]]
       return low == key.low && high == key.high;
@@ -106,12 +103,12 @@ public:
 
   // What PretokenCell::high is for this long pretoken, whose bytes are copied.
   uint64_t store(const PretokenKey &key) {
-    const size_t needed = 8 + key.size;
+    const size_t needed = 16 + key.size;
     if (needed > free_)
       add_block(needed);
     uint8_t *place = next_;
     std::memcpy(place, &key.size, 8);
-    std::memcpy(place + 8, key.bytes, key.size);
+    std::memcpy(place + 16, key.bytes, key.size);
     next_ += needed;
     free_ -= needed;
     used_ += needed;

@@ -10,6 +10,7 @@
 // are m & ~(m << 1). Adding a mask of run starts to the mask of the runs carries through exactly those runs.
 #pragma once
 
+#include "make_keys.hpp"
 #include "merge_by_sweeps.hpp"
 #include "merge_in_turns.hpp"
 #include "pretokenize_scalar.hpp"
@@ -347,12 +348,14 @@ size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *sto
 // The functions of a variant; valid_prefix may be null.
 template <class Simd>
 constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_prefix) valid_prefix,
-                                 MergeShortPretokens merge_short_pretokens = merge_in_turns) {
+                                 MergeShortPretokens merge_short_pretokens = merge_in_turns,
+                                 MakeKeys make_keys = bpe::make_keys) {
   return {name,
           {walk_blocks<Simd, Pattern::gpt2>, walk_blocks<Simd, Pattern::cl100k>,
            walk_blocks<Simd, Pattern::o200k>, walk_blocks<Simd, Pattern::llama3>,
            walk_blocks<Simd, Pattern::qwen2>},
           valid_prefix,
+          make_keys,
           merge_short_pretokens,
           merge_by_sweeps<Simd>};
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "long_merge.hpp"
+#include "make_keys.hpp"
 #include "short_merge.hpp"
 
 #include <cstddef>
@@ -33,6 +34,7 @@ struct SimdVariant {
   // text before it. Null: none.
   size_t (*valid_prefix)(const uint8_t *text, size_t start, size_t size);
 
+  MakeKeys make_keys;
   MergeShortPretokens merge_short_pretokens;
   MergeLongPretoken merge_long_pretoken;
 };

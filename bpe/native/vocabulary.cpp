@@ -142,6 +142,7 @@ Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &
   }
   starts_.push_back(bytes_.size());
   index_entries();
+  ids_are_symbols_ = ids_.empty() || ids_.back() == size() - 1; // ids ascend
   list_bytes();
 
   std::vector<uint32_t> unreachable;
@@ -438,6 +439,7 @@ Vocabulary::Vocabulary(ImageReader &image) : is_rank_file_(image.get<uint64_t>()
     require(starts_[symbol] < starts_[symbol + 1] && ids_[symbol] <= INT32_MAX &&
             (symbol == 0 || ids_[symbol - 1] < ids_[symbol]));
   index_entries();
+  ids_are_symbols_ = ids_.empty() || ids_.back() == size() - 1; // ids ascend
   list_bytes();
   image.get_array(products_);
   require(products_.size() < PairTable::no_rank);

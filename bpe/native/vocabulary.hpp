@@ -59,6 +59,13 @@ public:
 
   size_t size() const { return ids_.size(); }
   uint32_t id(uint32_t symbol) const { return ids_[symbol]; }
+  // In place, symbols -> ids. Nothing to do where ids run from 0 on without a gap, as most do.
+  void to_ids(uint32_t *symbols, size_t count) const {
+    if (ids_are_symbols_)
+      return;
+    for (size_t i = 0; i < count; ++i)
+      symbols[i] = ids_[symbols[i]];
+  }
   std::string_view bytes(uint32_t symbol) const {
     return {bytes_.data() + starts_[symbol], starts_[symbol + 1] - starts_[symbol]};
   }
@@ -102,7 +109,8 @@ private:
 
   bool is_rank_file_;
   std::vector<uint32_t> ids_; // by symbol
-  std::string bytes_;         // of all entries, end to end
+  bool ids_are_symbols_ = false;
+  std::string bytes_; // of all entries, end to end
   std::vector<uint64_t> starts_;
   Index index_, unreachable_;
   size_t unreachable_count_ = 0;

@@ -389,3 +389,32 @@ def test_the_command_line_says_what_was_left_out(
     assert "skipped    1 record: malformed" in out
     assert "quarantine.jsonl holds them" in out
     assert "blank      1 line" in out
+
+
+@pytest.mark.parametrize("chunk_bytes", [30, 70, None])
+def test_a_special_token_in_json_lines_was_set_aside_without_its_line(
+    chunk_bytes: int | None, tokenizer_path: Path, tmp_path: Path
+) -> None:
+    lines = [
+        good("a"),
+        b"",
+        good("<|im_start|>"),
+        b"broken",
+        good("b"),
+        b" ",
+        good("c <|im_start|>"),
+        good("d"),
+    ]
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    more = {"special_in_text": "error", "text_chunk_bytes": chunk_bytes}
+    run(path, tokenizer_path, tmp_path / "out", on_error="quarantine", **more)
+    entries = [json.loads(line) for line in (tmp_path / "out/quarantine.jsonl").read_bytes().splitlines()]
+    assert sorted((entry["line"], entry["reason"]) for entry in entries) == [
+        (3, "special token"),
+        (4, "malformed"),
+        (7, "special token"),
+    ]
+    path.write_bytes(b"\n".join([*lines[:3], *lines[4:]]))
+    with pytest.raises(BadInput, match=r"in\.jsonl: line 3 \(byte "):
+        run(path, tokenizer_path, tmp_path / "fails", **more)

@@ -102,3 +102,31 @@ def test_smallest_hashes_are_those_of_a_sort() -> None:
     few = SmallestHashes(5)
     few.add(np.array([3], dtype=np.uint64))
     assert few.threshold() == ALL
+
+
+def test_the_corpus_is_not_read_for_it_once_more_after_an_interruption(
+    tokenizer_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_kind(tmp_path / "input", DOCUMENTS, "txt.none")
+    options = {"validation_docs": 7, "validation_fraction": None, "text_chunk_bytes": 100}
+    run(path, tokenizer_path, tmp_path / "clean", **options)
+
+    def fail(*_: object) -> None:
+        raise BadInput("no more")
+
+    def fail_to_encode() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr("convert.worker.encode_chunk", fail)
+            with pytest.raises(BadInput, match="no more"):
+                run(path, tokenizer_path, tmp_path / "out", **options)
+
+    fail_to_encode()
+    kept = tmp_path / "out.partial/shards/validation-threshold.json"
+    text = kept.read_text()
+    for damaged in ("", text[:-1], text.replace("7", "8"), text.replace('d": ', 'd": -'), "[]"):
+        kept.write_text(damaged)
+        fail_to_encode()
+        assert kept.read_text() == text
+    monkeypatch.setattr("convert.worker.smallest_hashes", fail)
+    run(path, tokenizer_path, tmp_path / "out", **options)
+    assert tree(tmp_path / "out") == tree(tmp_path / "clean")

@@ -1,0 +1,236 @@
+"""What the machine does to a conversion: little memory, few open files, a stop, odd environments, odd errors."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from naive_conversion import END, make_documents, tree
+
+import flat_tokens.writer
+from bpe import _core
+from convert import ConvertOptions, convert
+from convert.__main__ import main
+from convert.executors import InlineExecutor
+
+
+@pytest.fixture
+def here(tmp_path: Path, tokenizer_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tok.json").write_bytes(tokenizer_path.read_bytes())
+    (tmp_path / "en.txt").write_text(END.join(make_documents(60, seed=9)), newline="")
+    return tmp_path
+
+
+def arguments(*more: str, inputs: tuple[str, ...] = ("en.txt",), output: str = "out") -> list[str]:
+    return [
+        *inputs,
+        *("--tokenizer", "tok.json", "--output", output, "--progress", "none", "--text-chunk-bytes", "500"),
+        *more,
+    ]
+
+
+def started(*more: str, environment: dict[str, str] | None = None, **how: Any) -> subprocess.Popen[str]:
+    path = os.pathsep.join(part for part in sys.path if part)
+    return subprocess.Popen(
+        [sys.executable, "-m", "convert", *more],
+        env={**os.environ, "PYTHONPATH": path, **(environment or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **how,
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    _, err = process.communicate(timeout=120)
+    return process.returncode, err
+
+
+@pytest.fixture
+def clean(here: Path) -> dict[str, bytes]:
+    assert ended(started(*arguments("--workers", "1", output="clean"))) == (0, "")
+    return tree(here / "clean")
+
+
+WITH_LITTLE_MEMORY = """
+import resource, sys
+from pathlib import Path
+import convert.pipeline, convert.summary, convert.stopping, numcodecs.zstd
+from convert.__main__ import main
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+limit = pages * resource.getpagesize() + int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("mebibytes", [1, 4, 10, 20, 40, 1000])
+def test_too_little_memory_is_one_line_and_the_next_run_goes_on(
+    mebibytes: int, here: Path, clean: dict[str, bytes]
+) -> None:
+    script = [sys.executable, "-c", WITH_LITTLE_MEMORY, str(mebibytes << 20)]
+    path = os.pathsep.join(part for part in sys.path if part)
+    found = subprocess.run(
+        [*script, *arguments("--workers", "1")],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert found.returncode in (0, 2, 4, 5), found.stderr
+    assert "Traceback" not in found.stderr
+    if found.returncode:
+        lines = [line for line in found.stderr.splitlines() if "convert: error: " in line]
+        assert len(lines) == 1
+        assert not (here / "out").exists()
+        assert ended(started(*arguments("--workers", "2"))) == (0, "")
+    else:
+        assert mebibytes > 1
+    assert tree(here / "out") == clean
+
+
+def test_a_stop_of_all_processes_is_no_hang(here: Path) -> None:
+    (here / "long.txt").write_text(END.join(make_documents(20_000, seed=1)), newline="")
+    inputs = {"inputs": ("long.txt",)}
+    more = ("--workers", "2", "--stall-timeout", "1", "--text-chunk-bytes", "20000")
+    process = started(*arguments(*more, **inputs), start_new_session=True)
+    while process.poll() is None and not list(here.glob("out.partial/shards/*.json")):
+        time.sleep(0.002)
+    os.killpg(process.pid, signal.SIGSTOP)
+    time.sleep(3)  # three times what a worker may do nothing
+    os.killpg(process.pid, signal.SIGCONT)
+    assert ended(process) == (0, "")
+    assert ended(started(*arguments("--workers", "1", output="clean", **inputs))) == (0, "")
+    assert tree(here / "out") == tree(here / "clean")
+
+
+def test_many_files_and_few_may_be_open(here: Path) -> None:
+    folder = here / "many"
+    for number, text in enumerate(make_documents(2_000, seed=2)):
+        place = folder.joinpath(str(number % 7), *["deep"] * (number % 5), str(number % 11))
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{number}.txt").write_text(text, newline="")
+    limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))}
+    more = arguments("--workers", "2", "--text-chunk-bytes", "30000", inputs=("many",))
+    assert ended(started(*more, **limited)) == (0, "")
+    assert ended(started(*arguments("--workers", "1", inputs=("many",), output="free"))) == (0, "")
+    assert tree(here / "out") == tree(here / "free")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"LC_ALL": "C", "TZ": "Asia/Kathmandu", "PYTHONHASHSEED": "7", "PYTHONUTF8": "0"},
+        {"LC_ALL": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0", "COLUMNS": "20"},
+        {"TMPDIR": "/nowhere", "HOME": "/nowhere"},
+        {"OMP_NUM_THREADS": "7", "OPENBLAS_NUM_THREADS": "7"},
+    ],
+    ids=lambda environment: next(iter(environment)) + "=" + next(iter(environment.values())),
+)
+def test_the_environment_is_not_in_the_bytes(
+    environment: dict[str, str], here: Path, clean: dict[str, bytes]
+) -> None:
+    assert ended(started(*arguments("--workers", "2"), environment=environment)) == (0, "")
+    assert tree(here / "out") == clean
+
+
+@pytest.mark.parametrize("start_method", ["spawn", "forkserver"])
+def test_a_temporary_folder_that_is_not_there(start_method: str, here: Path, clean: dict[str, bytes]) -> None:
+    """What a fork server needs of it is its own affair, but there is one line and no traceback."""
+    more = arguments("--workers", "2", "--start-method", start_method)
+    code, err = ended(started(*more, environment={"TMPDIR": str(here / "nowhere")}))
+    assert (code, err) == (0, "")
+    assert tree(here / "out") == clean
+
+
+def test_a_clock_that_goes_wrong(here: Path, clean: dict[str, bytes]) -> None:
+    os.utime(here / "en.txt", (2**33, 2**33))  # the year 2242
+    assert ended(started(*arguments("--workers", "2"))) == (0, "")
+    assert tree(here / "out") == clean
+
+
+@pytest.mark.parametrize("variant", _core.simd_variants())
+def test_every_instruction_set_gives_the_same_bytes(
+    variant: str, here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "convert.pipeline.ProcessExecutor", lambda _, init, args, *__, **___: InlineExecutor(init, args)
+    )
+    usual = _core.simd_variants()[0]
+    _core.set_simd_variant(variant)
+    try:
+        assert main(arguments("--quiet")) == 0
+    finally:
+        _core.set_simd_variant(usual)
+    assert tree(here / "out") == clean
+
+
+@pytest.mark.parametrize("number", [errno.EXDEV, errno.ESTALE, errno.EBUSY, errno.EROFS, errno.ENOLCK])
+def test_errors_of_network_file_systems(
+    number: int,
+    here: Path,
+    clean: dict[str, bytes],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "convert.pipeline.ProcessExecutor", lambda _, init, args, *__, **___: InlineExecutor(init, args)
+    )
+    replace, calls = os.replace, []
+
+    def fail_at_the_third_chunk(source: str, target: str) -> None:
+        if "encoded_tokens" in str(target):
+            calls.append(target)
+            if len(calls) == 3:
+                raise OSError(number, os.strerror(number), source, None, target)
+        replace(source, target)
+
+    monkeypatch.setattr(flat_tokens.writer.os, "replace", fail_at_the_third_chunk)
+    more = arguments("--quiet", "--chunk-tokens", "64")
+    assert main(more) == 4
+    error = capsys.readouterr().err
+    assert error.startswith("convert: error: ")
+    assert f"errno {number}" in error
+    assert "encoded_tokens" in error
+    assert main(more) == 0
+    assert main(arguments("--quiet", "--chunk-tokens", "64", output="free")) == 0
+    assert tree(here / "out") == tree(here / "free")
+
+
+@pytest.mark.parametrize(
+    ("name", "chunk_bytes", "workers"),
+    [
+        ("en.txt", None, 1),
+        ("en.txt", 2000, 3),
+        ("en.txt", 1, 9),
+        ("empty.txt", None, 1),
+        ("en.txt.gz", None, 9),
+    ],
+)
+def test_no_more_workers_than_there_is_work_for(
+    name: str, chunk_bytes: int | None, workers: int, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "en.txt").write_bytes((here / "en.txt").read_bytes()[:5_000])
+    (here / "empty.txt").touch()
+    (here / "en.txt.gz").write_bytes(gzip.compress((here / "en.txt").read_bytes()))
+    asked: list[int] = []
+
+    def executor(count: int, initializer: Any, args: Any, *_: Any, **__: Any) -> InlineExecutor:
+        asked.append(count)
+        return InlineExecutor(initializer, args)
+
+    monkeypatch.setattr("convert.pipeline.ProcessExecutor", executor)
+    convert(
+        ConvertOptions([name], "tok.json", "out", workers=9, text_chunk_bytes=chunk_bytes, progress="none")
+    )
+    assert asked == [workers]
