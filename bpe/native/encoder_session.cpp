@@ -95,7 +95,7 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
 // up to the next long one (several languages 165 -> 204 MB/s).
 void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
   constexpr size_t careful_for = 256; // pretokens
-  PretokenRun run{spans.origin, 0, spans.ends, 0, readable};
+  PretokenSpans run{spans.origin, 0, spans.ends, 0, readable};
   for (size_t left = spans.count; left > 0;) {
     Batch &batch = open_batch();
     const size_t first = batch.count;
@@ -260,7 +260,7 @@ void EncoderSession::merge_missing(Batch &batch, size_t first) {
     const uint32_t hash = batch.hashes[i];
     if (batch.keys[i].high != 0 && !cache_.is_in_line(batch.keys[i], hash)) {
       items[maybe++] = i;
-      prefetch_to_read(cache_.other_line(hash));
+      prefetch_to_read(cache_.next_line(hash));
     }
   }
   for (size_t k = 0; k < maybe; ++k) {

@@ -15,7 +15,7 @@ namespace bpe {
 
 // Pretokens end to end: the first is origin + [start, ends[0]), number i is origin + [ends[i - 1], ends[i]).
 // None is empty; bytes up to `readable` may be read.
-struct PretokenRun {
+struct PretokenSpans {
   const uint8_t *origin;
   uint32_t start;
   const uint32_t *ends;
@@ -34,7 +34,7 @@ struct FirstSlots {
 // split into characters; not E0, whose scripts have short pretokens that are found in the cache). Returns a
 // bit for each of these; what stands in their places means nothing, and so do up to key_spare more elements
 // of both arrays.
-using MakeKeys = uint64_t (*)(PretokenRun run, const FirstSlots &first, CacheKey *keys, uint32_t *hashes);
+using MakeKeys = uint64_t (*)(PretokenSpans run, const FirstSlots &first, CacheKey *keys, uint32_t *hashes);
 constexpr size_t key_spare = 16;
 
 namespace {
@@ -77,7 +77,7 @@ inline CacheKey key_of(const uint8_t *bytes, size_t size, const uint8_t *readabl
 }
 
 // One by one, up to the first that is split; returns its number.
-inline size_t make_keys_to_split(const PretokenRun &run, const FirstSlots &first, CacheKey *keys,
+inline size_t make_keys_to_split(const PretokenSpans &run, const FirstSlots &first, CacheKey *keys,
                                  uint32_t *hashes) {
   const uint8_t *bytes = run.origin + run.start;
   size_t i = 0;
@@ -96,7 +96,7 @@ inline size_t make_keys_to_split(const PretokenRun &run, const FirstSlots &first
   return i;
 }
 
-inline uint64_t make_keys(PretokenRun run, const FirstSlots &first, CacheKey *keys, uint32_t *hashes) {
+inline uint64_t make_keys(PretokenSpans run, const FirstSlots &first, CacheKey *keys, uint32_t *hashes) {
   uint64_t split = 0;
   for (size_t done = 0;;) {
     const size_t made = make_keys_to_split(run, first, keys + done, hashes + done);
