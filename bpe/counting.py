@@ -26,7 +26,15 @@ from bpe.errors import BadArgument, check_whole, shown
 from bpe.memory import MemoryBudget
 from bpe.pretokenizer import Pretokenizer, cut
 from bpe.reference import cut_at_special_tokens
-from bpe.text_blocks import BLOCK_BYTES, Block, Reader, path_of, text_blocks, total_bytes
+from bpe.text_blocks import (
+    MAX_BLOCK_BYTES,
+    THREAD_BLOCK_BYTES,
+    Block,
+    Reader,
+    path_of,
+    text_blocks,
+    total_bytes,
+)
 from bpe.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -63,13 +71,16 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CountingOptions:
-    """How to count; see `count_pretokens`. stop: asked after each block whether to end with what is counted."""
+    """How to count; see `count_pretokens`. stop: asked after each block whether to end with what is counted.
+
+    block_bytes: how much text is read and counted at a time; None: 2 MiB for each thread, 256 MiB at most.
+    """
 
     special_tokens: Sequence[str] = ()
     pattern: str | Pretokenizer = "gpt2"
     threads: int | None = None
     invalid: utf8.Invalid = "error"
-    block_bytes: int = BLOCK_BYTES
+    block_bytes: int | None = None
     stop: Callable[[], bool] | None = None
 
     def check(self) -> None:
@@ -81,7 +92,7 @@ class CountingOptions:
         if self.invalid not in ("error", "replace"):
             raise BadArgument(f'invalid must be "error" or "replace", got {shown(self.invalid)}')
         check_threads(self.threads)
-        if self.block_bytes < 1:
+        if self.block_bytes is not None and self.block_bytes < 1:
             raise BadArgument(f"block_bytes must be at least 1, got {self.block_bytes}")
 
 
@@ -92,7 +103,7 @@ def count_pretokens(
     threads: int | None = None,
     invalid: utf8.Invalid = "error",
     progress: Progress | None = None,
-    block_bytes: int = BLOCK_BYTES,
+    block_bytes: int | None = None,
 ) -> PretokenCounts:
     """The pretokens of all sources with exact counts, in memory; special tokens cut the text and are not counted.
 
@@ -169,7 +180,7 @@ class _Counting:
         self._by_expression = self._pretokenizer.core_pattern is None
         self._specials = [token.encode() for token in options.special_tokens]
         self._counter = _core.PretokenCounter(self._pretokenizer.core_pattern)
-        self._block_bytes = options.block_bytes
+        self._block_bytes = options.block_bytes or min(self._threads * THREAD_BLOCK_BYTES, MAX_BLOCK_BYTES)
         if self._by_expression:
             self._block_bytes = min(self._block_bytes, EXPRESSION_BLOCK_BYTES)
         self._spill_bytes = self._held_limit = None

@@ -77,10 +77,10 @@ def test_poured_runs(size: int) -> None:
     check_equal(items, again=2)
 
 
-def test_levels_of_runs() -> None:
-    # 34 runs of level 0, so that two of level 1 and the rest are merged by ranges.
+def test_many_runs() -> None:
+    # 24 runs, which are merged as they are poured and at the end.
     numbers = np.random.default_rng(7)
-    values = numbers.integers(0, 1 << 21, 34 * OWN_PRETOKENS, dtype=np.uint32)
+    values = numbers.integers(0, 1 << 21, 24 * OWN_PRETOKENS, dtype=np.uint32)
     counter = _core.PretokenCounter("gpt2")
     text = b"".join(b" %x" % value for value in values.tolist())
     text = text.translate(bytes.maketrans(b"0123456789", b"ghijklmnop"))  # letters only: one pretoken each
