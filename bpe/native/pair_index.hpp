@@ -159,8 +159,9 @@ private:
     const Id *const ids = slots.ids();
     Place *const places = arena();
     const uint64_t last = slots.size() - 1, middle = threads_for(slots, team) > 1 ? last / 2 : last;
-    // Places of pairs that are not listed go, one over the other, behind all lists.
-    const uint64_t nowhere = arena_used_;
+    // Places of pairs that are not listed go, one over the other, behind all lists; those of the second
+    // thread to another cache line.
+    const uint64_t nowhere = arena_used_, nowhere_else = nowhere + 64;
     auto read_upwards = [&] {
       in_pieces(0, middle, pause, [&](uint64_t start, uint64_t stop) {
         for (uint64_t at = start; at < stop; at++) {
@@ -176,7 +177,7 @@ private:
         auto &cell = downwards.cell_of(ids[at], ids[at + 1]);
         const bool is_listed = cell.left == ids[at];
         cell.next -= is_listed;
-        places[is_listed ? cell.next : nowhere + 1] = static_cast<Place>(at);
+        places[is_listed ? cell.next : nowhere_else] = static_cast<Place>(at);
       }
     };
     if (middle == last)

@@ -153,6 +153,8 @@ def test_more_than_16_bit_ids() -> None:
     assert len(merges) == 70_000
     assert merges[:40_000] == first
     assert (merges, pair_counts) == train_natively(counts, 70_000, wide=True)
+    # Lists of tens of thousands of pairs, with nearly every right id for each left one.
+    assert train_natively(counts, 500, first_pairs=10**6)[0] == merges[:500]
 
 
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
