@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens import parallel_fill
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.reader import FlatTokensArray
@@ -288,7 +289,10 @@ class Loader:
 
     def _read_alone(self, step: int, chunks: ChunkReader, cut: RowCut) -> Batch:
         memory = self._memory(self.rows_per_batch)
-        self._source.fill(self.rows_of(step), memory, chunks)
+        tokens = self.array.encoded_tokens
+        more = parallel_fill.usable_threads(tokens, self.rows_per_batch) - 1
+        readers = [chunks, *(ChunkReader(tokens) for _ in range(more))]
+        parallel_fill.fill(self._source, self.rows_of(step), memory, readers)
         return memory.batch(0, self.rows_per_batch, cut)
 
     def _cut(self, memory: RowWindow, window: WindowId, step: int, cut: RowCut) -> Batch:
@@ -327,8 +331,10 @@ class Loader:
         memories = [self._window_memory(), self._window_memory()]
         with ThreadPoolExecutor(1, "flat_tokens-prefetch") as thread:
             window = self.order.window_at(step)
+            alone = self._read_alone(step, reader, cut)  # first, for who waits
             pending: Future[RowWindow] = thread.submit(self._read, window, memories[0], reader)
-            yield self._read_alone(step, ChunkReader(self.array.encoded_tokens), cut)
+            yield alone
+            del alone
             step += 1
             while stop is None or step < stop:
                 memory = pending.result()

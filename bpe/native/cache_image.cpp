@@ -9,7 +9,7 @@ namespace bpe {
 namespace {
 
 // Changes with the layout of slots and arenas and with both hashes.
-constexpr uint64_t image_version = 0x42504543'00000003;
+constexpr uint64_t image_version = 0x42504543'00000004;
 
 struct Header {
   uint64_t version;
@@ -67,7 +67,7 @@ bool CacheImage::is_sound(std::string_view bytes) {
   const Header &header = parts.header;
   const auto is_table = [](uint64_t slot_count, uint64_t used) {
     return slot_count == 0 ? used == 0
-                           : std::has_single_bit(slot_count) && slot_count >= 4 && used < slot_count;
+                           : std::has_single_bit(slot_count) && slot_count >= 16 && used < slot_count;
   };
   if (!is_table(header.slot_count, header.used) || !is_table(header.long_slot_count, header.long_used))
     return false;

@@ -260,7 +260,7 @@ void EncoderSession::merge_missing(Batch &batch, size_t first) {
     const uint32_t hash = batch.hashes[i];
     if (batch.keys[i].high != 0 && !cache_.is_in_line(batch.keys[i], hash)) {
       items[maybe++] = i;
-      prefetch_to_read(cache_.other_line(hash));
+      prefetch_to_read(cache_.next_line(hash));
     }
   }
   for (size_t k = 0; k < maybe; ++k) {

@@ -221,7 +221,7 @@ void PretokenCounter::add(const uint8_t *bytes, size_t size, uint64_t count) {
 void PretokenCounter::pour(Own &own) {
   if (own.pretokens.size() == 0)
     return;
-  PretokenRun run = own.sorter.sorted(own.pretokens.cells(), own.pretokens.size(), memory_);
+  SortedRun run = own.sorter.sorted(own.pretokens.cells(), own.pretokens.size(), memory_);
   own.pretokens.clear();
   std::lock_guard lock(poured_mutex_);
   poured_size_ += run.memory_bytes();
@@ -236,11 +236,11 @@ void PretokenCounter::merge_if_many() {
 void PretokenCounter::merge_runs() {
   if (poured_.empty())
     return;
-  std::vector<PretokenRun> runs = std::exchange(poured_, {});
+  std::vector<SortedRun> runs = std::exchange(poured_, {});
   std::move(merged_.begin(), merged_.end(), std::back_inserter(runs));
   poured_size_ = merged_size_ = 0;
   merged_ = merged_ranges(std::move(runs), memory_, threads_);
-  for (const PretokenRun &run : merged_)
+  for (const SortedRun &run : merged_)
     merged_size_ += run.memory_bytes();
 }
 
@@ -254,7 +254,7 @@ size_t PretokenCounter::size() {
   std::lock_guard busy(busy_);
   merge_all();
   size_t size = 0;
-  for (const PretokenRun &run : merged_)
+  for (const SortedRun &run : merged_)
     size += run.size();
   return size;
 }
@@ -282,8 +282,8 @@ size_t PretokenCounter::memory_bytes() {
   size_t bytes = memory_.memory_bytes();
   for (const Own &own : own_)
     bytes += own.pretokens.memory_bytes() + own.sorter.memory_bytes();
-  for (const std::vector<PretokenRun> *runs : {&merged_, &poured_})
-    for (const PretokenRun &run : *runs)
+  for (const std::vector<SortedRun> *runs : {&merged_, &poured_})
+    for (const SortedRun &run : *runs)
       bytes += run.large_text_bytes();
   return bytes;
 }

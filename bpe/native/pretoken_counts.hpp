@@ -9,8 +9,8 @@
 #pragma once
 
 #include "own_pretokens.hpp"
-#include "pretoken_run.hpp"
 #include "pretokenize.hpp"
+#include "sorted_run.hpp"
 #include "special_tokens.hpp"
 
 #include <mutex>
@@ -69,12 +69,12 @@ private:
   unsigned threads_ = 1;
   std::vector<Own> own_; // one a thread; not yet in the runs
 
-  RunMemory memory_;                // of the runs
-  std::vector<PretokenRun> merged_; // each less than the next
-  size_t merged_size_ = 0;          // in bytes
+  RunMemory memory_;              // of the runs
+  std::vector<SortedRun> merged_; // each less than the next
+  size_t merged_size_ = 0;        // in bytes
   std::mutex poured_mutex_;
-  std::vector<PretokenRun> poured_; // since then
-  size_t poured_size_ = 0;          // in bytes
+  std::vector<SortedRun> poured_; // since then
+  size_t poured_size_ = 0;        // in bytes
 };
 
 } // namespace bpe

@@ -3,6 +3,10 @@
 The whole training is measured, from the file's bytes in memory to the merges. Every run is a process of its own: its
 peak memory is its own too. Merges under the huggingface rule must equal tokenizers' and gigatoken's, in their order;
 rustbpe breaks ties by a rule of its own, so its merges are only counted.
+
+    python scripts/bench/train.py --corpus en.txt mixed.txt --sizes-mb 64 200 800 --turns 3
+
+measures each text at each of these sizes it has; gigatoken alone takes minutes for the largest.
 """
 
 from __future__ import annotations
@@ -26,6 +30,9 @@ SEPARATOR = harness.SEPARATOR.decode()
 def main() -> None:
     parser = harness.arguments(__doc__ or "")
     parser.add_argument("--vocab-size", type=int, default=32_000)
+    parser.add_argument(
+        "--sizes-mb", type=float, nargs="+", help="measure each text at these sizes, in place of --limit-mb"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", nargs="+", choices=list(TRAINERS), default=list(TRAINERS))
     parser.add_argument("--child", choices=list(TRAINERS), help=argparse.SUPPRESS)
@@ -38,23 +45,28 @@ def main() -> None:
     rows: list[harness.Row] = []
     here = [name for name in options.only if importlib.util.find_spec(MODULES[name]) is not None]
     notes = [f"{name} is not installed and was left out" for name in options.only if name not in here]
-    texts = [
-        harness.describe(path, harness.read_text(path, options.limit_mb * 1e6)) for path in options.corpus
-    ]
-    for path, text in zip(options.corpus, texts, strict=True):
+    texts: list[harness.Row] = []
+    for path, limit_mb in texts_of(options.corpus, options.sizes_mb or [options.limit_mb]):
+        text = harness.describe(path, harness.read_text(path, limit_mb * 1e6))
+        texts.append(text)
         results: dict[str, harness.Row] = {}
 
-        def run(name: str, path: Path = path, results: dict[str, harness.Row] = results) -> float:
+        def run(
+            name: str,
+            path: Path = path,
+            limit_mb: float = limit_mb,
+            results: dict[str, harness.Row] = results,
+        ) -> float:
             arguments = ["--child", name, "--corpus", str(path), "--tokenizer", str(options.tokenizer)]
             arguments += ["--vocab-size", str(options.vocab_size), "--threads", str(options.threads)]
-            arguments += ["--limit-mb", str(options.limit_mb)]
+            arguments += ["--limit-mb", str(limit_mb)]
             result = harness.run_child(__file__, arguments, options.threads)
             result["peak_bytes"] = max(result["peak_bytes"], results.get(name, result)["peak_bytes"])
             results[name] = result
             return float(result["seconds"])
 
         seconds = harness.take_turns({name: functools.partial(run, name) for name in here}, options.turns)
-        notes += compare(path.stem, results)
+        notes += compare(f"{path.stem}, {text['text_bytes'] / 1e6:.0f} MB", results)
         for name in here:
             row = harness.summary(seconds[name], text["text_bytes"])
             rows.append(
@@ -71,6 +83,15 @@ def main() -> None:
                 }
             )
     harness.save("train", machine, rows, texts, notes)
+
+
+def texts_of(corpus: list[Path], sizes_mb: list[float]) -> Iterator[tuple[Path, float]]:
+    """Each file with each size it has; with all of it where it is shorter than the next."""
+    for path in corpus:
+        for size_mb in sorted(sizes_mb):
+            yield path, size_mb
+            if path.stat().st_size <= size_mb * 1e6:
+                break
 
 
 def compare(name: str, results: dict[str, harness.Row]) -> list[str]:

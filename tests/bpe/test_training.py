@@ -20,6 +20,7 @@ from bpe import _core, reference
 from bpe.counting import PretokenCounts, count_pretokens
 from bpe.errors import BadArgument, BadTokenizer, BpeError, InvalidText, MissingInput
 from bpe.training import Training, train, train_on
+from bpe.training_options import TrainingOptions
 
 TIE_BREAKS = ["lexicographic", "huggingface"]
 END = "<|endoftext|>"
@@ -340,7 +341,9 @@ def test_progress_of_both_phases_and_the_early_stop() -> None:
 
 
 def test_min_frequency_is_named_when_it_stops_the_training() -> None:
-    training = train_on(PretokenCounts.from_mapping({b"ab": 5, b"cd": 4}), 300, min_frequency=5)
+    training = train_on(
+        PretokenCounts.from_mapping({b"ab": 5, b"cd": 4}), 300, TrainingOptions(min_frequency=5)
+    )
     assert isinstance(training, Training)
     assert list(training.tokenizer.merges) == [(b"a", b"b")]
     assert training.pair_counts.tolist() == [5]

@@ -1,4 +1,4 @@
-#include "pretoken_run.hpp"
+#include "sorted_run.hpp"
 
 #include "run_threads.hpp"
 
@@ -54,7 +54,7 @@ void sort_records(PretokenRecord *records, size_t size, int shift, PretokenRecor
 // What is still to come of records [start, stop) of a run; blocks that are read to their end are given.
 class Slice {
 public:
-  Slice(PretokenRun &run, size_t start, size_t stop) : run_(&run), start_(start), at_(start), stop_(stop) {
+  Slice(SortedRun &run, size_t start, size_t stop) : run_(&run), start_(start), at_(start), stop_(stop) {
     load();
   }
 
@@ -65,9 +65,9 @@ public:
       give_texts_before(next_->text());
     if (++next_ == limit_) {
       at_ = load_stop_;
-      const size_t block = (at_ - 1) / PretokenRun::block_records;
+      const size_t block = (at_ - 1) / SortedRun::block_records;
       // Others may need the rest of a block that this slice shares with them.
-      if (at_ % PretokenRun::block_records == 0 && block * PretokenRun::block_records >= start_)
+      if (at_ % SortedRun::block_records == 0 && block * SortedRun::block_records >= start_)
         run_->give_records(block);
       load();
     }
@@ -78,7 +78,7 @@ private:
     next_ = limit_ = nullptr;
     if (at_ == stop_)
       return;
-    load_stop_ = std::min(stop_, (at_ / PretokenRun::block_records + 1) * PretokenRun::block_records);
+    load_stop_ = std::min(stop_, (at_ / SortedRun::block_records + 1) * SortedRun::block_records);
     next_ = run_->from(at_);
     limit_ = next_ + (load_stop_ - at_);
   }
@@ -97,7 +97,7 @@ private:
     text_block_ = block;
   }
 
-  PretokenRun *run_;
+  SortedRun *run_;
   size_t start_, at_, stop_, load_stop_ = 0; // at_: where the loaded records start
   const PretokenRecord *next_ = nullptr, *limit_ = nullptr;
   size_t text_block_ = 0, first_text_block_ = 0;
@@ -186,8 +186,8 @@ bool is_same(const PretokenRecord &a, const PretokenRecord &b) {
                                                                b.text() + text_header_bytes, a.size()) == 0));
 }
 
-PretokenRun merged_slices(std::vector<Slice> &slices, RunMemory &memory) {
-  PretokenRun merged(memory);
+SortedRun merged_slices(std::vector<Slice> &slices, RunMemory &memory) {
+  SortedRun merged(memory);
   for (Tournament tournament(slices); !tournament.is_done(); tournament.advance()) {
     const PretokenRecord &record = tournament.least();
     if (merged.size() > 0 && is_same(merged[merged.size() - 1], record))
@@ -199,7 +199,7 @@ PretokenRun merged_slices(std::vector<Slice> &slices, RunMemory &memory) {
 }
 
 // The first record whose key is not less.
-size_t first_at_least(const PretokenRun &run, Key key) {
+size_t first_at_least(const SortedRun &run, Key key) {
   size_t start = 0, stop = run.size();
   while (start < stop) {
     const size_t middle = start + (stop - start) / 2;
@@ -212,11 +212,11 @@ size_t first_at_least(const PretokenRun &run, Key key) {
 }
 
 // Keys that cut the runs into ranges of about one size.
-std::vector<Key> splitters(const std::vector<PretokenRun> &runs, size_t records, size_t ranges) {
+std::vector<Key> splitters(const std::vector<SortedRun> &runs, size_t records, size_t ranges) {
   std::vector<Key> sample;
   const size_t step = records / (ranges * 64) + 1;
   size_t at = step / 2; // goes on from one run to the next, so that small runs count for what they are
-  for (const PretokenRun &run : runs) {
+  for (const SortedRun &run : runs) {
     for (; at < run.size(); at += step)
       sample.push_back(run[at].key());
     at -= run.size();
@@ -229,7 +229,7 @@ std::vector<Key> splitters(const std::vector<PretokenRun> &runs, size_t records,
   return keys;
 }
 
-void write_items(const PretokenRun &run, uint64_t start, uint8_t *bytes, uint64_t *ends, uint64_t *counts) {
+void write_items(const SortedRun &run, uint64_t start, uint8_t *bytes, uint64_t *ends, uint64_t *counts) {
   const uint64_t stop = start + run.pretoken_bytes();
   for (size_t i = 0; i < run.size(); i++) {
     const PretokenRecord &record = run[i];
@@ -258,7 +258,7 @@ bool tail_is_less(const PretokenRecord &a, const PretokenRecord &b) {
   return order != 0 ? order < 0 : size < other_size;
 }
 
-PretokenRun::~PretokenRun() {
+SortedRun::~SortedRun() {
   for (size_t block = 0; block < blocks_.size(); block++)
     if (blocks_[block] != nullptr)
       give_records(block);
@@ -266,7 +266,7 @@ PretokenRun::~PretokenRun() {
     give_texts(block);
 }
 
-void PretokenRun::swap(PretokenRun &other) noexcept {
+void SortedRun::swap(SortedRun &other) noexcept {
   std::swap(memory_, other.memory_);
   std::swap(size_, other.size_);
   std::swap(text_left_, other.text_left_);
@@ -278,7 +278,7 @@ void PretokenRun::swap(PretokenRun &other) noexcept {
   texts_.swap(other.texts_);
 }
 
-void PretokenRun::append(const PretokenRecord &record, uint64_t count) {
+void SortedRun::append(const PretokenRecord &record, uint64_t count) {
   const size_t place = size_ % block_records;
   if (place == 0) {
     blocks_.push_back(nullptr);
@@ -300,7 +300,7 @@ void PretokenRun::append(const PretokenRecord &record, uint64_t count) {
   size_++;
 }
 
-void PretokenRun::add_to_last(uint64_t count) {
+void SortedRun::add_to_last(uint64_t count) {
   PretokenRecord &last = blocks_.back()[(size_ - 1) % block_records];
   if (!last.is_long()) {
     last.value += count;
@@ -310,7 +310,7 @@ void PretokenRun::add_to_last(uint64_t count) {
   std::memcpy(last.text() + 8, &count, 8);
 }
 
-uint8_t *PretokenRun::text_room(size_t bytes) {
+uint8_t *SortedRun::text_room(size_t bytes) {
   text_bytes_ += bytes;
   if (bytes > RunMemory::block_bytes / 4) {
     std::unique_ptr<uint8_t[]> data(new uint8_t[bytes]);
@@ -329,7 +329,7 @@ uint8_t *PretokenRun::text_room(size_t bytes) {
   return std::exchange(text_next_, text_next_ + bytes);
 }
 
-size_t PretokenRun::text_block_of(const uint8_t *text, size_t block) const {
+size_t SortedRun::text_block_of(const uint8_t *text, size_t block) const {
   const auto holds = [&](const TextBlock &texts) {
     return std::less_equal<>()(texts.data, text) && std::less<>()(text, texts.data + texts.bytes);
   };
@@ -338,7 +338,7 @@ size_t PretokenRun::text_block_of(const uint8_t *text, size_t block) const {
   return block;
 }
 
-void PretokenRun::give_texts(size_t block) {
+void SortedRun::give_texts(size_t block) {
   const TextBlock texts = std::exchange(texts_[block], {nullptr, 0, false});
   if (texts.is_large)
     delete[] texts.data;
@@ -346,7 +346,7 @@ void PretokenRun::give_texts(size_t block) {
     memory_->give(texts.data);
 }
 
-PretokenRun RunSorter::sorted(const std::vector<PretokenCell> &cells, size_t used, RunMemory &memory) {
+SortedRun RunSorter::sorted(const std::vector<PretokenCell> &cells, size_t used, RunMemory &memory) {
   if (room_ < used) {
     records_.reset();
     spare_.reset();
@@ -376,24 +376,23 @@ PretokenRun RunSorter::sorted(const std::vector<PretokenCell> &cells, size_t use
       sort_records(records + start, stops[group] - start, 48, spare_.get());
     start = stops[group];
   }
-  PretokenRun run(memory);
+  SortedRun run(memory);
   for (size_t i = 0; i < used; i++)
     run.append(records[i]);
   return run;
 }
 
-std::vector<PretokenRun> merged_ranges(std::vector<PretokenRun> &&inputs, RunMemory &memory,
-                                       unsigned threads) {
-  std::vector<PretokenRun> runs = std::move(inputs);
+std::vector<SortedRun> merged_ranges(std::vector<SortedRun> &&inputs, RunMemory &memory, unsigned threads) {
+  std::vector<SortedRun> runs = std::move(inputs);
   size_t records = 0;
-  for (const PretokenRun &run : runs)
+  for (const SortedRun &run : runs)
     records += run.size();
   threads = static_cast<unsigned>(std::min<size_t>(threads, records / thread_records + 1));
   const std::vector<Key> keys =
       splitters(runs, records, std::max<size_t>(threads > 1 ? 4 * threads : 1, records / range_records));
   // Looked up before any block is given.
   std::vector<std::vector<Slice>> slices(keys.size() + 1);
-  for (PretokenRun &run : runs) {
+  for (SortedRun &run : runs) {
     size_t start = 0;
     for (size_t range = 0; range < slices.size(); range++) {
       const size_t stop = range == keys.size() ? run.size() : first_at_least(run, keys[range]);
@@ -402,7 +401,7 @@ std::vector<PretokenRun> merged_ranges(std::vector<PretokenRun> &&inputs, RunMem
       start = stop;
     }
   }
-  std::vector<PretokenRun> merged(slices.size());
+  std::vector<SortedRun> merged(slices.size());
   std::atomic<size_t> taken{0};
   run_threads(threads, [&](unsigned) {
     for (size_t range = taken++; range < merged.size(); range = taken++)
@@ -411,10 +410,10 @@ std::vector<PretokenRun> merged_ranges(std::vector<PretokenRun> &&inputs, RunMem
   return merged;
 }
 
-PretokenItems items_of(std::vector<PretokenRun> &runs, unsigned threads, bool keep) {
+PretokenItems items_of(std::vector<SortedRun> &runs, unsigned threads, bool keep) {
   PretokenItems items;
   std::vector<std::array<uint64_t, 2>> starts; // in pretokens, in bytes
-  for (const PretokenRun &run : runs) {
+  for (const SortedRun &run : runs) {
     starts.push_back({items.size, items.byte_count});
     items.size += run.size();
     items.byte_count += run.pretoken_bytes();
@@ -431,7 +430,7 @@ PretokenItems items_of(std::vector<PretokenRun> &runs, unsigned threads, bool ke
                   static_cast<uint64_t *>(items.ends.data()) + first,
                   static_cast<uint64_t *>(items.counts.data()) + first);
       if (!keep)
-        runs[range] = PretokenRun();
+        runs[range] = SortedRun();
     }
   });
   return items;

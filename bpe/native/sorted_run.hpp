@@ -40,15 +40,15 @@ inline bool operator<(const PretokenRecord &a, const PretokenRecord &b) {
 }
 
 // Ascending records, no pretoken twice, and the texts of the long ones in the same order.
-class PretokenRun {
+class SortedRun {
 public:
   static constexpr size_t block_records = RunMemory::block_bytes / sizeof(PretokenRecord);
 
-  PretokenRun() = default;
-  explicit PretokenRun(RunMemory &memory) : memory_(&memory) {}
-  ~PretokenRun();
-  PretokenRun(PretokenRun &&other) noexcept { swap(other); }
-  PretokenRun &operator=(PretokenRun &&other) noexcept {
+  SortedRun() = default;
+  explicit SortedRun(RunMemory &memory) : memory_(&memory) {}
+  ~SortedRun();
+  SortedRun(SortedRun &&other) noexcept { swap(other); }
+  SortedRun &operator=(SortedRun &&other) noexcept {
     swap(other);
     return *this;
   }
@@ -84,7 +84,7 @@ private:
   };
 
   uint8_t *text_room(size_t bytes);
-  void swap(PretokenRun &other) noexcept;
+  void swap(SortedRun &other) noexcept;
 
   RunMemory *memory_ = nullptr;
   size_t size_ = 0, text_left_ = 0, text_bytes_ = 0, large_text_bytes_ = 0;
@@ -98,7 +98,7 @@ private:
 class RunSorter {
 public:
   // The run of the cells that are not empty, `used` of them and no two the same, in any order.
-  PretokenRun sorted(const std::vector<PretokenCell> &cells, size_t used, RunMemory &memory);
+  SortedRun sorted(const std::vector<PretokenCell> &cells, size_t used, RunMemory &memory);
   size_t memory_bytes() const { return 2 * room_ * sizeof(PretokenRecord); }
 
 private:
@@ -109,7 +109,7 @@ private:
 // The sum of the runs, of which nothing is left, in runs of which each is less than the next, by so many
 // threads. Cost: a comparison for each record and doubling of the number of runs; a few blocks of memory for
 // each run and thread, beside what the sum takes.
-std::vector<PretokenRun> merged_ranges(std::vector<PretokenRun> &&runs, RunMemory &memory, unsigned threads);
+std::vector<SortedRun> merged_ranges(std::vector<SortedRun> &&runs, RunMemory &memory, unsigned threads);
 
 // Pretoken i is bytes [i == 0 ? 0 : ends[i - 1], ends[i]); ascending as byte strings, none twice.
 struct PretokenItems {
@@ -118,6 +118,6 @@ struct PretokenItems {
 };
 
 // What runs hold of which each is less than the next. keep: otherwise their blocks are given on the way.
-PretokenItems items_of(std::vector<PretokenRun> &runs, unsigned threads, bool keep);
+PretokenItems items_of(std::vector<SortedRun> &runs, unsigned threads, bool keep);
 
 } // namespace bpe
