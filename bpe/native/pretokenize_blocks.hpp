@@ -336,7 +336,16 @@ template <class Simd, Pattern pattern> uint64_t tail_boundaries(const uint8_t *p
   block[block_bytes - 1] = 'a';
   std::memcpy(block, p, size);
   const uint64_t boundaries = block_boundaries<Simd, pattern>(block);
-  const int end = static_cast<int>(size);
+  int end = static_cast<int>(size);
+  if constexpr (rules_of(pattern).prefix && rules_of(pattern).end_of_text_whole) {
+    // Whitespace at the end is one pretoken, line breaks and all: it is left to match_end.
+    while (end > 0 && (p[end - 1] == ' ' || (p[end - 1] >= '\t' && p[end - 1] <= '\r')))
+      --end;
+    if (end == 0 || p[end - 1] >= 0x80) // perhaps whitespace too
+      return 0;
+    if (end < static_cast<int>(size))
+      return boundaries & below(end);
+  }
   return (boundaries & below(end)) | ((boundaries & bit(block_bytes - 2)) != 0 ? bit(end) : 0);
 }
 
