@@ -99,7 +99,7 @@ void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
   for (size_t left = spans.count; left > 0;) {
     Batch &batch = open_batch();
     const size_t first = batch.count;
-    run.count = std::min(batch_items - first, left);
+    run.count = std::min({batch_items - first, left, size_t{64}}); // what make_keys takes
     CacheKey *const keys = batch.keys + first;
     uint32_t *const hashes = batch.hashes + first;
     size_t done = run.count;
