@@ -115,7 +115,8 @@ void CacheImage::lay_into(PretokenCache &cache, std::string_view bytes) {
   }
   const size_t long_arena_bytes = header.long_words * sizeof(uint32_t);
   const size_t long_bytes = header.long_slot_count * sizeof(PretokenCache::LongSlot);
-  if (fill(cache.long_arena_memory_, parts.long_arena, long_arena_bytes, long_arena_bytes, share / 4) &&
+  const size_t long_arena_room = long_arena_bytes + PretokenCache::max_ids * sizeof(uint32_t);
+  if (fill(cache.long_arena_memory_, parts.long_arena, long_arena_bytes, long_arena_room, share / 4) &&
       fill(cache.long_memory_, parts.long_slots, long_bytes, long_bytes, share / 18)) {
     cache.long_slot_count_ = header.long_slot_count;
     cache.long_used_ = header.long_used;

@@ -147,7 +147,8 @@ public:
     return slot.hash == hash ? static_cast<const uint32_t *>(long_arena_memory_.data()) + slot.offset
                              : nullptr;
   }
-  // The same for 16 to max_long_bytes bytes; hash is long_hash(). Valid until the next insert.
+  // The same for 16 to max_long_bytes bytes; hash is long_hash(). Valid until the next insert. max_ids more
+  // ids than there are may be read.
   Ids find_long(const uint8_t *bytes, size_t size, uint64_t hash) const;
   void insert_long(const uint8_t *bytes, size_t size, uint64_t hash, const uint32_t *ids, size_t count);
   static uint64_t long_hash(const uint8_t *bytes, size_t size, uint64_t seed);
