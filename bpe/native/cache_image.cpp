@@ -9,7 +9,7 @@ namespace bpe {
 namespace {
 
 // Changes with the layout of slots and arenas and with both hashes.
-constexpr uint64_t image_version = 0x42504543'00000004;
+constexpr uint64_t image_version = 0x42504543'00000005;
 
 struct Header {
   uint64_t version;
@@ -74,8 +74,6 @@ bool CacheImage::is_sound(std::string_view bytes) {
   for (uint64_t i = 0; i < header.slot_count; ++i) {
     PretokenCache::Slot slot;
     std::memcpy(&slot, parts.slots + i * sizeof slot, sizeof slot);
-    if (slot.id_count() > PretokenCache::in_arena)
-      return false;
     if (slot.id_count() == PretokenCache::in_arena &&
         (slot.ids[1] > PretokenCache::max_ids || uint64_t{slot.ids[0]} + slot.ids[1] > header.arena_words))
       return false;

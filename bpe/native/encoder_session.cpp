@@ -224,9 +224,14 @@ void EncoderSession::prefetch_long(const Batch &batch) const {
 
 // Copies four ids or sixteen, whatever the count: `out` has room for sixteen.
 inline uint32_t *EncoderSession::emit_slot(const PretokenCache::Slot &slot, uint32_t *out) {
-  if (slot.id_count() != PretokenCache::in_arena) [[likely]] {
+  const uint32_t count = slot.id_count();
+  if (count <= 4) [[likely]] {
     std::memcpy(out, slot.ids, sizeof slot.ids);
-    return out + slot.id_count();
+    return out + count;
+  }
+  if (count != PretokenCache::in_arena) {
+    slot.unpack(out);
+    return out + count;
   }
   std::memcpy(out, cache_.arena() + slot.ids[0], PretokenCache::max_ids * sizeof(uint32_t));
   return out + slot.ids[1];

@@ -113,6 +113,9 @@ void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *i
   if (count <= 4) {
     fresh.high |= uint64_t{count} << 61;
     std::memcpy(fresh.ids, ids, sizeof fresh.ids);
+  } else if (count <= 6 && *std::max_element(ids, ids + count) >> packed_bits == 0) {
+    fresh.high |= uint64_t{count} << 61;
+    fresh.pack(ids, count);
   } else {
     uint32_t *place = arena_room(arena_memory_, arena_words_, count, share_bytes_ / 6);
     if (!place) {
