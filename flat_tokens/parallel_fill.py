@@ -26,10 +26,11 @@ def usable_threads(tokens: Elements, row_count: int) -> int:
     """How many threads are worth their start for so many rows: 1 where nothing is decoded."""
     if not tokens.is_decoded:
         return 1
-    return max(1, min(MOST_THREADS, _cpus(), row_count // FEWEST_ROWS))
+    return max(1, min(MOST_THREADS, usable_cpus(), row_count // FEWEST_ROWS))
 
 
-def _cpus() -> int:
+def usable_cpus() -> int:
+    """How many this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -51,6 +51,6 @@ def test_how_many_threads(make_dataset: Any, random_sequences: Any, monkeypatch:
     decoded = a_split(make_dataset, random_sequences).encoded_tokens
     raw = a_split(make_dataset, random_sequences, compression="none").encoded_tokens
     for cpus, rows, expected in ((1, 64, 1), (2, 64, 2), (64, 64, 4), (64, 12, 3), (64, 4, 1), (64, 1, 1)):
-        monkeypatch.setattr(parallel_fill, "_cpus", lambda cpus=cpus: cpus)
+        monkeypatch.setattr(parallel_fill, "usable_cpus", lambda cpus=cpus: cpus)
         assert parallel_fill.usable_threads(decoded, rows) == expected
         assert parallel_fill.usable_threads(raw, rows) == 1
