@@ -9,7 +9,7 @@ namespace bpe {
 namespace {
 
 // Changes with the layout of slots and arenas and with both hashes.
-constexpr uint64_t image_version = 0x42504543'00000004;
+constexpr uint64_t image_version = 0x42504543'00000005;
 
 struct Header {
   uint64_t version;
@@ -74,8 +74,6 @@ bool CacheImage::is_sound(std::string_view bytes) {
   for (uint64_t i = 0; i < header.slot_count; ++i) {
     PretokenCache::Slot slot;
     std::memcpy(&slot, parts.slots + i * sizeof slot, sizeof slot);
-    if (slot.id_count() > PretokenCache::in_arena)
-      return false;
     if (slot.id_count() == PretokenCache::in_arena &&
         (slot.ids[1] > PretokenCache::max_ids || uint64_t{slot.ids[0]} + slot.ids[1] > header.arena_words))
       return false;
@@ -117,7 +115,8 @@ void CacheImage::lay_into(PretokenCache &cache, std::string_view bytes) {
   }
   const size_t long_arena_bytes = header.long_words * sizeof(uint32_t);
   const size_t long_bytes = header.long_slot_count * sizeof(PretokenCache::LongSlot);
-  if (fill(cache.long_arena_memory_, parts.long_arena, long_arena_bytes, long_arena_bytes, share / 4) &&
+  const size_t long_arena_room = long_arena_bytes + PretokenCache::max_ids * sizeof(uint32_t);
+  if (fill(cache.long_arena_memory_, parts.long_arena, long_arena_bytes, long_arena_room, share / 4) &&
       fill(cache.long_memory_, parts.long_slots, long_bytes, long_bytes, share / 18)) {
     cache.long_slot_count_ = header.long_slot_count;
     cache.long_used_ = header.long_used;

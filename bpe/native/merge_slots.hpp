@@ -93,6 +93,13 @@ public:
     return place;
   }
 
+  // Where the separator behind it is; at any time.
+  uint64_t pretoken_stop(uint64_t place) const {
+    while (ids_[place] != separator)
+      place++;
+    return place;
+  }
+
   // Counts at places asked for in ascending order.
   class Counts {
   public:

@@ -113,6 +113,9 @@ void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *i
   if (count <= 4) {
     fresh.high |= uint64_t{count} << 61;
     std::memcpy(fresh.ids, ids, sizeof fresh.ids);
+  } else if (count <= 6 && *std::max_element(ids, ids + count) >> packed_bits == 0) {
+    fresh.high |= uint64_t{count} << 61;
+    fresh.pack(ids, count);
   } else {
     uint32_t *place = arena_room(arena_memory_, arena_words_, count, share_bytes_ / 6);
     if (!place) {
@@ -223,6 +226,22 @@ uint64_t PretokenCache::long_hash(const uint8_t *bytes, size_t size, uint64_t se
   return hash * 0x9E3779B97F4A7C15ull;
 }
 
+// At least 16 of them, to the end without a look at what came before: they nearly always are, and memcmp
+// branches by size.
+static bool equal_bytes(const uint8_t *a, const uint8_t *b, size_t size) {
+  uint64_t difference = 0;
+  const auto compare = [&](size_t i) {
+    uint64_t word[4];
+    std::memcpy(word, a + i, 16);
+    std::memcpy(word + 2, b + i, 16);
+    difference |= (word[0] ^ word[2]) | (word[1] ^ word[3]);
+  };
+  for (size_t i = 0; i + 16 < size; i += 16)
+    compare(i);
+  compare(size - 16);
+  return difference == 0;
+}
+
 PretokenCache::Ids PretokenCache::find_long(const uint8_t *bytes, size_t size, uint64_t hash) const {
   if (long_slot_count_ == 0)
     return {nullptr, 0};
@@ -233,7 +252,7 @@ PretokenCache::Ids PretokenCache::find_long(const uint8_t *bytes, size_t size, u
     if (slot.hash != hash || slot.size != size)
       continue;
     const uint32_t *const place = static_cast<const uint32_t *>(long_arena_memory_.data()) + slot.offset;
-    if (std::memcmp(place, bytes, size) == 0)
+    if (equal_bytes(reinterpret_cast<const uint8_t *>(place), bytes, size))
       return {place + (size + 3) / 4, slot.count};
   }
   return {nullptr, 0};

@@ -7,6 +7,7 @@
 #include "merge_slots.hpp"
 #include "pair_index.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 
@@ -241,9 +242,11 @@ private:
   size_t cut(const Waiting &pair, unsigned thread) const {
     const Place *list = index_.arena() + pair.list_start;
     size_t at = static_cast<size_t>(static_cast<uint64_t>(pair.list_size) * thread / team_.size());
-    while (at > 0 && at < pair.list_size && slots_.pretoken_start(list[at]) <= list[at - 1])
-      at++;
-    return at;
+    if (at == 0 || at == pair.list_size)
+      return at;
+    // One walk to its end: a pretoken may be of megabytes and hold all the places.
+    const uint64_t stop = slots_.pretoken_stop(list[at - 1]);
+    return static_cast<size_t>(std::lower_bound(list + at, list + pair.list_size, stop) - list);
   }
 
   // Replaces the pair at those places of [list, stop) that still hold it, and sums up the neighbours.

@@ -170,6 +170,15 @@ def test_threads_share_scans_and_long_lists(tie_break: str) -> None:
         )
 
 
+def test_threads_share_lists_of_one_long_pretoken() -> None:
+    # All places of a pair in a pretoken of megabytes: looking for its start from each place took hours.
+    rng = random.Random(3)
+    counts = {bytes(rng.choices(b"abcdefgh", k=3 << 20)): 3, b" abc": 5}
+    expected = train_natively(counts, 40, threads=1)
+    for threads in (2, 3):
+        assert train_natively(counts, 40, threads=threads) == expected
+
+
 def test_repeated_pretokens_and_zero_counts() -> None:
     ends = np.array([2, 2, 4, 6], dtype=np.uint64)
     counts = np.array([1, 9, 1, 0], dtype=np.uint64)
