@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bpe.ragged import Ragged
     from bpe.tokenizer import Tokenizer
     from bpe.training import Training, train, train_on, train_sizes
+    from bpe.training_options import TrainingOptions
 
 _MODULE_OF = {
     "BadArgument": "errors",
@@ -56,6 +57,7 @@ _MODULE_OF = {
     "Ragged": "ragged",
     "Tokenizer": "tokenizer",
     "Training": "training",
+    "TrainingOptions": "training_options",
     "train": "training",
     "train_on": "training",
     "train_sizes": "training",
@@ -77,6 +79,7 @@ __all__ = [
     "Refused",
     "Tokenizer",
     "Training",
+    "TrainingOptions",
     "UnsupportedTokenizer",
     "count_pretokens",
     "train",

@@ -127,12 +127,13 @@ def _address_space_bytes() -> int:
 def training_bytes(distinct: int, pretoken_bytes: int, vocab_size: int, at_most: bool = False) -> int:
     """What merging takes, with the counts themselves. at_most: for any counts; else what text takes.
 
-    Measured: 5 to 8 bytes for each of the distinct pretokens' for 32,000 entries, 24 for more than ids of 16 bits have;
-    of random letters, where most pairs stand in one place only, 22 and 33. Lists and tables of 24 MB come to that.
+    Measured: 4 to 5 bytes for each byte of the distinct pretokens and each of them; of random letters 7, and 8 for more
+    entries than ids of 16 bits have. An entry takes some 350 bytes, most of them for counts of the pairs it stands in.
     """
     narrow = vocab_size < 1 << 16
-    each = (24 if narrow else 36) if at_most else (8 if narrow else 24)
-    return 16 * distinct + pretoken_bytes + each * (pretoken_bytes + distinct) + (24 << 20)
+    each = (11 if narrow else 13) if at_most else (6 if narrow else 8)
+    entries = min(vocab_size, pretoken_bytes)
+    return 16 * distinct + pretoken_bytes + each * (pretoken_bytes + distinct) + 350 * entries + (16 << 20)
 
 
 def check_training_fits(distinct: int, pretoken_bytes: int, vocab_size: int, budget: MemoryBudget) -> None:

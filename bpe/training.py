@@ -12,41 +12,39 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.count_set import CountSet, MinCount
+from bpe.count_set import CountSet
 from bpe.counting import (
     CountingOptions,
     PretokenCounts,
     Progress,
     available_threads,
-    check_threads,
     count_sources,
 )
 from bpe.counts_inputs import cut_of_files, still_to_count, tokens_not_cut_at
-from bpe.errors import BadArgument, check_whole, shown
+from bpe.errors import BadArgument, shown
 from bpe.memory import MemoryBudget, check_still_fits
 from bpe.patterns import PATTERNS
 from bpe.pretokenizer import Pretokenizer
 from bpe.reference import printable_bytes
 from bpe.sampling import sampled
 from bpe.tokenizer import Tokenizer
-from bpe.utf8 import Invalid
-from bpe.vocabulary import MAX_ID, check_special_text
+from bpe.training_options import TrainingOptions
 from bpe.workspace import Workspace
 
 if TYPE_CHECKING:
+    from bpe.count_set import MinCount
     from bpe.text_blocks import Source
-
-TieBreak = Literal["lexicographic", "huggingface"]
-TIE_BREAKS: Final = ("lexicographic", "huggingface")
+    from bpe.training_options import TieBreak
+    from bpe.utf8 import Invalid
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,83 +99,61 @@ def train(
 ) -> Tokenizer:
     """A tokenizer of `vocab_size` entries, special tokens and bytes among them; fewer if no pair is left to merge.
 
-    inputs: a str or path names a file, bytes-like is a text. Special tokens cut the text and take no part in merging.
-    pattern None: that of the counts files, else gpt2. min_frequency: pairs that occur less often are not merged.
-    max_token_bytes: longer entries are not made; 0: no limit. threads None: one a core. invalid: "error" or "replace".
-    counts: counts files, added to what the inputs have. max_memory_bytes None: four fifths of what is free; counts that
-    outgrow it are spilled to temp_dir. min_pretoken_count: rarer pretokens are left out; "fit": as few as must be.
-    sample_bytes: so much of the files, evenly, by the seed. progress is told what was sampled, left out or replaced,
-    and when fewer entries could be made; `train_on` gives the counts and that as a value.
+    inputs: a str or path names a file, bytes-like is a text. The options are the fields of `TrainingOptions` and
+    explained there. progress is told what was sampled, left out or replaced, and when fewer
+    entries could be made; `train_on` gives the counts and that as a value.
     BadArgument for what can't be trained, MissingInput, InvalidText and EnvironmentFailure for the inputs, BadCounts
     for the counts files, NotEnoughMemory for what can't be merged in the memory.
     train([b"aab ab"], 257).merges -> [(b"a", b"b")]
     """
-    (tokenizer,) = train_sizes(
-        inputs,
-        [vocab_size],
+    options = TrainingOptions(
         special_tokens,
         pattern,
         tie_break,
         min_frequency,
         threads,
         invalid,
-        progress,
-        max_token_bytes=max_token_bytes,
-        counts=counts,
-        max_memory_bytes=max_memory_bytes,
-        min_pretoken_count=min_pretoken_count,
-        sample_bytes=sample_bytes,
-        seed=seed,
-        temp_dir=temp_dir,
-    ).values()
-    return tokenizer
+        max_token_bytes,
+        counts,
+        max_memory_bytes,
+        min_pretoken_count,
+        sample_bytes,
+        seed,
+        temp_dir,
+    )
+    return train_sizes(inputs, [vocab_size], options, progress)[vocab_size]
 
 
 def train_sizes(
     inputs: Iterable[Source],
     vocab_sizes: Sequence[int],
-    special_tokens: Sequence[str] | None = None,
-    pattern: str | Pretokenizer | None = None,
-    tie_break: TieBreak = "lexicographic",
-    min_frequency: int = 1,
-    threads: int | None = None,
-    invalid: Invalid = "error",
+    options: TrainingOptions | None = None,
     progress: Progress | None = None,
-    *,
-    max_token_bytes: int = 0,
-    counts: Iterable[str | os.PathLike[str]] = (),
-    max_memory_bytes: int | None = None,
-    min_pretoken_count: MinCount = 1,
-    sample_bytes: int | None = None,
-    seed: int = 0,
-    temp_dir: str | Path | None = None,
 ) -> dict[int, Tokenizer]:
     """{vocab_size: the tokenizer that `train` makes for it}, in the order given, from one training.
 
-    Cost: that of the largest; each other takes some 2 µs an entry. Arguments and errors are those of `train`.
+    Cost: that of the largest; each other takes some 2 µs an entry. Errors are those of `train`.
     """
+    options = options or TrainingOptions()
     inputs = _listed(inputs)
-    cut = cut_of_files(counts, special_tokens, pattern)
-    check_sizes(vocab_sizes, cut.special_tokens)
-    check_options(max(vocab_sizes), cut.special_tokens, tie_break, min_frequency, max_token_bytes)
-    budget = MemoryBudget.of(max_memory_bytes)
-    with Workspace(temp_dir) as workspace:
-        options = CountingOptions(cut.special_tokens, cut.pattern, threads, invalid)
-        counted = gather_counts(inputs, cut.counted, options, progress, budget, workspace, sample_bytes, seed)
-        loaded = counted.load(budget, workspace, min_pretoken_count, progress, max(vocab_sizes))
-        del counted
-        training = train_on(
-            loaded,
-            max(vocab_sizes),
-            cut.special_tokens,
-            cut.pattern,
-            tie_break,
-            min_frequency,
-            threads,
+    cut = cut_of_files(options.counts, options.special_tokens, options.pattern)
+    options = replace(options, special_tokens=cut.special_tokens, pattern=cut.pattern)
+    options.check(vocab_sizes)
+    budget = MemoryBudget.of(options.max_memory_bytes)
+    with Workspace(options.temp_dir) as workspace:
+        counted = gather_counts(
+            inputs,
+            cut.counted,
+            CountingOptions(cut.special_tokens, cut.pattern, options.threads, options.invalid),
             progress,
-            max_token_bytes,
             budget,
+            workspace,
+            options.sample_bytes,
+            options.seed,
         )
+        loaded = counted.load(budget, workspace, options.min_pretoken_count, progress, max(vocab_sizes))
+        del counted
+        training = train_on(loaded, max(vocab_sizes), options, progress, budget)
     return {vocab_size: training.prefix(vocab_size) for vocab_size in vocab_sizes}
 
 
@@ -216,28 +192,22 @@ def gather_counts(
 def train_on(
     counts: PretokenCounts,
     vocab_size: int,
-    special_tokens: Sequence[str] | None = None,
-    pattern: str | Pretokenizer | None = None,
-    tie_break: TieBreak = "lexicographic",
-    min_frequency: int = 1,
-    threads: int | None = None,
+    options: TrainingOptions | None = None,
     progress: Progress | None = None,
-    max_token_bytes: int = 0,
     budget: MemoryBudget | None = None,
 ) -> Training:
     """The training on counted pretokens: merges, tokenizer and notes.
 
-    special_tokens, pattern None: those they were counted with; others than those can't be given, but more tokens can.
+    Of the options those that say how to merge count. special_tokens, pattern None: those the pretokens were counted
+    with; others than those can't be given, but more tokens can.
     budget: NotEnoughMemory as soon as the process takes more.
-    Cost: see bpe/native/trainer.hpp; some 0.3 s for 190,000 distinct pretokens and 32,000 entries.
+    Cost: see bpe/native/trainer.hpp; some 0.3 s for 300,000 distinct pretokens and 32,000 entries.
     """
     facts = counts.facts
-    if special_tokens is None:
-        special_tokens = facts.special_tokens
-    if pattern is None:
-        pattern = facts.pretokenizer or "gpt2"
-    check_options(vocab_size, special_tokens, tie_break, min_frequency, max_token_bytes)
-    check_threads(threads)
+    options = options or TrainingOptions()
+    special_tokens = facts.special_tokens if options.special_tokens is None else options.special_tokens
+    pattern = (facts.pretokenizer or "gpt2") if options.pattern is None else options.pattern
+    replace(options, special_tokens=special_tokens, pattern=pattern).check([vocab_size])
     if facts.pretokenizer not in (None, Pretokenizer.from_pattern(pattern)):
         raise BadArgument(
             f"the counts were made with the pattern {shown(facts.pattern)}, asked for is {shown(str(pattern))}"
@@ -257,16 +227,17 @@ def train_on(
         counts.ends,
         counts.counts,
         new_entries,
-        tie_break,
-        min_frequency,
-        available_threads() if threads is None else threads,
+        options.tie_break,
+        options.min_frequency,
+        available_threads() if options.threads is None else options.threads,
         _watching(progress, budget),
-        max_token_bytes=max_token_bytes,
+        max_token_bytes=options.max_token_bytes,
     )
     notes = []
     if len(pairs) < new_entries:
-        reasons = [f"occurs {min_frequency} times or more"] if min_frequency > 1 else []
-        reasons += [f"makes an entry of at most {max_token_bytes} bytes"] if max_token_bytes else []
+        reasons = [f"occurs {options.min_frequency} times or more"] if options.min_frequency > 1 else []
+        if options.max_token_bytes:
+            reasons.append(f"makes an entry of at most {options.max_token_bytes} bytes")
         left = f"no pair {' and '.join(reasons)}" if reasons else "no pair is left"
         notes.append(
             f"training stopped at {vocab_size - new_entries + len(pairs)} of {vocab_size} entries: only {len(pairs)} "
@@ -299,62 +270,6 @@ def _listed(inputs: Iterable[Source]) -> list[Source]:
     return list(inputs)
 
 
-def check_sizes(vocab_sizes: Sequence[int], special_tokens: Sequence[str]) -> None:
-    """Nothing, or BadArgument if there is no size, one twice, or one too small for bytes and special tokens."""
-    if not vocab_sizes:
-        raise BadArgument("vocab_sizes must have at least one size")
-    for place, vocab_size in enumerate(vocab_sizes):
-        check_options(vocab_size, special_tokens)
-        if vocab_size in vocab_sizes[:place]:
-            raise BadArgument(f"vocab_size {vocab_size} is given twice")
-
-
-def check_options(
-    vocab_size: int,
-    special_tokens: Sequence[str],
-    tie_break: str = "lexicographic",
-    min_frequency: int = 1,
-    max_token_bytes: int = 0,
-) -> None:
-    """Nothing, or BadArgument for the first option that is out of its range."""
-    if isinstance(special_tokens, str):
-        raise BadArgument(f"special_tokens must be a list of texts, got the text {shown(special_tokens)}")
-    numbers = {"vocab_size": vocab_size, "min_frequency": min_frequency, "max_token_bytes": max_token_bytes}
-    for name, value in numbers.items():
-        check_whole(name, value)
-    seen: set[str] = set()
-    for token in special_tokens:
-        check_special_text(token)
-        if token in seen:
-            raise BadArgument(f"special token {shown(token)} is given twice")
-        seen.add(token)
-        if len(token) == 1 and token in _BYTE_CHARACTERS:
-            raise BadArgument(
-                f"special token {shown(token)} is how tokenizer.json writes a single byte; use two or more characters"
-            )
-    if tie_break not in TIE_BREAKS:
-        raise BadArgument(f"tie_break must be one of {', '.join(TIE_BREAKS)}, got {shown(tie_break)}")
-    for name in ("min_frequency", "max_token_bytes"):
-        if numbers[name] < 0:
-            raise BadArgument(f"{name} must be at least 0, got {numbers[name]}")
-        if numbers[name] >= 2**63:  # the core counts in 64 bits
-            raise BadArgument(f"{name} must be below 2^63, got {numbers[name]}")
-    if max_token_bytes == 1:
-        raise BadArgument(
-            "max_token_bytes must be at least 2, as merges make entries of two bytes, or 0: no limit"
-        )
-    smallest = 256 + len(special_tokens)
-    if not smallest <= vocab_size <= MAX_ID + 1:
-        raise BadArgument(
-            f"vocab_size must be at least {smallest} (256 bytes and {_special_tokens(len(special_tokens))}) "
-            f"and at most {MAX_ID + 1}, got {vocab_size}"
-        )
-
-
-def _special_tokens(count: int) -> str:
-    return f"{count} special token{'' if count == 1 else 's'}"
-
-
 def _tokenizer(
     pairs: NDArray[np.uint32], special_tokens: Sequence[str], pattern: str | Pretokenizer
 ) -> Tokenizer:
@@ -369,12 +284,3 @@ def _tokenizer(
     vocab = {id_: token.encode() for token, id_ in specials.items()}
     vocab |= {len(specials) + place: entry for place, entry in enumerate(ordered)}
     return Tokenizer(vocab, merges, specials, pattern)
-
-
-def _byte_characters() -> frozenset[str]:
-    """The 256 characters by which tokenizer.json writes bytes: printable Latin-1 as it is, the rest from U+0100."""
-    printable = printable_bytes()[:188]
-    return frozenset([chr(byte) for byte in printable] + [chr(256 + place) for place in range(68)])
-
-
-_BYTE_CHARACTERS: Final = _byte_characters()

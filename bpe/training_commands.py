@@ -14,7 +14,7 @@ from itertools import chain
 from itertools import count as count_from
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bpe.count_set import CountSet
 from bpe.counting import CountingOptions
@@ -28,11 +28,9 @@ from bpe.progress import TrainingProgress
 from bpe.sizes import bytes_text
 from bpe.stop_signals import StopSignals
 from bpe.text_input import input_sources
-from bpe.training import Training, check_options, check_sizes, gather_counts, train_on
+from bpe.training import Training, gather_counts, train_on
+from bpe.training_options import TrainingOptions
 from bpe.workspace import Workspace
-
-if TYPE_CHECKING:
-    pass
 
 SIZE_FIELD: Final = "{vocab_size}"
 
@@ -49,11 +47,16 @@ def train(options: Namespace) -> int:
         raise BadArgument("--held-out is what a report measures on; name its file: --report FILE")
     input_sources(options.held_out or [])  # missing ones are known now, not after the training
     cut = cut_of_files(options.counts, options.special_token, options.pattern)
-    check_sizes(options.vocab_size, cut.special_tokens)
     largest = max(options.vocab_size)
-    check_options(
-        largest, cut.special_tokens, options.tie_break, options.min_frequency, options.max_token_bytes
+    training_options = TrainingOptions(
+        cut.special_tokens,
+        cut.pattern,
+        options.tie_break,
+        options.min_frequency,
+        options.threads,
+        max_token_bytes=options.max_token_bytes,
     )
+    training_options.check(options.vocab_size)
     # Known now, not after the training: whether tokenizer.json can say this pattern.
     pretokenizer_to_json(Pretokenizer.from_pattern(cut.pattern))
     keep = Path(options.output.replace(SIZE_FIELD, "all")).with_suffix(".counts")
@@ -65,18 +68,7 @@ def train(options: Namespace) -> int:
             loaded = counted.load(
                 counting.budget, counting.workspace, options.min_pretoken_count, counting.progress, largest
             )
-            training = train_on(
-                loaded,
-                largest,
-                cut.special_tokens,
-                cut.pattern,
-                options.tie_break,
-                options.min_frequency,
-                options.threads,
-                counting.progress,
-                options.max_token_bytes,
-                counting.budget,
-            )
+            training = train_on(loaded, largest, training_options, counting.progress, counting.budget)
     _write(training, dict(zip(options.vocab_size, outputs, strict=True)), options.quiet)
     if options.report is not None:
         from bpe.report_command import report_on_training

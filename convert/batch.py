@@ -28,6 +28,14 @@ class Batch:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def rows(self, start: int, stop: int) -> Batch:
+        """Documents [start, stop), which share the batch's memory."""
+        if start == 0 and stop == len(self):
+            return self
+        begin, end = int(self.offsets[start]), int(self.offsets[stop])
+        text = memoryview(self.text)[begin:end]
+        return Batch(text, self.offsets[start : stop + 1] - np.uint64(begin), self.line_of)
+
     def without(self, rows: NDArray[Any]) -> Batch:
         """The batch less the documents of these numbers, copied."""
         if not len(rows):

@@ -30,6 +30,9 @@ from convert.stretches import STRETCH_BYTES
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+# A document of a batch that is longer is encoded in pieces: all its ids at once may take four times its room and more.
+LONG_DOCUMENT_BYTES = 4 << 20
+
 # One array a process for the ids of a stretch or a batch: its pages are touched once.
 _tokens = np.empty(0, np.uint32)
 
@@ -153,7 +156,16 @@ class DocumentEncoder:
                 batch = batch.without(rows)
         self._intake.text_bytes += int(batch.offsets[-1])
         self._clock.lap("check")
-        self._batch(source, batch, special)
+        first = 0
+        for row in np.flatnonzero(np.diff(batch.offsets) > LONG_DOCUMENT_BYTES).tolist():
+            if first < row:
+                self._batch(source, batch.rows(first, row), special)
+            text = memoryview(batch.rows(row, row + 1).text)
+            self._encode_pieces(source, _cut_between_characters(text), special)
+            self._end_document(source, _core.xxh64(text, self._seed))
+            first = row + 1
+        if first < len(batch):
+            self._batch(source, batch.rows(first, len(batch)), special)
 
     def _batch(self, source: Source, batch: Batch, special: str) -> None:
         allowed: AllowedSpecial = "all" if special == "encode" else ()
@@ -317,6 +329,17 @@ class _SpecialSearch:
                 self.found = self._special_tokens[int(which[0])].decode() if len(which) else ""
                 self._tail = text[max(0, len(text) - self._reach) :]
             yield piece
+
+
+def _cut_between_characters(text: memoryview) -> Iterator[memoryview]:
+    """Valid UTF-8 in pieces of about STRETCH_BYTES, each of whole characters."""
+    start = 0
+    while start < len(text):
+        stop = min(start + max(STRETCH_BYTES, 4), len(text))
+        while stop < len(text) and text[stop] & 0xC0 == 0x80:
+            stop -= 1
+        yield text[start:stop]
+        start = stop
 
 
 def _split_of(source: Source) -> int:

@@ -139,7 +139,7 @@ class _ParquetText:
         column = self._metadata.row_group(group).column(self._index)
         rows = max(1, self._metadata.row_group(group).num_rows)
         row_bytes = max(1, column.total_uncompressed_size // rows)
-        batch_rows = min(MAX_BATCH_ROWS, max(16, BATCH_BYTES // row_bytes))
+        batch_rows = min(MAX_BATCH_ROWS, max(1, BATCH_BYTES // row_bytes))
         where = f"row group {group}, column {self.column!r}: "
         batches = self._try(
             lambda: self._file.iter_batches(

@@ -10,3 +10,13 @@ def cut_rows(
     encoded: uint32[tokens]; firsts: int64[rows], each with `length` tokens from it on inside `encoded`; inputs
     and targets: uint16, 32 or 64-bit integers [rows, length] that hold every id; is_start: bool of that shape. All
     contiguous; outputs overlap nothing. The GIL is released. ValueError names bound and value."""
+
+def decode_ids(encoded: Buffer, ids: Buffer) -> int:
+    """Fill ids with encoded >> 1, uint32[tokens] both and contiguous; the largest of `encoded`, 0 of none.
+    ValueError where one is longer."""
+
+def permute(values: Buffer, size: int, keys: Buffer) -> None:
+    """Send values in [0, size) to their places under the permutations of flat_tokens/permutation.py, in place.
+
+    values: uint64[n]; keys: uint64[k], each for n / k values, in order. The GIL is released. ValueError names bound and
+    value."""

@@ -34,7 +34,7 @@ from flat_tokens.chunks import (
 )
 from flat_tokens.codecs import crc32c_bytes
 from flat_tokens.errors import DatasetError, printable
-from flat_tokens.files import AbsentFileError, open_regular, read_whole
+from flat_tokens.files import AbsentFileError, ReadBuffer, open_regular, read_into
 from flat_tokens.mapped_stream import LARGEST_MAP_COUNT, MappedStream
 from flat_tokens.mapping import map_file
 from flat_tokens.zarr_metadata import StoredArray
@@ -114,8 +114,7 @@ class ChunkSource:
             return self._stream
 
     def _check(self, values: Values, first: int) -> None:
-        path = self.stored.file_path(first // self.stored.chunk_elements)
-        check_largest(values, self._largest, str(path), first)
+        check_largest(values, self._largest, self.stored, first)
 
     def copy(self, index: int, start: int, stop: int, out: Values) -> None:
         """Put elements [start, stop) of zarr chunk `index` into `out`. Cost: a copy if they are kept decoded, else
@@ -154,22 +153,25 @@ class ChunkSource:
             return len(out)
         file_index, inside = divmod(index, stored.shard_elements // stored.chunk_elements)
         path = stored.file_path(file_index)
+        buffer = _take_buffer()
         try:
             if stored.sharded:
-                payload = self._shard_part(file_index, inside)
+                payload: bytes | memoryview = self._shard_part(file_index, inside)
             else:
-                payload = read_whole(path, self._largest_file_bytes)
+                payload = read_into(path, self._largest_file_bytes, buffer)
+            if self._is_sound[index]:
+                filled = decode_again(stored, payload, out, path, len(out) if count is None else count)
+            else:
+                decode_chunk(stored, payload, out, path)
+                filled = len(out)
         except AbsentFileError:
             if not self._missing_is_zero:
                 raise
             out[:] = 0
             return len(out)
-        if self._is_sound[index]:
-            filled = decode_again(stored, payload, out, path, len(out) if count is None else count)
-        else:
-            decode_chunk(stored, payload, out, path)
-            filled = len(out)
-        check_largest(out[:filled], self._largest, str(path), index * stored.chunk_elements)
+        finally:
+            _BUFFERS.append(buffer)
+        check_largest(out[:filled], self._largest, stored, index * stored.chunk_elements)
         self._is_sound[index] = 1
         return filled
 
@@ -245,15 +247,28 @@ class ChunkSource:
         return payload
 
 
-def check_largest(values: Values, largest: int | None, where: str, first: int) -> None:
+def check_largest(values: Values, largest: int | None, where: str | StoredArray, first: int) -> None:
     """DatasetError if an element is above `largest`, which is 2 * max_token_id + 1; first: position of
-    values[0]."""
+    values[0]. where: a name, or the array whose file is named."""
     if largest is not None and len(values) and int(values.max()) > largest:
         at = int(values.argmax())
+        if isinstance(where, StoredArray):
+            where = str(where.file_path((first + at) // where.shard_elements))
         raise DatasetError(
             f"{printable(where)}: id {values[at] >> 1} at position {first + at} is above max_token_id "
             f"{largest >> 1}; the dataset is damaged, convert again"
         )
+
+
+# What encoded zarr chunks are read into: as many as threads read at once.
+_BUFFERS: list[ReadBuffer] = []
+
+
+def _take_buffer() -> ReadBuffer:
+    try:
+        return _BUFFERS.pop()
+    except IndexError:
+        return ReadBuffer()
 
 
 _SOURCES: weakref.WeakSet[ChunkSource] = weakref.WeakSet()

@@ -83,6 +83,11 @@ class Elements:
         return f"{type(self).__name__}({self.name!r}, {self.dtype.name}[{self._count}])"
 
     @property
+    def largest(self) -> int:
+        """No element may be greater; -1 where nothing is said, so that a check decides."""
+        return -1 if self._largest is None else self._largest
+
+    @property
     def is_lone_zero(self) -> bool:
         """Whether this is the seq_starts of no sequences, [0]: zarr leaves out a zarr chunk of zeros when it
         writes."""
@@ -134,9 +139,10 @@ class Elements:
         if self._source.is_raw:
             check_largest(out, self._largest, self.name, start)
 
-    def peek(self, start: int, stop: int) -> npt.NDArray[Any]:
+    def peek(self, start: int, stop: int, is_checked: bool = True) -> npt.NDArray[Any]:
         """The elements [start, stop), which must be inside the array; a read-only view where they are mapped
-        and lie in one zarr chunk, else a new array. Cost: 0.4 us for a view."""
+        and lie in one zarr chunk, else a new array. is_checked: False for those who compare them with `largest`
+        themselves. Cost: 0.4 us for a view, and 0.8 us for the check of 1,024."""
         source = self._source
         if source is not None and source.is_raw:
             chunk = self.chunk_elements
@@ -144,7 +150,9 @@ class Elements:
             first = index * chunk
             if stop - first <= chunk:
                 values = source.mapped(index)[start - first : stop - first]
-                if self._largest is not None and start < stop and np.maximum.reduce(values) > self._largest:
+                if not is_checked or self._largest is None:
+                    return values
+                if start < stop and np.maximum.reduce(values) > self._largest:
                     check_largest(values, self._largest, self.name, start)
                 return values
         return self.read(start, stop)

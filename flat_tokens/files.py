@@ -24,21 +24,41 @@ def open_regular(path: Path) -> tuple[BinaryIO, int]:
 
 def read_whole(path: Path, limit_bytes: int) -> bytes:
     """The bytes of a regular file of at most limit_bytes; DatasetError, or OSError from the machine."""
+    return bytes(read_into(path, limit_bytes, ReadBuffer()))
+
+
+class ReadBuffer:
+    """Memory for the bytes of a file, used for one after the other."""
+
+    def __init__(self) -> None:
+        self._memory = bytearray()
+
+    def room(self, size: int) -> memoryview:
+        """`size` bytes of arbitrary content, those of the last call where they suffice."""
+        if len(self._memory) < size:
+            self._memory = bytearray(size)
+        return memoryview(self._memory)[:size]
+
+
+def read_into(path: Path, limit_bytes: int, buffer: ReadBuffer) -> memoryview:
+    """As read_whole, in the memory of `buffer`. Memory that was touched before takes half the time, and no file
+    object saves 5 us."""
     descriptor, size = _open(path)
-    try:  # without a file object: it would cost 5 us
+    try:
         if size > limit_bytes:
             raise DatasetError(
                 f"{printable(str(path))}: {size} bytes, at most {limit_bytes} are expected; "
                 "restore it or convert again"
             )
-        data = os.read(descriptor, size)
-        while len(data) < size:  # above 2 GiB a read is always short
-            more = os.read(descriptor, size - len(data))
-            if not more:
+        data = buffer.room(size)
+        done = 0
+        while done < size:  # above 2 GiB a read is always short
+            count = os.readv(descriptor, [data[done:]])
+            if count == 0:
                 raise DatasetError(
-                    f"{printable(str(path))}: ends {size - len(data)} bytes early; restore it or convert again"
+                    f"{printable(str(path))}: ends {size - done} bytes early; restore it or convert again"
                 )
-            data += more
+            done += count
         return data
     finally:
         os.close(descriptor)

@@ -16,16 +16,18 @@ batch.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import weakref
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens import parallel_fill
+from flat_tokens.ahead import Ahead, working_ahead
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.reader import FlatTokensArray
@@ -190,13 +192,16 @@ class Loader:
             "shuffle": order.shuffle,
         }
 
-    def from_step(self, step: int, stop: int | None = None, *, prefetch: bool = True) -> Iterator[Batch]:
-        """The batches of the steps [step, stop), without end if stop is None. A thread reads the next window
-        while this one is used, unless prefetch is False; the first batch does not wait for a whole window."""
+    def from_step(
+        self, step: int, stop: int | None = None, *, prefetch: bool | None = None
+    ) -> Iterator[Batch]:
+        """The batches of the steps [step, stop), without end if stop is None. prefetch: a thread reads the next
+        window while this one is used; by default where the process may use more than one processor. The first
+        batch does not wait for a whole window."""
         _checked_step(step)
         if stop is not None and stop < step:
             raise ArgumentError(f"stop must be at least step = {step}, got {stop}")
-        return self._prefetched(step, stop) if prefetch else self._one_by_one(step, stop)
+        return self._from_step(step, stop, prefetch)
 
     def losses(self) -> Losses:
         """What is truncated, padded and left out. Cost: one pass over seq_starts where not packed."""
@@ -253,32 +258,33 @@ class Loader:
         rows = self.order.window_order(window, *self._streams).reshape(window.step_count, -1)
         return np.ascontiguousarray(rows) * self.seq_len
 
-    def _gathered_ahead(self, gather: RowGather, step: int, stop: int | None) -> Iterator[Batch]:
-        """The batches [step, stop), stop above step, while a thread touches the rows of the next window."""
+    def _gathered_ahead(
+        self, gather: RowGather, step: int, stop: int | None, ahead: Ahead
+    ) -> Iterator[Batch]:
+        """The batches [step, stop), stop above step, while the rows of the next window are touched."""
 
         def touched(window: WindowId) -> npt.NDArray[np.int64]:
             firsts = self._window_firsts(window)
             gather.touch(firsts.reshape(-1))
             return firsts
 
-        with ThreadPoolExecutor(1, "flat_tokens-prefetch") as thread:
-            window = self.order.window_at(step)
-            firsts = self._window_firsts(window)
-            pending = thread.submit(touched, window)
-            wanted = firsts[step % self.steps_per_epoch - window.first_step]
-            gather.touch(wanted, is_alone=True)
-            yield gather.batch(wanted)
-            step += 1
-            while stop is None or step < stop:
-                firsts = pending.result()
-                first = window.epoch * self.steps_per_epoch + window.first_step
-                following = first + window.step_count
-                next_window = self.order.window_at(following)
-                if stop is None or following < stop:
-                    pending = thread.submit(touched, next_window)
-                for at in range(step, following if stop is None else min(following, stop)):
-                    yield gather.batch(firsts[at - first])
-                step, window = following, next_window
+        window = self.order.window_at(step)
+        firsts = self._window_firsts(window)
+        pending = ahead.begin(functools.partial(touched, window))
+        wanted = firsts[step % self.steps_per_epoch - window.first_step]
+        gather.touch(wanted, is_alone=True)
+        yield gather.batch(wanted)
+        step += 1
+        while stop is None or step < stop:
+            firsts = pending.result()
+            first = window.epoch * self.steps_per_epoch + window.first_step
+            following = first + window.step_count
+            next_window = self.order.window_at(following)
+            if stop is None or following < stop:
+                pending = ahead.begin(functools.partial(touched, next_window))
+            for at in range(step, following if stop is None else min(following, stop)):
+                yield gather.batch(firsts[at - first])
+            step, window = following, next_window
 
     # -- reading
 
@@ -288,7 +294,10 @@ class Loader:
 
     def _read_alone(self, step: int, chunks: ChunkReader, cut: RowCut) -> Batch:
         memory = self._memory(self.rows_per_batch)
-        self._source.fill(self.rows_of(step), memory, chunks)
+        tokens = self.array.encoded_tokens
+        more = parallel_fill.usable_threads(tokens, self.rows_per_batch) - 1
+        readers = [chunks, *(ChunkReader(tokens) for _ in range(more))]
+        parallel_fill.fill(self._source, self.rows_of(step), memory, readers)
         return memory.batch(0, self.rows_per_batch, cut)
 
     def _cut(self, memory: RowWindow, window: WindowId, step: int, cut: RowCut) -> Batch:
@@ -310,36 +319,37 @@ class Loader:
             self._chunks = ChunkReader(self.array.encoded_tokens)
         return self._chunks
 
-    def _one_by_one(self, step: int, stop: int | None) -> Iterator[Batch]:
-        while stop is None or step < stop:
-            yield self.batch(step)
-            step += 1
-
-    def _prefetched(self, step: int, stop: int | None) -> Iterator[Batch]:
+    def _from_step(self, step: int, stop: int | None, prefetch: bool | None) -> Iterator[Batch]:
         if stop is not None and step >= stop:
             return
         gather = self._new_gather()
-        if gather is not None:
-            yield from self._gathered_ahead(gather, step, stop)
-            return
+        with working_ahead(prefetch) as ahead:
+            if gather is None:
+                yield from self._read_ahead(step, stop, ahead)
+            else:
+                yield from self._gathered_ahead(gather, step, stop, ahead)
+
+    def _read_ahead(self, step: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
+        """The batches [step, stop), stop above step, while the next window is read."""
         cut = self.new_cut()
         reader = ChunkReader(self.array.encoded_tokens)
-        memories = [self._window_memory(), self._window_memory()]
-        with ThreadPoolExecutor(1, "flat_tokens-prefetch") as thread:
-            window = self.order.window_at(step)
-            pending: Future[RowWindow] = thread.submit(self._read, window, memories[0], reader)
-            yield self._read_alone(step, ChunkReader(self.array.encoded_tokens), cut)
-            step += 1
-            while stop is None or step < stop:
-                memory = pending.result()
-                following = window.epoch * self.steps_per_epoch + window.first_step + window.step_count
-                next_window = self.order.window_at(following)
-                if stop is None or following < stop:
-                    memories.reverse()
-                    pending = thread.submit(self._read, next_window, memories[0], reader)
-                for at in range(step, following if stop is None else min(following, stop)):
-                    yield self._cut(memory, window, at, cut)
-                step, window = following, next_window
+        memories = [self._window_memory() for _ in range(1 + ahead.is_threaded)]
+        window = self.order.window_at(step)
+        alone = self._read_alone(step, reader, cut)  # first, for who waits
+        pending = ahead.begin(functools.partial(self._read, window, memories[0], reader))
+        yield alone
+        del alone
+        step += 1
+        while stop is None or step < stop:
+            memory = pending.result()
+            following = window.epoch * self.steps_per_epoch + window.first_step + window.step_count
+            next_window = self.order.window_at(following)
+            if stop is None or following < stop:
+                memories.reverse()
+                pending = ahead.begin(functools.partial(self._read, next_window, memories[0], reader))
+            for at in range(step, following if stop is None else min(following, stop)):
+                yield self._cut(memory, window, at, cut)
+            step, window = following, next_window
 
 
 def _stream_count(batch_size: int, host_count: int) -> int:

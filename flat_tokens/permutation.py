@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens.built import core
 from flat_tokens.errors import ArgumentError
 
 LARGEST_SEED = 2**64 - 1
@@ -58,7 +59,8 @@ def permute(positions: npt.ArrayLike, size: int, key: int | Uint64) -> npt.NDArr
     """Where a permutation of [0, size) sends some positions: int64 of the shape of `positions`.
 
     positions: integers in [0, size); key: one for all, or uint64 that broadcasts to their shape.
-    permute(range(5), 5, 0) is [4, 3, 2, 0, 1]. Cost: 60 ns a position in large arrays, no memory of size."""
+    permute(range(5), 5, 0) is [4, 3, 2, 0, 1]. Cost: 20 ns a position, 60 to 100 where
+    nothing is built (flat_tokens/native/permute.hpp); no memory of size."""
     if not 1 <= size <= LARGEST_SIZE:
         raise ArgumentError(f"size of a permutation must be in [1, 2^62], got {size}")
     given = np.asarray(positions)
@@ -68,7 +70,12 @@ def permute(positions: npt.ArrayLike, size: int, key: int | Uint64) -> npt.NDArr
         raise ArgumentError(f"positions must be in [0, {size}), got {int(given.min())} to {int(given.max())}")
     keys = np.asarray(key, dtype=np.uint64)
     keys = keys.reshape((1,) * (given.ndim - keys.ndim) + keys.shape) if given.ndim else keys.reshape(1)
-    values = given.astype(np.uint64).reshape(given.shape or (1,))
+    values = given.astype(np.uint64, order="C").reshape(given.shape or (1,))
+    if core is not None and (keys.size == 1 or (keys.ndim == values.ndim and keys.shape[-1] == 1)):
+        if keys.size > 1:  # one for all values of the last dimension
+            keys = np.ascontiguousarray(np.broadcast_to(keys, (*values.shape[:-1], 1)))
+        core.permute(values, size, keys)
+        return values.view(np.int64).reshape(given.shape)
     bits = max(_FEWEST_BITS, (size - 1).bit_length())
     values = _network(values, keys, bits)
     while (outside := values >= np.uint64(size)).any():

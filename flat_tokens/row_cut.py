@@ -2,12 +2,11 @@
 
 The loop is in C++ where the package was built with it (flat_tokens/native/cut_rows.hpp: one pass, 0.5 ns a token),
 else in numpy (seven passes in the second-level cache, 1.1 ns): `cut_with_numpy` is the specification, and both
-fill the same arrays (tests/flat_tokens/test_row_cut.py). FLAT_TOKENS_CORE=0 in the environment keeps to numpy.
+fill the same arrays (tests/flat_tokens/test_row_cut.py).
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.batch import Batch, Int32
+from flat_tokens.built import core
 
 Int64 = npt.NDArray[np.int64]
 Uint32 = npt.NDArray[np.uint32]
@@ -62,17 +62,7 @@ def windows_of(encoded: Uint32, length: int) -> Uint32:
     return np.ndarray((len(encoded) - length + 1, length), np.uint32, encoded, 0, (4, 4))
 
 
-def _best() -> CutRows:
-    if os.environ.get("FLAT_TOKENS_CORE") == "0":
-        return cut_with_numpy
-    try:
-        from flat_tokens import _core
-    except ImportError:  # not built: reading needs numpy alone
-        return cut_with_numpy
-    return _core.cut_rows
-
-
-_cut_rows = _best()
+cut_rows: CutRows = cut_with_numpy if core is None else core.cut_rows
 
 
 class BatchPool:
@@ -126,5 +116,5 @@ class RowCut:
         """The rows that begin at some positions of `encoded`, as `cut_with_numpy` says, as a batch of its own
         memory. lengths: as in Batch."""
         inputs, targets, is_start = self._pool.take((len(firsts), self.length))
-        _cut_rows(encoded, firsts, self.length, inputs, targets, is_start)
+        cut_rows(encoded, firsts, self.length, inputs, targets, is_start)
         return Batch(inputs, targets, is_start, lengths)

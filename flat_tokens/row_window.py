@@ -8,6 +8,8 @@ since memory that a process touches first is slow; what a batch holds is copied 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -27,6 +29,23 @@ class RowWindow:
         self.tokens: Uint32 = np.zeros(capacity * (length + 1), dtype=np.uint32)
         self.firsts: Int64 = np.arange(capacity, dtype=np.int64) * (length + 1) + 1
         self.lengths: Int32 | None = np.zeros(capacity, dtype=np.int32) if is_padded else None
+
+    def part(self, first: int, stop: int) -> RowWindow:
+        """The places [first, stop) as a window of its own on the same memory, to be filled by another thread."""
+        part = object.__new__(RowWindow)
+        part.length = self.length
+        part.tokens = self.tokens[first * (self.length + 1) : stop * (self.length + 1)]
+        part.firsts = np.arange(stop - first, dtype=np.int64) * (self.length + 1) + 1
+        part.lengths = None if self.lengths is None else self.lengths[first:stop]
+        return part
+
+    def join(self, parts: Sequence[RowWindow], places: Int64) -> None:
+        """Make the rows of filled parts, one behind the other, the rows places[0], places[1] ... of this window."""
+        offsets = np.cumsum([0, *(len(part.tokens) for part in parts[:-1])])
+        found = [part.firsts + offset for part, offset in zip(parts, offsets, strict=True)]
+        self.firsts[places] = np.concatenate(found)
+        if self.lengths is not None:
+            self.lengths[places] = self.lengths[: len(places)].copy()
 
     def rows(self) -> Uint32:
         """The memory as uint32[capacity, length + 1], for rows with a place of their own, where `firsts` puts them

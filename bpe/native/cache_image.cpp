@@ -9,7 +9,7 @@ namespace bpe {
 namespace {
 
 // Changes with the layout of slots and arenas and with both hashes.
-constexpr uint64_t image_version = 0x42504543'00000003;
+constexpr uint64_t image_version = 0x42504543'00000005;
 
 struct Header {
   uint64_t version;
@@ -67,15 +67,13 @@ bool CacheImage::is_sound(std::string_view bytes) {
   const Header &header = parts.header;
   const auto is_table = [](uint64_t slot_count, uint64_t used) {
     return slot_count == 0 ? used == 0
-                           : std::has_single_bit(slot_count) && slot_count >= 4 && used < slot_count;
+                           : std::has_single_bit(slot_count) && slot_count >= 16 && used < slot_count;
   };
   if (!is_table(header.slot_count, header.used) || !is_table(header.long_slot_count, header.long_used))
     return false;
   for (uint64_t i = 0; i < header.slot_count; ++i) {
     PretokenCache::Slot slot;
     std::memcpy(&slot, parts.slots + i * sizeof slot, sizeof slot);
-    if (slot.id_count() > PretokenCache::in_arena)
-      return false;
     if (slot.id_count() == PretokenCache::in_arena &&
         (slot.ids[1] > PretokenCache::max_ids || uint64_t{slot.ids[0]} + slot.ids[1] > header.arena_words))
       return false;
@@ -117,7 +115,8 @@ void CacheImage::lay_into(PretokenCache &cache, std::string_view bytes) {
   }
   const size_t long_arena_bytes = header.long_words * sizeof(uint32_t);
   const size_t long_bytes = header.long_slot_count * sizeof(PretokenCache::LongSlot);
-  if (fill(cache.long_arena_memory_, parts.long_arena, long_arena_bytes, long_arena_bytes, share / 4) &&
+  const size_t long_arena_room = long_arena_bytes + PretokenCache::max_ids * sizeof(uint32_t);
+  if (fill(cache.long_arena_memory_, parts.long_arena, long_arena_bytes, long_arena_room, share / 4) &&
       fill(cache.long_memory_, parts.long_slots, long_bytes, long_bytes, share / 18)) {
     cache.long_slot_count_ = header.long_slot_count;
     cache.long_used_ = header.long_used;

@@ -20,36 +20,36 @@ unsigned threads_for(const MergeSlots<Id, Place> &slots, const ThreadTeam &team)
   return static_cast<unsigned>(std::min<uint64_t>(team.size(), slots.size() / slots_for_thread + 1));
 }
 
-// Calls work(thread, start, stop) for ranges of slots: those of each thread ascend, and those of a thread
-// come before those of the next. In pieces of some 10 ms, after which thread 0, the caller's, calls pause().
-template <class Id, class Place, class Pause, class Work>
-void share_out(const MergeSlots<Id, Place> &slots, ThreadTeam &team, unsigned threads, Pause pause,
-               Work work) {
+// Calls work(start, stop) for pieces of a range of slots, of some 10 ms, and pause() after each.
+template <class Pause, class Work> void in_pieces(uint64_t start, uint64_t stop, Pause pause, Work work) {
   constexpr uint64_t piece_slots = 1 << 22;
-  const uint64_t size = slots.size() - 1; // the last is a separator
-  auto work_on_pieces = [&](unsigned thread) {
-    if (thread >= threads)
-      return;
-    const uint64_t stop = size * (thread + 1) / threads;
-    for (uint64_t at = size * thread / threads; at < stop; at += piece_slots) {
-      work(thread, at, std::min(stop, at + piece_slots));
-      if (thread == 0)
-        pause();
-    }
-  };
-  if (threads == 1)
-    work_on_pieces(0);
-  else
-    team.run(work_on_pieces);
+  for (uint64_t at = start; at < stop; at += piece_slots) {
+    work(at, std::min(stop, at + piece_slots));
+    pause();
+  }
 }
 
-// Calls visit(thread, place, count) for each place of a pair.
+// Calls visit(thread, place, count) for each place of a pair; each thread reads a range of the slots.
 template <class Id, class Place, class Visit, class Pause>
 void for_each_pair(const MergeSlots<Id, Place> &slots, ThreadTeam &team, unsigned threads, Visit visit,
                    Pause pause) {
-  share_out(slots, team, threads, pause, [&](unsigned thread, uint64_t start, uint64_t stop) {
-    slots.for_each_pair(start, stop, [&](Place at, uint64_t count) { visit(thread, at, count); });
-  });
+  auto work = [&](unsigned thread) {
+    if (thread >= threads)
+      return;
+    in_pieces(
+        slots.size() * thread / threads, slots.size() * (thread + 1) / threads,
+        [&] {
+          if (thread == 0) // the caller's
+            pause();
+        },
+        [&](uint64_t start, uint64_t stop) {
+          slots.for_each_pair(start, stop, [&](Place at, uint64_t count) { visit(thread, at, count); });
+        });
+  };
+  if (threads == 1)
+    work(0);
+  else
+    team.run(work);
 }
 
 // All pairs of slots that hold no id above 256, those of bytes: counted in a square of 1 MiB.

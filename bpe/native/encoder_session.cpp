@@ -43,11 +43,11 @@ void EncoderSession::reset() {
 // lines it asked for have come.
 EncoderSession::Batch &EncoderSession::open_batch() {
   if (batches_[open_].count == batch_items) {
-    if (batches_[open_].long_count > 0)
-      prefetch_long(batches_[open_]);
     open_ ^= 1;
     if (batches_[open_].count > 0)
       emit(batches_[open_]);
+    if (batches_[open_ ^ 1].long_count > 0)
+      prefetch_long(batches_[open_ ^ 1]);
   }
   return batches_[open_];
 }
@@ -99,7 +99,7 @@ void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
   for (size_t left = spans.count; left > 0;) {
     Batch &batch = open_batch();
     const size_t first = batch.count;
-    run.count = std::min(batch_items - first, left);
+    run.count = std::min({batch_items - first, left, size_t{64}}); // what make_keys takes
     CacheKey *const keys = batch.keys + first;
     uint32_t *const hashes = batch.hashes + first;
     size_t done = run.count;
@@ -224,9 +224,14 @@ void EncoderSession::prefetch_long(const Batch &batch) const {
 
 // Copies four ids or sixteen, whatever the count: `out` has room for sixteen.
 inline uint32_t *EncoderSession::emit_slot(const PretokenCache::Slot &slot, uint32_t *out) {
-  if (slot.id_count() != PretokenCache::in_arena) [[likely]] {
+  const uint32_t count = slot.id_count();
+  if (count <= 4) [[likely]] {
     std::memcpy(out, slot.ids, sizeof slot.ids);
-    return out + slot.id_count();
+    return out + count;
+  }
+  if (count != PretokenCache::in_arena) {
+    slot.unpack(out);
+    return out + count;
   }
   std::memcpy(out, cache_.arena() + slot.ids[0], PretokenCache::max_ids * sizeof(uint32_t));
   return out + slot.ids[1];
@@ -260,7 +265,7 @@ void EncoderSession::merge_missing(Batch &batch, size_t first) {
     const uint32_t hash = batch.hashes[i];
     if (batch.keys[i].high != 0 && !cache_.is_in_line(batch.keys[i], hash)) {
       items[maybe++] = i;
-      prefetch_to_read(cache_.other_line(hash));
+      prefetch_to_read(cache_.next_line(hash));
     }
   }
   for (size_t k = 0; k < maybe; ++k) {
@@ -376,7 +381,10 @@ void EncoderSession::emit_long(const uint8_t *bytes, size_t size, uint64_t hash,
   if (cached) {
     const PretokenCache::Ids found = cache_.find_long(bytes, size, hash);
     if (found.data) {
-      tokens.set_end(std::copy(found.data, found.data + found.count, tokens.room(found.count)));
+      uint32_t *const out = tokens.room(found.count + 16);
+      for (size_t i = 0; i < found.count; i += 16) // whole registers: a copy by size would be mispredicted
+        std::memcpy(out + i, found.data + i, 16 * sizeof(uint32_t));
+      tokens.set_end(out + found.count);
       return;
     }
   }

@@ -1,6 +1,6 @@
 // The encoding loop of one thread: texts in, ids and row ends out, in the order of the calls.
 //
-// Pretokens are gathered in batches of 64 that run on across texts: keys and hashes first, each asking for
+// Pretokens are gathered in batches of 128 that run on across texts: keys and hashes first, each asking for
 // its cache line, then, while the next batch's lines are on their way, the probes. Row ends and special
 // tokens stand in the batch as items of their own, so short documents cost no more than their pretokens. A
 // pretoken that is not in the cache is merged; one of more than 15 bytes is first cut between characters no
@@ -37,7 +37,7 @@ public:
   // What follows is appended to these; they are the caller's to take and to clear. Lent memory needs a token
   // for each byte of text and spare_tokens beyond.
   TokenBuffer tokens;
-  static constexpr size_t spare_tokens = 1024;
+  static constexpr size_t spare_tokens = 2048;
   std::vector<uint64_t> row_ends; // token counts at the end_row() calls
 
   // Bytes up to `readable` (>= text + size) may be read. Valid UTF-8 without special tokens; needs a pattern.
@@ -54,7 +54,7 @@ public:
   PretokenCache &cache() { return cache_; }
 
 private:
-  static constexpr size_t batch_items = 64;
+  static constexpr size_t batch_items = 128;
   enum Item : uint64_t {
     long_pretoken = 1,
     long_part,

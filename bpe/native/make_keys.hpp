@@ -34,7 +34,8 @@ struct FirstSlots {
 // split into characters; not E0, whose scripts have short pretokens that are found in the cache). Returns a
 // bit for each of these; what stands in their places means nothing, and so do up to key_spare more elements
 // of both arrays.
-using MakeKeys = uint64_t (*)(PretokenSpans run, const FirstSlots &first, CacheKey *keys, uint32_t *hashes);
+using MakeKeys = uint64_t (*)(const PretokenSpans &run, const FirstSlots &first, CacheKey *keys,
+                              uint32_t *hashes);
 constexpr size_t key_spare = 16;
 
 namespace {
@@ -96,17 +97,19 @@ inline size_t make_keys_to_split(const PretokenSpans &run, const FirstSlots &fir
   return i;
 }
 
-inline uint64_t make_keys(PretokenSpans run, const FirstSlots &first, CacheKey *keys, uint32_t *hashes) {
+inline uint64_t make_keys(const PretokenSpans &run, const FirstSlots &first, CacheKey *keys,
+                          uint32_t *hashes) {
+  PretokenSpans rest = run;
   uint64_t split = 0;
   for (size_t done = 0;;) {
-    const size_t made = make_keys_to_split(run, first, keys + done, hashes + done);
-    if (made == run.count)
+    const size_t made = make_keys_to_split(rest, first, keys + done, hashes + done);
+    if (made == rest.count)
       return split;
     done += made;
     split |= uint64_t{1} << done++;
-    run.start = run.ends[made];
-    run.ends += made + 1;
-    run.count -= made + 1;
+    rest.start = rest.ends[made];
+    rest.ends += made + 1;
+    rest.count -= made + 1;
   }
 }
 

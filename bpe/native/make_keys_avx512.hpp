@@ -46,7 +46,7 @@ inline void store_to_read(uint32_t (&to)[16], __m512i from) {
   asm volatile("" : "+m"(to));
 }
 
-inline uint64_t make_keys_avx512(PretokenSpans run, const FirstSlots &first, CacheKey *keys,
+inline uint64_t make_keys_avx512(const PretokenSpans &run, const FirstSlots &first, CacheKey *keys,
                                  uint32_t *hashes) {
   constexpr uint64_t first_bytes = 0x0001'0001'0001'0001, last_bytes = 0x8000'8000'8000'8000;
   const auto load = [](const void *constant) { return _mm512_load_si512(constant); };

@@ -140,48 +140,57 @@ private:
   using Pair = typename KnownPairs<Id, Place>::Pair;
   static constexpr uint64_t unlimited = std::numeric_limits<uint64_t>::max();
 
-  // Writes the lists of the queue. Where there are several threads, each first counts what it will write.
+  // Writes the lists of the queue: one thread reads the slots from the front and writes each list from its
+  // front, another does the same from the back, so that neither has to know how many places the other finds.
   template <class Pause>
   void write_places(const MergeSlots<Id, Place> &slots, size_t id_count, Pause pause, ThreadTeam &team) {
     using Listed = ListedPairs<Id, Place>;
-    Listed listed(id_count);
+    Listed upwards(id_count);
     for (const Waiting &waiting : queue_)
-      listed.add(Keys::left(waiting.key), Keys::right(waiting.key), static_cast<Place>(waiting.list_start));
-    listed.place();
-    const Id *ids = slots.ids();
-    const unsigned threads = threads_for(slots, team);
-    std::vector<Listed> next_of(threads, listed);
-    if (threads > 1) {
-      for (Listed &next : next_of)
-        for (auto &cell : next.cells())
-          cell.next = 0;
-      share_out(slots, team, threads, pause, [&](unsigned thread, uint64_t start, uint64_t stop) {
+      upwards.add(Keys::left(waiting.key), Keys::right(waiting.key), static_cast<Place>(waiting.list_start));
+    upwards.place();
+    Listed downwards = upwards;
+    auto cell_in = [](Listed &listed, Key key) -> Place & {
+      return listed.cell_of(Keys::left(key), Keys::right(key)).next;
+    };
+    for (const Waiting &waiting : queue_)
+      cell_in(downwards, waiting.key) += waiting.list_size;
+
+    const Id *const ids = slots.ids();
+    Place *const places = arena();
+    const uint64_t last = slots.size() - 1, middle = threads_for(slots, team) > 1 ? last / 2 : last;
+    // Places of pairs that are not listed go, one over the other, behind all lists; those of the second
+    // thread to another cache line.
+    const uint64_t nowhere = arena_used_, nowhere_else = nowhere + 64;
+    auto read_upwards = [&] {
+      in_pieces(0, middle, pause, [&](uint64_t start, uint64_t stop) {
         for (uint64_t at = start; at < stop; at++) {
-          auto &cell = next_of[thread].cell_of(ids[at], ids[at + 1]);
-          cell.next += cell.left == ids[at];
+          auto &cell = upwards.cell_of(ids[at], ids[at + 1]);
+          const bool is_listed = cell.left == ids[at];
+          places[is_listed ? cell.next : nowhere] = static_cast<Place>(at);
+          cell.next += is_listed;
         }
       });
-      for (size_t i = 0; i < listed.cells().size(); i++) {
-        Place next = listed.cells()[i].next;
-        for (Listed &of_thread : next_of)
-          next += std::exchange(of_thread.cells()[i].next, next);
-      }
-    }
-    // Places of pairs that are not listed go, one over the other, behind all lists.
-    Place *arena = arena_.get();
-    const uint64_t nowhere = arena_used_;
-    share_out(slots, team, threads, pause, [&](unsigned thread, uint64_t start, uint64_t stop) {
-      Listed &next = next_of[thread];
-      for (uint64_t at = start; at < stop; at++) {
-        auto &cell = next.cell_of(ids[at], ids[at + 1]);
+    };
+    auto read_downwards = [&] {
+      for (uint64_t at = last; at-- > middle;) {
+        auto &cell = downwards.cell_of(ids[at], ids[at + 1]);
         const bool is_listed = cell.left == ids[at];
-        arena[is_listed ? cell.next : nowhere + thread] = static_cast<Place>(at);
-        cell.next += is_listed;
+        cell.next -= is_listed;
+        places[is_listed ? cell.next : nowhere_else] = static_cast<Place>(at);
       }
-    });
+    };
+    if (middle == last)
+      read_upwards();
+    else
+      team.run([&](unsigned thread) {
+        if (thread == 0)
+          read_upwards();
+        else if (thread == 1)
+          read_downwards();
+      });
     for (const Waiting &waiting : queue_)
-      if (next_of.back().cell_of(Keys::left(waiting.key), Keys::right(waiting.key)).next !=
-          waiting.list_start + waiting.list_size)
+      if (cell_in(upwards, waiting.key) != cell_in(downwards, waiting.key))
         throw std::logic_error("a pair stands at other places than were counted");
   }
 

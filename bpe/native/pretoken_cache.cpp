@@ -9,7 +9,7 @@ namespace bpe {
 namespace {
 
 // Slots no key is in: stand for the table while there is none.
-constexpr PretokenCache::Slot no_slots[4]{};
+constexpr PretokenCache::Slot no_slots[2]{};
 
 constexpr size_t first_slot_count = 1 << 10;
 // 2^20 slots, 32 MiB: fewer slow English down (128 k 274 MB/s, 256 k 405, 1 M 600), more slow cold text of
@@ -107,14 +107,15 @@ void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *i
     return;
   Slot *const home = own_slots_ + (hash & mask_);
   Slot *slot = empty_slot(hash & mask_);
-  if (!slot)
-    slot = empty_slot((hash & mask_) ^ spill_);
   if (!slot && full_size_ && newcomers_++ % displacing_newcomers != 0)
     return;
   Slot fresh{key.low, key.high, {}};
   if (count <= 4) {
     fresh.high |= uint64_t{count} << 61;
     std::memcpy(fresh.ids, ids, sizeof fresh.ids);
+  } else if (count <= 6 && *std::max_element(ids, ids + count) >> packed_bits == 0) {
+    fresh.high |= uint64_t{count} << 61;
+    fresh.pack(ids, count);
   } else {
     uint32_t *place = arena_room(arena_memory_, arena_words_, count, share_bytes_ / 6);
     if (!place) {
@@ -134,10 +135,16 @@ void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *i
   *(slot ? slot : home) = fresh; // in place of another, if it must
 }
 
-// The slot at `place` or the other one of its line, whichever is empty; null: neither.
+// The first empty slot of those where a pretoken whose first slot is at `place` may be; null: all are taken.
 PretokenCache::Slot *PretokenCache::empty_slot(size_t place) const {
-  Slot *const slot = own_slots_ + place, *const other = own_slots_ + (place ^ 1);
-  return slot->high == 0 ? slot : other->high == 0 ? other : nullptr;
+  for (size_t line = 0; line <= farthest_; line += 2) {
+    Slot *const slot = own_slots_ + (place ^ line), *const other = own_slots_ + (place ^ line ^ 1);
+    if (slot->high == 0)
+      return slot;
+    if (other->high == 0)
+      return other;
+  }
+  return nullptr;
 }
 
 size_t PretokenCache::most_slot_bytes(size_t share_bytes) {
@@ -150,32 +157,28 @@ void PretokenCache::make_room() {
   if (wanted * sizeof(Slot) > most_slot_bytes(share_bytes_) ||
       !slot_memory_.extend(wanted * sizeof(Slot), most_slot_bytes(share_bytes_))) {
     full_size_ = true;
-    spill_ = 0;
+    farthest_ = 0;
     return;
   }
   const size_t old_slot_count = slot_count_;
   take_slots(wanted);
-  for (size_t quad = 0; quad < old_slot_count; quad += 4)
-    split_quad(quad, old_slot_count);
+  for (size_t block = 0; block < old_slot_count; block += block_slots)
+    split_block(block, old_slot_count);
 }
 
-// The pretokens of two neighbouring lines go to the same two lines of the lower or the upper half. Those that
-// stood in the other line because their own was full come home if there is room now, else find() would not
-// find them.
-void PretokenCache::split_quad(size_t quad, size_t old_slot_count) {
-  Slot old[4];
-  std::memcpy(old, own_slots_ + quad, sizeof old);
-  std::memset(own_slots_ + quad, 0, sizeof old);
+// The pretokens of eight lines go to the same lines of the lower or the upper half. They are put there anew,
+// so that no line nearer to a pretoken than its own has an empty slot.
+void PretokenCache::split_block(size_t block, size_t old_slot_count) {
+  Slot old[block_slots];
+  std::memcpy(old, own_slots_ + block, sizeof old);
+  std::memset(own_slots_ + block, 0, sizeof old);
   for (const Slot &slot : old) {
     if (slot.high == 0)
       continue;
     const size_t place = CacheKey{slot.low, slot.high << 3 >> 3}.hash() & mask_;
-    if ((place & (old_slot_count - 1) & ~size_t{3}) != quad) // out of a damaged image
+    if ((place & (old_slot_count - 1) & ~(block_slots - 1)) != block) // out of a damaged image
       continue;
-    Slot *room = empty_slot(place);
-    if (!room)
-      room = empty_slot(place ^ spill_);
-    if (room) // four pretokens have room in four slots
+    if (Slot *const room = empty_slot(place)) // sixteen have room in sixteen
       *room = slot;
   }
 }
@@ -223,6 +226,22 @@ uint64_t PretokenCache::long_hash(const uint8_t *bytes, size_t size, uint64_t se
   return hash * 0x9E3779B97F4A7C15ull;
 }
 
+// At least 16 of them, to the end without a look at what came before: they nearly always are, and memcmp
+// branches by size.
+static bool equal_bytes(const uint8_t *a, const uint8_t *b, size_t size) {
+  uint64_t difference = 0;
+  const auto compare = [&](size_t i) {
+    uint64_t word[4];
+    std::memcpy(word, a + i, 16);
+    std::memcpy(word + 2, b + i, 16);
+    difference |= (word[0] ^ word[2]) | (word[1] ^ word[3]);
+  };
+  for (size_t i = 0; i + 16 < size; i += 16)
+    compare(i);
+  compare(size - 16);
+  return difference == 0;
+}
+
 PretokenCache::Ids PretokenCache::find_long(const uint8_t *bytes, size_t size, uint64_t hash) const {
   if (long_slot_count_ == 0)
     return {nullptr, 0};
@@ -233,7 +252,7 @@ PretokenCache::Ids PretokenCache::find_long(const uint8_t *bytes, size_t size, u
     if (slot.hash != hash || slot.size != size)
       continue;
     const uint32_t *const place = static_cast<const uint32_t *>(long_arena_memory_.data()) + slot.offset;
-    if (std::memcmp(place, bytes, size) == 0)
+    if (equal_bytes(reinterpret_cast<const uint8_t *>(place), bytes, size))
       return {place + (size + 3) / 4, slot.count};
   }
   return {nullptr, 0};

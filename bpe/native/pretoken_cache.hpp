@@ -1,13 +1,14 @@
 // Pretoken -> ids, bounded. A hit costs one cache line.
 //
-// Pretokens of up to 15 bytes are their own key, inline in a slot of 32 bytes with up to 4 ids; more ids lie
-// in an arena. A key is in one of the two slots of its cache line or, while the table grows, in the line
-// beside it. Longer pretokens, up to 8 KiB, lie with their ids in a second arena behind a hash table.
+// Pretokens of up to 15 bytes are their own key, inline in a slot of 32 bytes with up to 6 ids; more ids lie
+// in an arena. A key is in one of the two slots of its cache line or, if both were taken, in the nearest line
+// of the eight beside each other that has an empty slot: a search ends at the first line with one. Longer
+// pretokens, up to 8 KiB, lie with their ids in a second arena behind a hash table.
 // Tables double while the share of memory allows, slots when a third is used (half from 8 MiB on), in place:
-// two neighbouring lines become four, so growing touches the new half only. Then every fourth new pretoken
-// displaces an old one of its line, so that looking for one never takes a second line (new words: +30 % cold,
-// +40 % warm against longer searches and starting afresh when full). Where an arena or the table of long
-// pretokens is full they start afresh.
+// eight lines become sixteen, so growing touches the new half only. Then a pretoken stays in its own line, so
+// that looking for one never takes a second (new words: +30 % cold, +40 % warm against longer searches and
+// starting afresh when full), and every fourth new one that finds its line full displaces an old one. Where
+// an arena or the table of long pretokens is full they start afresh.
 //
 // Every byte is reserved from a CacheBudget first, so all caches of an encoder together stay within its
 // cache_bytes. A PretokenCache belongs to one thread at a time; a CacheBudget may be used from any.
@@ -67,11 +68,26 @@ class PretokenCache {
 public:
   struct Slot {
     uint64_t low, high; // the key; bits 61-63 of high: how many ids, or in_arena
-    uint32_t ids[4];    // in_arena: where in the arena, how many
+    uint32_t ids[4];    // 5 or 6: of 21 bits each, see pack(); in_arena: where in the arena, how many
     bool holds(const CacheKey &key) const { return ((low ^ key.low) | (high ^ key.high) << 3) == 0; }
     uint32_t id_count() const { return static_cast<uint32_t>(high >> 61); }
+    // Five or six ids, three to each half of the room for four.
+    void pack(const uint32_t *from, size_t count) {
+      uint64_t halves[2] = {};
+      for (size_t i = 0; i < count; ++i)
+        halves[i / 3] |= uint64_t{from[i]} << i % 3 * packed_bits;
+      std::memcpy(ids, halves, sizeof ids);
+    }
+    void unpack(uint32_t *out) const { // six
+      uint64_t halves[2];
+      std::memcpy(halves, ids, sizeof ids);
+      constexpr uint32_t mask = (1u << packed_bits) - 1;
+      for (size_t i = 0; i < 6; ++i)
+        out[i] = static_cast<uint32_t>(halves[i / 3] >> i % 3 * packed_bits) & mask;
+    }
   };
-  static constexpr uint32_t in_arena = 5;
+  static constexpr unsigned packed_bits = 21;
+  static constexpr uint32_t in_arena = 7;
   static constexpr size_t max_ids = 16;
   static constexpr size_t max_long_bytes = 8192; // up to 8 KiB and not 256 B: en warm 285 -> 655 MB/s
 
@@ -82,24 +98,25 @@ public:
   const Slot *first_slot(uint32_t hash) const { return slots_ + (hash & mask_); }
   const Slot *slots() const { return slots_; }
   uint64_t slot_mask() const { return mask_; }
-  // Whether it is in the line of its first slot; if not, it may be in the other line.
+  // Whether it is in the line of its first slot; if not, it may be in the next line.
   bool is_in_line(const CacheKey &key, uint32_t hash) const {
     const size_t place = hash & mask_;
     return slots_[place].holds(key) || slots_[place ^ 1].holds(key);
   }
-  const Slot *other_line(uint32_t hash) const { return slots_ + ((hash & mask_) ^ spill_); }
+  const Slot *next_line(uint32_t hash) const { return slots_ + ((hash & mask_) ^ 2); }
   // The slot that holds the key, or null. The pointer is valid until the next insert.
   const Slot *find(const CacheKey &key, uint32_t hash) const {
-    size_t place = hash & mask_;
-    for (;; place ^= spill_) {
+    for (size_t line = 0; line <= farthest_; line += 2) {
+      const size_t place = (hash & mask_) ^ line;
       const Slot *const slot = slots_ + place, *const other = slots_ + (place ^ 1);
       if (slot->holds(key))
         return slot;
       if (other->holds(key))
         return other;
-      if (slot->high == 0 || other->high == 0 || place != (hash & mask_) || spill_ == 0)
-        return nullptr;
+      if (slot->high == 0 || other->high == 0)
+        break;
     }
+    return nullptr;
   }
   // The same; a key in its line's other slot moves to its first one, so that common ones come to be there.
   const Slot *find_and_promote(const CacheKey &key, uint32_t hash) {
@@ -130,7 +147,8 @@ public:
     return slot.hash == hash ? static_cast<const uint32_t *>(long_arena_memory_.data()) + slot.offset
                              : nullptr;
   }
-  // The same for 16 to max_long_bytes bytes; hash is long_hash(). Valid until the next insert.
+  // The same for 16 to max_long_bytes bytes; hash is long_hash(). Valid until the next insert. max_ids more
+  // ids than there are may be read.
   Ids find_long(const uint8_t *bytes, size_t size, uint64_t hash) const;
   void insert_long(const uint8_t *bytes, size_t size, uint64_t hash, const uint32_t *ids, size_t count);
   static uint64_t long_hash(const uint8_t *bytes, size_t size, uint64_t seed);
@@ -138,7 +156,8 @@ public:
 private:
   friend class CacheImage;
   // With linear probing and tables at most half full more is rare; text made to collide ends here.
-  static constexpr size_t max_probes = 16; // of long pretokens
+  static constexpr size_t max_probes = 16;  // of long pretokens
+  static constexpr size_t block_slots = 16; // eight lines
   struct LongSlot {
     uint64_t hash;
     uint32_t offset, size, count; // the bytes' place in long_arena in words, then the ids; size 0: empty
@@ -149,7 +168,7 @@ private:
   Slot *empty_slot(size_t place) const;
   void make_room();
   void take_slots(size_t slot_count);
-  void split_quad(size_t quad, size_t old_slot_count);
+  void split_block(size_t block, size_t old_slot_count);
   bool make_long_room(size_t words);
   uint32_t *arena_room(BudgetedMemory &memory, size_t used_words, size_t words, size_t limit_bytes);
   void start_afresh();
@@ -161,9 +180,9 @@ private:
   Slot *own_slots_ = nullptr;
   uint64_t mask_ = 0;
   size_t used_ = 0, slot_count_ = 0;
-  size_t spill_ = 2;       // 0: pretokens stay in their own line
-  bool full_size_ = false; // no growing any more
-  uint32_t newcomers_ = 0; // that found their line full since then
+  size_t farthest_ = block_slots - 2; // line from its own in which a pretoken may be, in slots
+  bool full_size_ = false;            // no growing any more
+  uint32_t newcomers_ = 0;            // that found their line full since then
   BudgetedMemory slot_memory_;
   size_t arena_words_ = 0;
   BudgetedMemory arena_memory_;

@@ -2,9 +2,10 @@
 //
 // A block starts at a pretoken's start, wherever that is, so it needs nothing of what came before it. It
 // yields the boundaries that are certain whatever follows, and the next block starts at the last of them:
-// bits that the end of the block leaves open (whitespace that reaches it, say) are dropped, never guessed. A
-// block without a boundary, and the last 64 bytes or so of the text, are walked by match_end. That every rule
-// here equals match_end's, and that the regular expression's, is what tests/bpe/test_pretokenize.py is about.
+// bits that the end of the block leaves open (whitespace that reaches it, say) are dropped, never guessed.
+// The last bytes of a text are a block with blanks behind them; a block without a boundary is walked by
+// match_end. That every rule here equals match_end's, and that the regular expression's, is what
+// tests/bpe/test_pretokenize.py is about.
 //
 // Notation: in a mask `m`, m << 1 marks the bytes after those of m, m >> 1 the bytes before. Starts of runs
 // are m & ~(m << 1). Adding a mask of run starts to the mask of the runs carries through exactly those runs.
@@ -16,6 +17,8 @@
 #include "pretokenize_scalar.hpp"
 #include "simd_masks.hpp"
 #include "simd_variants.hpp"
+
+#include <cstring>
 
 namespace bpe {
 namespace {
@@ -314,6 +317,38 @@ template <class Simd, bool cased> struct BlockRuns {
   }
 };
 
+template <class Simd, Pattern pattern> inline uint64_t block_boundaries(const uint8_t *p) {
+  if constexpr (pattern == Pattern::gpt2)
+    return gpt2_boundaries<Simd>(p) & ~uint64_t{1};
+  else
+    return prefix_boundaries<Simd, pattern>(p) & ~uint64_t{1};
+}
+
+// The last bytes of a text, 1 to tail_bytes, in a block of their own: blanks and a letter behind them. No
+// pattern's boundaries before the end of a text change if blanks follow (whitespace at the end is whitespace
+// that goes on), and the boundary before the last blank is there if and only if none was dropped. Returns
+// boundaries as a block does, with that at the end of the text if they are all of them. Code in documents of
+// 800 bytes 472 -> 499 MB/s against walking them by match_end.
+constexpr size_t tail_bytes = block_bytes - 4;
+template <class Simd, Pattern pattern> uint64_t tail_boundaries(const uint8_t *p, size_t size) {
+  uint8_t block[block_reads + 4];
+  std::memset(block, ' ', sizeof block);
+  block[block_bytes - 1] = 'a';
+  std::memcpy(block, p, size);
+  const uint64_t boundaries = block_boundaries<Simd, pattern>(block);
+  int end = static_cast<int>(size);
+  if constexpr (rules_of(pattern).prefix && rules_of(pattern).end_of_text_whole) {
+    // Whitespace at the end is one pretoken, line breaks and all: it is left to match_end.
+    while (end > 0 && (p[end - 1] == ' ' || (p[end - 1] >= '\t' && p[end - 1] <= '\r')))
+      --end;
+    if (end == 0 || p[end - 1] >= 0x80) // perhaps whitespace too
+      return 0;
+    if (end < static_cast<int>(size))
+      return boundaries & below(end);
+  }
+  return (boundaries & below(end)) | ((boundaries & bit(block_bytes - 2)) != 0 ? bit(end) : 0);
+}
+
 template <class Simd, Pattern pattern>
 size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *stop, uint32_t *ends,
                    size_t room) {
@@ -321,14 +356,10 @@ size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *sto
   uint32_t *out = ends;
   uint32_t *const full = ends + (room - block_bytes);
   while (p < stop && out <= full) {
-    const size_t from = static_cast<size_t>(p - origin);
-    if (static_cast<size_t>(stop - p) >= block_reads && from <= max_pretoken_bytes - block_bytes) {
-      uint64_t boundaries;
-      if constexpr (pattern == Pattern::gpt2)
-        boundaries = gpt2_boundaries<Simd>(p);
-      else
-        boundaries = prefix_boundaries<Simd, pattern>(p);
-      boundaries &= ~uint64_t{1};
+    const size_t from = static_cast<size_t>(p - origin), left = static_cast<size_t>(stop - p);
+    if ((left >= block_reads || left <= tail_bytes) && from <= max_pretoken_bytes - block_bytes) {
+      const uint64_t boundaries =
+          left >= block_reads ? block_boundaries<Simd, pattern>(p) : tail_boundaries<Simd, pattern>(p, left);
       if (boundaries != 0) {
         out = Simd::emit(out, boundaries, static_cast<uint32_t>(from));
         p += highest(boundaries);

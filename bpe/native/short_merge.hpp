@@ -25,7 +25,7 @@ struct ShortMerge {
   uint32_t symbols[16]; // out; `count` of them
 };
 
-inline constexpr size_t max_short_merges = 64;
+inline constexpr size_t max_short_merges = 128;
 
 // Fills in count and symbols of merges[0, count), count <= max_short_merges: each its bytes' symbols, as
 // merge_short gives them.

@@ -154,12 +154,10 @@ struct Avx512Simd {
     };
     const int count = static_cast<int>(_mm_popcnt_u64(bits));
     store(0, _mm512_castsi512_si128(packed));
-    if (count > 16) {
-      store(1, _mm512_extracti32x4_epi32(packed, 1));
-      if (count > 32) {
-        store(2, _mm512_extracti32x4_epi32(packed, 2));
-        store(3, _mm512_extracti32x4_epi32(packed, 3));
-      }
+    store(1, _mm512_extracti32x4_epi32(packed, 1)); // about every fourth block of prose has more than 16
+    if (count > 32) {
+      store(2, _mm512_extracti32x4_epi32(packed, 2));
+      store(3, _mm512_extracti32x4_epi32(packed, 3));
     }
     return out + count;
   }

@@ -2,9 +2,10 @@
 //
 // Pretokens of one count keep the order they were given in. Sorted as byte strings is best: the places of a
 // pair then lie closer together (13 million pretokens: 11 s, in the order of their hashes 19 s). Pretokens
-// without a pair take no slots.
+// without a pair take no slots. Threads plan and take a range of the pretokens each.
 #pragma once
 
+#include "thread_team.hpp"
 #include "trainer.hpp"
 
 #include <algorithm>
@@ -14,41 +15,18 @@
 
 namespace bpe {
 
-template <class Visit> void for_each_pretoken(const PretokenView &pretokens, Visit visit) {
-  uint64_t start = 0;
-  for (size_t i = 0; i < pretokens.size; i++) {
-    visit(pretokens.bytes + start, pretokens.ends[i] - start, pretokens.counts[i]);
-    start = pretokens.ends[i];
-  }
-}
-
 class SlotPlan {
 public:
   // Throws std::invalid_argument when counts times lengths pass 2^63.
-  explicit SlotPlan(const PretokenView &pretokens) : slots_of_small_(small_counts, 0) {
+  SlotPlan(const PretokenView &pretokens, ThreadTeam &team) : pretokens_(pretokens), parts_(team.size()) {
+    team.run([&](unsigned thread) { survey(thread); });
     unsigned __int128 weighted_bytes = 0;
-    for_each_pretoken(pretokens, [&](const uint8_t *, uint64_t size, uint64_t count) {
-      weighted_bytes += static_cast<unsigned __int128>(size) * count;
-      if (size < 2 || count == 0)
-        return;
-      slots_ += size + 1;
-      if (count < small_counts)
-        slots_of_small_[count] += size + 1;
-      else
-        large_.push_back({count, size + 1});
-    });
+    for (const Part &part : parts_) {
+      weighted_bytes += part.weighted_bytes;
+      slots_ += part.slots;
+    }
     if (weighted_bytes >> 63)
       throw std::invalid_argument("the counts times the lengths of the pretokens pass 2^63 bytes");
-    // Counts that few pretokens have; equal ones become one.
-    std::sort(large_.begin(), large_.end(), [](const Large &a, const Large &b) { return a.count > b.count; });
-    size_t distinct = 0;
-    for (const Large &large : large_) {
-      if (distinct > 0 && large_[distinct - 1].count == large.count)
-        large_[distinct - 1].slots += large.slots;
-      else
-        large_[distinct++] = large;
-    }
-    large_.resize(distinct);
   }
 
   uint64_t slots() const { return slots_; } // with a separator before all
@@ -57,21 +35,38 @@ public:
   // starts).
   template <class Visit> void place(Visit visit) {
     uint64_t next = 1;
-    auto put = [&](uint64_t count, uint64_t &slots) {
-      if (slots > 0)
-        visit(count, next);
-      next += std::exchange(slots, next);
-    };
-    for (Large &large : large_)
-      put(large.count, large.slots);
-    for (uint64_t count = small_counts - 1; count > 0; count--)
-      put(count, slots_of_small_[count]);
+    auto put = [&](uint64_t &slots) { next += std::exchange(slots, next); };
+    for (std::vector<size_t> at(parts_.size(), 0);;) {
+      uint64_t count = 0; // the highest that is left
+      for (size_t i = 0; i < parts_.size(); i++)
+        if (at[i] < parts_[i].large.size())
+          count = std::max(count, parts_[i].large[at[i]].count);
+      if (count == 0)
+        break;
+      visit(count, next);
+      for (size_t i = 0; i < parts_.size(); i++)
+        if (at[i] < parts_[i].large.size() && parts_[i].large[at[i]].count == count)
+          put(parts_[i].large[at[i]++].slots);
+    }
+    for (uint64_t count = small_counts - 1; count > 0; count--) {
+      const uint64_t start = next;
+      for (Part &part : parts_)
+        put(part.slots_of_small[count]);
+      if (next > start)
+        visit(count, start);
+    }
   }
 
-  // After place(): where a pretoken of so many bytes goes; no two go to the same place.
-  uint64_t take(uint64_t size, uint64_t count) {
-    uint64_t &next = count < small_counts ? slots_of_small_[count] : find_large(count).slots;
-    return std::exchange(next, next + size + 1);
+  // After place(), for the pretokens of one thread: visit(bytes, size, the place where they go), which is for
+  // each another; then there is room for a separator.
+  template <class Visit> void take(unsigned thread, Visit visit) {
+    Part &part = parts_[thread];
+    for_each_pretoken(thread, [&](const uint8_t *bytes, uint64_t size, uint64_t count) {
+      if (size < 2 || count == 0)
+        return;
+      uint64_t &next = count < small_counts ? part.slots_of_small[count] : part.find_large(count).slots;
+      visit(bytes, size, std::exchange(next, next + size + 1));
+    });
   }
 
 private:
@@ -80,15 +75,57 @@ private:
   struct Large {
     uint64_t count, slots;
   };
+  struct Part { // what a thread found; `slots` are first how many, then where the next ones are
+    uint64_t slots = 0;
+    unsigned __int128 weighted_bytes = 0;
+    std::vector<uint64_t> slots_of_small;
+    std::vector<Large> large; // by falling count
+    Large &find_large(uint64_t count) {
+      return *std::lower_bound(large.begin(), large.end(), count,
+                               [](const Large &one, uint64_t value) { return one.count > value; });
+    }
+  };
 
-  Large &find_large(uint64_t count) {
-    return *std::lower_bound(large_.begin(), large_.end(), count,
-                             [](const Large &large, uint64_t value) { return large.count > value; });
+  template <class Visit> void for_each_pretoken(unsigned thread, Visit visit) const {
+    const size_t first = pretokens_.size * thread / parts_.size();
+    const size_t stop = pretokens_.size * (thread + 1) / parts_.size();
+    uint64_t start = first == 0 ? 0 : pretokens_.ends[first - 1];
+    for (size_t i = first; i < stop; i++) {
+      visit(pretokens_.bytes + start, pretokens_.ends[i] - start, pretokens_.counts[i]);
+      start = pretokens_.ends[i];
+    }
   }
 
+  void survey(unsigned thread) {
+    Part part;
+    part.slots_of_small.assign(small_counts, 0);
+    for_each_pretoken(thread, [&](const uint8_t *, uint64_t size, uint64_t count) {
+      part.weighted_bytes += static_cast<unsigned __int128>(size) * count;
+      if (size < 2 || count == 0)
+        return;
+      part.slots += size + 1;
+      if (count < small_counts)
+        part.slots_of_small[count] += size + 1;
+      else
+        part.large.push_back({count, size + 1});
+    });
+    // Counts that few pretokens have; equal ones become one.
+    std::vector<Large> &large = part.large;
+    std::sort(large.begin(), large.end(), [](const Large &a, const Large &b) { return a.count > b.count; });
+    size_t distinct = 0;
+    for (const Large &one : large) {
+      if (distinct > 0 && large[distinct - 1].count == one.count)
+        large[distinct - 1].slots += one.slots;
+      else
+        large[distinct++] = one;
+    }
+    large.resize(distinct);
+    parts_[thread] = std::move(part);
+  }
+
+  const PretokenView pretokens_;
   uint64_t slots_ = 1;
-  std::vector<uint64_t> slots_of_small_;
-  std::vector<Large> large_;
+  std::vector<Part> parts_; // one a thread
 };
 
 } // namespace bpe

@@ -105,7 +105,8 @@ private:
 };
 
 // The least of many slices, by a tree of the losers: a comparison for each level when the least goes on.
-// Which of two is less is a coin's toss, so nothing branches on it (13 million pretokens: 40 -> 15 ns each).
+// Which of two is less is a coin's toss, so nothing branches on it (handing over 13 million pretokens: 1.1 ->
+// 0.54 s).
 class Tournament {
 public:
   explicit Tournament(std::vector<Slice> &slices) : slices_(slices) {

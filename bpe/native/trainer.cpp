@@ -7,6 +7,7 @@
 #include "merge_slots.hpp"
 #include "pair_index.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 
@@ -22,7 +23,8 @@ constexpr size_t prefetch_places = 40;
 
 // Waking the threads costs some 30 us, a place 10 to 40 ns.
 constexpr uint64_t places_for_threads = 1 << 14;
-constexpr uint64_t slots_for_threads = 1 << 16; // below, no list is as long
+constexpr uint64_t bytes_for_threads = 1 << 16; // of pretokens; below, no list is as long
+constexpr unsigned most_threads = 64;           // each takes some megabytes
 
 // Pairs of which the counts are kept: several times what can still be merged, so that hardly ever too many
 // are forgotten. Some 30 bytes each.
@@ -64,13 +66,11 @@ private:
 
 template <class Id, class Place> class Trainer {
 public:
-  Trainer(const PretokenView &pretokens, SlotPlan &plan, const TrainingOptions &options,
-          const TrainingProgress &progress)
-      : options_(options), order_(byte_order(options.tie_break)), slots_(pretokens, plan, byte_ids()),
+  Trainer(SlotPlan &plan, const TrainingOptions &options, const TrainingProgress &progress, ThreadTeam &team)
+      : options_(options), order_(byte_order(options.tie_break)), slots_(plan, byte_ids(), team),
         index_(plan.slots(), std::max<uint64_t>(1, options.min_frequency),
                options.known_pairs ? options.known_pairs : known_pairs_for(options.new_entries)),
-        ticker_(progress), team_(plan.slots() < slots_for_threads ? 1 : std::max(1u, options.threads)),
-        parts_(team_.size()) {
+        ticker_(progress), team_(team), parts_(team.size()) {
     lengths_.assign(first_new_id, 1);
     entries_.push_back("");
     for (uint8_t byte : order_)
@@ -95,7 +95,7 @@ public:
       if (auto best = index_.best(less())) {
         merge(*best);
       } else if (index_.has_more()) {
-        slots_.compact(lengths_);
+        slots_.compact(lengths_, team_);
         std::fill(lengths_.begin(), lengths_.end(), 1);
         // Enough for all that is left, as pairs born on the way make up for those that fall below; 1.25 times
         // as many as are left need two lists more, which cost more than the places that are listed in vain.
@@ -242,9 +242,11 @@ private:
   size_t cut(const Waiting &pair, unsigned thread) const {
     const Place *list = index_.arena() + pair.list_start;
     size_t at = static_cast<size_t>(static_cast<uint64_t>(pair.list_size) * thread / team_.size());
-    while (at > 0 && at < pair.list_size && slots_.pretoken_start(list[at]) <= list[at - 1])
-      at++;
-    return at;
+    if (at == 0 || at == pair.list_size)
+      return at;
+    // One walk to its end: a pretoken may be of megabytes and hold all the places.
+    const uint64_t stop = slots_.pretoken_stop(list[at - 1]);
+    return static_cast<size_t>(std::lower_bound(list + at, list + pair.list_size, stop) - list);
   }
 
   // Replaces the pair at those places of [list, stop) that still hold it, and sums up the neighbours.
@@ -341,7 +343,7 @@ private:
   std::vector<std::string> entries_; // the bytes of each id
   std::vector<Place> lengths_;       // the slots of each id since the last compact()
   std::vector<Merge> merges_;
-  ThreadTeam team_;
+  ThreadTeam &team_;
   std::vector<size_t> cuts_;
   std::vector<Part> parts_; // one a thread; a merge of few places uses the first alone
 };
@@ -350,7 +352,9 @@ private:
 
 std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOptions &options,
                                 const TrainingProgress &progress) {
-  SlotPlan plan(pretokens);
+  const uint64_t bytes = pretokens.size == 0 ? 0 : pretokens.ends[pretokens.size - 1];
+  ThreadTeam team(bytes < bytes_for_threads ? 1 : std::clamp(options.threads, 1u, most_threads));
+  SlotPlan plan(pretokens, team);
   uint64_t slots = plan.slots();
   if (options.new_entries > (uint64_t{1} << 31) - 256)
     throw std::invalid_argument("new_entries is " + std::to_string(options.new_entries) +
@@ -359,10 +363,10 @@ std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOpt
   // both.
   uint64_t ids = first_new_id + std::min(options.new_entries, slots);
   if (options.wide || slots >= std::numeric_limits<uint32_t>::max())
-    return Trainer<uint32_t, uint64_t>(pretokens, plan, options, progress).run();
+    return Trainer<uint32_t, uint64_t>(plan, options, progress, team).run();
   if (ids >= std::numeric_limits<uint16_t>::max())
-    return Trainer<uint32_t, uint32_t>(pretokens, plan, options, progress).run();
-  return Trainer<uint16_t, uint32_t>(pretokens, plan, options, progress).run();
+    return Trainer<uint32_t, uint32_t>(plan, options, progress, team).run();
+  return Trainer<uint16_t, uint32_t>(plan, options, progress, team).run();
 }
 
 } // namespace bpe

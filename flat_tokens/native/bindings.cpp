@@ -1,6 +1,8 @@
 // The module flat_tokens._core: arguments checked, the GIL released. flat_tokens/_core.pyi says what each
 // call takes and gives.
 #include "cut_rows.hpp"
+#include "decode_ids.hpp"
+#include "permute.hpp"
 
 #include <nanobind/nanobind.h>
 
@@ -71,10 +73,40 @@ void cut_rows(nb::handle encoded, nb::handle firsts, size_t length, nb::handle i
     cut(to_inputs.as<uint64_t>());
 }
 
+// Rows are short: the GIL is kept.
+uint32_t decode_ids(nb::handle encoded, nb::handle ids) {
+  const Memory from(encoded, false), to(ids, true);
+  require_bytes("ids", to.bytes(), from.bytes());
+  return flat_tokens::decode_ids(from.as<const uint32_t>(), from.bytes() / sizeof(uint32_t),
+                                 to.as<uint32_t>());
+}
+
+void permute(nb::handle values, uint64_t size, nb::handle keys) {
+  const Memory at(values, true), with(keys, false);
+  const size_t value_count = at.bytes() / sizeof(uint64_t);
+  const size_t key_count = with.bytes() / sizeof(uint64_t);
+  if (size < 1 || size > uint64_t{1} << 62)
+    throw std::invalid_argument("size must be in [1, 2^62], got " + std::to_string(size));
+  if (key_count == 0 || value_count % key_count != 0)
+    throw std::invalid_argument(std::to_string(value_count) + " values cannot be shared out among " +
+                                std::to_string(key_count) + " keys");
+  uint64_t *const value = at.as<uint64_t>();
+  for (size_t i = 0; i < value_count; ++i)
+    if (value[i] >= size)
+      throw std::invalid_argument("values[" + std::to_string(i) + "] must be in [0, " + std::to_string(size) +
+                                  "), got " + std::to_string(value[i]));
+  const size_t share = value_count / key_count;
+  nb::gil_scoped_release unlocked;
+  for (size_t i = 0; i < key_count; ++i)
+    flat_tokens::permute(value + i * share, share, size, with.as<const uint64_t>()[i]);
+}
+
 } // namespace
 
 NB_MODULE(_core, m) {
   m.doc() = "Loops of flat_tokens that have a twin in numpy; see flat_tokens/_core.pyi.";
   m.def("cut_rows", &cut_rows, nb::arg("encoded"), nb::arg("firsts"), nb::arg("length"), nb::arg("inputs"),
         nb::arg("targets"), nb::arg("is_start"));
+  m.def("decode_ids", &decode_ids, nb::arg("encoded"), nb::arg("ids"));
+  m.def("permute", &permute, nb::arg("values"), nb::arg("size"), nb::arg("keys"));
 }

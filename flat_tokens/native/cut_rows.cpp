@@ -11,6 +11,7 @@ namespace flat_tokens {
 namespace {
 
 constexpr size_t line_bytes = 64;
+constexpr size_t rows_ahead = 4; // whose pages are looked up: 100 -> 90 us where they are in no cache
 constexpr size_t block_tokens =
     256; // 1 KiB of input, at most 4.3 KiB of output: all in the first-level cache
 
@@ -47,6 +48,11 @@ template <class Id>
   for (size_t row = 0; row < count; ++row, inputs += length, targets += length, is_start += length) {
     const uint32_t *here = encoded + firsts[row];
     const uint32_t *const next = row + 1 < count ? encoded + firsts[row + 1] : nullptr;
+    if (row + rows_ahead < count) {
+      const uint32_t *const later = encoded + firsts[row + rows_ahead];
+      __builtin_prefetch(later - 1); // often the end of a page, and the row the whole of the next one
+      __builtin_prefetch(later);
+    }
     size_t done = 0;
     if (firsts[row] == 0 && length > 0) { // nothing stands in front
       inputs[0] = here[0] & 1 ? Id{0} : static_cast<Id>(here[0] >> 1);

@@ -2,7 +2,8 @@
 
 Equal first: batches of every dataset must be what a naive gather of the same rows from the ids in memory gives. All
 run in one process on one core, data in the page cache, turn by turn, each loader going on where its last turn ended.
-Ours hand out inputs, targets and start flags, the peers plain rows. M tokens/s counts targets. Without --corpus the
+Ours hand out inputs, targets and start flags, the peers plain rows of ids that are stored as uint16; only where it
+says so, PyTorch's loader makes the same of the same tokens. M tokens/s counts targets. Without --corpus the
 ids are drawn by a seed, as frequent as words are (1 / rank), in sequences of 600 tokens on average.
 
     python scripts/bench/load.py [--corpus FILE --tokenizer FILE] [--tokens 16777216]
@@ -149,28 +150,34 @@ def batches(
     """A row a loader, and notes about peers that are not there."""
     loaders: dict[str, tuple[int, Iterator[Any]]] = {}
     for layout, path in datasets.items():
-        for dtype in ("int32", "int64", "uint16") if layout == "raw" else ("int32",):
+        for dtype in ("int32", "int64", "uint16") if layout == "raw" else ("int32", "uint16"):
             loader = Loader(open_dataset(path).train, SEQ_LEN, BATCH_SIZE, SEED, dtype=dtype)
             steps = 2000 if layout == "raw" else 500
             loaders[f"tokenmill, {layout}, {dtype}"] = (steps, loader.from_step(0))
     ids = (encoded >> 1).astype(np.uint16)
-    peers: list[tuple[str, int, type[Any], tuple[Any, ...]]] = [
-        (
-            f"torch DataLoader, memmap, __getitems__, {np.dtype(dtype or np.uint16).name}",
-            1000,
-            load_peers.TorchMemmap,
-            (dtype,),
-        )
+    torch_memmap = "torch DataLoader, memmap, __getitems__"
+    peers: list[tuple[str, int, type[Any], Any, Any]] = [
+        (f"{torch_memmap}, {np.dtype(dtype or np.uint16).name}", 1000, load_peers.TorchMemmap, ids, dtype)
         for dtype in (None, np.int32, np.int64)
     ]
-    peers.append(("litdata, uint16", 150, load_peers.Litdata, (SEQ_LEN,)))
-    peers.append(("mosaicml-streaming, uint16", 40, load_peers.Mosaic, (SEQ_LEN,)))
+    peers += [
+        (
+            f"{torch_memmap}, inputs, targets and flags, {np.dtype(dtype).name}",
+            300,
+            load_peers.TorchInputs,
+            encoded,
+            dtype,
+        )
+        for dtype in (np.uint16, np.int32, np.int64)
+    ]
+    peers.append(("litdata, uint16", 150, load_peers.Litdata, ids, SEQ_LEN))
+    peers.append(("mosaicml-streaming, uint16", 40, load_peers.Mosaic, ids, SEQ_LEN))
     notes = []
-    for name, steps, kind, arguments in peers:
+    for name, steps, kind, tokens, argument in peers:
         if not load_peers.is_installed(kind.module) or not load_peers.is_installed("torch"):
             notes.append(f"{name}: left out, {kind.module} is not installed")
             continue
-        loaders[name] = (steps, kind(folder, ids, *arguments).batches(SEQ_LEN, BATCH_SIZE))
+        loaders[name] = (steps, kind(folder, tokens, argument).batches(SEQ_LEN, BATCH_SIZE))
     contenders = {name: functools.partial(draw, *loader) for name, loader in loaders.items()}
     for name, run in contenders.items():
         harness.progress(f"warming  {name}  {run():.3f} s")

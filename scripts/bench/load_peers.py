@@ -3,6 +3,7 @@
 Each gets the same ids in the form that it likes best, on the same disk, and hands out 64 x 1,024 (or whatever is
 asked for) at a time. `batches` never ends: epoch follows epoch. Peers hand out plain rows, one token longer than
 those of ours, since the trainer still has to shift them; ours come shifted, cut at sequence starts and with flags.
+TorchInputs makes the same of the same tokens, as well as numpy can.
 """
 
 from __future__ import annotations
@@ -55,6 +56,47 @@ class TorchMemmap:
             def __getitems__(self, indices: list[int]) -> Any:
                 found = rows[indices]
                 return torch.from_numpy(found if dtype is None else found.astype(dtype))
+
+        loader = DataLoader(Rows(), batch_size, shuffle=True, drop_last=True, collate_fn=lambda found: found)
+        return itertools.chain.from_iterable(itertools.repeat(loader))
+
+
+class TorchInputs:
+    """DataLoader over a memmap of the tokens as the format stores them, whose `__getitems__` makes what ours hand out:
+    inputs that are 0 at sequence starts, targets, and start flags."""
+
+    module = "torch"
+
+    def __init__(self, folder: Path, encoded: NDArray[np.uint32], dtype: type[Any]) -> None:
+        self.path = folder / "encoded_tokens.npy"
+        self.dtype = dtype
+        if not self.path.exists():
+            np.save(self.path, encoded)
+
+    def batches(self, seq_len: int, batch_size: int) -> Iterator[Any]:
+        import torch
+        from torch.utils.data import DataLoader
+
+        encoded = np.load(self.path, mmap_mode="r")
+        count = (len(encoded) - 1) // seq_len
+        rows = np.lib.stride_tricks.as_strided(  # with the token in front of each; row 0 is left out
+            np.asarray(encoded)[seq_len - 1 :],
+            (count - 1, seq_len + 1),
+            (seq_len * encoded.itemsize, encoded.itemsize),
+        )
+        dtype = self.dtype
+
+        class Rows(torch.utils.data.Dataset[Any]):
+            def __len__(self) -> int:
+                return count - 1
+
+            def __getitems__(self, indices: list[int]) -> Any:
+                found = rows[indices]
+                is_start = (found[:, 1:].astype(np.uint8) & np.uint8(1)).view(np.bool_)
+                found >>= np.uint32(1)
+                inputs, targets = found[:, :-1].astype(dtype), found[:, 1:].astype(dtype)
+                inputs[is_start] = 0
+                return tuple(map(torch.from_numpy, (inputs, targets, is_start)))
 
         loader = DataLoader(Rows(), batch_size, shuffle=True, drop_last=True, collate_fn=lambda found: found)
         return itertools.chain.from_iterable(itertools.repeat(loader))

@@ -3,6 +3,10 @@
 The whole training is measured, from the file's bytes in memory to the merges. Every run is a process of its own: its
 peak memory is its own too. Merges under the huggingface rule must equal tokenizers' and gigatoken's, in their order;
 rustbpe breaks ties by a rule of its own, so its merges are only counted.
+
+    python scripts/bench/train.py --corpus en.txt mixed.txt --sizes-mb 64 200 800 --turns 3
+
+measures each text at each of these sizes it has; gigatoken alone takes minutes for the largest.
 """
 
 from __future__ import annotations
@@ -13,6 +17,9 @@ import hashlib
 import importlib.util
 import json
 import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -26,6 +33,9 @@ SEPARATOR = harness.SEPARATOR.decode()
 def main() -> None:
     parser = harness.arguments(__doc__ or "")
     parser.add_argument("--vocab-size", type=int, default=32_000)
+    parser.add_argument(
+        "--sizes-mb", type=float, nargs="+", help="measure each text at these sizes, in place of --limit-mb"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", nargs="+", choices=list(TRAINERS), default=list(TRAINERS))
     parser.add_argument("--child", choices=list(TRAINERS), help=argparse.SUPPRESS)
@@ -38,23 +48,28 @@ def main() -> None:
     rows: list[harness.Row] = []
     here = [name for name in options.only if importlib.util.find_spec(MODULES[name]) is not None]
     notes = [f"{name} is not installed and was left out" for name in options.only if name not in here]
-    texts = [
-        harness.describe(path, harness.read_text(path, options.limit_mb * 1e6)) for path in options.corpus
-    ]
-    for path, text in zip(options.corpus, texts, strict=True):
+    texts: list[harness.Row] = []
+    for path, limit_mb in texts_of(options.corpus, options.sizes_mb or [options.limit_mb]):
+        text = harness.describe(path, harness.read_text(path, limit_mb * 1e6))
+        texts.append(text)
         results: dict[str, harness.Row] = {}
 
-        def run(name: str, path: Path = path, results: dict[str, harness.Row] = results) -> float:
+        def run(
+            name: str,
+            path: Path = path,
+            limit_mb: float = limit_mb,
+            results: dict[str, harness.Row] = results,
+        ) -> float:
             arguments = ["--child", name, "--corpus", str(path), "--tokenizer", str(options.tokenizer)]
             arguments += ["--vocab-size", str(options.vocab_size), "--threads", str(options.threads)]
-            arguments += ["--limit-mb", str(options.limit_mb)]
+            arguments += ["--limit-mb", str(limit_mb)]
             result = harness.run_child(__file__, arguments, options.threads)
             result["peak_bytes"] = max(result["peak_bytes"], results.get(name, result)["peak_bytes"])
             results[name] = result
             return float(result["seconds"])
 
         seconds = harness.take_turns({name: functools.partial(run, name) for name in here}, options.turns)
-        notes += compare(path.stem, results)
+        notes += compare(f"{path.stem}, {text['text_bytes'] / 1e6:.0f} MB", results)
         for name in here:
             row = harness.summary(seconds[name], text["text_bytes"])
             rows.append(
@@ -73,6 +88,15 @@ def main() -> None:
     harness.save("train", machine, rows, texts, notes)
 
 
+def texts_of(corpus: list[Path], sizes_mb: list[float]) -> Iterator[tuple[Path, float]]:
+    """Each file with each size it has; with all of it where it is shorter than the next."""
+    for path in corpus:
+        for size_mb in sorted(sizes_mb):
+            yield path, size_mb
+            if path.stat().st_size <= size_mb * 1e6:
+                break
+
+
 def compare(name: str, results: dict[str, harness.Row]) -> list[str]:
     """Notes on whose merges equal ours under the huggingface rule."""
     ours = results.get("tokenmill, huggingface rule")
@@ -88,9 +112,9 @@ def compare(name: str, results: dict[str, harness.Row]) -> list[str]:
 
 def child(options: argparse.Namespace) -> None:
     """One training; the result is the last line of stdout."""
-    # No name is kept for the text: a trainer that reads it in another form need not hold both.
+    # Each reads the text as it takes it, so that none is charged for a form that only others need.
     make, limit_bytes = TRAINERS[options.child], options.limit_mb * 1e6
-    train = make(harness.read_text(options.corpus[0], limit_bytes), options.vocab_size, options.threads)
+    train = make(options.corpus[0], limit_bytes, options.vocab_size, options.threads)
     seconds, merges = harness.timed(train)
     peak = harness.peak_bytes()
     result = {"seconds": seconds, "peak_bytes": peak, "entries": options.vocab_size}
@@ -104,34 +128,32 @@ def child(options: argparse.Namespace) -> None:
     print(json.dumps(result))
 
 
-# Each takes (text, vocab_size, threads), loads what it needs, and gives the function to time; that one returns merges,
-# the number of entries, or a function that gets the merges out once the clock has stopped.
+# Each takes (file, limit in bytes, vocab_size, threads), loads what it needs, and gives the function to time; that one
+# returns merges, the number of entries, or a function that gets the merges out once the clock has stopped.
 
-Trainer = Callable[[bytes, int, int], Callable[[], "Merges | int | Callable[[], Merges]"]]
+Trainer = Callable[[Path, float, int, int], Callable[[], "Merges | int | Callable[[], Merges]"]]
 
 
 def ours(tie_break: Literal["lexicographic", "huggingface"]) -> Trainer:
-    def make(text: bytes, vocab_size: int, threads: int) -> Callable[[], Callable[[], Merges]]:
-        import tempfile
-
+    def make(
+        path: Path, limit_bytes: float, vocab_size: int, threads: int
+    ) -> Callable[[], Callable[[], Merges]]:
         import bpe
 
         # The trainer reads files; the others get text in memory. Its time includes reading (from the page cache).
-        file = tempfile.NamedTemporaryFile(suffix=".txt", delete=False)  # noqa: SIM115
-        file.write(text)
-        file.close()
-        del text
+        file = first_documents(path, limit_bytes)
 
         def run() -> Callable[[], Merges]:
             tokenizer = bpe.train(
-                [file.name],
+                [file],
                 vocab_size=vocab_size,
                 special_tokens=[SEPARATOR],
                 pattern="gpt2",
                 tie_break=tie_break,
                 threads=threads,
             )
-            os.unlink(file.name)  # noqa: PTH108
+            if file != path:
+                file.unlink()
             return lambda: list(tokenizer.merges)
 
         return run
@@ -139,8 +161,28 @@ def ours(tie_break: Literal["lexicographic", "huggingface"]) -> Trainer:
     return make
 
 
-def gigatoken(text: bytes, vocab_size: int, threads: int) -> Callable[[], Merges]:
+def first_documents(path: Path, limit_bytes: float) -> Path:
+    """The file if it is within the limit, else a temporary one of its first documents, as `read_text` has them.
+
+    Copied by a process of its own, so that the text does not count as memory of this one.
+    """
+    if path.stat().st_size <= limit_bytes:
+        return path
+    handle, name = tempfile.mkstemp(suffix=".txt")
+    os.close(handle)
+    script = "import sys, pathlib, harness; p = pathlib.Path; a = sys.argv; "
+    script += "p(a[2]).write_bytes(harness.read_text(p(a[1]), float(a[3])))"
+    folder = Path(__file__).parent
+    subprocess.run(
+        [sys.executable, "-c", script, path.absolute(), name, str(limit_bytes)], cwd=folder, check=True
+    )
+    return Path(name)
+
+
+def gigatoken(path: Path, limit_bytes: float, vocab_size: int, threads: int) -> Callable[[], Merges]:
     import gigatoken
+
+    text = harness.read_text(path, limit_bytes)
 
     def run() -> Merges:
         merges: Merges = gigatoken.train_bpe(text, vocab_size, [SEPARATOR], separator=harness.SEPARATOR)[1]
@@ -149,12 +191,12 @@ def gigatoken(text: bytes, vocab_size: int, threads: int) -> Callable[[], Merges
     return run
 
 
-def rustbpe(text: bytes, vocab_size: int, threads: int) -> Callable[[], int]:
+def rustbpe(path: Path, limit_bytes: float, vocab_size: int, threads: int) -> Callable[[], int]:
     import rustbpe
 
     from bpe import patterns
 
-    documents = text.decode().split(SEPARATOR)
+    documents = harness.read_text(path, limit_bytes).decode().split(SEPARATOR)
     tokenizer = rustbpe.Tokenizer()
 
     def run() -> int:
@@ -164,7 +206,9 @@ def rustbpe(text: bytes, vocab_size: int, threads: int) -> Callable[[], int]:
     return run
 
 
-def tokenizers(text: bytes, vocab_size: int, threads: int) -> Callable[[], Callable[[], Merges]]:
+def tokenizers(
+    path: Path, limit_bytes: float, vocab_size: int, threads: int
+) -> Callable[[], Callable[[], Merges]]:
     from tokenizers import Tokenizer
     from tokenizers.models import BPE
     from tokenizers.pre_tokenizers import ByteLevel
@@ -172,7 +216,7 @@ def tokenizers(text: bytes, vocab_size: int, threads: int) -> Callable[[], Calla
 
     from bpe import reference
 
-    documents = text.decode().split(SEPARATOR)
+    documents = harness.read_text(path, limit_bytes).decode().split(SEPARATOR)
     tokenizer = Tokenizer(BPE())
     tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
     trainer = BpeTrainer(

@@ -363,6 +363,17 @@ def test_a_cache_starts_from_the_image_of_another() -> None:
     assert warm.cache_image() == b""
 
 
+@pytest.mark.parametrize("count", [340, 342, 700, 30_000])
+def test_a_growing_cache_forgets_nothing(count: int) -> None:
+    """Around and beyond the sizes at which the table doubles: what was encoded once is found."""
+    text = b" ".join(b"%x" % (i * 2654435761 % 2**32) for i in range(count))
+    encoder, _ = image_of(text)
+    encoder.encode_documents(text, b"\0", 1)  # a pretoken that is found may move within its line
+    image = encoder.cache_image()
+    encoder.encode_documents(text, b"\0", 1)
+    assert encoder.cache_image() == image, "pretokens displaced each other"
+
+
 def test_an_image_stays_within_the_cache_bound() -> None:
     _, image = image_of(b" ".join(b"%d" % i for i in range(5000)))
     small = _core.Encoder(gpt2_like(), None, {}, "gpt2", True, cache_bytes=20_000)

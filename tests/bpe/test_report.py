@@ -22,6 +22,7 @@ from bpe.report_text import report_page, report_text
 from bpe.scripts import script_of, script_of_bytes, script_of_text, scripts_in
 from bpe.tokenizer import Tokenizer
 from bpe.training import train, train_sizes
+from bpe.training_options import TrainingOptions
 
 END = "<|endoftext|>"
 TEXT = f"It's a test: naïve café, 你好 {END}123\n\nthe the then — Привет, मिल, the lazy dogs of Größe\n" * 3
@@ -54,7 +55,7 @@ def test_no_text_has_no_use(listed: Any) -> None:
 def test_points_of_the_curve_are_trainings_of_that_size() -> None:
     counts = count_pretokens([TEXT.encode()], [END])
     sizes = [257, 258, 300, 320]
-    trained = train_sizes([TEXT.encode()], sizes, [END])
+    trained = train_sizes([TEXT.encode()], sizes, TrainingOptions([END]))
     report = make_report(trained[320], counts, "x", sizes)
     points = {point["vocab_size"]: point for point in report["curve"]}
     assert list(points) == sizes

@@ -88,7 +88,7 @@ def test_random_letters_under_a_limit_were_killed(tmp_path: Path) -> None:
     path = tmp_path / "letters.txt"
     path.write_bytes(random_words(2, 24 << 20))
     limit_bytes = (
-        600 << 20
+        480 << 20
     )  # Python, numpy, the core and the threads' stacks map 300 MB before anything is counted
     script = (
         "import resource, sys\n"

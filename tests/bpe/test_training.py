@@ -20,6 +20,7 @@ from bpe import _core, reference
 from bpe.counting import PretokenCounts, count_pretokens
 from bpe.errors import BadArgument, BadTokenizer, BpeError, InvalidText, MissingInput
 from bpe.training import Training, train, train_on
+from bpe.training_options import TrainingOptions
 
 TIE_BREAKS = ["lexicographic", "huggingface"]
 END = "<|endoftext|>"
@@ -152,6 +153,8 @@ def test_more_than_16_bit_ids() -> None:
     assert len(merges) == 70_000
     assert merges[:40_000] == first
     assert (merges, pair_counts) == train_natively(counts, 70_000, wide=True)
+    # Lists of tens of thousands of pairs, with nearly every right id for each left one.
+    assert train_natively(counts, 500, first_pairs=10**6)[0] == merges[:500]
 
 
 @pytest.mark.parametrize("tie_break", TIE_BREAKS)
@@ -167,6 +170,15 @@ def test_threads_share_scans_and_long_lists(tie_break: str) -> None:
         assert expected == train_natively(
             counts, 600, tie_break, threads=threads, first_pairs=first_pairs, known_pairs=known_pairs
         )
+
+
+def test_threads_share_lists_of_one_long_pretoken() -> None:
+    # All places of a pair in a pretoken of megabytes: looking for its start from each place took hours.
+    rng = random.Random(3)
+    counts = {bytes(rng.choices(b"abcdefgh", k=3 << 20)): 3, b" abc": 5}
+    expected = train_natively(counts, 40, threads=1)
+    for threads in (2, 3):
+        assert train_natively(counts, 40, threads=threads) == expected
 
 
 def test_repeated_pretokens_and_zero_counts() -> None:
@@ -340,7 +352,9 @@ def test_progress_of_both_phases_and_the_early_stop() -> None:
 
 
 def test_min_frequency_is_named_when_it_stops_the_training() -> None:
-    training = train_on(PretokenCounts.from_mapping({b"ab": 5, b"cd": 4}), 300, min_frequency=5)
+    training = train_on(
+        PretokenCounts.from_mapping({b"ab": 5, b"cd": 4}), 300, TrainingOptions(min_frequency=5)
+    )
     assert isinstance(training, Training)
     assert list(training.tokenizer.merges) == [(b"a", b"b")]
     assert training.pair_counts.tolist() == [5]

@@ -21,6 +21,7 @@ from bpe.counts_file import CountsFile
 from bpe.progress import TrainingProgress
 from bpe.tokenizer import Tokenizer
 from bpe.training import train, train_sizes
+from bpe.training_options import TrainingOptions
 
 END = "<|endoftext|>"
 SPECIAL = ["--special-token", END]
@@ -72,7 +73,7 @@ def test_sizes_are_prefixes_of_one_training(run: Run, texts: list[Path], tmp_pat
     code, err = run("train", *texts, *SPECIAL, "--vocab-size", "300,0.26k,4e2", "--output", output)
     assert code == 0, err
     assert err.count("merging") == 1
-    sizes = train_sizes(texts, [300, 260, 400], [END])
+    sizes = train_sizes(texts, [300, 260, 400], TrainingOptions([END]))
     assert list(sizes) == [300, 260, 400]
     for size, tokenizer in sizes.items():
         assert tokenizer == train(texts, size, [END])

@@ -252,3 +252,33 @@ def test_a_missing_library_names_the_extra(
     with pytest.raises(UsageError, match=rf"needs {module}, .*pip install 'tokenmill\[inputs\]'"):
         run(tmp_path / name, tokenizer_path, tmp_path / "out")
     assert not (tmp_path / "out.partial").exists()
+
+
+@pytest.mark.parametrize("long_bytes", [0, 1, 40, 200])
+@pytest.mark.parametrize("kind", ["jsonl.none", "jsonl.gz", "parquet.none"])
+@pytest.mark.parametrize("special", ["text", "encode"])
+def test_long_documents_of_a_batch_go_in_pieces(
+    special: str,
+    kind: str,
+    long_bytes: int,
+    tokenizer_path: Path,
+    naive: Naive,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    documents = documents_of(kind)
+    path = write_kind(tmp_path / "input", documents, kind)
+    expected = naive.convert_documents([d.encode() for d in documents], special == "encode", fraction=0.3)
+    monkeypatch.setattr("convert.document_encoder.LONG_DOCUMENT_BYTES", long_bytes)
+    monkeypatch.setattr("convert.document_encoder.STRETCH_BYTES", 7)
+    for count, options in enumerate(
+        ({"validation_fraction": 0.3}, {"validation_fraction": None, "validation_docs": 5})
+    ):
+        output = tmp_path / f"{count}"
+        summary = run(path, tokenizer_path, output, special_in_text=special, **options)
+        if not count:
+            check(output, expected, summary)
+        with monkeypatch.context() as patch:
+            patch.setattr("convert.document_encoder.LONG_DOCUMENT_BYTES", 1 << 30)
+            run(path, tokenizer_path, tmp_path / f"whole-{count}", special_in_text=special, **options)
+        assert tree(output) == tree(tmp_path / f"whole-{count}")

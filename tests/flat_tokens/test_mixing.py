@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import flat_tokens
+from flat_tokens import mixing
 from flat_tokens.errors import ArgumentError
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.mixing import PERIOD, Mixture, apportion
@@ -57,6 +58,39 @@ def test_pure_function_of_step(arrays: list[Any]) -> None:
         assert np.array_equal(np.concatenate([part.batch(step).targets for part in parts]), expected[step])
 
 
+@pytest.mark.parametrize("prefetch", [True, False, None])
+def test_ahead_or_not_the_batches_are_the_same(arrays: list[Any], prefetch: bool | None) -> None:
+    mixture = Mixture(arrays, [3, 1, 1], 4, 8, 1, **OPTIONS)
+    expected = [Mixture(arrays, [3, 1, 1], 4, 8, 1, **OPTIONS).batch(step).inputs for step in range(5, 30)]
+    for start, stop in ((5, 30), (5, 6), (5, 8), (29, 30), (7, 7)):
+        found = [batch.inputs for batch in mixture.from_step(start, stop, prefetch=prefetch)]
+        assert len(found) == stop - start
+        for one, other in zip(found, expected[start - 5 : stop - 5], strict=True):
+            assert np.array_equal(one, other)
+    endless = mixture.from_step(5, prefetch=prefetch)
+    assert np.array_equal(next(endless).inputs, expected[0])
+    assert np.array_equal(next(endless).inputs, expected[1])
+
+
+def test_draws_go_on_from_stretch_to_stretch(arrays: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One draw after the other, as the module says, in batches that have parts of three stretches."""
+    monkeypatch.setattr(mixing, "PERIOD", 16)
+    mixture = Mixture(arrays, [3, 1, 2], 1, 40, 9, streams=2)
+    for step in range(5):
+        chosen, streams, places = mixture.draws(step)
+        assert streams.tolist() == [0] * 20 + [1] * 20
+        for at in range(40):
+            stretch, inside = divmod(step * 20 + at % 20, 16)
+            numbers, ranks = mixture._stretch_of(at // 20, stretch)
+            assert chosen[at] == numbers[inside]
+            assert places[at] == stretch * mixture.counts[numbers[inside]] + ranks[inside]
+        batch = mixture.batch(step)
+        for at in range(40):
+            member = mixture.members[chosen[at]]
+            row = int(member.rows_of(int(places[at]))[streams[at]])
+            assert batch.targets[at].tolist() == arrays[chosen[at]].row(row, 1).ids.tolist()
+
+
 def test_unpacked(arrays: list[Any]) -> None:
     mixture = Mixture(arrays, [1, 1, 1], 5, 8, packed=False, long_sequences="truncate", **OPTIONS)
     batch = mixture.batch(3)
@@ -91,5 +125,9 @@ def test_apportion(weights: list[float], total: int, counts: list[int]) -> None:
 def test_errors(arrays: list[Any], weights: list[float], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         Mixture(arrays, weights, 4, 8)
-    with pytest.raises(ArgumentError, match="step must be at least 0"):
-        Mixture(arrays, [1, 1, 1], 4, 8).batch(-1)
+    mixture = Mixture(arrays, [1, 1, 1], 4, 8)
+    for call in (lambda: mixture.batch(-1), lambda: mixture.from_step(-1)):
+        with pytest.raises(ArgumentError, match="step must be at least 0, got -1"):
+            call()
+    with pytest.raises(ArgumentError, match="stop must be at least step = 3, got 2"):
+        mixture.from_step(3, 2)

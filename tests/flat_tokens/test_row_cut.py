@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flat_tokens import row_cut
 from flat_tokens.format import inputs_and_targets
 from flat_tokens.row_cut import BatchPool, RowCut, cut_with_numpy
 
@@ -95,16 +94,6 @@ def test_core_writes_to_no_array_that_must_not_be_written() -> None:
         core.cut_rows(
             np.zeros(8, np.uint32), np.array([1]), 4, fixed, np.zeros(4, np.int32), np.zeros(4, bool)
         )
-
-
-def test_numpy_is_used_where_nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert row_cut._best() is core.cut_rows
-    monkeypatch.setenv("FLAT_TOKENS_CORE", "0")
-    assert row_cut._best() is cut_with_numpy
-    monkeypatch.delenv("FLAT_TOKENS_CORE")
-    monkeypatch.setitem(__import__("sys").modules, "flat_tokens._core", None)
-    monkeypatch.delattr("flat_tokens._core")
-    assert row_cut._best() is cut_with_numpy
 
 
 def test_batches_of_a_cut_do_not_share_memory() -> None:

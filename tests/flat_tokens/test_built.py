@@ -1,0 +1,61 @@
+"""Nothing built is needed: what is there is found, what is not is done by numpy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flat_tokens
+from flat_tokens.built import find_core
+
+CODE = """
+import sys
+import flat_tokens
+from flat_tokens.built import core
+loader = flat_tokens.Loader(flat_tokens.open(sys.argv[1]).train, 4, 8, 3, block_tokens=40)
+print(core is None, [loader.batch(step).inputs.tolist() for step in (0, 1, len(loader) + 1)])
+"""
+
+
+def test_the_core_is_found_unless_it_is_refused_or_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = pytest.importorskip("flat_tokens._core")
+    assert find_core() is core
+    monkeypatch.setenv("FLAT_TOKENS_CORE", "0")
+    assert find_core() is None
+    monkeypatch.delenv("FLAT_TOKENS_CORE")
+    monkeypatch.setitem(sys.modules, "flat_tokens._core", None)
+    monkeypatch.delattr(flat_tokens, "_core")
+    assert find_core() is None
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1024])
+def test_ids_are_decoded_and_the_largest_found(size: int) -> None:
+    core = pytest.importorskip("flat_tokens._core")
+    encoded = np.random.default_rng(size).integers(0, 2**32, size, dtype=np.uint32)
+    ids = np.full(size, 7, np.uint32)
+    assert core.decode_ids(encoded, ids) == encoded.max(initial=0)
+    assert np.array_equal(ids, encoded >> np.uint32(1))
+    with pytest.raises(ValueError, match=f"ids has {4 * size + 4} bytes, it must have {4 * size}"):
+        core.decode_ids(encoded, np.empty(size + 1, np.uint32))
+
+
+def test_batches_are_the_same_without_it(make_dataset: Any, random_sequences: Any) -> None:
+    pytest.importorskip("flat_tokens._core")
+    root = make_dataset(random_sequences(3, 150, longest=12, largest_id=27))
+    with_core, without = (
+        subprocess.run(
+            [sys.executable, "-c", CODE, str(root)],
+            env={**os.environ, "FLAT_TOKENS_CORE": use},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for use in ("1", "0")
+    )
+    assert with_core.startswith("False [[[")
+    assert without == with_core.replace("False", "True", 1)
