@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from bpe.counts import Arrays, CountsFacts, PretokenCounts, merged_facts
+from bpe.counts import PretokenCounts
+from bpe.counts_facts import Arrays, CountsFacts, merged_facts
 from bpe.counts_file import CountsFile, write_counts_file
 from bpe.errors import BadArgument, check_whole
 from bpe.memory import MemoryBudget, check_training_fits, training_bytes
@@ -20,7 +21,7 @@ from bpe.merge_counts import joined, merge_sorted
 from bpe.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bpe.counting import Progress
+    from bpe.progress import Progress
 
 FAN_IN: Final = 64  # streams merged at once: 40 MB of blocks, and far from any limit of open files
 _COUNTED_APART: Final = 1 << 16  # how high a lowest count `fit` looks for

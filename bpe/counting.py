@@ -16,15 +16,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from bpe import _core, utf8
 from bpe.count_set import CountSet
-from bpe.counts import CountedSource, CountsFacts, PretokenCounts, add_mapping, joined_sources
+from bpe.counts import PretokenCounts, add_mapping
+from bpe.counts_facts import CountedSource, CountsFacts, joined_sources
 from bpe.counts_file import CountsFile, write_counts_file
 from bpe.errors import BadArgument, check_whole, shown
 from bpe.memory import MemoryBudget
 from bpe.pretokenizer import Pretokenizer, cut
+from bpe.progress import Progress
 from bpe.reference import cut_at_special_tokens
 from bpe.text_blocks import (
     MAX_BLOCK_BYTES,
@@ -54,19 +56,6 @@ __all__ = [
 MAX_THREADS: Final = 4096  # more than any machine has cores; a typing error must not start a million threads
 # The regex package cuts at 2 to 10 MB/s: a second or less, and what Python holds for it stays small.
 EXPRESSION_BLOCK_BYTES: Final = 2 << 20
-
-
-class Progress(Protocol):
-    """What training and counting report; a tqdm bar for each phase fits behind it."""
-
-    def begin(self, phase: str, total: int | None, unit: str) -> None:
-        """A phase starts: "counting" in "bytes", then "merging" in "entries"; total None: not known."""
-
-    def update(self, done: int) -> None:
-        """So many units of the phase are done; never less than the last time. What this raises ends the work."""
-
-    def note(self, text: str) -> None:
-        """One line the user should read: bytes replaced, training that stopped early."""
 
 
 @dataclass(frozen=True, slots=True)

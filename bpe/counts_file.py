@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.counts import Arrays, CountsFacts
+from bpe.counts_facts import Arrays, CountsFacts
 from bpe.errors import BadCounts, BadTokenizer, EnvironmentFailure, MissingInput
 from bpe.merge_counts import joined
 

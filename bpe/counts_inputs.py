@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bpe.count_set import CountSet
-from bpe.counts import CountsFacts
+from bpe.counts_facts import CountsFacts
 from bpe.errors import BadArgument, Refused, shown
 from bpe.pretokenizer import Pretokenizer
 from bpe.text_blocks import Stretch
 
 if TYPE_CHECKING:
-    from bpe.counting import Progress
+    from bpe.progress import Progress
     from bpe.text_blocks import Source
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.counts import Arrays, PretokenCounts
+from bpe.counts import PretokenCounts
+from bpe.counts_facts import Arrays
 from bpe.tokenizer import Tokenizer
 
 _AT_ONCE: Final = 1 << 19  # pretokens: some 20 MB of ids

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.counts import Arrays
+from bpe.counts_facts import Arrays
 
 
 def merge_sorted(streams: Sequence[Iterable[Arrays]]) -> Iterator[Arrays]:

@@ -8,9 +8,22 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 from bpe.sizes import bytes_text
+
+
+class Progress(Protocol):
+    """What training and counting report; a tqdm bar for each phase fits behind it."""
+
+    def begin(self, phase: str, total: int | None, unit: str) -> None:
+        """A phase starts: "counting" in "bytes", then "merging" in "entries"; total None: not known."""
+
+    def update(self, done: int) -> None:
+        """So many units of the phase are done; never less than the last time. What this raises ends the work."""
+
+    def note(self, text: str) -> None:
+        """One line the user should read: bytes replaced, training that stopped early."""
 
 
 class TrainingProgress:

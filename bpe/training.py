@@ -25,7 +25,6 @@ from bpe.count_set import CountSet
 from bpe.counting import (
     CountingOptions,
     PretokenCounts,
-    Progress,
     available_threads,
     count_sources,
 )
@@ -34,6 +33,7 @@ from bpe.errors import BadArgument, shown
 from bpe.memory import MemoryBudget, check_still_fits
 from bpe.patterns import PATTERNS
 from bpe.pretokenizer import Pretokenizer
+from bpe.progress import Progress
 from bpe.reference import printable_bytes
 from bpe.sampling import sampled
 from bpe.tokenizer import Tokenizer

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from bpe import _core, counts_file
-from bpe.counts import CountedSource, CountsFacts, PretokenCounts
+from bpe.counts import PretokenCounts
+from bpe.counts_facts import CountedSource, CountsFacts
 from bpe.counts_file import CountsFile, CountsWriter, write_counts_file
 from bpe.errors import BadCounts, EnvironmentFailure, MissingInput
 from bpe.merge_counts import joined

@@ -10,7 +10,8 @@ import pytest
 
 from bpe.count_set import CountSet
 from bpe.counting import CountingOptions, count_pretokens, count_sources
-from bpe.counts import CountsFacts, PretokenCounts
+from bpe.counts import PretokenCounts
+from bpe.counts_facts import CountsFacts
 from bpe.counts_inputs import cut_of_files, still_to_count
 from bpe.errors import BadArgument, Refused
 from bpe.merge_counts import joined

@@ -12,7 +12,8 @@ import pytest
 
 from bpe import count_set, counts_file
 from bpe.count_set import CountSet
-from bpe.counts import Arrays, CountedSource, CountsFacts, PretokenCounts, merged_facts
+from bpe.counts import PretokenCounts
+from bpe.counts_facts import Arrays, CountedSource, CountsFacts, merged_facts
 from bpe.counts_file import CountsFile
 from bpe.errors import BadArgument, NotEnoughMemory
 from bpe.memory import MemoryBudget, training_bytes, used_bytes
