@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def check_objects() -> list[str]:
-    objects = sorted((ROOT / "build").glob("*/CMakeFiles/_core.dir/bpe/native/*.o"))
+    objects = sorted((ROOT / "build").glob("*/CMakeFiles/*core.dir/*/native/*.o"))
     newest = max(
         (path.parents[3] for path in objects), key=lambda folder: folder.stat().st_mtime, default=None
     )
@@ -89,8 +89,8 @@ def check_arm64() -> list[str]:
     # The bindings need Python's headers for arm64 and hold no algorithm; AVX variants are built for x86-64 alone.
     sources = [
         s
-        for s in sorted((ROOT / "bpe/native").glob("*.cpp"))
-        if not s.name.startswith("bind") and "avx" not in s.name
+        for s in sorted(ROOT.glob("*/native/*.cpp"))
+        if not s.name.startswith("bind") and "avx" not in s.name and s.parts[-3] != "scripts"
     ]
     with tempfile.TemporaryDirectory() as folder:
         flags = [

@@ -11,9 +11,6 @@
 
 namespace bpe {
 
-// The search is what touches the text first, and processors fetch ahead of their own within a page only.
-constexpr size_t bytes_ahead = 2048;
-
 size_t find_bytes(const uint8_t *text, size_t size, size_t start, std::string_view needle) {
   const size_t length = needle.size();
   if (size < length || start > size - length)
@@ -23,6 +20,8 @@ size_t find_bytes(const uint8_t *text, size_t size, size_t start, std::string_vi
   const auto matches = [&](size_t place) { return std::memcmp(text + place, needle.data(), length) == 0; };
   size_t place = start;
 #if defined(__SSE2__)
+  // The search is what touches the text first, and processors fetch ahead of their own within a page only.
+  constexpr size_t bytes_ahead = 2048;
   const __m128i firsts = _mm_set1_epi8(static_cast<char>(first)),
                 lasts = _mm_set1_epi8(static_cast<char>(last));
   const auto candidates = [&](const uint8_t *p) {

@@ -135,7 +135,6 @@ class Fastokens(Tokenizers):
 
 class Tokie(Tokenizers):
     name = module = "tokie"
-    slow = False
 
     def fresh(self) -> Any:
         import tokie
@@ -151,7 +150,6 @@ class Tokie(Tokenizers):
 
 class Splintr(Tokenizers):
     name, module = "splintr-rs", "splintr"
-    slow = False
 
     def fresh(self) -> Any:
         import splintr

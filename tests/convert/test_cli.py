@@ -203,7 +203,7 @@ def test_a_file_size_limit_is_an_error_with_the_path(here: Path) -> None:
 
 
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> None:
-    (here / "en.txt").write_text(END.join(make_documents(6_000, seed=7)), newline="")
+    (here / "en.txt").write_text(END.join(make_documents(12_000, seed=7)), newline="")
     arguments = command("--workers", "2", "--text-chunk-bytes", "500", "--progress", "json")
     process = cli(*arguments, start_new_session=True)
     deadline = time.monotonic() + 30
