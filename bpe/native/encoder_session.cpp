@@ -240,6 +240,7 @@ inline uint32_t *EncoderSession::emit_slot(const PretokenCache::Slot &slot, uint
 void EncoderSession::emit(Batch &batch) {
   static_assert(batch_items * short_pretoken_bytes <= spare_tokens);
   uint32_t *out = tokens.room(batch_items * short_pretoken_bytes);
+  cache_.count_lookups(batch.count);
   for (size_t i = 0; i < batch.count; ++i) {
     const PretokenCache::Slot *const slot = cache_.first_slot(batch.hashes[i]);
     if (slot->holds(batch.keys[i])) [[likely]] {

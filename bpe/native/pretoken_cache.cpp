@@ -21,6 +21,12 @@ constexpr size_t large_slot_count = 1 << 18;
 // Text whose words never come again would wash everything else out if each displaced another: of a full line
 // every fourth newcomer takes a slot.
 constexpr uint32_t displacing_newcomers = 4;
+// From here on (1 MiB) a table grows only where it is of use: not while more than new_percent of the
+// pretokens looked for are new. Then merging anew, 40 ns side by side, costs less than a line from far off
+// and the pages of a larger table (words cold 66 -> 86 MB/s, warm 105 -> 94; English, code and Chinese grow
+// as ever).
+constexpr size_t near_slot_count = 1 << 15;
+constexpr size_t new_percent = 40;
 constexpr size_t first_arena_bytes = 16 << 10;
 // Offsets into an arena are 32-bit words.
 constexpr size_t max_arena_bytes = size_t{256} << 20;
@@ -101,13 +107,15 @@ PretokenCache::PretokenCache(CacheBudget &budget, size_t share_bytes)
       long_memory_(budget), long_arena_memory_(budget) {}
 
 void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *ids, size_t count) {
-  if (used_ >= (slot_count_ < large_slot_count ? slot_count_ / 3 : slot_count_ / 2) && !full_size_)
+  ++inserts_;
+  if (used_ >= (slot_count_ < large_slot_count ? slot_count_ / 3 : slot_count_ / 2) && !full_size_ &&
+      inserts_ >= wait_inserts_)
     make_room();
   if (slot_count_ == 0)
     return;
   Slot *const home = own_slots_ + (hash & mask_);
   Slot *slot = empty_slot(hash & mask_);
-  if (!slot && full_size_ && newcomers_++ % displacing_newcomers != 0)
+  if (!slot && farthest_ == 0 && newcomers_++ % displacing_newcomers != 0)
     return;
   Slot fresh{key.low, key.high, {}};
   if (count <= 4) {
@@ -153,6 +161,14 @@ size_t PretokenCache::most_slot_bytes(size_t share_bytes) {
 
 // Doubles the table if it may grow.
 void PretokenCache::make_room() {
+  const bool mostly_new = inserts_ * 100 > lookups_ * new_percent;
+  inserts_ = lookups_ = wait_inserts_ = 0;
+  if (slot_count_ >= near_slot_count && mostly_new) {
+    wait_inserts_ = slot_count_;
+    farthest_ = 0;
+    return;
+  }
+  farthest_ = block_slots - 2;
   const size_t wanted = slot_count_ == 0 ? first_slot_count : 2 * slot_count_;
   if (wanted * sizeof(Slot) > most_slot_bytes(share_bytes_) ||
       !slot_memory_.extend(wanted * sizeof(Slot), most_slot_bytes(share_bytes_))) {
@@ -162,6 +178,7 @@ void PretokenCache::make_room() {
   }
   const size_t old_slot_count = slot_count_;
   take_slots(wanted);
+  wait_inserts_ = wanted / 16; // enough to tell, where a table that was full for a while doubles twice
   for (size_t block = 0; block < old_slot_count; block += block_slots)
     split_block(block, old_slot_count);
 }

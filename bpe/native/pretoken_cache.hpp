@@ -5,10 +5,11 @@
 // of the eight beside each other that has an empty slot: a search ends at the first line with one. Longer
 // pretokens, up to 8 KiB, lie with their ids in a second arena behind a hash table.
 // Tables double while the share of memory allows, slots when a third is used (half from 8 MiB on), in place:
-// eight lines become sixteen, so growing touches the new half only. Then a pretoken stays in its own line, so
-// that looking for one never takes a second (new words: +30 % cold, +40 % warm against longer searches and
-// starting afresh when full), and every fourth new one that finds its line full displaces an old one. Where
-// an arena or the table of long pretokens is full they start afresh.
+// eight lines become sixteen, so growing touches the new half only. At full size, and while so much is new
+// that growing is put off, a pretoken stays in its own line, so that looking for one never takes a second
+// (new words: +30 % cold, +40 % warm against longer searches and starting afresh when full), and every fourth
+// new one that finds its line full displaces an old one. Where an arena or the table of long pretokens is
+// full they start afresh.
 //
 // Every byte is reserved from a CacheBudget first, so all caches of an encoder together stay within its
 // cache_bytes. A PretokenCache belongs to one thread at a time; a CacheBudget may be used from any.
@@ -126,6 +127,8 @@ public:
     std::swap(own_slots_[place], own_slots_[place ^ 1]);
     return own_slots_ + place;
   }
+  // Tells how many pretokens were looked for, so that the cache knows what share of them it had.
+  void count_lookups(size_t count) { lookups_ += count; }
   const uint32_t *arena() const { return static_cast<const uint32_t *>(arena_memory_.data()); }
   // Remembers the ids, at most 16; a key may be inserted only if it is not there. Sixteen are read whatever
   // the count, and so many may be read from the arena.
@@ -183,6 +186,8 @@ private:
   size_t farthest_ = block_slots - 2; // line from its own in which a pretoken may be, in slots
   bool full_size_ = false;            // no growing any more
   uint32_t newcomers_ = 0;            // that found their line full since then
+  // Since it was last asked whether to grow; while it is not to, until so many inserts.
+  size_t lookups_ = 0, inserts_ = 0, wait_inserts_ = 0;
   BudgetedMemory slot_memory_;
   size_t arena_words_ = 0;
   BudgetedMemory arena_memory_;

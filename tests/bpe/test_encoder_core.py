@@ -159,6 +159,22 @@ def test_the_cache_is_bounded_and_changes_no_id(cache_bytes: int, rule: str) -> 
     assert encoder.encode(sample) == reference(sample, rule)
 
 
+def test_the_cache_grows_for_words_that_come_again_and_not_for_new_ones() -> None:
+    rng = random.Random(6)
+    letters = "abcdefghij"
+    new = " ".join("".join(rng.choices(letters, k=9)) for _ in range(200_000))
+    known = ["".join(rng.choices(letters, k=9)) for _ in range(45_000)]
+    again = " ".join(rng.choices(known, k=600_000))
+    bytes_used = {}
+    for text in (new, again):
+        encoder = core("merges")
+        ids = encoder.encode(text)
+        assert encoder.decode(ids) == text.encode()
+        assert encoder.encode(text[:100_000]) == core("merges", cache_bytes=0).encode(text[:100_000])
+        bytes_used[text] = encoder.cache_bytes_used()
+    assert bytes_used[new] < 6 << 20 < bytes_used[again]  # slots of 1 and of 8 MiB, and many ids apart
+
+
 def test_calls_from_several_threads_at_once() -> None:
     encoder = core("ranks", cache_bytes=4 << 20)
     texts = [text_of(seed, 200) for seed in range(8)]
