@@ -18,6 +18,10 @@ bool starts_character(uint8_t byte) { // of more than one byte
   return byte >= 0xC0;
 }
 
+bool continues_character(uint8_t byte) {
+  return (byte & 0xC0) == 0x80;
+}
+
 } // namespace
 
 // Takes pretokens from run number i on: at least that one, and those behind it that its last characters run
@@ -69,8 +73,12 @@ size_t EncoderSession::run_of_characters(const PretokenSpans &run, size_t i, con
   for (;;) {
     const uint8_t *const from = p;
     p += find_characters_(character_view_, p, stop);
-    while (i < run.count && run.origin + run.ends[i] < p)
-      ++i;
+    for (; run.origin + run.ends[i] < p; ++i)
+      if (const uint8_t *end = run.origin + run.ends[i]; continues_character(*end)) { // no UTF-8
+        while (continues_character(*end))
+          --end;
+        return static_cast<size_t>(end - start);
+      }
     if (p == stop || p == run.origin + run.ends[i]) {
       if (!Characters::starts_at(p, static_cast<size_t>(stop - p)))
         break;
@@ -109,21 +117,19 @@ bool EncoderSession::may_join(const uint8_t *start, const uint8_t *p, const uint
 }
 
 void EncoderSession::push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable) {
-  if (size > CacheKey::max_bytes) {
-    push(whole ? long_pretoken : long_part, bytes, static_cast<uint32_t>(size));
-    if (size > PretokenCache::max_long_bytes)
-      return;
-    Batch &batch = batches_[open_];
-    const size_t i = batch.count - 1;
-    batch.long_hashes[i] = PretokenCache::long_hash(bytes, size, whole_pretokens_ && !whole);
-    batch.long_items[batch.long_count++] = static_cast<uint8_t>(i);
-    prefetch_to_read(cache_.first_long_slot(batch.long_hashes[i]));
-    return;
-  }
-  CacheKey key = key_of(bytes, size, readable);
-  key.high |= whole_pretokens_ && !whole ? CacheKey::part_bit : 0;
+  if (size > CacheKey::max_long_bytes)
+    return push(whole ? huge_pretoken : huge_part, bytes, static_cast<uint32_t>(size));
   Batch &batch = open_batch();
   const size_t i = batch.count++;
+  CacheKey key;
+  if (size <= CacheKey::max_bytes) [[likely]] {
+    key = key_of(bytes, size, readable);
+  } else {
+    key = long_key(bytes, size);
+    batch.bytes[i] = bytes;
+    batch.long_items[batch.long_count++] = static_cast<uint8_t>(i);
+  }
+  key.high |= whole_pretokens_ && !whole ? CacheKey::part_bit : 0;
   batch.keys[i] = key;
   batch.hashes[i] = key.hash();
   prefetch_to_read(cache_.first_slot(batch.hashes[i]));

@@ -128,15 +128,20 @@ void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
 
 // The slots of a full batch's long pretokens have come by now; where they lead is asked for in turn.
 void EncoderSession::prefetch_long(const Batch &batch) const {
-  for (size_t k = 0; k < batch.long_count; ++k)
-    if (const uint32_t *const place = cache_.long_place(batch.long_hashes[batch.long_items[k]])) {
-      prefetch_to_read(place);
-      prefetch_to_read(place + 16);
-    }
+  for (size_t k = 0; k < batch.long_count; ++k) {
+    const size_t i = batch.long_items[k];
+    const PretokenCache::Slot &slot = *cache_.first_slot(batch.hashes[i]);
+    if (!slot.holds(batch.keys[i]))
+      continue;
+    const uint32_t *const place = cache_.arena(slot);
+    prefetch_to_read(place);
+    prefetch_to_read(place + 16);
+  }
 }
 
 // Copies four ids or sixteen, whatever the count: `out` has room for sixteen.
-inline uint32_t *EncoderSession::emit_slot(const PretokenCache::Slot &slot, uint32_t *out) {
+inline uint32_t *EncoderSession::emit_slot(const Batch &batch, size_t i, const PretokenCache::Slot &slot,
+                                           uint32_t *out) {
   const uint32_t count = slot.id_count();
   if (count <= 4) [[likely]] {
     std::memcpy(out, slot.ids, sizeof slot.ids);
@@ -146,18 +151,36 @@ inline uint32_t *EncoderSession::emit_slot(const PretokenCache::Slot &slot, uint
     slot.unpack(out);
     return out + count;
   }
-  std::memcpy(out, cache_.arena() + slot.ids[0], PretokenCache::max_ids * sizeof(uint32_t));
-  return out + slot.ids[1];
+  return emit_from_arena(batch, i, slot, out);
+}
+
+uint32_t *EncoderSession::emit_from_arena(const Batch &batch, size_t i, const PretokenCache::Slot &slot,
+                                          uint32_t *out) {
+  const uint32_t *ids = cache_.arena(slot);
+  const size_t count = slot.ids[1];
+  const CacheKey key = batch.keys[i];
+  if (!key.is_long()) {
+    std::memcpy(out, ids, PretokenCache::max_ids * sizeof(uint32_t));
+    return out + count;
+  }
+  const size_t size = key.long_size();
+  if (!equal_long(reinterpret_cast<const uint8_t *>(ids), batch.bytes[i], size)) [[unlikely]]
+    return merge_long(batch.bytes[i], size, (key.high & CacheKey::part_bit) == 0, out);
+  ids += PretokenCache::words_of(size);
+  tokens.set_end(out);
+  out = tokens.room(count + batch_room);
+  for (size_t k = 0; k < count; k += 16) // whole registers: a copy by size would be mispredicted
+    std::memcpy(out + k, ids + k, 16 * sizeof(uint32_t));
+  return out + count;
 }
 
 void EncoderSession::emit(Batch &batch) {
-  static_assert(batch_items * short_pretoken_bytes <= spare_tokens);
-  uint32_t *out = tokens.room(batch_items * short_pretoken_bytes);
+  uint32_t *out = tokens.room(batch_room);
   cache_.count_lookups(batch.count);
   for (size_t i = 0; i < batch.count; ++i) {
     const PretokenCache::Slot *const slot = cache_.first_slot(batch.hashes[i]);
     if (slot->holds(batch.keys[i])) [[likely]] {
-      out = emit_slot(*slot, out);
+      out = emit_slot(batch, i, *slot, out);
     } else {
       out = emit_item(batch, i, out);
     }
@@ -177,7 +200,7 @@ void EncoderSession::merge_missing(Batch &batch, size_t first) {
   size_t maybe = 0, count = 0;
   for (size_t i = first; i < batch.count; ++i) {
     const uint32_t hash = batch.hashes[i];
-    if (batch.keys[i].high != 0 && !cache_.is_in_line(batch.keys[i], hash)) {
+    if (batch.keys[i].high != 0 && !batch.keys[i].is_long() && !cache_.is_in_line(batch.keys[i], hash)) {
       items[maybe++] = i;
       prefetch_to_read(cache_.next_line(hash));
     }
@@ -218,9 +241,16 @@ uint32_t EncoderSession::find_whole(const CacheKey &key, const uint8_t *bytes) c
 uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   const CacheKey key = batch.keys[i];
   if (key.high != 0) {
-    if (!batch.merged) {
+    if (key.is_long() || !batch.merged) {
       if (const PretokenCache::Slot *const slot = cache_.find_and_promote(key, batch.hashes[i]))
-        return emit_slot(*slot, out);
+        return emit_slot(batch, i, *slot, out);
+      if (key.is_long()) {
+        const size_t start = static_cast<size_t>(out - tokens.data());
+        out = merge_long(batch.bytes[i], key.long_size(), (key.high & CacheKey::part_bit) == 0, out);
+        const uint32_t *const ids = tokens.data() + start;
+        cache_.insert_long(key, batch.hashes[i], batch.bytes[i], ids, static_cast<size_t>(out - ids));
+        return out;
+      }
       merge_missing(batch, i);
     }
     if (const uint8_t merge = merge_of_item_[i]; merge != no_merge) {
@@ -229,20 +259,18 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
     }
     // There when the batch was merged; inserts since then may have taken its slot.
     if (const PretokenCache::Slot *const slot = cache_.find_and_promote(key, batch.hashes[i]))
-      return emit_slot(*slot, out);
+      return emit_slot(batch, i, *slot, out);
     return emit_displaced(key, out);
   }
   switch (key.low) {
-  case long_pretoken:
-  case long_part:
-    tokens.set_end(out);
-    emit_long(batch.bytes[i], batch.values[i], batch.long_hashes[i], key.low == long_pretoken);
-    return tokens.room((batch_items - i) * short_pretoken_bytes);
+  case huge_pretoken:
+  case huge_part:
+    return merge_long(batch.bytes[i], batch.values[i], key.low == huge_pretoken, out);
   case characters:
     tokens.set_end(out);
     tokens.set_end(emit_characters_(character_view_, batch.bytes[i], batch.values[i],
                                     tokens.room(batch.values[i] + characters_spare)));
-    return tokens.room((batch_items - i) * short_pretoken_bytes);
+    return tokens.room(batch_room);
   case row_end:
     tokens.set_end(out);
     row_ends.push_back(tokens.size());
@@ -268,45 +296,25 @@ uint32_t *EncoderSession::emit_displaced(const CacheKey &key, uint32_t *out) con
   return out + count;
 }
 
-// Ids of a long pretoken where the next ones go, `count` of them.
-uint32_t *EncoderSession::merge_long(const uint8_t *bytes, size_t size, size_t &count) {
-  if (!sweep_scratch_)
-    sweep_scratch_ = std::make_unique_for_overwrite<SweepScratch>();
-  uint32_t *const out = tokens.room(size);
-  if (size <= max_sweep_bytes)
-    count = merge_long_pretoken_(merge_tables_, bytes, size, *sweep_scratch_, out);
-  else
-    count = WindowMerge(vocabulary_, merge_long_pretoken_, *sweep_scratch_, scratch_).merge(bytes, size, out);
-  vocabulary_.to_ids(out, count);
-  return out;
-}
-
-void EncoderSession::emit_long(const uint8_t *bytes, size_t size, uint64_t hash, bool whole) {
-  const bool cached = size <= PretokenCache::max_long_bytes;
-  if (cached) {
-    const PretokenCache::Ids found = cache_.find_long(bytes, size, hash);
-    if (found.data) {
-      uint32_t *const out = tokens.room(found.count + 16);
-      for (size_t i = 0; i < found.count; i += 16) // whole registers: a copy by size would be mispredicted
-        std::memcpy(out + i, found.data + i, 16 * sizeof(uint32_t));
-      tokens.set_end(out + found.count);
-      return;
-    }
-  }
+// The ids of a long pretoken, to `out`, which may move. Returns their end, with a batch's room behind it.
+uint32_t *EncoderSession::merge_long(const uint8_t *bytes, size_t size, bool whole, uint32_t *out) {
+  tokens.set_end(out);
+  out = tokens.room(size + batch_room);
   const uint32_t entry = whole && whole_pretokens_
                              ? vocabulary_.find_unreachable({reinterpret_cast<const char *>(bytes), size})
                              : PairTable::no_symbol;
-  size_t count = 1;
-  uint32_t *out;
   if (entry != PairTable::no_symbol) {
-    out = tokens.room(1);
-    out[0] = vocabulary_.id(entry);
-  } else {
-    out = merge_long(bytes, size, count);
+    *out = vocabulary_.id(entry);
+    return out + 1;
   }
-  tokens.set_end(out + count);
-  if (cached)
-    cache_.insert_long(bytes, size, hash, out, count);
+  if (!sweep_scratch_)
+    sweep_scratch_ = std::make_unique_for_overwrite<SweepScratch>();
+  const size_t count =
+      size <= max_sweep_bytes
+          ? merge_long_pretoken_(merge_tables_, bytes, size, *sweep_scratch_, out)
+          : WindowMerge(vocabulary_, merge_long_pretoken_, *sweep_scratch_, scratch_).merge(bytes, size, out);
+  vocabulary_.to_ids(out, count);
+  return out + count;
 }
 
 } // namespace bpe

@@ -13,6 +13,7 @@
 
 #include "character_runs.hpp"
 #include "character_table.hpp"
+#include "long_key.hpp"
 #include "long_merge.hpp"
 #include "make_keys.hpp"
 #include "merge_pretoken.hpp"
@@ -56,9 +57,12 @@ public:
 
 private:
   static constexpr size_t batch_items = 128;
+  // For the ids of a batch of short pretokens, and for whole registers stored behind the last.
+  static constexpr size_t batch_room = batch_items * short_pretoken_bytes;
+  static_assert(batch_room <= spare_tokens);
   enum Item : uint64_t {
-    long_pretoken = 1,
-    long_part,
+    huge_pretoken = 1, // too long for the cache
+    huge_part,
     characters,
     row_end,
     token
@@ -69,11 +73,10 @@ private:
         false; // merge_missing was here: an item is in the cache, or its symbols' ids are in merges_
     CacheKey keys[batch_items + key_spare];
     uint32_t hashes[batch_items + key_spare];
-    const uint8_t *bytes[batch_items]; // of long pretokens and characters
-    uint32_t values[batch_items];      // their size, or the token
-    uint64_t long_hashes[batch_items]; // of long pretokens
+    const uint8_t *bytes[batch_items]; // of long and huge pretokens and of characters
+    uint32_t values[batch_items];      // the size of the latter two, or the token
     size_t long_count = 0;
-    uint8_t long_items[batch_items]; // which are
+    uint8_t long_items[batch_items]; // the items that are long pretokens
   };
 
   Batch &open_batch();
@@ -93,9 +96,9 @@ private:
   void merge_missing(Batch &batch, size_t first);
   uint32_t find_whole(const CacheKey &key, const uint8_t *bytes) const;
   uint32_t *emit_displaced(const CacheKey &key, uint32_t *out) const;
-  uint32_t *emit_slot(const PretokenCache::Slot &slot, uint32_t *out);
-  void emit_long(const uint8_t *bytes, size_t size, uint64_t hash, bool whole);
-  uint32_t *merge_long(const uint8_t *bytes, size_t size, size_t &count);
+  uint32_t *emit_slot(const Batch &batch, size_t i, const PretokenCache::Slot &slot, uint32_t *out);
+  uint32_t *emit_from_arena(const Batch &batch, size_t i, const PretokenCache::Slot &slot, uint32_t *out);
+  uint32_t *merge_long(const uint8_t *bytes, size_t size, bool whole, uint32_t *out);
 
   const Vocabulary &vocabulary_;
   LazyCharacterTable &lazy_characters_;

@@ -416,6 +416,15 @@ def test_a_damaged_image_is_refused() -> None:
         encoder.encode_documents(text, b"\0", 1)
 
 
+def test_a_long_pretoken_is_found_by_its_bytes_not_by_its_hash_alone() -> None:
+    """As if two had the same key: what the arena keeps is another pretoken."""
+    encoder, image = image_of(IMAGE_TEXT)
+    assert image.count(b"x" * 40) == 1
+    encoder.start_from_image(image.replace(b"x" * 40, b"x" * 20 + b"y" + b"x" * 19))
+    tokens, _ = encoder.encode_documents(IMAGE_TEXT * 3, b"\0", 1)
+    assert encoder.decode(tokens.tolist()) == IMAGE_TEXT * 3
+
+
 def characters_vocabulary(rng: random.Random) -> dict[int, bytes]:
     """Entries that begin and end within characters of three bytes, and some that hold two of them."""
     alphabet = "中文字符あいう한국어ไทย€"
