@@ -2,9 +2,11 @@
 //
 // Place i of all pretokens is one vector of symbols and one of keys, rank * places + place, the rank being
 // that of the pair at i and i + 1 (see merge_pretoken.hpp). A round finds each lane's lowest key by vertical
-// minima, looks its two new pairs up by gathers, and moves what is behind the merge one place forward. Two
-// groups take rounds in turns, so that one works while the other waits for its gathers. Pretokens of like
-// length stand side by side, since the longest of a group decides.
+// minima, looks its two new pairs up by gathers, and moves what is behind the merge one place forward. All
+// that still merge are a place shorter then, so each round works on a row less than the one before (words of
+// 9 bytes 38 -> 34 ns, pretokens of 21 bytes 160 -> 112). Two groups take rounds in turns, so that one works
+// while the other waits for its gathers. Pretokens of like length stand side by side, since the longest of a
+// group decides. merge_short_by_lanes.hpp and merge_long_by_lanes.hpp bring the pretokens.
 //
 // Included only by the sources of the variants that have gathers, hence the unnamed namespace. `Lanes` is of
 // lanes_avx512.hpp or lanes_avx2.hpp.
@@ -47,7 +49,7 @@ template <class Lanes> struct SideBySide {
     static constexpr int32_t end_key = static_cast<int32_t>(PairTable::no_rank << bits);
     Vector symbols[places + 3], keys[places + 1];
     Vector merged;  // how often
-    int32_t length; // of the longest at first
+    int32_t length; // of the longest that has not finished, at most
     bool active;
   };
 
@@ -116,7 +118,8 @@ template <class Lanes> struct SideBySide {
   }
 
   template <bool listed, int32_t places>
-  [[gnu::always_inline]] static inline void take_turns(const MergeTables &tables, Group<places> (&groups)[2]) {
+  [[gnu::always_inline]] static inline void take_turns(const MergeTables &tables,
+                                                       Group<places> (&groups)[2]) {
     while (groups[0].active || groups[1].active) {
       if (groups[0].active)
         step<listed>(tables, groups[0]);

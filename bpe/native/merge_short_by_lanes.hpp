@@ -1,4 +1,9 @@
-// Short pretokens -> symbols, a lane each: merge_by_lanes.hpp for those of up to 16 bytes.
+// Short pretokens -> symbols, a lane each: merge_by_lanes.hpp behind the contract of short_merge.hpp.
+//
+// New words of 9 bytes, 64 at once: with AVX-512 105 ns each in turns (merge_in_turns.hpp), 34 side by side;
+// with AVX2 420 and 56.
+//
+// Included only by the sources of the variants that have gathers, hence the unnamed namespace.
 #pragma once
 
 #include "merge_by_lanes.hpp"

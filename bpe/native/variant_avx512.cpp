@@ -7,7 +7,8 @@
 
 namespace bpe {
 
-constinit const SimdVariant avx512_variant = variant_of<Avx512Simd>(
-    "avx512", valid_prefix<Avx512Simd>, ShortSideBySide<Avx512Lanes>::merge, make_keys_avx512, LongSideBySide<Avx512Lanes, Avx512Simd>::merge);
+constinit const SimdVariant avx512_variant =
+    variant_of<Avx512Simd>("avx512", valid_prefix<Avx512Simd>, ShortSideBySide<Avx512Lanes>::merge,
+                           make_keys_avx512, LongSideBySide<Avx512Lanes, Avx512Simd>::merge);
 
 } // namespace bpe
