@@ -381,6 +381,7 @@ template <class Simd>
 constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_prefix) valid_prefix,
                                  MergeShortPretokens merge_short_pretokens = merge_in_turns,
                                  MakeKeys make_keys = bpe::make_keys,
+                                 MergeLongPretokens merge_long_pretokens = merge_each_by_sweeps<Simd>,
                                  FindCharacters find_characters = bpe::find_characters,
                                  EmitCharacters emit_characters = bpe::emit_characters) {
   return {name,
@@ -393,7 +394,7 @@ constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_p
           emit_characters,
           merge_short_pretokens,
           merge_by_sweeps<Simd>,
-          merge_each_by_sweeps<Simd>};
+          merge_long_pretokens};
 }
 
 } // namespace
