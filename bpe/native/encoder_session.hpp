@@ -75,10 +75,11 @@ private:
     const uint8_t *bytes[batch_items]; // of long and huge pretokens and of characters
     uint32_t values[batch_items];      // the size of the latter two, or the token
     size_t long_count = 0;
-    uint8_t long_items[batch_items]; // the items that are long pretokens
+    uint8_t long_items[batch_items + walk_step]; // the items that are long pretokens
   };
 
-  Batch &open_batch();
+  Batch &open_batch(size_t room = 1);
+  void walk_text(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable);
   void push(Item item, const uint8_t *bytes, uint32_t value);
   size_t push_long(const uint8_t *bytes, size_t size, const uint8_t *readable);
   size_t push_characters(const uint8_t *bytes, size_t start, size_t size);
@@ -101,6 +102,7 @@ private:
   const CharacterTable *characters_ = nullptr; // once asked for
   const MergeTables merge_tables_;
   const MakeKeys make_keys_;
+  WalkKeys walk_keys_ = nullptr; // if there is a pattern
   const MergeShortPretokens merge_short_pretokens_;
   const MergeLongPretoken merge_long_pretoken_;
   const bool whole_pretokens_; // and there are entries that merges do not reach anyway
@@ -112,6 +114,9 @@ private:
   ShortMerge merges_[batch_items];              // of the batch that is emitted
   uint8_t merge_of_item_[batch_items];          // or no_merge
   static constexpr uint8_t no_merge = batch_items;
+  // Where the text is not for walk_keys_: pretokens to take as spans before it is tried again, how many that
+  // will be the next time, and those it has made since.
+  size_t spans_left_ = 0, spans_at_once_ = Pretokenizer::block_spans, walked_ = 0;
   size_t careful_ = 0; // pretokens for which keys are made up to the next long one only
   Batch batches_[2];
   size_t open_ = 0; // the batch being filled; the other one, if not empty, comes before it

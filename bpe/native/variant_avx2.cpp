@@ -1,7 +1,7 @@
 #include "lanes_avx2.hpp"
 #include "merge_by_lanes.hpp"
-#include "pretokenize_blocks.hpp"
 #include "simd_avx2.hpp"
+#include "variant_of.hpp"
 
 namespace bpe {
 
