@@ -1,6 +1,7 @@
 // What the source of a SIMD variant hands out: every loop, built with that variant's operations.
 #pragma once
 
+#include "character_runs.hpp"
 #include "merge_by_sweeps.hpp"
 #include "merge_in_turns.hpp"
 #include "pretokenize_blocks.hpp"
@@ -13,7 +14,10 @@ namespace {
 template <class Simd, class BlockKeys = PlainBlockKeys>
 constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_prefix) valid_prefix,
                                  MergeShortPretokens merge_short_pretokens = merge_in_turns,
-                                 MakeKeys make_keys = bpe::make_keys) {
+                                 MakeKeys make_keys = bpe::make_keys,
+                                 MergeLongPretokens merge_long_pretokens = merge_each_by_sweeps<Simd>,
+                                 FindCharacters find_characters = bpe::find_characters,
+                                 EmitCharacters emit_characters = bpe::emit_characters) {
   return {name,
           {walk_blocks<Simd, Pattern::gpt2>, walk_blocks<Simd, Pattern::cl100k>,
            walk_blocks<Simd, Pattern::o200k>, walk_blocks<Simd, Pattern::llama3>,
@@ -23,9 +27,11 @@ constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_p
            walk_keys<Simd, Pattern::qwen2, BlockKeys>},
           valid_prefix,
           make_keys,
+          find_characters,
+          emit_characters,
           merge_short_pretokens,
           merge_by_sweeps<Simd>,
-          merge_each_by_sweeps<Simd>};
+          merge_long_pretokens};
 }
 
 } // namespace

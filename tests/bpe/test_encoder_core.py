@@ -175,6 +175,52 @@ def test_the_cache_grows_for_words_that_come_again_and_not_for_new_ones() -> Non
     assert bytes_used[new] < 6 << 20 < bytes_used[again]  # slots of 1 and of 8 MiB, and many ids apart
 
 
+def new_words(rng: random.Random, count: int, least: int, most: int) -> list[str]:
+    return ["".join(rng.choices("abcdefghijnortqu", k=rng.randint(least, most))) for _ in range(count)]
+
+
+LARGE = new_words(random.Random(3), 1, 8192, 8192)[0]
+MISSES = {
+    "one": [["word"]],
+    "short, as many as are merged at once": [[word] for word in new_words(random.Random(1), 129, 1, 15)],
+    "the same again and again": [["again and again"] * 40] * 40,
+    "long": [new_words(random.Random(2), 9, 16, 80) for _ in range(16)],
+    "around the longest that are gathered": [["x" * size, "y" * size] for size in (511, 512, 513, 600)],
+    "around the longest that are kept": [
+        ["x" * size, "new", "y" * size] for size in (4094, 4095, 8192, 8193)
+    ],
+    "more empty documents than are noted": [["new"], *[[]] * 1300, ["newer"], [], ["newest"]],
+    "a hit larger than the window": [[LARGE], ["fresh"], [LARGE], ["fresher", LARGE], [LARGE, LARGE]],
+    "one in many hits": [["a b c d"] * 9000, ["fresh"], ["a b c d"] * 9000, ["fresher", "a b c d"]],
+    "of all kinds": [
+        [
+            word
+            for least, most in ((1, 9), (10, 30), (1, 90))
+            for word in new_words(random.Random(seed), 9, least, most)
+        ]
+        for seed in range(60)
+    ],
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", MISSES)
+def test_pretokens_that_are_new_come_in_their_places(name: str, rule: str) -> None:
+    """Each document by itself, and all together: what is new is merged at other times, and ids stay the same."""
+    documents = [" ".join(words) for words in MISSES[name]]
+    want = [core(rule).encode(document) for document in documents]
+    text = SEPARATOR.join(document.encode() for document in documents)
+    out = np.empty(_core.Encoder.out_tokens(len(text)), np.uint32)
+    encoder = core(rule)
+    for lent in (None, out, None):
+        tokens, offsets = encoder.encode_documents(text, SEPARATOR, 1, out=lent)
+        rows = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+        assert [tokens[start:stop].tolist() for start, stop in rows] == want
+    assert [encoder.decode(ids).decode() for ids in want] == documents
+    if len(text) < 20_000:
+        assert want == [reference(document, rule) for document in documents]
+
+
 def test_calls_from_several_threads_at_once() -> None:
     encoder = core("ranks", cache_bytes=4 << 20)
     texts = [text_of(seed, 200) for seed in range(8)]
@@ -434,6 +480,37 @@ def characters_vocabulary(rng: random.Random) -> dict[int, bytes]:
         start = rng.randrange(len(text) - 8)
         entries[text[start : start + rng.randint(2, 7)]] = None
     return dict(enumerate(entries))
+
+
+@pytest.mark.parametrize("variant", _core.simd_variants())
+@pytest.mark.parametrize("whole", [False, True], ids=["by merges", "whole"])
+@pytest.mark.parametrize("first_id", [0, (1 << 21) - 300, 1 << 21], ids=["small", "partly large", "large"])
+def test_lines_of_characters_with_commas_in_them(variant: str, whole: bool, first_id: int) -> None:
+    """Runs that go through many pretokens and end in every way, in lent memory that is just large enough. Single
+    characters are entries that no merge reaches; ids from 2^21 on don't fit the table of characters."""
+    rng = random.Random(first_id)
+    listed = dict.fromkeys(characters_vocabulary(rng).values()) | {c.encode(): None for c in "中符。あ"}
+    entries = {first_id + i: entry for i, entry in enumerate(listed)}
+    ranks = {entry: id_ for id_, entry in entries.items()}
+    best = _core.simd_variants()[0]
+    _core.set_simd_variant(variant)
+    try:
+        encoder = _core.Encoder(entries, None, {}, "gpt2", whole)
+        ends = ["", "\n", " ", "a", "é", "я", "😀", "ไ", "12", "。\n", "，a", "ー-", "\u3000"]
+        for size in [*range(1, 20), 31, 32, 33, 47, 48, 49, 63, 64, 65, 200]:
+            weights = [4, 4, 4, 1, 1, 1, 2, 2, 1]
+            text = "".join(
+                "".join(rng.choices("龍鳳麟あ中符，。ー", weights, k=rng.choice([size, size, 3]))) + end
+                for end in ends
+            )
+            expected = [
+                i for p in pretokenize(text) for i in encode_pretoken(p, ranks, None, whole_pretokens=whole)
+            ]
+            out = np.empty(_core.Encoder.out_tokens(len(text.encode())), np.uint32)
+            got = encoder.encode_documents(text.encode(), SEPARATOR, 1, out=out)[0]
+            assert got.tolist() == expected, size
+    finally:
+        _core.set_simd_variant(best)
 
 
 @pytest.mark.parametrize("seed", range(6))
