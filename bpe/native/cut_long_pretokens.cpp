@@ -80,21 +80,19 @@ bool EncoderSession::may_join(const uint8_t *bytes, size_t place, size_t size) c
 }
 
 void EncoderSession::push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable) {
-  if (size > CacheKey::max_bytes) {
-    push(whole ? long_pretoken : long_part, bytes, static_cast<uint32_t>(size));
-    if (size > PretokenCache::max_long_bytes)
-      return;
-    Batch &batch = batches_[open_];
-    const size_t i = batch.count - 1;
-    batch.long_hashes[i] = PretokenCache::long_hash(bytes, size, whole_pretokens_ && !whole);
-    batch.long_items[batch.long_count++] = static_cast<uint8_t>(i);
-    prefetch_to_read(cache_.first_long_slot(batch.long_hashes[i]));
-    return;
-  }
-  CacheKey key = key_of(bytes, size, readable);
-  key.high |= whole_pretokens_ && !whole ? CacheKey::part_bit : 0;
+  if (size > CacheKey::max_long_bytes)
+    return push(whole ? huge_pretoken : huge_part, bytes, static_cast<uint32_t>(size));
   Batch &batch = open_batch();
   const size_t i = batch.count++;
+  CacheKey key;
+  if (size <= CacheKey::max_bytes) [[likely]] {
+    key = key_of(bytes, size, readable);
+  } else {
+    key = long_key(bytes, size);
+    batch.bytes[i] = bytes;
+    batch.long_items[batch.long_count++] = static_cast<uint8_t>(i);
+  }
+  key.high |= whole_pretokens_ && !whole ? CacheKey::part_bit : 0;
   batch.keys[i] = key;
   batch.hashes[i] = key.hash();
   prefetch_to_read(cache_.first_slot(batch.hashes[i]));

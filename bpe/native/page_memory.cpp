@@ -23,14 +23,18 @@ namespace {
 constexpr size_t mapped_bytes_at_least = 256 << 10;
 
 constexpr size_t page_bytes = 4096; // larger pages round up further on their own
+constexpr size_t huge_page_bytes = 2 << 20;
+constexpr size_t huge_bytes_at_least = 4 << 20;
 
+// What is in huge pages is whole ones, so that the system aligns it and moves it as such.
 size_t whole_pages(size_t bytes) {
-  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+  const size_t unit = bytes >= huge_bytes_at_least ? huge_page_bytes : page_bytes;
+  return (bytes + unit - 1) / unit * unit;
 }
 
 // Fewer page faults: +14 % on a warm cache's probes. Advice only, so a refusal is no error.
 void ask_for_huge_pages(void *data, size_t bytes) {
-  if (bytes >= size_t{4} << 20)
+  if (bytes >= huge_bytes_at_least)
     (void)madvise(data, whole_pages(bytes), MADV_HUGEPAGE);
 }
 
@@ -77,10 +81,14 @@ void PageMemory::resize(size_t bytes) {
 }
 
 void PageMemory::discard(void *data, size_t bytes) noexcept {
-  const uintptr_t start = whole_pages(reinterpret_cast<uintptr_t>(data));
+  const uintptr_t start = (reinterpret_cast<uintptr_t>(data) + page_bytes - 1) / page_bytes * page_bytes;
   const uintptr_t stop = (reinterpret_cast<uintptr_t>(data) + bytes) / page_bytes * page_bytes;
   if (start < stop)
     (void)madvise(reinterpret_cast<void *>(start), stop - start, MADV_DONTNEED);
+}
+
+bool PageMemory::offer() noexcept {
+  return mapped_ && madvise(data_, whole_pages(bytes_), MADV_FREE) == 0;
 }
 
 void PageMemory::release() noexcept {
@@ -106,6 +114,10 @@ void PageMemory::resize(size_t bytes) {
 }
 
 void PageMemory::discard(void *, size_t) noexcept {}
+
+bool PageMemory::offer() noexcept {
+  return false;
+}
 
 void PageMemory::release() noexcept {
   std::free(data_);

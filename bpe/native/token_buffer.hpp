@@ -2,10 +2,11 @@
 // memory lent by the caller.
 //
 // A writer asks for room(n), writes through the pointer it gets, and says with set_end how far it wrote.
-// Lent memory is used again and again, so its pages are touched once; it does not grow.
+// Lent memory is used again and again, so its pages are touched once; it does not grow. Memory of its own is
+// recycled (recycled_memory.hpp).
 #pragma once
 
-#include "page_memory.hpp"
+#include "recycled_memory.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -20,6 +21,7 @@ public:
   TokenBuffer() = default;
   // Lent memory, which must outlive the buffer.
   TokenBuffer(uint32_t *data, size_t capacity) : data_(data), capacity_(capacity), lent_(true) {}
+  ~TokenBuffer() { recycle(std::move(memory_)); }
   TokenBuffer(TokenBuffer &&other) noexcept { swap(other); }
   TokenBuffer &operator=(TokenBuffer &&other) noexcept {
     swap(other);
@@ -70,7 +72,10 @@ private:
   void resize(size_t capacity) {
     if (lent_)
       throw std::bad_alloc();
-    memory_.resize(capacity * sizeof(uint32_t));
+    if (memory_.bytes() > 0)
+      memory_.resize(capacity * sizeof(uint32_t));
+    else
+      memory_ = take_recycled(capacity * sizeof(uint32_t));
     data_ = static_cast<uint32_t *>(memory_.data());
     capacity_ = capacity;
   }

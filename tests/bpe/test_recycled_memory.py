@@ -1,0 +1,68 @@
+"""Memory of dropped results is used again, and never while somebody still holds it."""
+
+from __future__ import annotations
+
+import concurrent.futures
+
+import numpy as np
+import pytest
+
+from bpe import _core
+
+# Ids of a text of so many bytes take four times as many: below and above what is kept, and in huge pages.
+SIZES = [100_000, 300_000, 1 << 20, (1 << 20) + 1, 3_000_000]
+
+
+def byte_text(seed: int, size: int) -> bytes:
+    """`size` random letters, words of up to nine."""
+    rng = np.random.default_rng(seed)
+    return rng.choice(np.frombuffer(b"abcdefgh ", np.uint8), size).tobytes()
+
+
+@pytest.fixture(scope="module")
+def encoder() -> _core.Encoder:
+    """Ids are the bytes."""
+    return _core.Encoder({i: bytes([i]) for i in range(256)}, [], {}, "gpt2", False)
+
+
+def encode(encoder: _core.Encoder, text: bytes, threads: int = 1) -> np.ndarray:
+    return encoder.encode_documents(text, b"\0", threads)[0]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("size", SIZES)
+def test_a_result_that_is_held_stays_as_it_is(encoder: _core.Encoder, size: int, threads: int) -> None:
+    held = []
+    for seed in range(6):
+        text = byte_text(seed, size)
+        tokens = encode(encoder, text, threads)
+        assert np.array_equal(tokens, np.frombuffer(text, np.uint8))
+        if seed % 2:
+            held.append((text, tokens))
+        del tokens  # of the others the memory is free for the next
+    for text, tokens in held:
+        assert np.array_equal(tokens, np.frombuffer(text, np.uint8))
+
+
+def test_a_view_keeps_the_memory(encoder: _core.Encoder) -> None:
+    text = byte_text(1, 2_000_000)
+    view = encode(encoder, text)[1_000_000:]
+    for seed in range(2, 5):
+        encode(encoder, byte_text(seed, 2_000_000))
+    assert np.array_equal(view, np.frombuffer(text, np.uint8)[1_000_000:])
+
+
+def test_sizes_up_and_down(encoder: _core.Encoder) -> None:
+    for size in [3_000_000, 400_000, 2_000_000, 8_000_000, 300_000, 3_000_000]:
+        text = byte_text(size, size)
+        assert np.array_equal(encode(encoder, text), np.frombuffer(text, np.uint8))
+
+
+def test_from_several_threads_at_once(encoder: _core.Encoder) -> None:
+    texts = [byte_text(seed, 700_000 + 50_000 * seed) for seed in range(8)]
+
+    def right(text: bytes) -> bool:
+        return all(np.array_equal(encode(encoder, text), np.frombuffer(text, np.uint8)) for _ in range(4))
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(right, texts))
