@@ -295,8 +295,11 @@ class Loader:
 
     def _read(self, window: WindowId, memory: Window, chunks: ChunkReader) -> Window:
         rows = self.order.window_order(window, *self._streams).reshape(-1)
-        if isinstance(self._source, PackedRows) or isinstance(memory, RowWindow):
+        if isinstance(memory, RowWindow):
             self._source.fill(rows, memory, chunks)
+            return memory
+        assert isinstance(self._source, PackedRows)  # no others are given a narrow window
+        self._source.fill(rows, memory, chunks)
         return memory
 
     def _read_alone(self, step: int, chunks: ChunkReader, cut: RowCut) -> Batch:
