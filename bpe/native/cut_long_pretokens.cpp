@@ -41,19 +41,6 @@ bool is_narrow(const uint8_t *bytes, size_t size) {
 
 } // namespace
 
-// bytes: of a long one.
-inline void EncoderSession::push_key(const CacheKey &key, const uint8_t *bytes) {
-  Batch &batch = open_batch();
-  const size_t i = batch.count++;
-  if (key.is_long()) {
-    batch.bytes[i] = bytes;
-    batch.long_items[batch.long_count++] = static_cast<uint8_t>(i);
-  }
-  batch.keys[i] = key;
-  batch.hashes[i] = key.hash();
-  prefetch_to_read(cache_.first_slot(batch.hashes[i]));
-}
-
 // Takes pretokens from run number i on: at least that one, and those behind it that its last characters run
 // on into.
 EncoderSession::Cut EncoderSession::push_cut(const PretokenSpans &run, size_t i) {
@@ -66,15 +53,6 @@ EncoderSession::Cut EncoderSession::push_cut(const PretokenSpans &run, size_t i)
     return {1, 1};
   }
   size_t items = 0;
-  const size_t size = static_cast<size_t>(stop_of(i) - p);
-  if (size > CacheKey::max_bytes && size <= CacheKey::max_long_bytes && (p[0] | p[1]) < 0x80) {
-    bool ascii; // has no borders
-    const CacheKey key = long_key(p, size, ascii);
-    if (ascii) [[likely]] {
-      push_key(key, p);
-      return {1, 1};
-    }
-  }
   for (;;) {
     if (const size_t size = run_of_characters(run, i, p)) {
       push(characters, p, static_cast<uint32_t>(size));
@@ -163,15 +141,20 @@ bool EncoderSession::may_join(const uint8_t *start, const uint8_t *p, const uint
 void EncoderSession::push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable) {
   if (size > CacheKey::max_long_bytes)
     return push(whole ? huge_pretoken : huge_part, bytes, static_cast<uint32_t>(size));
+  Batch &batch = open_batch();
+  const size_t i = batch.count++;
   CacheKey key;
   if (size <= CacheKey::max_bytes) [[likely]] {
     key = key_of(bytes, size, readable);
   } else {
-    bool ascii;
-    key = long_key(bytes, size, ascii);
+    key = long_key(bytes, size);
+    batch.bytes[i] = bytes;
+    batch.long_items[batch.long_count++] = static_cast<uint8_t>(i);
   }
   key.high |= whole_pretokens_ && !whole ? CacheKey::part_bit : 0;
-  push_key(key, bytes);
+  batch.keys[i] = key;
+  batch.hashes[i] = key.hash();
+  prefetch_to_read(cache_.first_slot(batch.hashes[i]));
 }
 
 } // namespace bpe

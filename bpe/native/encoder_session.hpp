@@ -88,7 +88,6 @@ private:
   size_t run_of_characters(const PretokenSpans &run, size_t i, const uint8_t *p);
   const uint8_t *next_safe_border(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const;
   bool may_join(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const;
-  void push_key(const CacheKey &key, const uint8_t *bytes);
   void push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable);
   FirstSlots first_slots() const { return {cache_.slots(), cache_.slot_mask()}; }
   void prefetch_long(const Batch &batch) const;

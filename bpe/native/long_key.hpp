@@ -13,14 +13,13 @@
 namespace bpe {
 
 // 16 <= size <= CacheKey::max_long_bytes. Sixteen bytes are multiplied with each other; the products, which
-// do not wait for one another, are added up, both halves apart. Tells, too, whether they all are ASCII.
-inline CacheKey long_key(const uint8_t *bytes, size_t size, bool &ascii) {
+// do not wait for one another, are added up, both halves apart.
+inline CacheKey long_key(const uint8_t *bytes, size_t size) {
   constexpr uint64_t salts[2] = {0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F};
-  uint64_t low = 0, high = 0, salt = size * salts[1], all = 0;
+  uint64_t low = 0, high = 0, salt = size * salts[1];
   const auto add = [&](size_t place) {
     uint64_t words[2];
     std::memcpy(words, bytes + place, 16);
-    all |= words[0] | words[1];
     const auto product =
         static_cast<unsigned __int128>(words[0] ^ (salts[0] + salt)) * (words[1] ^ (salts[1] - salt));
     low += static_cast<uint64_t>(product);
@@ -30,7 +29,6 @@ inline CacheKey long_key(const uint8_t *bytes, size_t size, bool &ascii) {
   for (size_t place = 0; place + 16 < size; place += 16)
     add(place);
   add(size - 16); // some bytes a second time
-  ascii = (all & 0x8080808080808080) == 0;
   // The upper bits of a product's lower half and the lower ones of its upper half know most.
   constexpr uint64_t hash_bits = (~uint64_t{0} >> 8) & ~((uint64_t{1} << CacheKey::long_size_bits) - 1);
   return {low ^ high << 32, (high << CacheKey::long_size_bits & hash_bits) | size};
