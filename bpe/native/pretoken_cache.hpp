@@ -116,7 +116,8 @@ public:
     }
     return nullptr;
   }
-  // The same; the key moves to its first slot, where that is its line's own, so that common ones come to be there.
+  // The same; the key moves to its first slot, where that is its line's own, so that common ones come to be
+  // there.
   const Slot *find_and_promote(const CacheKey &key, uint32_t hash) {
     const size_t place = hash & mask_;
     if (slots_[place ^ 1].holds(key)) {
