@@ -39,8 +39,8 @@ def parse_sizes(text: str, name: str = "a size") -> list[int]:
 
 
 def bytes_text(count: float) -> str:
-    """9323 -> "9.3 kB", 3100654 -> "3.1 MB", 11800000000 -> "11.8 GB"; powers of 1000."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+    """9323 -> "9.3 kB", 3100654 -> "3.1 MB", 1234500000 -> "1,234.5 MB", 11800000000 -> "11.8 GB"; powers of 1000."""
+    for unit, size in (("GB", 1e10), ("MB", 1e6), ("kB", 1e3)):  # GB from 10 on: 1,234.5 MB compares better
         if count >= size:
-            return f"{count / size:,.1f} {unit}"
+            return f"{count / (1e9 if unit == 'GB' else size):,.1f} {unit}"
     return f"{count:.0f} bytes"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from bpe.counting import check_threads
 from bpe.errors import BadArgument, check_whole, shown
 from bpe.reference import printable_bytes
-from bpe.vocabulary import MAX_ID, check_special_text
+from bpe.vocabulary import MAX_ID, check_special_texts
 
 if TYPE_CHECKING:
     from bpe.count_set import MinCount
@@ -89,14 +89,7 @@ class TrainingOptions:
 
 
 def _check_special_tokens(special_tokens: Sequence[str]) -> None:
-    if isinstance(special_tokens, str):
-        raise BadArgument(f"special_tokens must be a list of texts, got the text {shown(special_tokens)}")
-    seen: set[str] = set()
-    for token in special_tokens:
-        check_special_text(token)
-        if token in seen:
-            raise BadArgument(f"special token {shown(token)} is given twice")
-        seen.add(token)
+    for token in check_special_texts(special_tokens, BadArgument):
         if len(token) == 1 and token in _BYTE_CHARACTERS:
             raise BadArgument(
                 f"special token {shown(token)} is how tokenizer.json writes a single byte; use two or more characters"

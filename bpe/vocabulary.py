@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Final
 
 from bpe import _core
-from bpe.errors import BadTokenizer, shown
+from bpe.errors import BadArgument, BadTokenizer, shown
 
 MAX_ID: Final = 2**31 - 1  # a flat-tokens dataset stores id * 2 + 1 as uint32
 
@@ -214,16 +214,7 @@ def assign_special_ids(entries: dict[int, bytes], special_tokens: SpecialTokens)
     """
     if special_tokens is None:
         return {}
-    if isinstance(special_tokens, (str, bytes)):
-        raise BadTokenizer(f"special tokens must be a list of texts, got the text {shown(special_tokens)}")
-    texts = list(special_tokens)
-    seen: set[str] = set()
-    for text in texts:
-        check_special_text(text)
-        if text in seen:
-            raise BadTokenizer(f"special token {shown(text)} is given twice")
-        seen.add(text)
-
+    texts = check_special_texts(special_tokens)
     if isinstance(special_tokens, Mapping):
         assigned = {text: special_tokens[text] for text in texts}
         check_ids({id_: text.encode() for text, id_ in assigned.items()})
@@ -240,14 +231,25 @@ def assign_special_ids(entries: dict[int, bytes], special_tokens: SpecialTokens)
     return assigned
 
 
-def check_special_text(text: object) -> None:
-    """Nothing, or BadTokenizer for a special token that is empty or no text."""
-    if not isinstance(text, str) or not text:
-        raise BadTokenizer(f"special token {shown(text)}: must be a text of at least one character")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise BadTokenizer(f"special token {shown(text)} holds a lone surrogate, which UTF-8 can't") from None
+def check_special_texts(
+    special_tokens: Iterable[str], error: type[BadTokenizer | BadArgument] = BadTokenizer
+) -> list[str]:
+    """The special tokens as a list; an error unless they are different texts of at least a character each."""
+    if isinstance(special_tokens, (str, bytes)):
+        raise error(f"special tokens must be a list of texts, got the text {shown(special_tokens)}")
+    texts = list(special_tokens)
+    seen: set[str] = set()
+    for text in texts:
+        if not isinstance(text, str) or not text:
+            raise error(f"special token {shown(text)}: must be a text of at least one character")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise error(f"special token {shown(text)} holds a lone surrogate, which UTF-8 can't") from None
+        if text in seen:
+            raise error(f"special token {shown(text)} is given twice")
+        seen.add(text)
+    return texts
 
 
 def find_or_number(texts: Sequence[str], entries: Mapping[int, bytes]) -> dict[str, int]:

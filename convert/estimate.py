@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from bpe import _core
+from bpe.sizes import bytes_text
 from bpe.tokenizer import Tokenizer
 from convert.batch import Batch
 from convert.blocks import FileRange, own_lines
@@ -24,7 +25,7 @@ from convert.decompress import DecompressedFile
 from convert.errors import ConvertError, StorageError, printable
 from convert.options import ConvertOptions
 from convert.plan import Plan
-from convert.progress import bytes_text, tokens_text
+from convert.progress import tokens_text
 from convert.rules import IntakeRules
 from convert.sources import Source
 from flat_tokens.layout import ArrayLayout

@@ -13,9 +13,7 @@
 
 Start-up. `fork` costs about a millisecond and children inherit the loaded tokenizer, but it is safe only while the
 process has a single thread; "auto" takes it then, on Linux, and `spawn` otherwise. All workers are forked before the
-pool starts its own thread; those that replace the dead are spawned. A spawned worker does not import the caller's main
-module, so a script needs no main guard, and gets its initializer by its own pipe: `Process.start()` would wait for
-ever for a child that died before it had read more than a pipe holds.
+pool starts its own thread; those that replace the dead are spawned. A process's own life: convert/worker_process.py.
 """
 
 from __future__ import annotations
@@ -29,20 +27,16 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import BaseContext
+from multiprocessing.connection import wait
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from convert.errors import WorkerLost
-from convert.watchdog import Watch, dump_stack, let_stack_be_dumped
+from convert.watchdog import Watch, dump_stack
+from convert.worker_process import Start, Task, Worker, how_it_ended
 
 # A task this small is sent to a worker while it still works on another: it fits the pipe's buffer, so sending never
 # blocks, and the worker need not wait for the parent between two tasks (a parent that imports may answer 5 ms late).
@@ -51,35 +45,6 @@ _TASKS_AHEAD = 2
 # So many workers may die one after the other without a task being done between; then no other is started.
 _LOSSES_IN_A_ROW = 3
 _TICK_SECONDS = 1.0
-
-_REPORT_SECONDS = 0.25  # between two reports of a worker that its task goes on
-
-_parent_id: int | None = None  # in a worker: of the process it works for
-_reports: Connection | None = None  # in a worker: where it reports to
-_next_report = 0.0
-
-
-@dataclass
-class _Task:
-    """What is to be run; tries: how many workers died of it."""
-
-    future: Future[Any]
-    payload: bytes
-    tries: int = 0
-
-
-def take_step() -> None:
-    """A task goes on: for tasks of seconds, to call every 0.1 s of work or so. 0.2 µs. Ends a worker without parent.
-
-    The parent is told now and then; a task that never does so looks like an endless loop in the end.
-    """
-    global _next_report
-    if _parent_id is not None and os.getppid() != _parent_id:
-        os._exit(1)
-    if _reports is not None and (now := time.monotonic()) >= _next_report:
-        _next_report = now + _REPORT_SECONDS
-        with suppress(OSError):  # the parent is gone; the next look at it ends this
-            _reports.send_bytes(b"")
 
 
 class InlineExecutor(Executor):
@@ -138,12 +103,12 @@ class ProcessExecutor(Executor):
             start_method = "fork" if may_fork() else "spawn"
         self.start_method = start_method
         context = multiprocessing.get_context(start_method)
-        self._queue: deque[_Task] = deque()
+        self._queue: deque[Task] = deque()
         self._lock = threading.Lock()
         self._closing = self._killed = False
         self._all_lost: WorkerLost | None = None
         self._wake_read, self._wake_write = os.pipe()
-        self._workers: list[_Worker] = []
+        self._workers: list[Worker] = []
         self._initializer, self._initargs = initializer, initargs
         self._replace, self._notice = replace, notice
         self._losses_in_a_row = 0
@@ -153,9 +118,9 @@ class ProcessExecutor(Executor):
         if start_method == "fork":
             gc.freeze()  # else the first collection in each child would write to, and so copy, every page it inherited
         try:
-            start = _Start(initializer, initargs, pickled=start_method != "fork")
+            start = Start(initializer, initargs, pickled=start_method != "fork")
             for index in range(workers):
-                self._workers.append(_Worker(index, context, self._workers, start, stacks))
+                self._workers.append(Worker(index, context, self._workers, start, stacks))
         except BaseException:
             for worker in self._workers:
                 worker.process.kill()
@@ -178,7 +143,7 @@ class ProcessExecutor(Executor):
         with self._lock:
             if self._closing:
                 raise RuntimeError("cannot schedule new futures after shutdown")
-            self._queue.append(_Task(future, payload))
+            self._queue.append(Task(future, payload))
         self._wake()
         return future
 
@@ -266,7 +231,7 @@ class ProcessExecutor(Executor):
                 task.future.set_exception(error)
             worker.tasks.clear()
 
-    def _hand_out(self, alive: list[_Worker]) -> None:
+    def _hand_out(self, alive: list[Worker]) -> None:
         """Give each worker a task, then a second one ahead where it is small and enough are left for the others.
 
         A task that a worker died of is done alone, with nothing beside it.
@@ -298,13 +263,13 @@ class ProcessExecutor(Executor):
                     if not future.cancelled():
                         future.set_exception(self._all_lost)
 
-    def _lose(self, worker: _Worker, alive: list[_Worker]) -> None:
+    def _lose(self, worker: Worker, alive: list[Worker]) -> None:
         """A worker died: the task it was at is tried once more or fails, those behind it go back to the queue."""
         worker.process.join(5)
         exitcode = worker.process.exitcode
         if exitcode in (-signal.SIGTERM, -signal.SIGHUP):
             time.sleep(0.1)  # meant for all of us: then this process is about to end, too
-        lost = WorkerLost(f"worker {worker.index} {worker.stalled or _how_it_ended(exitcode)}")
+        lost = WorkerLost(f"worker {worker.index} {worker.stalled or how_it_ended(exitcode)}")
         with self._lock:
             self._losses_in_a_row += 1
             goes_on = self._replace and not self._closing and self._losses_in_a_row <= _LOSSES_IN_A_ROW
@@ -330,13 +295,13 @@ class ProcessExecutor(Executor):
         if begun is not None and not again:
             begun.future.set_exception(lost)
 
-    def _start_fresh(self, index: int) -> _Worker | None:
+    def _start_fresh(self, index: int) -> Worker | None:
         """A worker in place of a dead one; not forked, since this process has threads by now."""
         context = multiprocessing.get_context("spawn")
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            start = _Start(self._initializer, self._initargs, pickled=True)
-            fresh = _Worker(index, context, [], start, self._stacks)
+            start = Start(self._initializer, self._initargs, pickled=True)
+            fresh = Worker(index, context, [], start, self._stacks)
         except (
             Exception
         ):  # no process to be had, or an initializer that cannot be sent: the others go on alone
@@ -347,169 +312,10 @@ class ProcessExecutor(Executor):
         fresh.send_start()
         return fresh
 
-    def _end_stalled(self, worker: _Worker, why: str) -> None:
+    def _end_stalled(self, worker: Worker, why: str) -> None:
         if worker.stalled:
             return  # killed before, but the system has not let it go
         worker.stalled = f"{why} and was ended"
         if self._stacks is not None and dump_stack(worker.process.pid, self._stacks):
             worker.stalled += f" (where it was: {self._stacks})"
         worker.process.kill()
-
-
-class _Start:
-    """What a worker does first, `initializer(*initargs)`: inherited by a forked one, sent (pickled) to any other."""
-
-    def __init__(
-        self, initializer: Callable[..., None] | None, initargs: tuple[Any, ...], *, pickled: bool
-    ) -> None:
-        call = (initializer, initargs)
-        self.inherited = None if pickled else call
-        self.message = pickle.dumps(call, protocol=pickle.HIGHEST_PROTOCOL) if pickled else None
-
-
-@contextmanager
-def _main_left_out() -> Iterator[None]:
-    """While it lasts, a process that is started finds no main module to import before it begins."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-
-
-class _Worker:
-    """A process, the parent's end of its pipe, and the tasks it was given and has not answered, oldest first."""
-
-    def __init__(
-        self,
-        index: int,
-        context: BaseContext,
-        earlier: list[_Worker],
-        start: _Start,
-        stacks: Path | None,
-    ) -> None:
-        self.index = index
-        self._start_message = start.message
-        self.tasks: deque[_Task] = deque()
-        self.answers = 0
-        self.steps = 0  # answers, and reports that a task goes on
-        self.stalled = ""
-        self.connection, remote = context.Pipe()
-        # A forked child inherits the parent's ends of its own and of the earlier pipes; were they to stay open, it
-        # would never see the end of its pipe.
-        inherited = (
-            [self.connection, *(w.connection for w in earlier)]
-            if context.get_start_method() == "fork"
-            else []
-        )
-        # mypy knows Process only on the concrete contexts.
-        make: Any = context
-        self.process: Any = make.Process(
-            target=_serve,
-            args=(remote, inherited, start.inherited, os.getpid(), stacks),
-            name=f"convert-{index}",
-            daemon=True,
-        )
-        with _main_left_out():
-            self.process.start()
-        remote.close()
-
-    def send_start(self) -> None:
-        """Tell one that was not forked what it does first; waits until it reads."""
-        if self._start_message is None:
-            return
-        with suppress(OSError):  # it is dead; its sentinel tells in a moment
-            self.connection.send_bytes(self._start_message)
-        self._start_message = None
-
-    def collect(self) -> bool:
-        """Take the answers that lie in the pipe; False if the worker is gone."""
-        try:
-            while self.connection.poll():
-                answer = self.connection.recv_bytes()
-                self.steps += 1
-                if not answer:
-                    continue  # its task goes on
-                future = self.tasks.popleft().future
-                self.answers += 1
-                try:
-                    good, value = pickle.loads(answer)
-                except Exception as error:
-                    good, value = False, RuntimeError(f"a task's answer could not be read: {error}")
-                if good:
-                    future.set_result(value)
-                else:
-                    future.set_exception(value)
-        except (EOFError, OSError):
-            return False
-        return bool(self.process.is_alive())
-
-
-def _serve(
-    connection: Connection,
-    inherited: list[Connection],
-    start: tuple[Callable[..., None] | None, tuple[Any, ...]] | None,
-    parent_id: int,
-    stacks: Path | None,
-) -> None:
-    """A worker's whole life: begin with `start`, or what its pipe brings first; answer tasks till it ends."""
-    global _parent_id, _reports
-    _reports = connection
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for number in (signal.SIGTERM, signal.SIGHUP):  # a forked worker has inherited the parent's handlers
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    if multiprocessing.parent_process() is not None and os.getppid() == parent_id:
-        _parent_id = parent_id  # not so with a fork server, whose end closes the pipe too
-    if stacks is not None:
-        let_stack_be_dumped(stacks)
-    for other in inherited:
-        other.close()
-    broken: BaseException | None = None
-    message = b""
-    if start is None:
-        try:
-            message = connection.recv_bytes()
-        except (EOFError, OSError):
-            return  # the parent is gone
-    try:
-        initializer, initargs = start or pickle.loads(message)
-        if initializer is not None:
-            initializer(*initargs)
-    except BaseException as error:
-        broken = error
-    while True:
-        try:
-            payload = connection.recv_bytes()
-        except (EOFError, OSError):
-            return
-        try:
-            if broken is not None:
-                raise broken
-            function, args, kwargs = pickle.loads(payload)
-            answer = (True, function(*args, **kwargs))
-        except BaseException as error:
-            error.add_note("in a worker:\n" + "".join(traceback.format_exception(error)))
-            answer = (False, error)
-        try:
-            connection.send(answer)
-        except OSError:
-            return  # the parent is gone
-        except Exception as error:
-            connection.send((False, RuntimeError(f"a task's answer could not be sent: {error}")))
-
-
-def _how_it_ended(exitcode: int | None) -> str:
-    if exitcode is not None and exitcode < 0:
-        try:
-            name = signal.Signals(-exitcode).name
-        except ValueError:
-            name = f"signal {-exitcode}"
-        hint = ""
-        if -exitcode == signal.SIGKILL:
-            hint = ", likely for lack of memory"
-        elif -exitcode in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE):
-            hint = ", a bug of ours: please report it with that text"
-        return f"was ended by {name}{hint}"
-    return f"ended with exit status {exitcode}"

@@ -11,17 +11,11 @@ import sys
 import time
 from typing import IO, Any
 
+from bpe.sizes import bytes_text
+
 # In a log a long stage says now and then that it is alive; JSON is for programs, which may want more.
 LOG_SECONDS = 30.0
 JSON_SECONDS = 0.5
-
-
-def bytes_text(count: float) -> str:
-    """9323 -> "9.3 kB", 3100654 -> "3.1 MB"; powers of 1000."""
-    for unit, size in (("GB", 1e10), ("MB", 1e6), ("kB", 1e3)):  # from 10 GB on: 1,234.5 MB compares better
-        if count >= size:
-            return f"{count / (1e9 if unit == 'GB' else size):,.1f} {unit}"
-    return f"{count:.0f} bytes"
 
 
 def tokens_text(count: float) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bpe.sizes import bytes_text
 from convert.errors import BrokenInvariant, printable
 from convert.intake import IntakeCounts
 from convert.plan import BLOCK_BYTES, Plan
-from convert.progress import bytes_text
 from convert.shard import SPLITS, ShardRecord, SplitCounts
 
 FIRST_WORDS = 80  # characters

@@ -23,7 +23,6 @@ from convert.decompress import DecompressedFile
 from convert.digest import BlockDigests
 from convert.document_encoder import Clock, DocumentEncoder
 from convert.errors import BadInput, BrokenInvariant, naming
-from convert.executors import take_step
 from convert.held_out import DocumentHasher
 from convert.intake import Intake
 from convert.journal import Journal
@@ -39,6 +38,7 @@ from convert.shard_writer import ShardWriter
 from convert.sources import Source
 from convert.stretches import STRETCH_BYTES, Stretch, own_stretches
 from convert.text_window import TextWindow
+from convert.worker_process import take_step
 from flat_tokens.layout import ArrayLayout
 from flat_tokens.manifest import FileRecord
 from flat_tokens.verify_units import verify_files

@@ -10,20 +10,13 @@
 
 namespace bpe {
 
-namespace {
-
-bool starts_character(uint8_t byte) { // of more than one byte
-  return byte >= 0xC0;
-}
-
-} // namespace
-
 EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable &characters,
                                std::optional<Pattern> pattern, bool whole_pretokens, CacheBudget &budget,
                                size_t cache_share_bytes)
     : vocabulary_(vocabulary), lazy_characters_(characters), merge_tables_(vocabulary.merge_tables()),
       make_keys_(simd_variant().make_keys), merge_short_pretokens_(simd_variant().merge_short_pretokens),
       merge_long_pretoken_(simd_variant().merge_long_pretoken),
+      merge_long_pretokens_(simd_variant().merge_long_pretokens),
       whole_pretokens_(whole_pretokens && !vocabulary.all_reachable()), cache_share_bytes_(cache_share_bytes),
       cache_(budget, cache_share_bytes) {
   if (pattern)
@@ -33,6 +26,7 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable 
 void EncoderSession::reset() {
   for (Batch &batch : batches_)
     batch.count = batch.long_count = 0;
+  misses_.clear();
   tokens.clear();
   if (tokens.lent())
     tokens = TokenBuffer();
@@ -76,6 +70,8 @@ void EncoderSession::finish() {
   open_ ^= 1;
   if (batches_[open_].count > 0)
     emit(batches_[open_]);
+  if (misses_.is_open())
+    tokens.set_end(settle_misses(misses_.end()));
   scratch_.trim();
 }
 
@@ -132,98 +128,22 @@ void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
   }
 }
 
-// Cuts before each character that no entry joins to the one before. An entry joins all its own bytes, so a
-// pretoken that is an entry stays whole. Returns how many items it became.
-size_t EncoderSession::push_long(const uint8_t *bytes, size_t size, const uint8_t *readable) {
-  size_t start = 0, items = 0;
-  while (start < size) {
-    size_t i = start;
-    if (CharacterTable::starts_at(bytes + start, size - start)) {
-      const size_t next = push_characters(bytes, start, size);
-      items += next > start;
-      i = start = next;
-      if (start == size)
-        return items;
-    }
-    do { // to the next border that is safe
-      uint64_t eight;
-      for (; i + 9 <= size; i += 8) { // ASCII has none
-        std::memcpy(&eight, bytes + i + 1, 8);
-        if ((eight & 0x8080808080808080) != 0)
-          break;
-      }
-      ++i;
-    } while (i < size && !(starts_character(bytes[i]) && !may_join(bytes, i, size)));
-    push_part(bytes + start, i - start, start == 0 && i == size, readable);
-    ++items;
-    start = i;
-  }
-  return items;
-}
-
-// Takes the characters of three bytes from `start` on that stand between two safe borders. Returns where the
-// first other one starts.
-size_t EncoderSession::push_characters(const uint8_t *bytes, size_t start, size_t size) {
-  if (!characters_)
-    characters_ = &lazy_characters_.get();
-  size_t i = start;
-  while (CharacterTable::starts_at(bytes + i, size - i)) {
-    const size_t next = i + 3;
-    if (next < size) {
-      const bool joined = CharacterTable::starts_at(bytes + next, size - next)
-                              ? (characters_->at(bytes + i).info & CharacterTable::joins_next) != 0 &&
-                                    characters_->may_join(bytes + next)
-                              : vocabulary_.may_join(bytes[next - 1], bytes[next]);
-      if (joined)
-        break;
-    }
-    i = next;
-  }
-  if (i > start)
-    push(characters, bytes + start, static_cast<uint32_t>(i - start));
-  return i;
-}
-
-// Whether an entry may reach over the border before bytes[place], which starts a character of several bytes.
-bool EncoderSession::may_join(const uint8_t *bytes, size_t place, size_t size) const {
-  if (characters_ && place >= 3 && CharacterTable::starts_at(bytes + place - 3, 3) &&
-      CharacterTable::starts_at(bytes + place, size - place))
-    return characters_->may_join(bytes + place);
-  return vocabulary_.may_join(bytes[place - 1], bytes[place]);
-}
-
-void EncoderSession::push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable) {
-  if (size > CacheKey::max_bytes) {
-    push(whole ? long_pretoken : long_part, bytes, static_cast<uint32_t>(size));
-    if (size > PretokenCache::max_long_bytes)
-      return;
-    Batch &batch = batches_[open_];
-    const size_t i = batch.count - 1;
-    batch.long_hashes[i] = PretokenCache::long_hash(bytes, size, whole_pretokens_ && !whole);
-    batch.long_items[batch.long_count++] = static_cast<uint8_t>(i);
-    prefetch_to_read(cache_.first_long_slot(batch.long_hashes[i]));
-    return;
-  }
-  CacheKey key = key_of(bytes, size, readable);
-  key.high |= whole_pretokens_ && !whole ? CacheKey::part_bit : 0;
-  Batch &batch = open_batch();
-  const size_t i = batch.count++;
-  batch.keys[i] = key;
-  batch.hashes[i] = key.hash();
-  prefetch_to_read(cache_.first_slot(batch.hashes[i]));
-}
-
 // The slots of a full batch's long pretokens have come by now; where they lead is asked for in turn.
 void EncoderSession::prefetch_long(const Batch &batch) const {
-  for (size_t k = 0; k < batch.long_count; ++k)
-    if (const uint32_t *const place = cache_.long_place(batch.long_hashes[batch.long_items[k]])) {
-      prefetch_to_read(place);
-      prefetch_to_read(place + 16);
-    }
+  for (size_t k = 0; k < batch.long_count; ++k) {
+    const size_t i = batch.long_items[k];
+    const PretokenCache::Slot &slot = *cache_.first_slot(batch.hashes[i]);
+    if (!slot.holds(batch.keys[i]))
+      continue;
+    const uint32_t *const place = cache_.arena(slot);
+    prefetch_to_read(place);
+    prefetch_to_read(place + 16);
+  }
 }
 
 // Copies four ids or sixteen, whatever the count: `out` has room for sixteen.
-inline uint32_t *EncoderSession::emit_slot(const PretokenCache::Slot &slot, uint32_t *out) {
+inline uint32_t *EncoderSession::emit_slot(const Batch &batch, size_t i, const PretokenCache::Slot &slot,
+                                           uint32_t *out) {
   const uint32_t count = slot.id_count();
   if (count <= 4) [[likely]] {
     std::memcpy(out, slot.ids, sizeof slot.ids);
@@ -233,103 +153,73 @@ inline uint32_t *EncoderSession::emit_slot(const PretokenCache::Slot &slot, uint
     slot.unpack(out);
     return out + count;
   }
-  std::memcpy(out, cache_.arena() + slot.ids[0], PretokenCache::max_ids * sizeof(uint32_t));
-  return out + slot.ids[1];
+  return emit_from_arena(batch, i, slot, out);
+}
+
+uint32_t *EncoderSession::emit_from_arena(const Batch &batch, size_t i, const PretokenCache::Slot &slot,
+                                          uint32_t *out) {
+  const uint32_t *ids = cache_.arena(slot);
+  const size_t count = slot.ids[1];
+  const CacheKey key = batch.keys[i];
+  if (!key.is_long()) {
+    std::memcpy(out, ids, PretokenCache::max_ids * sizeof(uint32_t));
+    return out + count;
+  }
+  const size_t size = key.long_size();
+  if (!equal_long(reinterpret_cast<const uint8_t *>(ids), batch.bytes[i], size)) [[unlikely]]
+    return emit_missing(batch, i, out);
+  ids += PretokenCache::words_of(size);
+  out = room_for(count, out);
+  for (size_t k = 0; k < count; k += 16) // whole registers: a copy by size would be mispredicted
+    std::memcpy(out + k, ids + k, 16 * sizeof(uint32_t));
+  return out + count;
 }
 
 void EncoderSession::emit(Batch &batch) {
-  static_assert(batch_items * short_pretoken_bytes <= spare_tokens);
-  uint32_t *out = tokens.room(batch_items * short_pretoken_bytes);
+  uint32_t *out = room_for(0, misses_.is_open() ? misses_.end() : tokens.room(0));
   cache_.count_lookups(batch.count);
   for (size_t i = 0; i < batch.count; ++i) {
     const PretokenCache::Slot *const slot = cache_.first_slot(batch.hashes[i]);
     if (slot->holds(batch.keys[i])) [[likely]] {
-      out = emit_slot(*slot, out);
+      out = emit_slot(batch, i, *slot, out);
     } else {
       out = emit_item(batch, i, out);
     }
   }
-  tokens.set_end(out);
+  if (misses_.is_open())
+    misses_.set_end(out);
+  else
+    tokens.set_end(out);
   batch.count = batch.long_count = 0;
-  batch.merged = false;
 }
 
-// Merges all short pretokens of the batch from `first` on that are not in the cache, which takes them as it
-// sees fit.
-void EncoderSession::merge_missing(Batch &batch, size_t first) {
-  batch.merged = true;
-  static_assert(batch_items <= max_short_merges && no_merge >= batch_items);
-  std::fill(merge_of_item_ + first, merge_of_item_ + batch.count, no_merge);
-  size_t items[batch_items];
-  size_t maybe = 0, count = 0;
-  for (size_t i = first; i < batch.count; ++i) {
-    const uint32_t hash = batch.hashes[i];
-    if (batch.keys[i].high != 0 && !cache_.is_in_line(batch.keys[i], hash)) {
-      items[maybe++] = i;
-      prefetch_to_read(cache_.next_line(hash));
-    }
-  }
-  for (size_t k = 0; k < maybe; ++k) {
-    const size_t i = items[k];
-    const CacheKey key = batch.keys[i];
-    if (cache_.find(key, batch.hashes[i]))
-      continue;
-    ShortMerge &merge = merges_[count];
-    key.copy_bytes(merge.bytes);
-    merge.size = static_cast<uint32_t>(key.size());
-    items[count] = i;
-    merge_of_item_[i] = static_cast<uint8_t>(count++);
-  }
-  merge_short_pretokens_(merge_tables_, merges_, count);
-  for (size_t k = 0; k < count; ++k) {
-    const size_t i = items[k];
-    ShortMerge &merge = merges_[k];
-    if (const uint32_t entry = find_whole(batch.keys[i], merge.bytes); entry != PairTable::no_symbol) {
-      merge.symbols[0] = entry;
-      merge.count = 1;
-    }
-    vocabulary_.to_ids(merge.symbols, merge.count);
-    if (!cache_.find(batch.keys[i], batch.hashes[i])) // the same pretoken twice
-      cache_.insert(batch.keys[i], batch.hashes[i], merge.symbols, merge.count);
-  }
-}
-
-// The entry that a whole pretoken is emitted as at once, or no_symbol.
-uint32_t EncoderSession::find_whole(const CacheKey &key, const uint8_t *bytes) const {
-  if (!whole_pretokens_ || key.high & CacheKey::part_bit)
-    return PairTable::no_symbol;
-  return vocabulary_.find_unreachable({reinterpret_cast<const char *>(bytes), key.size()});
-}
-
-// What is not a hit in its first slot. Long pretokens make their own room, so `out` may move.
+// What is not a hit in its first slot. `out` may move.
 uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   const CacheKey key = batch.keys[i];
   if (key.high != 0) {
-    if (!batch.merged) {
-      if (const PretokenCache::Slot *const slot = cache_.find_and_promote(key, batch.hashes[i]))
-        return emit_slot(*slot, out);
-      merge_missing(batch, i);
-    }
-    if (const uint8_t merge = merge_of_item_[i]; merge != no_merge) {
-      std::memcpy(out, merges_[merge].symbols, sizeof merges_[merge].symbols);
-      return out + merges_[merge].count;
-    }
-    // There when the batch was merged; inserts since then may have taken its slot.
     if (const PretokenCache::Slot *const slot = cache_.find_and_promote(key, batch.hashes[i]))
-      return emit_slot(*slot, out);
-    return emit_displaced(key, out);
+      return emit_slot(batch, i, *slot, out);
+    return emit_missing(batch, i, out);
   }
+  const uint8_t *const bytes = batch.bytes[i];
+  const size_t size = batch.values[i];
+  size_t count;
   switch (key.low) {
-  case long_pretoken:
-  case long_part:
-    tokens.set_end(out);
-    emit_long(batch.bytes[i], batch.values[i], batch.long_hashes[i], key.low == long_pretoken);
-    return tokens.room((batch_items - i) * short_pretoken_bytes);
+  case huge_pretoken:
+    if (const uint32_t entry = find_whole(bytes, size); entry != PairTable::no_symbol) {
+      *out = vocabulary_.id(entry);
+      return out + 1;
+    }
+    [[fallthrough]];
+  case huge_part:
+    return merge_long(bytes, size, out, count);
   case characters:
-    tokens.set_end(out);
-    tokens.set_end(emit_characters(batch.bytes[i], batch.values[i], tokens.room(batch.values[i] + 1)));
-    return tokens.room((batch_items - i) * short_pretoken_bytes);
+    return emit_characters(bytes, size, room_for(size + 1, out));
   case row_end:
+    if (misses_.is_open()) {
+      misses_.add_row_end(out);
+      return misses_.is_full() ? settle_misses(out) : out;
+    }
     tokens.set_end(out);
     row_ends.push_back(tokens.size());
     return out;
@@ -341,68 +231,98 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   }
 }
 
-uint32_t *EncoderSession::emit_displaced(const CacheKey &key, uint32_t *out) const {
-  uint8_t bytes[16];
-  key.copy_bytes(bytes);
-  uint32_t symbols[short_pretoken_bytes];
-  size_t count = 1;
-  symbols[0] = find_whole(key, bytes);
-  if (symbols[0] == PairTable::no_symbol)
-    count = merge_short(vocabulary_, bytes, key.size(), symbols);
-  for (size_t i = 0; i < count; ++i)
-    out[i] = vocabulary_.id(symbols[i]);
-  return out + count;
-}
-
-// Ids of a long pretoken where the next ones go, `count` of them.
-uint32_t *EncoderSession::merge_long(const uint8_t *bytes, size_t size, size_t &count) {
-  if (!sweep_scratch_)
-    sweep_scratch_ = std::make_unique_for_overwrite<SweepScratch>();
-  uint32_t *const out = tokens.room(size);
-  if (size <= max_sweep_bytes)
-    count = merge_long_pretoken_(merge_tables_, bytes, size, *sweep_scratch_, out);
+// The ids of what is not in the cache; most are written later.
+uint32_t *EncoderSession::emit_missing(const Batch &batch, size_t i, uint32_t *out) {
+  const CacheKey key = batch.keys[i];
+  const uint32_t hash = batch.hashes[i];
+  const bool is_long = key.is_long();
+  uint8_t short_bytes[16];
+  const uint8_t *bytes = short_bytes;
+  if (is_long)
+    bytes = batch.bytes[i];
   else
-    count = WindowMerge(vocabulary_, merge_long_pretoken_, *sweep_scratch_, scratch_).merge(bytes, size, out);
-  vocabulary_.to_ids(out, count);
-  return out;
-}
-
-// Characters between safe borders. `out` has room for an id a byte and one more.
-uint32_t *EncoderSession::emit_characters(const uint8_t *bytes, size_t size, uint32_t *out) const {
-  for (size_t i = 0; i < size; i += 3) {
-    const CharacterTable::Entry &entry = characters_->at(bytes + i);
-    std::memcpy(out, &entry, sizeof entry); // what is behind its ids is overwritten
-    out += entry.id_count();
-  }
-  return out;
-}
-
-void EncoderSession::emit_long(const uint8_t *bytes, size_t size, uint64_t hash, bool whole) {
-  const bool cached = size <= PretokenCache::max_long_bytes;
-  if (cached) {
-    const PretokenCache::Ids found = cache_.find_long(bytes, size, hash);
-    if (found.data) {
-      uint32_t *const out = tokens.room(found.count + 16);
-      for (size_t i = 0; i < found.count; i += 16) // whole registers: a copy by size would be mispredicted
-        std::memcpy(out + i, found.data + i, 16 * sizeof(uint32_t));
-      tokens.set_end(out + found.count);
-      return;
+    key.copy_bytes(short_bytes);
+  const size_t size = is_long ? key.long_size() : key.size();
+  if (whole_pretokens_ && (key.high & CacheKey::part_bit) == 0) {
+    if (const uint32_t entry = find_whole(bytes, size); entry != PairTable::no_symbol) {
+      const uint32_t ids[PretokenCache::max_ids] = {vocabulary_.id(entry)};
+      if (is_long)
+        cache_.insert_long(key, hash, bytes, ids, 1);
+      else
+        cache_.insert(key, hash, ids, 1);
+      *out = ids[0];
+      return out + 1;
     }
   }
-  const uint32_t entry = whole && whole_pretokens_
-                             ? vocabulary_.find_unreachable({reinterpret_cast<const char *>(bytes), size})
-                             : PairTable::no_symbol;
-  size_t count = 1;
-  uint32_t *out;
-  if (entry != PairTable::no_symbol) {
-    out = tokens.room(1);
-    out[0] = vocabulary_.id(entry);
-  } else {
-    out = merge_long(bytes, size, count);
+  if (size > GatheredMisses::max_long_bytes) {
+    size_t count;
+    uint32_t *const end = merge_long(bytes, size, out, count);
+    cache_.insert_long(key, hash, bytes, end - count, count);
+    return end;
   }
-  tokens.set_end(out + count);
-  if (cached)
-    cache_.insert_long(bytes, size, hash, out, count);
+  if (!misses_.is_open()) {
+    tokens.set_end(out);
+    out = misses_.open();
+  }
+  misses_.add(key, hash, bytes, out);
+  return misses_.is_full() ? settle_misses(out) : out;
+}
+
+// Merges what is missing, remembers it and closes the window. Returns where the next id goes, in the result,
+// with a batch's room behind it.
+uint32_t *EncoderSession::settle_misses(uint32_t *out) {
+  misses_.set_end(out);
+  const GatheredMisses::Miss *const stop = misses_.end_misses();
+  for (const GatheredMisses::Miss *miss = misses_.begin_misses(); miss != stop; ++miss)
+    prefetch_to_write(cache_.first_slot(miss->hash));
+  misses_.merge(merge_tables_, merge_short_pretokens_, merge_long_pretokens_,
+                [&]() -> SweepScratch & { return sweep_scratch(); });
+  for (const GatheredMisses::Miss *miss = misses_.begin_misses(); miss != stop; ++miss) {
+    const GatheredMisses::Ids ids = misses_.ids(*miss);
+    vocabulary_.to_ids(ids.data, ids.count);
+    if (miss->key.is_long())
+      cache_.insert_long(miss->key, miss->hash, misses_.bytes(*miss), ids.data, ids.count);
+    else
+      cache_.insert(miss->key, miss->hash, ids.data, ids.count);
+  }
+  uint32_t *const to = tokens.room(misses_.id_count() + batch_room);
+  tokens.set_end(misses_.write(tokens.data(), to, row_ends));
+  misses_.clear();
+  return tokens.room(batch_room);
+}
+
+// `out` or where it moves to, with room for `count` ids and a batch's behind them.
+uint32_t *EncoderSession::room_for(size_t count, uint32_t *out) {
+  if (misses_.is_open()) {
+    if (misses_.has_room(out, count + batch_room))
+      return out;
+    out = settle_misses(out);
+  }
+  tokens.set_end(out);
+  return tokens.room(count + batch_room);
+}
+
+// The entry that a whole pretoken is emitted as at once, or no_symbol.
+uint32_t EncoderSession::find_whole(const uint8_t *bytes, size_t size) const {
+  return whole_pretokens_ ? vocabulary_.find_unreachable({reinterpret_cast<const char *>(bytes), size})
+                          : PairTable::no_symbol;
+}
+
+SweepScratch &EncoderSession::sweep_scratch() {
+  if (!sweep_scratch_)
+    sweep_scratch_ = std::make_unique_for_overwrite<SweepScratch>();
+  return *sweep_scratch_;
+}
+
+// The ids of one long pretoken, to `out`, which may move. Returns their end, with a batch's room behind it.
+uint32_t *EncoderSession::merge_long(const uint8_t *bytes, size_t size, uint32_t *out, size_t &count) {
+  out = room_for(size, out);
+  count =
+      size <= max_sweep_bytes
+          ? merge_long_pretoken_(merge_tables_, bytes, size, sweep_scratch(), out)
+          : WindowMerge(vocabulary_, merge_long_pretoken_, sweep_scratch(), scratch_).merge(bytes, size, out);
+  vocabulary_.to_ids(out, count);
+  return out + count;
 }
 
 } // namespace bpe

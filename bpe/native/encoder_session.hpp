@@ -2,16 +2,18 @@
 //
 // Pretokens are gathered in batches of 128 that run on across texts: keys and hashes first, each asking for
 // its cache line, then, while the next batch's lines are on their way, the probes. Row ends and special
-// tokens stand in the batch as items of their own, so short documents cost no more than their pretokens. A
-// pretoken that is not in the cache is merged; one of more than 15 bytes is first cut between characters no
-// entry crosses, and its parts are items too. Ids of a part may differ from those of a pretoken with the same
-// bytes (a whole pretoken that is an entry is emitted at once where the rule says so), so their keys differ
-// in CacheKey::part_bit.
+// tokens stand in the batch as items of their own, so short documents cost no more than their pretokens.
+// Those that are not in the cache are gathered and merged many at once (gathered_misses.hpp). A pretoken of
+// more than 15 bytes is first cut between characters no entry crosses, and its parts are items too. Ids of a
+// part may differ from those of a pretoken with the same bytes (a whole pretoken that is an entry is emitted
+// at once where the rule says so), so their keys differ in CacheKey::part_bit.
 //
 // Belongs to one thread at a time. Texts must stay where they are until finish().
 #pragma once
 
 #include "character_table.hpp"
+#include "gathered_misses.hpp"
+#include "long_key.hpp"
 #include "long_merge.hpp"
 #include "make_keys.hpp"
 #include "merge_pretoken.hpp"
@@ -55,24 +57,24 @@ public:
 
 private:
   static constexpr size_t batch_items = 128;
+  // For the ids of a batch of short pretokens, and for whole registers stored behind the last.
+  static constexpr size_t batch_room = batch_items * short_pretoken_bytes;
+  static_assert(batch_room <= spare_tokens);
   enum Item : uint64_t {
-    long_pretoken = 1,
-    long_part,
+    huge_pretoken = 1, // too long for the cache
+    huge_part,
     characters,
     row_end,
     token
   }; // in key.low where key.high is 0
   struct Batch {
     size_t count = 0;
-    bool merged =
-        false; // merge_missing was here: an item is in the cache, or its symbols' ids are in merges_
     CacheKey keys[batch_items + key_spare];
     uint32_t hashes[batch_items + key_spare];
-    const uint8_t *bytes[batch_items]; // of long pretokens and characters
-    uint32_t values[batch_items];      // their size, or the token
-    uint64_t long_hashes[batch_items]; // of long pretokens
+    const uint8_t *bytes[batch_items]; // of long and huge pretokens and of characters
+    uint32_t values[batch_items];      // the size of the latter two, or the token
     size_t long_count = 0;
-    uint8_t long_items[batch_items]; // which are
+    uint8_t long_items[batch_items]; // the items that are long pretokens
   };
 
   Batch &open_batch();
@@ -84,14 +86,16 @@ private:
   FirstSlots first_slots() const { return {cache_.slots(), cache_.slot_mask()}; }
   void prefetch_long(const Batch &batch) const;
   void emit(Batch &batch);
+  uint32_t *emit_slot(const Batch &batch, size_t i, const PretokenCache::Slot &slot, uint32_t *out);
+  uint32_t *emit_from_arena(const Batch &batch, size_t i, const PretokenCache::Slot &slot, uint32_t *out);
   uint32_t *emit_item(Batch &batch, size_t i, uint32_t *out);
-  void merge_missing(Batch &batch, size_t first);
-  uint32_t find_whole(const CacheKey &key, const uint8_t *bytes) const;
-  uint32_t *emit_displaced(const CacheKey &key, uint32_t *out) const;
-  uint32_t *emit_slot(const PretokenCache::Slot &slot, uint32_t *out);
+  uint32_t *emit_missing(const Batch &batch, size_t i, uint32_t *out);
   uint32_t *emit_characters(const uint8_t *bytes, size_t size, uint32_t *out) const;
-  void emit_long(const uint8_t *bytes, size_t size, uint64_t hash, bool whole);
-  uint32_t *merge_long(const uint8_t *bytes, size_t size, size_t &count);
+  uint32_t *room_for(size_t count, uint32_t *out);
+  uint32_t *settle_misses(uint32_t *out);
+  uint32_t find_whole(const uint8_t *bytes, size_t size) const;
+  uint32_t *merge_long(const uint8_t *bytes, size_t size, uint32_t *out, size_t &count);
+  SweepScratch &sweep_scratch();
 
   const Vocabulary &vocabulary_;
   LazyCharacterTable &lazy_characters_;
@@ -100,15 +104,14 @@ private:
   const MakeKeys make_keys_;
   const MergeShortPretokens merge_short_pretokens_;
   const MergeLongPretoken merge_long_pretoken_;
+  const MergeLongPretokens merge_long_pretokens_;
   const bool whole_pretokens_; // and there are entries that merges do not reach anyway
   const size_t cache_share_bytes_;
   std::optional<Pretokenizer> pretokenizer_;
   PretokenCache cache_;
   MergeScratch scratch_;
   std::unique_ptr<SweepScratch> sweep_scratch_; // once there is a long pretoken
-  ShortMerge merges_[batch_items];              // of the batch that is emitted
-  uint8_t merge_of_item_[batch_items];          // or no_merge
-  static constexpr uint8_t no_merge = batch_items;
+  GatheredMisses misses_;
   size_t careful_ = 0; // pretokens for which keys are made up to the next long one only
   Batch batches_[2];
   size_t open_ = 0; // the batch being filled; the other one, if not empty, comes before it

@@ -1,4 +1,4 @@
-// What merging one longer pretoken works on; merge_by_sweeps.hpp does it.
+// What merging longer pretokens works on, one or many at once; merge_by_sweeps.hpp does it.
 //
 // Plain data without member functions of its own, since sources with other instruction sets include it.
 #pragma once
@@ -24,5 +24,18 @@ struct SweepScratch {
 // symbols[0, result); symbols has room for `size`.
 using MergeLongPretoken = size_t (*)(const MergeTables &tables, const uint8_t *bytes, size_t size,
                                      SweepScratch &scratch, uint32_t *symbols);
+
+struct LongMerge {
+  const uint8_t *bytes; // in; no byte behind `size` is read
+  uint32_t size;        // in, 1 to max_sweep_bytes
+  uint32_t count;       // out
+  uint32_t *symbols;    // out; `count` of them, and room for `size`
+};
+
+// Fills in count and symbols of merges[0, count), any number of them: each its bytes' symbols, as merge_short
+// and merge_long give them. Equal ones are each merged. The more at once the better: those of up to
+// max_sweep_bytes need not be of like size. Rooms for symbols must not overlap.
+using MergeLongPretokens = void (*)(const MergeTables &tables, LongMerge *merges, size_t count,
+                                    SweepScratch &scratch);
 
 } // namespace bpe

@@ -97,6 +97,16 @@ size_t merge_by_sweeps(const MergeTables &tables, const uint8_t *bytes, size_t s
                          : sweep<Simd, false>(tables, bytes, size, scratch, symbols);
 }
 
+// See long_merge.hpp.
+template <class Simd>
+void merge_each_by_sweeps(const MergeTables &tables, LongMerge *merges, size_t count, SweepScratch &scratch) {
+  for (size_t i = 0; i < count; ++i) {
+    LongMerge &merge = merges[i];
+    merge.count =
+        static_cast<uint32_t>(merge_by_sweeps<Simd>(tables, merge.bytes, merge.size, scratch, merge.symbols));
+  }
+}
+
 } // namespace
 
 } // namespace bpe

@@ -1,15 +1,15 @@
 // Pretoken -> ids, bounded. A hit costs one cache line.
 //
-// Pretokens of up to 15 bytes are their own key, inline in a slot of 32 bytes with up to 6 ids; more ids lie
-// in an arena. A key is in one of the two slots of its cache line or, if both were taken, in the nearest line
-// of the eight beside each other that has an empty slot: a search ends at the first line with one. Longer
-// pretokens, up to 8 KiB, lie with their ids in a second arena behind a hash table.
-// Tables double while the share of memory allows, slots when a third is used (half from 8 MiB on), in place:
-// eight lines become sixteen, so growing touches the new half only. At full size, and while so much is new
-// that growing is put off, a pretoken stays in its own line, so that looking for one never takes a second
-// (new words: +30 % cold, +40 % warm against longer searches and starting afresh when full), and every fourth
-// new one that finds its line full displaces an old one. Where an arena or the table of long pretokens is
-// full they start afresh.
+// A slot of 32 bytes holds a key and up to 6 ids. Pretokens of up to 15 bytes are their own key. Longer ones,
+// up to 8 KiB, have a hash in its place (cache_key.hpp); their bytes and ids lie in an arena, where the bytes
+// are compared, and so do the ids of short ones that have more. A key is in one of the two slots of its cache
+// line or, if both were taken, in the nearest line of the eight beside each other that has an empty slot: a
+// search ends at the first line with one. The table doubles while the share of memory allows, when a third is
+// used (half from 8 MiB on), in place: eight lines become sixteen, so growing touches the new half only.
+// While it is settled, at full size or because so much is new that growing is put off, a pretoken stays in
+// its own line, so that looking for one never takes a second (new words: +30 % cold, +40 % warm against
+// longer searches and starting afresh when full), and every fourth new one that finds its line full displaces
+// an old one. When the arena is full, all that lies there is forgotten.
 //
 // Every byte is reserved from a CacheBudget first, so all caches of an encoder together stay within its
 // cache_bytes. A PretokenCache belongs to one thread at a time; a CacheBudget may be used from any.
@@ -49,12 +49,9 @@ public:
   BudgetedMemory(const BudgetedMemory &) = delete;
   BudgetedMemory &operator=(const BudgetedMemory &) = delete;
 
-  // False, and nothing changed, if budget or system refuse.
-  bool grow(size_t bytes); // keeps the contents
-  // Keeps the contents, the rest zeroed; where it lies stays the same from 256 KiB on, up to most_bytes.
+  // False, and nothing changed, if budget or system refuse. Keeps the contents, the rest zeroed; where it
+  // lies stays the same from 256 KiB on, up to most_bytes, so that growing copies nothing.
   bool extend(size_t bytes, size_t most_bytes);
-  bool replace(PageMemory &old, size_t bytes); // zeroed; `old` gets the contents until give_back(old)
-  void give_back(PageMemory &old);
   void release();
   void *data() const { return memory_.data(); }
   size_t bytes() const { return bytes_; }
@@ -70,6 +67,7 @@ public:
   struct Slot {
     uint64_t low, high; // the key; bits 61-63 of high: how many ids, or in_arena
     uint32_t ids[4];    // 5 or 6: of 21 bits each, see pack(); in_arena: where in the arena, how many
+    CacheKey key() const { return {low, high << 3 >> 3}; }
     bool holds(const CacheKey &key) const { return ((low ^ key.low) | (high ^ key.high) << 3) == 0; }
     uint32_t id_count() const { return static_cast<uint32_t>(high >> 61); }
     // Five or six ids, three to each half of the room for four.
@@ -89,8 +87,7 @@ public:
   };
   static constexpr unsigned packed_bits = 21;
   static constexpr uint32_t in_arena = 7;
-  static constexpr size_t max_ids = 16;
-  static constexpr size_t max_long_bytes = 8192; // up to 8 KiB and not 256 B: en warm 285 -> 655 MB/s
+  static constexpr size_t max_ids = 16; // of a short pretoken
 
   // share_bytes: what this cache may take of the budget.
   PretokenCache(CacheBudget &budget, size_t share_bytes);
@@ -129,72 +126,50 @@ public:
   }
   // Tells how many pretokens were looked for, so that the cache knows what share of them it had.
   void count_lookups(size_t count) { lookups_ += count; }
-  const uint32_t *arena() const { return static_cast<const uint32_t *>(arena_memory_.data()); }
+  // Of a slot whose ids are in the arena, what lies there: a long pretoken's bytes, then the ids. max_ids
+  // more than there are may be read. Valid until the next insert.
+  const uint32_t *arena(const Slot &slot) const {
+    return static_cast<const uint32_t *>(arena_memory_.data()) + slot.ids[0];
+  }
+  static size_t words_of(size_t bytes) { return (bytes + 3) / 4; }
   // Remembers the ids, at most 16; a key may be inserted only if it is not there. Sixteen are read whatever
-  // the count, and so many may be read from the arena.
+  // the count.
   void insert(const CacheKey &key, uint32_t hash, const uint32_t *ids, size_t count);
-
-  struct Ids {
-    const uint32_t *data; // null: not there
-    size_t count;
-  };
-  // What to prefetch before find_long, the second once the first is there: where the search for a hash
-  // starts, and where the bytes and ids of the pretoken it finds there lie (null: it has another hash).
-  const void *first_long_slot(uint64_t hash) const {
-    return long_slots() + (long_slot_count_ > 0 ? hash >> 32 & (long_slot_count_ - 1) : 0);
-  }
-  const uint32_t *long_place(uint64_t hash) const {
-    if (long_slot_count_ == 0)
-      return nullptr;
-    const LongSlot &slot = long_slots()[hash >> 32 & (long_slot_count_ - 1)];
-    return slot.hash == hash ? static_cast<const uint32_t *>(long_arena_memory_.data()) + slot.offset
-                             : nullptr;
-  }
-  // The same for 16 to max_long_bytes bytes; hash is long_hash(). Valid until the next insert. max_ids more
-  // ids than there are may be read.
-  Ids find_long(const uint8_t *bytes, size_t size, uint64_t hash) const;
-  void insert_long(const uint8_t *bytes, size_t size, uint64_t hash, const uint32_t *ids, size_t count);
-  static uint64_t long_hash(const uint8_t *bytes, size_t size, uint64_t seed);
+  // The same for a long one, whose key is of these bytes; any count up to its size.
+  void insert_long(const CacheKey &key, uint32_t hash, const uint8_t *bytes, const uint32_t *ids,
+                   size_t count);
 
 private:
   friend class CacheImage;
-  // With linear probing and tables at most half full more is rare; text made to collide ends here.
-  static constexpr size_t max_probes = 16;  // of long pretokens
   static constexpr size_t block_slots = 16; // eight lines
-  struct LongSlot {
-    uint64_t hash;
-    uint32_t offset, size, count; // the bytes' place in long_arena in words, then the ids; size 0: empty
-    uint32_t unused;
-  };
+  static constexpr size_t farthest_line = block_slots - 2;
 
+  // Of the share slots may take half, the arena five twelfths.
   static size_t most_slot_bytes(size_t share_bytes);
+  static size_t most_arena_bytes(size_t share_bytes);
+  bool settled() const { return farthest_ == 0; } // not growing, for now or for good
+  Slot *slot_for_new(uint32_t hash);
   Slot *empty_slot(size_t place) const;
-  void make_room();
+  void grow_if_of_use();
   void take_slots(size_t slot_count);
-  void split_block(size_t block, size_t old_slot_count);
-  bool make_long_room(size_t words);
-  uint32_t *arena_room(BudgetedMemory &memory, size_t used_words, size_t words, size_t limit_bytes);
-  void start_afresh();
-  void start_long_afresh();
-  LongSlot *long_slots() const { return static_cast<LongSlot *>(long_memory_.data()); }
+  template <class Keep> void place_block_anew(size_t block, size_t block_places, Keep keep);
+  uint32_t *arena_room(size_t words, uint32_t hash, Slot *&slot);
+  bool make_arena_room(size_t words);
+  void forget_arena();
 
   const size_t share_bytes_;
   const Slot *slots_; // own_slots_, or stand-ins while there are none
   Slot *own_slots_ = nullptr;
   uint64_t mask_ = 0;
   size_t used_ = 0, slot_count_ = 0;
-  size_t farthest_ = block_slots - 2; // line from its own in which a pretoken may be, in slots
-  bool full_size_ = false;            // no growing any more
-  uint32_t newcomers_ = 0;            // that found their line full since then
+  size_t farthest_ = farthest_line; // line from its own in which a pretoken may be, in slots; 0: settled
+  bool full_size_ = false;          // no growing any more
+  uint32_t newcomers_ = 0;          // that found their line full while it was settled
   // Since it was last asked whether to grow; while it is not to, until so many inserts.
   size_t lookups_ = 0, inserts_ = 0, wait_inserts_ = 0;
   BudgetedMemory slot_memory_;
   size_t arena_words_ = 0;
   BudgetedMemory arena_memory_;
-  size_t long_used_ = 0, long_slot_count_ = 0;
-  BudgetedMemory long_memory_;
-  size_t long_words_ = 0;
-  BudgetedMemory long_arena_memory_;
 };
 
 // A warm cache as bytes, to start others from: the tables as they are, so laying them in is a copy of memory.

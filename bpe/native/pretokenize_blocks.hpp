@@ -388,7 +388,8 @@ constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_p
           valid_prefix,
           make_keys,
           merge_short_pretokens,
-          merge_by_sweeps<Simd>};
+          merge_by_sweeps<Simd>,
+          merge_each_by_sweeps<Simd>};
 }
 
 } // namespace

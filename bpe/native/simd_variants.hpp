@@ -37,6 +37,7 @@ struct SimdVariant {
   MakeKeys make_keys;
   MergeShortPretokens merge_short_pretokens;
   MergeLongPretoken merge_long_pretoken;
+  MergeLongPretokens merge_long_pretokens;
 };
 
 // The best variant of this machine, or the one chosen. Any thread.

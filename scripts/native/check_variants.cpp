@@ -359,6 +359,48 @@ Check check_long_merges(const std::string &variant, const Rules &rules, Random &
   return check;
 }
 
+// Many at once, of sizes around the widths of lanes and words of bits, runs and equal ones among them.
+Check check_groups_of_long_merges(const std::string &variant, const Rules &rules, Random &random,
+                                  size_t rounds) {
+  Check check;
+  bpe::choose_simd_variant(variant);
+  const bpe::Vocabulary vocabulary = rules.vocabulary();
+  const bpe::MergeTables tables = vocabulary.merge_tables();
+  const auto sweeps = std::make_unique<bpe::SweepScratch>();
+  bpe::MergeScratch tree;
+  constexpr uint32_t guard = 0xABCDEF01; // behind each room
+  for (size_t round = 0; round < rounds * 40; ++round) {
+    const size_t count = round < 70 ? round : below(random, 400);
+    constexpr size_t longest[] = {16, 40, 70, 140, 300};
+    const size_t stop = longest[below(random, std::size(longest))] + 1;
+    std::deque<GuardedText> texts;
+    std::vector<std::vector<uint32_t>> rooms(count);
+    std::vector<bpe::LongMerge> merges(count);
+    for (size_t i = 0; i < count; ++i) {
+      const size_t size =
+          below(random, 50) == 0 ? below(random, bpe::max_sweep_bytes) + 1 : below(random, stop - 1) + 1;
+      std::string text = make_text(random, size);
+      const size_t kind = below(random, 8);
+      if (kind == 0)
+        text.assign(size, "ab- "[below(random, 4)]);
+      else if (kind == 1 && i > 0)
+        text = texts.back().view();
+      texts.emplace_back(text, below(random, 2) == 0);
+      rooms[i].assign(text.size() + 1, guard);
+      merges[i] = {texts.back().data(), static_cast<uint32_t>(text.size()), guard, rooms[i].data()};
+    }
+    std::memset(sweeps.get(), static_cast<int>(below(random, 256)), sizeof *sweeps);
+    bpe::simd_variant().merge_long_pretokens(tables, merges.data(), count, *sweeps);
+    for (size_t i = 0; i < count; ++i) {
+      const std::vector<uint32_t> &wanted = tree.merge_long(vocabulary, texts[i].data(), merges[i].size);
+      check.expect(merges[i].count == wanted.size() && rooms[i].back() == guard &&
+                       std::equal(wanted.begin(), wanted.end(), rooms[i].begin()),
+                   variant.c_str(), "merging long pretokens at once", merges[i].size);
+    }
+  }
+  return check;
+}
+
 std::vector<uint32_t> encode_all(const Rules &rules, bpe::Pattern pattern, bool whole_pretokens,
                                  const std::deque<GuardedText> &texts) {
   const bpe::Encoder encoder = rules.encoder(pattern, whole_pretokens, size_t{8} << 20);
@@ -432,6 +474,8 @@ int main(int argc, char **argv) {
     for (const Rules &rules : all_rules) {
       report("merging short pretokens", rules.name, check_short_merges(variant, rules, random, rounds));
       report("merge_by_sweeps", rules.name, check_long_merges(variant, rules, random, rounds));
+      report("merging long pretokens at once", rules.name,
+             check_groups_of_long_merges(variant, rules, random, rounds));
       if (!is_portable)
         report("encoding", rules.name, check_encoding(variant, rules, texts));
     }

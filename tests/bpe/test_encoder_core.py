@@ -175,6 +175,52 @@ def test_the_cache_grows_for_words_that_come_again_and_not_for_new_ones() -> Non
     assert bytes_used[new] < 6 << 20 < bytes_used[again]  # slots of 1 and of 8 MiB, and many ids apart
 
 
+def new_words(rng: random.Random, count: int, least: int, most: int) -> list[str]:
+    return ["".join(rng.choices("abcdefghijnortqu", k=rng.randint(least, most))) for _ in range(count)]
+
+
+LARGE = new_words(random.Random(3), 1, 8192, 8192)[0]
+MISSES = {
+    "one": [["word"]],
+    "short, as many as are merged at once": [[word] for word in new_words(random.Random(1), 129, 1, 15)],
+    "the same again and again": [["again and again"] * 40] * 40,
+    "long": [new_words(random.Random(2), 9, 16, 80) for _ in range(16)],
+    "around the longest that are gathered": [["x" * size, "y" * size] for size in (511, 512, 513, 600)],
+    "around the longest that are kept": [
+        ["x" * size, "new", "y" * size] for size in (4094, 4095, 8192, 8193)
+    ],
+    "more empty documents than are noted": [["new"], *[[]] * 1300, ["newer"], [], ["newest"]],
+    "a hit larger than the window": [[LARGE], ["fresh"], [LARGE], ["fresher", LARGE], [LARGE, LARGE]],
+    "one in many hits": [["a b c d"] * 9000, ["fresh"], ["a b c d"] * 9000, ["fresher", "a b c d"]],
+    "of all kinds": [
+        [
+            word
+            for least, most in ((1, 9), (10, 30), (1, 90))
+            for word in new_words(random.Random(seed), 9, least, most)
+        ]
+        for seed in range(60)
+    ],
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", MISSES)
+def test_pretokens_that_are_new_come_in_their_places(name: str, rule: str) -> None:
+    """Each document by itself, and all together: what is new is merged at other times, and ids stay the same."""
+    documents = [" ".join(words) for words in MISSES[name]]
+    want = [core(rule).encode(document) for document in documents]
+    text = SEPARATOR.join(document.encode() for document in documents)
+    out = np.empty(_core.Encoder.out_tokens(len(text)), np.uint32)
+    encoder = core(rule)
+    for lent in (None, out, None):
+        tokens, offsets = encoder.encode_documents(text, SEPARATOR, 1, out=lent)
+        rows = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+        assert [tokens[start:stop].tolist() for start, stop in rows] == want
+    assert [encoder.decode(ids).decode() for ids in want] == documents
+    if len(text) < 20_000:
+        assert want == [reference(document, rule) for document in documents]
+
+
 def test_calls_from_several_threads_at_once() -> None:
     encoder = core("ranks", cache_bytes=4 << 20)
     texts = [text_of(seed, 200) for seed in range(8)]
@@ -414,6 +460,15 @@ def test_a_damaged_image_is_refused() -> None:
         except ValueError:
             continue
         encoder.encode_documents(text, b"\0", 1)
+
+
+def test_a_long_pretoken_is_found_by_its_bytes_not_by_its_hash_alone() -> None:
+    """As if two had the same key: what the arena keeps is another pretoken."""
+    encoder, image = image_of(IMAGE_TEXT)
+    assert image.count(b"x" * 40) == 1
+    encoder.start_from_image(image.replace(b"x" * 40, b"x" * 20 + b"y" + b"x" * 19))
+    tokens, _ = encoder.encode_documents(IMAGE_TEXT * 3, b"\0", 1)
+    assert encoder.decode(tokens.tolist()) == IMAGE_TEXT * 3
 
 
 def characters_vocabulary(rng: random.Random) -> dict[int, bytes]:

@@ -86,7 +86,14 @@ def test_no_lists_of_sizes(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("count", "text"),
-    [(0, "0 bytes"), (999, "999 bytes"), (9323, "9.3 kB"), (3_100_654, "3.1 MB"), (11.8e9, "11.8 GB")],
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (9323, "9.3 kB"),
+        (3_100_654, "3.1 MB"),
+        (9.9999e9, "9,999.9 MB"),
+        (11.8e9, "11.8 GB"),
+    ],
 )
 def test_small_amounts_were_0_0_mb(count: float, text: str) -> None:
     assert bytes_text(count) == text

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from convert.errors import BadInput, WorkerLost
-from convert.executors import InlineExecutor, ProcessExecutor, may_fork, take_step
+from convert.executors import InlineExecutor, ProcessExecutor, may_fork
+from convert.worker_process import take_step
 
 _context: list[str] = []
 
@@ -236,7 +237,7 @@ def test_a_hung_worker_is_ended_and_says_where_it_was(tmp_path: Path) -> None:
         with pytest.raises(WorkerLost, match=r"used no processor time for 1\.5 s .*stacks"):
             hung.result(60)
         assert pool.submit(take, b"x").result(60) == 1
-    assert "_serve" in stacks.read_text()
+    assert "worker_process.py" in stacks.read_text()
 
 
 def work_without_end() -> None:

@@ -8,7 +8,7 @@ import json
 import pytest
 
 import convert.progress
-from convert.progress import Bars, JsonLines, Lines, Progress, bytes_text, make_progress, tokens_text
+from convert.progress import Bars, JsonLines, Lines, Progress, make_progress, tokens_text
 
 
 class Terminal(io.StringIO):
@@ -96,14 +96,13 @@ def test_a_stage_that_failed_looked_like_success() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "text", "tokens"),
+    ("count", "text"),
     [
-        (0, "0 bytes", "0 tokens"),
-        (9323, "9.3 kB", "9.3 k tokens"),
-        (3_100_654, "3.1 MB", "3.1 M tokens"),
-        (9_999_900_000, "9,999.9 MB", "9,999.9 M tokens"),
-        (11_800_000_000, "11.8 GB", "11,800.0 M tokens"),
+        (0, "0 tokens"),
+        (9323, "9.3 k tokens"),
+        (3_100_654, "3.1 M tokens"),
+        (11_800_000_000, "11,800.0 M tokens"),
     ],
 )
-def test_small_inputs_were_0_0_mb(count: int, text: str, tokens: str) -> None:
-    assert (bytes_text(count), tokens_text(count)) == (text, tokens)
+def test_small_inputs_were_0_0_m_tokens(count: int, text: str) -> None:
+    assert tokens_text(count) == text
