@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,8 @@ from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import create_split, load_codecs
 
 LONG_DOCUMENT_BYTES = 1 << 20  # files that are one document each are shorter, on average
+# Their codec is imported by the workers that merge, while the others encode; what needs no codec is known without it.
+LATE_CODECS = ("zstd", "none")
 MAX_TOKEN_ID = 2**31 - 1  # the format keeps id * 2 + 1 in 32 bits
 
 ExecutorFactory = Callable[[Callable[..., None], tuple[Any, ...]], Executor]
@@ -97,7 +100,9 @@ def _convert(
     )
     if workspace.open(plan_record(plan, file_sha256, options.recorded())):
         progress.note(f"going on from {workspace.root}")
-    executor = _executor(options, job, _useful_workers(options, plan), make_executor, workspace, progress)
+    executor = _executor(
+        options, job, _useful_workers(options, plan), plan.chunk_bytes, make_executor, workspace, progress
+    )
     with ending(executor, progress.note):
         times.lap("start")
 
@@ -186,7 +191,10 @@ def _prepare(options: ConvertOptions) -> tuple[tuple[Source, ...], ArrayLayout, 
             chunk_tokens=options.chunk_tokens,
             compression=options.compression,
         )
-        load_codecs(layout)
+        if layout.compression not in LATE_CODECS:
+            load_codecs(layout)
+        elif find_spec("numcodecs") is None:
+            raise ModuleNotFoundError("numcodecs is not there", name="numcodecs")
     return sources, layout, *loading.result()
 
 
@@ -253,6 +261,7 @@ def _executor(
     options: ConvertOptions,
     job: worker.Job,
     workers: int,
+    chunk_bytes: int,
     make_executor: ExecutorFactory | None,
     workspace: Workspace,
     progress: Progress,
@@ -267,6 +276,9 @@ def _executor(
         notice=progress.note,
         stall_seconds=options.stall_seconds,
         stacks=workspace.stacks,
+        gathered=(worker.merge_run,),
+        gathered_waiting=2
+        + chunk_bytes // (4 << 20),  # a text chunk makes a run for every 4 MiB or so, all at once
     )
 
 

@@ -52,10 +52,11 @@ def take_step() -> None:
 
 @dataclass
 class Task:
-    """What is to be run; tries: how many workers died of it."""
+    """What is to be run; gathered: by few workers; tries: how many workers died of it."""
 
     future: Future[Any]
     payload: bytes
+    gathered: bool = False
     tries: int = 0
 
 
@@ -87,6 +88,7 @@ class Worker:
         self.answers = 0
         self.steps = 0  # answers, and reports that a task goes on
         self.stalled = ""
+        self.gathers = False  # it was given a gathered task
         self.connection, remote = context.Pipe()
         # A forked child inherits the parent's ends of its own and of the earlier pipes; were they to stay open, it
         # would never see the end of its pipe.

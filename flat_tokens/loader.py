@@ -9,9 +9,9 @@ the global batch. flat_tokens/row_order.py states which rows a batch has; epoch 
 follows the one before with an order of its own.
 
 Cost: raw tokens are gathered from the mapped files (flat_tokens/row_gather.py). Others, and sequences, are read a
-window at a time (4 Mi tokens of each epoch by default, 4 bytes a token in memory, twice while a thread reads ahead),
-each zarr chunk once a window. A step that does not follow the one before is read alone: resuming takes as long as one
-batch.
+window at a time (4 Mi tokens of each epoch by default, 4 bytes a token in memory or 2 where ids fit, twice while a
+thread reads ahead), each zarr chunk once a window. A step that does not follow the one before is read alone: resuming
+takes as long as one batch.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from flat_tokens import parallel_fill
 from flat_tokens.ahead import Ahead, working_ahead
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
+from flat_tokens.narrow_window import NarrowWindow
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.row_cut import RowCut
 from flat_tokens.row_gather import RowGather
@@ -37,6 +38,8 @@ from flat_tokens.row_order import RowOrder, WindowId
 from flat_tokens.row_source import ChunkReader, PackedRows
 from flat_tokens.row_window import RowWindow
 from flat_tokens.sequence_rows import Losses, SequenceRows
+
+Window = RowWindow | NarrowWindow
 
 MOST_STREAMS = 8  # by default, so that 1, 2, 4 or 8 hosts see the same batches
 DTYPES = ("uint16", "int32", "uint32", "int64")
@@ -111,7 +114,7 @@ class Loader:
 
     def _forget(self) -> None:
         self._lock = threading.Lock()
-        self._kept: tuple[WindowId, RowWindow] | None = None
+        self._kept: tuple[WindowId, Window] | None = None
         self._chunks: ChunkReader | None = None
         self._next_step = -1
         self._row_cut = self.new_cut()
@@ -233,7 +236,9 @@ class Loader:
 
     def read_window(self, window: WindowId) -> RowWindow:
         """All rows of a window for this host, in the order of the steps. For one thread."""
-        return self._read(window, self._window_memory(), self._take_chunks())
+        memory = self._memory(self.order.window_rows // self.host_count)
+        self._read(window, memory, self._take_chunks())
+        return memory
 
     # -- gathering, where all tokens are mapped as one array
 
@@ -288,8 +293,13 @@ class Loader:
 
     # -- reading
 
-    def _read(self, window: WindowId, memory: RowWindow, chunks: ChunkReader) -> RowWindow:
-        self._source.fill(self.order.window_order(window, *self._streams).reshape(-1), memory, chunks)
+    def _read(self, window: WindowId, memory: Window, chunks: ChunkReader) -> Window:
+        rows = self.order.window_order(window, *self._streams).reshape(-1)
+        if isinstance(memory, RowWindow):
+            self._source.fill(rows, memory, chunks)
+            return memory
+        assert isinstance(self._source, PackedRows)  # no others are given a narrow window
+        self._source.fill(rows, memory, chunks)
         return memory
 
     def _read_alone(self, step: int, chunks: ChunkReader, cut: RowCut) -> Batch:
@@ -300,17 +310,23 @@ class Loader:
         parallel_fill.fill(self._source, self.rows_of(step), memory, readers)
         return memory.batch(0, self.rows_per_batch, cut)
 
-    def _cut(self, memory: RowWindow, window: WindowId, step: int, cut: RowCut) -> Batch:
+    def _cut(self, memory: Window, window: WindowId, step: int, cut: RowCut) -> Batch:
         first = (step % self.steps_per_epoch - window.first_step) * self.rows_per_batch
         return memory.batch(first, first + self.rows_per_batch, cut)
 
     def _memory(self, rows: int) -> RowWindow:
         return RowWindow(rows, self.seq_len, self._source.is_padded)
 
-    def _window_memory(self) -> RowWindow:
-        return self._memory(self.order.window_rows // self.host_count)
+    def _window_memory(self) -> Window:
+        rows = self.order.window_rows // self.host_count
+        is_narrow = (
+            isinstance(self._source, PackedRows)
+            and self.array.encoded_tokens.is_decoded
+            and NarrowWindow.holds(self.array.max_token_id)
+        )
+        return NarrowWindow(rows, self.seq_len) if is_narrow else self._memory(rows)
 
-    def _take_memory(self) -> RowWindow:
+    def _take_memory(self) -> Window:
         kept, self._kept = self._kept, None  # not to be found half filled after an error
         return self._window_memory() if kept is None else kept[1]
 

@@ -112,6 +112,10 @@ class RowCut:
         self.length = length
         self._pool = BatchPool(dtype)
 
+    def take(self, rows: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """Memory for the inputs, targets and start flags of a batch, to be filled; see BatchPool.take."""
+        return self._pool.take((rows, self.length))
+
     def batch(self, encoded: Uint32, firsts: Int64, lengths: Int32 | None = None) -> Batch:
         """The rows that begin at some positions of `encoded`, as `cut_with_numpy` says, as a batch of its own
         memory. lengths: as in Batch."""

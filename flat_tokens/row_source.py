@@ -26,6 +26,22 @@ Int64 = npt.NDArray[np.int64]
 Uint32 = npt.NDArray[np.uint32]
 
 
+class StretchWindow(Protocol):
+    """Where packed rows are put: RowWindow, or NarrowWindow where ids are small. firsts: int64[capacity], where each
+    row begins. compares: whether `put` tells the largest of what it is given, else 0."""
+
+    firsts: Int64
+    compares: bool
+
+    def room(self, at: int, count: int) -> Uint32 | None: ...
+
+    def put(self, at: int, encoded: Uint32) -> int: ...
+
+    def put_in_front(self, at: int, last_token: int) -> None: ...
+
+    def is_start(self, at: int) -> bool: ...
+
+
 class RowSource(Protocol):
     """Numbered rows of one length. row_count: how many; is_padded: whether they may be shorter than that."""
 
@@ -49,10 +65,14 @@ class ChunkReader:
         chunk_count = -(-len(tokens) // tokens.chunk_elements)
         self._last = np.full(chunk_count if chunk_count <= MOST_LAST_TOKENS else 0, -1, dtype=np.int64)
 
-    def load(self, index: int, into: Uint32 | None = None, stop: int | None = None) -> Uint32:
+    def load(
+        self, index: int, into: Uint32 | None = None, stop: int | None = None, is_checked: bool = True
+    ) -> Uint32:
         """The encoded tokens of a zarr chunk, or at least those in front of `stop`. into: uint32[chunk_tokens] that
-        they may be decoded to; without it they are valid until the next call."""
-        values: Uint32 = self.tokens.load_chunk(index, self._scratch if into is None else into, stop)
+        they may be decoded to; without it they are valid until the next call. is_checked: False for those who compare
+        what they use with `tokens.largest`, if they are decoded."""
+        scratch = self._scratch if into is None else into
+        values: Uint32 = self.tokens.load_chunk(index, scratch, stop, is_checked)
         if self.tokens.is_mapped:
             self.tokens.check(values, index * self.chunk_tokens)
         if len(self._last) and (stop is None or self.tokens.is_mapped):
@@ -97,7 +117,8 @@ class PackedRows:
         self.length = length
         self.row_count = array.row_count(length)
 
-    def fill(self, rows: Int64, window: RowWindow, chunks: ChunkReader) -> None:
+    def fill(self, rows: Int64, window: StretchWindow, chunks: ChunkReader) -> None:
+        """As RowSource.fill, also for a window of small ids."""
         order = np.argsort(rows)
         rows = rows[order]
         is_new = np.diff(rows, prepend=-2) != 1  # a stretch of neighbouring rows begins
@@ -106,12 +127,14 @@ class PackedRows:
         begins = np.flatnonzero(is_new)
         starts = rows[begins] * self.length
         stops = (rows[np.append(begins[1:], len(rows)) - 1] + 1) * self.length
-        _copy_stretches(starts, stops, places[begins], window.tokens, chunks)
+        _copy_stretches(starts, stops, places[begins], window, chunks)
 
 
-def _copy_stretches(starts: Int64, stops: Int64, places: Int64, out: Uint32, chunks: ChunkReader) -> None:
-    """Put the tokens [starts[i], stops[i]), rising stretches, to out[places[i]:], and the one in front to its place
-    unless the stretch begins with a start."""
+def _copy_stretches(
+    starts: Int64, stops: Int64, places: Int64, window: StretchWindow, chunks: ChunkReader
+) -> None:
+    """Put the tokens [starts[i], stops[i]), rising stretches, to the window's places from places[i] on, and the one in
+    front to its place unless the stretch begins with a start."""
     chunk = chunks.chunk_tokens
     begins = np.maximum(starts - 1, 0)
     first_chunks = begins // chunk
@@ -128,12 +151,18 @@ def _copy_stretches(starts: Int64, stops: Int64, places: Int64, out: Uint32, chu
     low, high = (lows[kept] % chunk).tolist(), (highs[kept] - indexes[kept] * chunk).tolist()
     for first, stop in itertools.pairwise(borders):
         index, at = numbers[first], to[first]
+        room = None
         if stop - first == 1 and high[first] - low[first] == chunk and chunks.decodes:
-            chunks.load(index, out[at : at + chunk])
+            room = window.room(at, chunk)
+        if room is not None:
+            chunks.load(index, room)
             continue
-        values = chunks.load(index, stop=high[stop - 1])
+        values = chunks.load(index, stop=high[stop - 1], is_checked=not window.compares)
+        largest = 0
         for piece in range(first, stop):
-            out[to[piece] : to[piece] + high[piece] - low[piece]] = values[low[piece] : high[piece]]
+            largest = max(largest, window.put(to[piece], values[low[piece] : high[piece]]))
+        if largest > chunks.tokens.largest:
+            chunks.load(index)  # compares, and says where
     for at, index in zip(targets[is_in_front].tolist(), indexes[is_in_front].tolist(), strict=True):
-        if not out[at + 1] & 1:
-            out[at] = chunks.last_token(index)
+        if not window.is_start(at + 1):
+            window.put_in_front(at, chunks.last_token(index))

@@ -24,11 +24,30 @@ class RowWindow:
     in front of it stands in front of it here (anything where the row begins with a start). lengths:
     int32[capacity], tokens in front of the padding, or None where rows are full."""
 
+    compares = False
+
     def __init__(self, capacity: int, length: int, is_padded: bool) -> None:
         self.length = length
         self.tokens: Uint32 = np.zeros(capacity * (length + 1), dtype=np.uint32)
         self.firsts: Int64 = np.arange(capacity, dtype=np.int64) * (length + 1) + 1
         self.lengths: Int32 | None = np.zeros(capacity, dtype=np.int32) if is_padded else None
+
+    def room(self, at: int, count: int) -> Uint32 | None:
+        """The places [at, at + count) for somebody to decode into, uint32[count]; None where that cannot be."""
+        return self.tokens[at : at + count]
+
+    def put(self, at: int, encoded: Uint32) -> int:
+        """Put encoded tokens to the places from `at` on. 0: they were compared with the largest allowed one."""
+        self.tokens[at : at + len(encoded)] = encoded
+        return 0
+
+    def put_in_front(self, at: int, last_token: int) -> None:
+        """Put the encoded token in front of a row."""
+        self.tokens[at] = last_token
+
+    def is_start(self, at: int) -> bool:
+        """Whether the token at a place is a start."""
+        return bool(self.tokens[at] & 1)
 
     def part(self, first: int, stop: int) -> RowWindow:
         """The places [first, stop) as a window of its own on the same memory, to be filled by another thread."""

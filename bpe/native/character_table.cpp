@@ -18,26 +18,25 @@ bool continues(uint8_t byte) {
 } // namespace
 
 CharacterTable::CharacterTable(const Vocabulary &vocabulary)
-    : entries_(stop_code_point), joined_((size_t{1} << 22) / 64) {
-  for (uint32_t symbol = 0; symbol < vocabulary.size(); ++symbol)
-    mark_borders(vocabulary.bytes(symbol));
-  std::vector<bool> may_end(4096); // by w and x: whether some border of theirs is joined
-  for (uint32_t place = 0; place < uint32_t{1} << 22; ++place) {
-    if (place % 64 == 0 && joined_[place >> 6] == 0)
-      place += 63;
-    else if (joined_[place >> 6] >> (place & 63) & 1)
-      may_end[(place & 63) << 6 | (place >> 12 & 63)] = true;
+    : ids_(stop_code_point), joined_((size_t{1} << 22) / 64) {
+  for (uint32_t symbol = 0; symbol < vocabulary.size(); ++symbol) {
+    const std::string_view entry = vocabulary.bytes(symbol);
+    mark_borders(entry);
+    if (!vocabulary.all_reachable() && entry.size() == 3 &&
+        Characters::starts_at(reinterpret_cast<const uint8_t *>(entry.data()), 3))
+      has_unreachable_ |= vocabulary.find_unreachable(entry) != PairTable::no_symbol;
   }
   for (uint32_t c = 0; c < stop_code_point; ++c) {
     const uint8_t bytes[3] = {static_cast<uint8_t>(0xE0 | c >> 12),
                               static_cast<uint8_t>(0x80 | (c >> 6 & 63)),
                               static_cast<uint8_t>(0x80 | (c & 63))};
-    Entry &entry = entries_[c];
     uint32_t symbols[3];
     const size_t count = merge_short(vocabulary, bytes, 3, symbols);
-    for (size_t i = 0; i < count; ++i)
-      entry.ids[i] = vocabulary.id(symbols[i]);
-    entry.info = static_cast<uint32_t>(count) | (may_end[c & 0xFFF] ? joins_next : 0);
+    for (size_t i = 3; i-- > 0;) {
+      const uint32_t id = i < count ? vocabulary.id(symbols[i]) : Characters::no_id;
+      has_ids_ &= id < Characters::no_id || i >= count;
+      ids_[c] = ids_[c] << Characters::id_bits | id;
+    }
   }
 }
 
@@ -51,12 +50,11 @@ void CharacterTable::mark_borders(std::string_view entry) {
     const bool any_before = i == 1, any_behind = i + 1 == entry.size();
     if ((!any_before && !continues(byte(i - 2))) || (!any_behind && !continues(byte(i + 1))))
       continue;
-    for (uint32_t w = any_before ? 0 : byte(i - 2) & 63u, w_stop = any_before ? 64 : w + 1; w < w_stop; ++w)
-      for (uint32_t z = any_behind ? 0 : byte(i + 1) & 63u, z_stop = any_behind ? 64 : z + 1; z < z_stop;
-           ++z) {
-        const uint32_t place = border_of(w, byte(i - 1), byte(i), z);
-        joined_[place >> 6] |= uint64_t{1} << (place & 63);
-      }
+    const uint64_t before = any_before ? ~uint64_t{0} : uint64_t{1} << (byte(i - 2) & 63);
+    for (uint32_t z = any_behind ? 0 : byte(i + 1) & 63u, z_stop = any_behind ? 64 : z + 1; z < z_stop; ++z)
+      joined_[Characters::border_of(0, byte(i - 1), byte(i), z) >> 6] |= before;
+    const uint32_t ends = Characters::border_of(0, byte(i - 1), byte(i), 0) >> 12;
+    joined_ends_[ends >> 3] |= static_cast<uint8_t>(1u << (ends & 7));
   }
 }
 

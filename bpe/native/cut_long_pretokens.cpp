@@ -3,8 +3,9 @@
 //
 // A pretoken is cut between characters that no entry of the vocabulary reaches across: what is left of such a
 // border and what is right of it have the ids they have in the whole, whatever the merges. Characters of
-// three bytes between two such borders have their ids in the CharacterTable; what else there is becomes parts
-// for the cache.
+// three bytes between two such borders have their ids in the CharacterTable. No token crosses the border of a
+// pretoken either, so a run of such characters goes on through the pretokens behind: a line of Chinese with
+// its commas is one item. What else there is becomes parts for the cache.
 #include "encoder_session.hpp"
 
 #include <cstring>
@@ -17,66 +18,102 @@ bool starts_character(uint8_t byte) { // of more than one byte
   return byte >= 0xC0;
 }
 
+bool continues_character(uint8_t byte) {
+  return (byte & 0xC0) == 0x80;
+}
+
 } // namespace
 
-// Cuts before each character that no entry joins to the one before. An entry joins all its own bytes, so a
-// pretoken that is an entry stays whole. Returns how many items it became.
-size_t EncoderSession::push_long(const uint8_t *bytes, size_t size, const uint8_t *readable) {
-  size_t start = 0, items = 0;
-  while (start < size) {
-    size_t i = start;
-    if (CharacterTable::starts_at(bytes + start, size - start)) {
-      const size_t next = push_characters(bytes, start, size);
-      items += next > start;
-      i = start = next;
-      if (start == size)
-        return items;
-    }
-    do { // to the next border that is safe
-      uint64_t eight;
-      for (; i + 9 <= size; i += 8) { // ASCII has none
-        std::memcpy(&eight, bytes + i + 1, 8);
-        if ((eight & 0x8080808080808080) != 0)
+// Takes pretokens from run number i on: at least that one, and those behind it that its last characters run
+// on into.
+EncoderSession::Cut EncoderSession::push_cut(const PretokenSpans &run, size_t i) {
+  const auto stop_of = [&](size_t k) { return run.origin + run.ends[k]; };
+  const size_t first = i;
+  const uint8_t *start = run.origin + (i > 0 ? run.ends[i - 1] : run.start), *p = start;
+  size_t items = 0;
+  for (;;) {
+    if (const size_t size = run_of_characters(run, i, p)) {
+      push(characters, p, static_cast<uint32_t>(size));
+      ++items;
+      p += size;
+      while (stop_of(i) <= p) {
+        start = stop_of(i);
+        if (++i == run.count)
           break;
       }
-      ++i;
-    } while (i < size && !(starts_character(bytes[i]) && !may_join(bytes, i, size)));
-    push_part(bytes + start, i - start, start == 0 && i == size, readable);
-    ++items;
-    start = i;
-  }
-  return items;
-}
-
-// Takes the characters of three bytes from `start` on that stand between two safe borders. Returns where the
-// first other one starts.
-size_t EncoderSession::push_characters(const uint8_t *bytes, size_t start, size_t size) {
-  if (!characters_)
-    characters_ = &lazy_characters_.get();
-  size_t i = start;
-  while (CharacterTable::starts_at(bytes + i, size - i)) {
-    const size_t next = i + 3;
-    if (next < size) {
-      const bool joined = CharacterTable::starts_at(bytes + next, size - next)
-                              ? (characters_->at(bytes + i).info & CharacterTable::joins_next) != 0 &&
-                                    characters_->may_join(bytes + next)
-                              : vocabulary_.may_join(bytes[next - 1], bytes[next]);
-      if (joined)
+      if (p == start)
         break;
     }
-    i = next;
+    const uint8_t *const stop = stop_of(i), *const part = p;
+    p = next_safe_border(start, p, stop);
+    push_part(part, static_cast<size_t>(p - part), part == start && p == stop, run.readable);
+    ++items;
+    if (p == stop) {
+      ++i;
+      break;
+    }
   }
-  if (i > start)
-    push(characters, bytes + start, static_cast<uint32_t>(i - start));
-  return i;
+  return {i - first, items};
 }
 
-// Whether an entry may reach over the border before bytes[place], which starts a character of several bytes.
-bool EncoderSession::may_join(const uint8_t *bytes, size_t place, size_t size) const {
-  if (characters_ && place >= 3 && CharacterTable::starts_at(bytes + place - 3, 3) &&
-      CharacterTable::starts_at(bytes + place, size - place))
-    return characters_->may_join(bytes + place);
-  return vocabulary_.may_join(bytes[place - 1], bytes[place]);
+// Size of the run of characters from p on, in pretoken number i, that stand between safe borders.
+size_t EncoderSession::run_of_characters(const PretokenSpans &run, size_t i, const uint8_t *p) {
+  const uint8_t *const start = p;
+  const uint8_t *stop = run.origin + run.ends[run.count - 1];
+  if (!Characters::starts_at(p, static_cast<size_t>(stop - p)))
+    return 0;
+  if (!characters_) {
+    characters_ = &lazy_characters_.get();
+    character_view_ = characters_->view();
+  }
+  if (!characters_->has_ids())
+    return 0;
+  if (whole_pretokens_ && characters_->has_unreachable())
+    stop = run.origin + run.ends[i];
+  for (;;) {
+    const uint8_t *const from = p;
+    p += find_characters_(character_view_, p, stop);
+    for (; run.origin + run.ends[i] < p; ++i)
+      if (const uint8_t *end = run.origin + run.ends[i]; continues_character(*end)) { // no UTF-8
+        while (continues_character(*end))
+          --end;
+        return static_cast<size_t>(end - start);
+      }
+    if (p == stop || p == run.origin + run.ends[i]) {
+      if (!Characters::starts_at(p, static_cast<size_t>(stop - p)))
+        break;
+      continue; // a joined border, but one between pretokens
+    }
+    const bool joined =
+        Characters::starts_at(p, static_cast<size_t>(stop - p)) || vocabulary_.may_join(p[-1], p[0]);
+    if (joined && p > from)
+      p -= 3;
+    break;
+  }
+  return static_cast<size_t>(p - start);
+}
+
+// The first safe border behind p in the pretoken [start, stop), or its end.
+const uint8_t *EncoderSession::next_safe_border(const uint8_t *start, const uint8_t *p,
+                                                const uint8_t *stop) const {
+  do {
+    uint64_t eight;
+    for (; p + 9 <= stop; p += 8) { // ASCII has none
+      std::memcpy(&eight, p + 1, 8);
+      if ((eight & 0x8080808080808080) != 0)
+        break;
+    }
+    ++p;
+  } while (p < stop && !(starts_character(*p) && !may_join(start, p, stop)));
+  return p;
+}
+
+// Whether an entry may reach over the border before p, where a character of several bytes starts.
+bool EncoderSession::may_join(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const {
+  if (characters_ && Characters::starts_at(p, static_cast<size_t>(stop - p)) && p - start >= 3 &&
+      Characters::starts_at(p - 3, 3))
+    return character_view_.may_join(p);
+  return vocabulary_.may_join(p[-1], p[0]);
 }
 
 void EncoderSession::push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable) {
@@ -96,16 +133,6 @@ void EncoderSession::push_part(const uint8_t *bytes, size_t size, bool whole, co
   batch.keys[i] = key;
   batch.hashes[i] = key.hash();
   prefetch_to_read(cache_.first_slot(batch.hashes[i]));
-}
-
-// Characters between safe borders. `out` has room for an id a byte and one more.
-uint32_t *EncoderSession::emit_characters(const uint8_t *bytes, size_t size, uint32_t *out) const {
-  for (size_t i = 0; i < size; i += 3) {
-    const CharacterTable::Entry &entry = characters_->at(bytes + i);
-    std::memcpy(out, &entry, sizeof entry); // what is behind its ids is overwritten
-    out += entry.id_count();
-  }
-  return out;
 }
 
 } // namespace bpe

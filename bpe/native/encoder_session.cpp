@@ -14,7 +14,9 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable 
                                std::optional<Pattern> pattern, bool whole_pretokens, CacheBudget &budget,
                                size_t cache_share_bytes)
     : vocabulary_(vocabulary), lazy_characters_(characters), merge_tables_(vocabulary.merge_tables()),
-      make_keys_(simd_variant().make_keys), merge_short_pretokens_(simd_variant().merge_short_pretokens),
+      make_keys_(simd_variant().make_keys), find_characters_(simd_variant().find_characters),
+      emit_characters_(simd_variant().emit_characters),
+      merge_short_pretokens_(simd_variant().merge_short_pretokens),
       merge_long_pretoken_(simd_variant().merge_long_pretoken),
       merge_long_pretokens_(simd_variant().merge_long_pretokens),
       whole_pretokens_(whole_pretokens && !vocabulary.all_reachable()), cache_share_bytes_(cache_share_bytes),
@@ -113,10 +115,10 @@ void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
     batch.count = first + done;
     for (; split != 0; split &= split - 1) {
       const size_t i = static_cast<size_t>(std::countr_zero(split));
-      const uint32_t start = i > 0 ? run.ends[i - 1] : run.start;
       batch.count = first + i;
-      if (push_long(run.origin + start, run.ends[i] - start, readable) > 1) {
-        done = i + 1;
+      run.count = left; // all that may belong to a run of characters
+      if (const Cut cut = push_cut(run, i); cut.pretokens != 1 || cut.items != 1) {
+        done = i + cut.pretokens;
         careful_ = careful_for;
         break;
       }
@@ -214,7 +216,8 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   case huge_part:
     return merge_long(bytes, size, out, count);
   case characters:
-    return emit_characters(bytes, size, room_for(size + 1, out));
+    static_assert(characters_spare <= batch_room);
+    return emit_characters_(character_view_, bytes, size, room_for(size, out));
   case row_end:
     if (misses_.is_open()) {
       misses_.add_row_end(out);

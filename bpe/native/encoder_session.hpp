@@ -11,6 +11,7 @@
 // Belongs to one thread at a time. Texts must stay where they are until finish().
 #pragma once
 
+#include "character_runs.hpp"
 #include "character_table.hpp"
 #include "gathered_misses.hpp"
 #include "long_key.hpp"
@@ -79,9 +80,13 @@ private:
 
   Batch &open_batch();
   void push(Item item, const uint8_t *bytes, uint32_t value);
-  size_t push_long(const uint8_t *bytes, size_t size, const uint8_t *readable);
-  size_t push_characters(const uint8_t *bytes, size_t start, size_t size);
-  bool may_join(const uint8_t *bytes, size_t place, size_t size) const;
+  struct Cut {
+    size_t pretokens, items; // how many of the ones, and what became of them
+  };
+  Cut push_cut(const PretokenSpans &run, size_t i);
+  size_t run_of_characters(const PretokenSpans &run, size_t i, const uint8_t *p);
+  const uint8_t *next_safe_border(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const;
+  bool may_join(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const;
   void push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable);
   FirstSlots first_slots() const { return {cache_.slots(), cache_.slot_mask()}; }
   void prefetch_long(const Batch &batch) const;
@@ -90,7 +95,6 @@ private:
   uint32_t *emit_from_arena(const Batch &batch, size_t i, const PretokenCache::Slot &slot, uint32_t *out);
   uint32_t *emit_item(Batch &batch, size_t i, uint32_t *out);
   uint32_t *emit_missing(const Batch &batch, size_t i, uint32_t *out);
-  uint32_t *emit_characters(const uint8_t *bytes, size_t size, uint32_t *out) const;
   uint32_t *room_for(size_t count, uint32_t *out);
   uint32_t *settle_misses(uint32_t *out);
   uint32_t find_whole(const uint8_t *bytes, size_t size) const;
@@ -100,8 +104,11 @@ private:
   const Vocabulary &vocabulary_;
   LazyCharacterTable &lazy_characters_;
   const CharacterTable *characters_ = nullptr; // once asked for
+  Characters character_view_{};                // of it
   const MergeTables merge_tables_;
   const MakeKeys make_keys_;
+  const FindCharacters find_characters_;
+  const EmitCharacters emit_characters_;
   const MergeShortPretokens merge_short_pretokens_;
   const MergeLongPretoken merge_long_pretoken_;
   const MergeLongPretokens merge_long_pretokens_;

@@ -11,7 +11,8 @@ namespace {
 
 struct Avx512Lanes {
   static constexpr size_t width = 16;
-  static constexpr size_t fewest = 7; // pretokens; fewer are quicker in turns
+  static constexpr size_t fewest = 7;      // pretokens; fewer are quicker in turns
+  static constexpr size_t fewest_long = 3; // of more than 15 bytes; fewer are quicker by sweeps
   using Vector = int32_t __attribute__((vector_size(64)));
   using Unsigned = uint32_t __attribute__((vector_size(64)));
 

@@ -1,4 +1,5 @@
-// What merging longer pretokens works on, one or many at once; merge_by_sweeps.hpp does it.
+// What merging longer pretokens works on, one or many at once; merge_by_sweeps.hpp and
+// merge_long_by_lanes.hpp do it.
 //
 // Plain data without member functions of its own, since sources with other instruction sets include it.
 #pragma once

@@ -1,17 +1,18 @@
-// Short pretokens -> symbols, side by side: what merge_short does, a pretoken in each lane of a vector.
+// Pretokens -> symbols, side by side: what merge_short does, a pretoken in each lane of a vector.
 //
-// Place i of all pretokens is one vector of symbols and one of keys, rank * 16 + place, the rank being that
-// of the pair at i and i + 1 (see merge_pretoken.hpp). A round finds each lane's lowest key by vertical
-// minima, looks its two new pairs up by gathers, and moves what is behind the merge one place forward. Two
-// groups take rounds in turns, so that one works while the other waits for its gathers. Pretokens of like
-// length stand side by side, since the longest of a group decides. New words of 9 bytes, 64 at once: with
-// AVX-512 105 ns each in turns (merge_in_turns.hpp), 41 side by side; with AVX2 420 and 78.
+// Place i of all pretokens is one vector of symbols and one of keys, rank * places + place, the rank being
+// that of the pair at i and i + 1 (see merge_pretoken.hpp). A round finds each lane's lowest key by vertical
+// minima, looks its two new pairs up by gathers, and moves what is behind the merge one place forward. All
+// that still merge are a place shorter then, so each round works on a row less than the one before (words of
+// 9 bytes 38 -> 34 ns, pretokens of 21 bytes 160 -> 112). Two groups take rounds in turns, so that one works
+// while the other waits for its gathers. Pretokens of like length stand side by side, since the longest of a
+// group decides. merge_short_by_lanes.hpp and merge_long_by_lanes.hpp bring the pretokens.
 //
 // Included only by the sources of the variants that have gathers, hence the unnamed namespace. `Lanes` is of
 // lanes_avx512.hpp or lanes_avx2.hpp.
 #pragma once
 
-#include "merge_in_turns.hpp"
+#include "short_merge.hpp"
 
 namespace bpe {
 
@@ -21,6 +22,7 @@ template <class Lanes> struct SideBySide {
   using Vector = typename Lanes::Vector;
   using Unsigned = typename Lanes::Unsigned;
   static constexpr size_t width = Lanes::width;
+  static constexpr int32_t dead = 0x7FFFFFFF;
 
   // PairTable::View::rank of each lane.
   [[gnu::always_inline]] static inline Vector ranks(const PairTable::View &pairs, Vector left, Vector right) {
@@ -40,60 +42,57 @@ template <class Lanes> struct SideBySide {
     return high == (Vector)(l << 11 | r >> 10) ? (Vector)found : (Vector)none;
   }
 
-  // Up to `width` pretokens on their way. Place p is symbols[p + 1]; no_symbol before the first and behind
-  // the last.
-  struct Group {
-    Vector symbols[19], keys[17];
+  // Up to `width` pretokens of up to `places` bytes on their way. Place p is symbols[p + 1]; no_symbol before
+  // the first and behind the last.
+  template <int32_t places> struct Group {
+    static constexpr int32_t bits = places == 16 ? 4 : places == 32 ? 5 : 6;
+    static constexpr int32_t end_key = static_cast<int32_t>(PairTable::no_rank << bits);
+    Vector symbols[places + 3], keys[places + 1];
     Vector merged;  // how often
-    int32_t length; // of the longest at first
+    int32_t length; // of the longest that has not finished, at most
     bool active;
   };
 
-  [[gnu::always_inline]] static inline void start(const MergeTables &tables, const ShortMerge *merges,
-                                                  ShortMerge *const *pretokens, size_t size, Group &group) {
-    const int32_t length = static_cast<int32_t>(pretokens[0]->size);
-    Unsigned offset{}; // bytes from merges; idle lanes take the first pretoken
-    Vector sizes{};
-    for (size_t w = 0; w < size; ++w) {
-      offset[w] = static_cast<uint32_t>(reinterpret_cast<const uint8_t *>(pretokens[w]) -
-                                        reinterpret_cast<const uint8_t *>(merges));
-      sizes[w] = static_cast<int32_t>(pretokens[w]->size);
-    }
+  // Lane w's bytes are those from bytes + offset[w] on, sizes[w] of them, length at most; up to three behind
+  // them are read.
+  template <int32_t places>
+  [[gnu::always_inline]] static inline void start(const MergeTables &tables, const uint8_t *bytes,
+                                                  Unsigned offset, Vector sizes, int32_t length,
+                                                  Group<places> &group) {
     const Vector no_symbol = Vector{} + static_cast<int32_t>(PairTable::no_symbol);
     group.symbols[0] = no_symbol;
     Unsigned three{}; // bytes from place i on
     for (int32_t i = 0; i < length; ++i) {
-      // Four bytes from each place, which behind the last are those of `size`.
-      three = i % 3 == 0 ? (Unsigned)Lanes::gather_bytes(merges->bytes + i, (Vector)offset) : three >> 8;
+      three = i % 3 == 0 ? (Unsigned)Lanes::gather_bytes(bytes + i, (Vector)offset) : three >> 8;
       const Unsigned byte = three & 0xFF, two = byte << 8 | (three >> 8 & 0xFF);
       const Vector symbol = Lanes::gather(tables.symbol_of_byte, (Vector)byte);
       const Vector rank = Lanes::gather(tables.byte_ranks, (Vector)two);
       group.symbols[i + 1] = i < sizes ? symbol : no_symbol;
-      group.keys[i] = i + 1 < sizes ? rank << 4 | i : Vector{} + dead_key;
+      group.keys[i] = i + 1 < sizes ? rank << group.bits | i : Vector{} + dead;
     }
     group.symbols[length + 1] = group.symbols[length + 2] = no_symbol;
-    group.keys[length] = Vector{} + dead_key;
+    group.keys[length] = Vector{} + dead;
     group.merged = Vector{};
     group.length = length;
     group.active = true;
   }
 
   // One merge of each pretoken that has one left.
-  template <bool listed>
-  [[gnu::always_inline]] static inline void step(const MergeTables &tables, Group &group) {
+  template <bool listed, int32_t places>
+  [[gnu::always_inline]] static inline void step(const MergeTables &tables, Group<places> &group) {
     Vector *const symbols = group.symbols, *const keys = group.keys;
     const int32_t length = group.length;
     const Vector no_symbol = Vector{} + static_cast<int32_t>(PairTable::no_symbol);
     Vector least = keys[0];
     for (int32_t i = 1; i + 1 < length; ++i)
       least = keys[i] < least ? keys[i] : least;
-    const Vector active = least < end_key;
+    const Vector active = least < group.end_key;
     group.active = Lanes::any(active);
     if (!group.active)
       return;
     group.merged -= active;
-    const Vector place = active ? least & 15 : Vector{} + 32; // 32: nothing below changes
-    const Vector rank = active ? least >> 4 : Vector{};
+    const Vector place = active ? least & (places - 1) : Vector{} + 2 * places; // nothing below changes
+    const Vector rank = active ? least >> group.bits : Vector{};
     const Vector product = listed ? Lanes::gather(tables.products, rank) : rank;
     Vector before = no_symbol, after = no_symbol;
     for (int32_t i = 0; i + 1 < length; ++i) {
@@ -101,8 +100,8 @@ template <class Lanes> struct SideBySide {
       before = here ? symbols[i] : before;
       after = here ? symbols[i + 3] : after;
     }
-    const Vector left_key = ranks(tables.pairs, before, product) << 4 | (place - 1);
-    const Vector right_key = ranks(tables.pairs, product, after) << 4 | place;
+    const Vector left_key = ranks(tables.pairs, before, product) << group.bits | (place - 1);
+    const Vector right_key = ranks(tables.pairs, product, after) << group.bits | place;
     for (int32_t i = 0; i + 1 < length; ++i) {
       Vector symbol = place < i ? symbols[i + 2] : symbols[i + 1];
       Vector key = place < i ? keys[i + 1] - 1 : keys[i];
@@ -115,53 +114,18 @@ template <class Lanes> struct SideBySide {
     }
     // The last place of the longest empties; of others it was empty.
     symbols[length] = place < length ? no_symbol : symbols[length];
+    --group.length; // those that have merged are all shorter now, and the others will not change
   }
 
-  [[gnu::always_inline]] static inline void finish(const Group &group, ShortMerge *const *pretokens,
-                                                   size_t size) {
-    const uint32_t *const first = reinterpret_cast<const uint32_t *>(group.symbols + 1);
-    const uint32_t *const times = reinterpret_cast<const uint32_t *>(&group.merged);
-    for (size_t w = 0; w < size; ++w) {
-      ShortMerge &merge = *pretokens[w];
-      merge.count = merge.size - times[w];
-      Lanes::store_column(first + w, merge.symbols);
+  template <bool listed, int32_t places>
+  [[gnu::always_inline]] static inline void take_turns(const MergeTables &tables,
+                                                       Group<places> (&groups)[2]) {
+    while (groups[0].active || groups[1].active) {
+      if (groups[0].active)
+        step<listed>(tables, groups[0]);
+      if (groups[1].active)
+        step<listed>(tables, groups[1]);
     }
-  }
-
-  template <bool listed>
-  static void merge_sorted(const MergeTables &tables, const ShortMerge *merges, ShortMerge *const *sorted,
-                           size_t count) {
-    // Two groups in turns: one's gathers are waited for while the other works.
-    for (size_t i = 0; i < count; i += 2 * width) {
-      Group groups[2];
-      const size_t first = count - i < width ? count - i : width;
-      const size_t second = count - i - first < width ? count - i - first : width;
-      start(tables, merges, sorted + i, first, groups[0]);
-      groups[1].active = second > 0;
-      if (second > 0)
-        start(tables, merges, sorted + i + first, second, groups[1]);
-      while (groups[0].active || groups[1].active) {
-        if (groups[0].active)
-          step<listed>(tables, groups[0]);
-        if (groups[1].active)
-          step<listed>(tables, groups[1]);
-      }
-      finish(groups[0], sorted + i, first);
-      if (second > 0)
-        finish(groups[1], sorted + i + first, second);
-    }
-  }
-
-  // See short_merge.hpp.
-  static void merge(const MergeTables &tables, ShortMerge *merges, size_t count) {
-    if (count < Lanes::fewest)
-      return merge_in_turns(tables, merges, count);
-    ShortMerge *sorted[max_short_merges];
-    sort_longest_first(merges, count, sorted);
-    if (tables.products)
-      merge_sorted<true>(tables, merges, sorted, count);
-    else
-      merge_sorted<false>(tables, merges, sorted, count);
   }
 };
 

@@ -380,16 +380,21 @@ size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *sto
 template <class Simd>
 constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_prefix) valid_prefix,
                                  MergeShortPretokens merge_short_pretokens = merge_in_turns,
-                                 MakeKeys make_keys = bpe::make_keys) {
+                                 MakeKeys make_keys = bpe::make_keys,
+                                 MergeLongPretokens merge_long_pretokens = merge_each_by_sweeps<Simd>,
+                                 FindCharacters find_characters = bpe::find_characters,
+                                 EmitCharacters emit_characters = bpe::emit_characters) {
   return {name,
           {walk_blocks<Simd, Pattern::gpt2>, walk_blocks<Simd, Pattern::cl100k>,
            walk_blocks<Simd, Pattern::o200k>, walk_blocks<Simd, Pattern::llama3>,
            walk_blocks<Simd, Pattern::qwen2>},
           valid_prefix,
           make_keys,
+          find_characters,
+          emit_characters,
           merge_short_pretokens,
           merge_by_sweeps<Simd>,
-          merge_each_by_sweeps<Simd>};
+          merge_long_pretokens};
 }
 
 } // namespace

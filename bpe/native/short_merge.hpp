@@ -1,4 +1,5 @@
-// What merging several short pretokens at once works on; merge_by_lanes.hpp and merge_in_turns.hpp do it.
+// What merging several short pretokens at once works on; merge_short_by_lanes.hpp and
+// merge_in_turns.hpp do it.
 //
 // Plain data without member functions of its own, since sources with other instruction sets include it.
 #pragma once

@@ -4,6 +4,7 @@
 // a function shared with other sources might be kept in its AVX form and run on a machine without AVX.
 #pragma once
 
+#include "character_runs.hpp"
 #include "long_merge.hpp"
 #include "make_keys.hpp"
 #include "short_merge.hpp"
@@ -35,6 +36,8 @@ struct SimdVariant {
   size_t (*valid_prefix)(const uint8_t *text, size_t start, size_t size);
 
   MakeKeys make_keys;
+  FindCharacters find_characters;
+  EmitCharacters emit_characters;
   MergeShortPretokens merge_short_pretokens;
   MergeLongPretoken merge_long_pretoken;
   MergeLongPretokens merge_long_pretokens;

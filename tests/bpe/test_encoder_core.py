@@ -482,6 +482,37 @@ def characters_vocabulary(rng: random.Random) -> dict[int, bytes]:
     return dict(enumerate(entries))
 
 
+@pytest.mark.parametrize("variant", _core.simd_variants())
+@pytest.mark.parametrize("whole", [False, True], ids=["by merges", "whole"])
+@pytest.mark.parametrize("first_id", [0, (1 << 21) - 300, 1 << 21], ids=["small", "partly large", "large"])
+def test_lines_of_characters_with_commas_in_them(variant: str, whole: bool, first_id: int) -> None:
+    """Runs that go through many pretokens and end in every way, in lent memory that is just large enough. Single
+    characters are entries that no merge reaches; ids from 2^21 on don't fit the table of characters."""
+    rng = random.Random(first_id)
+    listed = dict.fromkeys(characters_vocabulary(rng).values()) | {c.encode(): None for c in "中符。あ"}
+    entries = {first_id + i: entry for i, entry in enumerate(listed)}
+    ranks = {entry: id_ for id_, entry in entries.items()}
+    best = _core.simd_variants()[0]
+    _core.set_simd_variant(variant)
+    try:
+        encoder = _core.Encoder(entries, None, {}, "gpt2", whole)
+        ends = ["", "\n", " ", "a", "é", "я", "😀", "ไ", "12", "。\n", "，a", "ー-", "\u3000"]
+        for size in [*range(1, 20), 31, 32, 33, 47, 48, 49, 63, 64, 65, 200]:
+            weights = [4, 4, 4, 1, 1, 1, 2, 2, 1]
+            text = "".join(
+                "".join(rng.choices("龍鳳麟あ中符，。ー", weights, k=rng.choice([size, size, 3]))) + end
+                for end in ends
+            )
+            expected = [
+                i for p in pretokenize(text) for i in encode_pretoken(p, ranks, None, whole_pretokens=whole)
+            ]
+            out = np.empty(_core.Encoder.out_tokens(len(text.encode())), np.uint32)
+            got = encoder.encode_documents(text.encode(), SEPARATOR, 1, out=out)[0]
+            assert got.tolist() == expected, size
+    finally:
+        _core.set_simd_variant(best)
+
+
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("whole", [False, True], ids=["by merges", "whole"])
 def test_characters_of_three_bytes_equal_the_reference(seed: int, whole: bool) -> None:

@@ -85,6 +85,35 @@ def test_an_answer_that_cannot_be_sent_is_an_error_not_a_hang() -> None:
         assert pool.submit(take, b"ab").result(10) == 2
 
 
+def own_id_and_gather(number: int) -> tuple[int, int]:
+    time.sleep(0.005)
+    return os.getpid(), number
+
+
+def own_id(number: int) -> tuple[int, int]:
+    return own_id_and_gather(number)
+
+
+@pytest.mark.parametrize("waiting", [0, 2, 100])
+def test_gathered_tasks_go_to_as_few_workers_as_keep_up(waiting: int) -> None:
+    with ProcessExecutor(
+        2, start_method="fork", gathered=(own_id_and_gather,), gathered_waiting=waiting
+    ) as pool:
+        futures = [(pool.submit(own_id, k), pool.submit(own_id_and_gather, k)) for k in range(40)]
+        others, gathered = ([f.result(30) for f in each] for each in zip(*futures, strict=True))
+    assert [number for _, number in others] == [number for _, number in gathered] == list(range(40))
+    assert len({pid for pid, _ in others}) == 2 or waiting == 100
+    if waiting == 100:
+        assert len({pid for pid, _ in gathered}) == 1  # though the other has nothing left to do
+
+
+def test_gathered_tasks_are_done_when_their_worker_dies() -> None:
+    with ProcessExecutor(2, start_method="fork", gathered=(own_id_and_gather,), gathered_waiting=100) as pool:
+        pid, _ = pool.submit(own_id_and_gather, 0).result(30)
+        os.kill(pid, signal.SIGKILL)
+        assert [pool.submit(own_id_and_gather, k).result(30)[1] for k in range(5)] == list(range(5))
+
+
 def test_a_failed_start_fails_every_task() -> None:
     with ProcessExecutor(2, fail_to_start, start_method="fork") as pool:
         for future in [pool.submit(take, b"") for _ in range(5)]:
