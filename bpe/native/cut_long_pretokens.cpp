@@ -14,12 +14,29 @@ namespace bpe {
 
 namespace {
 
+// Words of Cyrillic, Greek, Hebrew or Latin letters come again as they are.
+constexpr size_t max_word_bytes = 64;
+
 bool starts_character(uint8_t byte) { // of more than one byte
   return byte >= 0xC0;
 }
 
 bool continues_character(uint8_t byte) {
   return (byte & 0xC0) == 0x80;
+}
+
+// Whether no character of more than two bytes is in bytes[0, size), size >= 8.
+bool is_narrow(const uint8_t *bytes, size_t size) {
+  uint64_t wide = 0; // the top bit of a byte from 0xE0 on
+  const auto add = [&](size_t place) {
+    uint64_t eight;
+    std::memcpy(&eight, bytes + place, 8);
+    wide |= eight & eight << 1 & eight << 2;
+  };
+  for (size_t place = 0; place + 8 < size; place += 8)
+    add(place);
+  add(size - 8);
+  return (wide & 0x8080808080808080) == 0;
 }
 
 } // namespace
@@ -30,6 +47,11 @@ EncoderSession::Cut EncoderSession::push_cut(const PretokenSpans &run, size_t i)
   const auto stop_of = [&](size_t k) { return run.origin + run.ends[k]; };
   const size_t first = i;
   const uint8_t *start = run.origin + (i > 0 ? run.ends[i - 1] : run.start), *p = start;
+  if (const size_t size = static_cast<size_t>(stop_of(i) - start);
+      size > CacheKey::max_bytes && size <= max_word_bytes && is_narrow(start, size)) {
+    push_part(start, size, true, run.readable);
+    return {1, 1};
+  }
   size_t items = 0;
   for (;;) {
     if (const size_t size = run_of_characters(run, i, p)) {
