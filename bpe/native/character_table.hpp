@@ -65,6 +65,7 @@ public:
 
 private:
   void mark_borders(std::string_view entry);
+  void fill_ids(const Vocabulary &vocabulary, const std::vector<bool> &is_entry);
 
   std::vector<uint64_t> ids_;
   std::vector<uint64_t> joined_;
