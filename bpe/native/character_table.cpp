@@ -81,8 +81,12 @@ void CharacterTable::mark_borders(std::string_view entry) {
     const uint64_t before = any_before ? ~uint64_t{0} : uint64_t{1} << (byte(i - 2) & 63);
     for (uint32_t z = any_behind ? 0 : byte(i + 1) & 63u, z_stop = any_behind ? 64 : z + 1; z < z_stop; ++z)
       joined_[Characters::border_of(0, byte(i - 1), byte(i), z) >> 6] |= before;
-    const uint32_t ends = Characters::border_of(0, byte(i - 1), byte(i), 0) >> 12;
-    joined_ends_[ends >> 3] |= static_cast<uint8_t>(1u << (ends & 7));
+    const auto set = [](uint8_t (&bits)[128], uint32_t place) {
+      bits[place >> 3] |= static_cast<uint8_t>(1u << (place & 7));
+    };
+    set(joined_ends_, Characters::border_of(0, byte(i - 1), byte(i), 0) >> 12);
+    for (uint32_t w = any_before ? 0 : byte(i - 2), w_stop = any_before ? 64 : w + 1; w < w_stop; w += 4)
+      set(joined_lasts_, Characters::last_of(w, byte(i - 1)));
   }
 }
 
