@@ -2,14 +2,15 @@
 and kept in a bounded cache.
 
 Raw: no filter, no compressor. A file or shard is mapped once; a crc32c behind a zarr chunk is compared when
-that zarr chunk is touched first. Decoded: at most CACHE_BYTES of decoded zarr chunks (or two) are kept, the
-one that was not used for longest goes first and its memory is used again. Memory that a process touches first
-costs 0.2 us a KiB, a third of the decoding.
+that zarr chunk is touched first. Decoded: at most CACHE_BYTES of decoded zarr chunks (or two) are kept
+(flat_tokens/chunk_cache.py), and their memory is used again. Memory that a process touches first costs 0.2 us a KiB, a
+third of the decoding.
 
 Invariant: a zarr chunk that is handed out was whole, its checksums right and its file there when this process read
 it first: zarr reads a missing file as zeros, here it is an error. Later it is decoded only as far as it is asked
-for, and without a checksum, where the codec can (flat_tokens/zstd_frames.py). Safe to use from several threads; a
-child of a fork begins with an empty cache.
+for, and without a checksum, where the codec can (flat_tokens/zstd_frames.py). A loader's batch that is read alone, as
+on resuming, is so at once: whether the file is whole is looked at, and the checksum is compared when the zarr chunk is
+read next. Safe to use from several threads; a child of a fork begins with an empty cache.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens.chunk_cache import ChunkCache
 from flat_tokens.chunks import (
     ABSENT,
     ShardIndex,
@@ -41,6 +43,12 @@ from flat_tokens.zarr_metadata import StoredArray
 
 CACHED_INDEXES = 64  # of shards: 4 KiB each by default
 CACHE_BYTES = 2**23  # 32 zarr chunks of 64 Ki tokens; two arrays of two splits stay under 32 MiB
+
+UNREAD, BRIEF, SOUND = (
+    0,
+    1,
+    2,
+)  # of a zarr chunk that is decoded: whether its checksum was compared, or its front read
 
 Values = npt.NDArray[Any]
 
@@ -69,12 +77,11 @@ class ChunkSource:
         self._lock = threading.Lock()
         self._mapped: dict[int, Values] = {}
         self._files: OrderedDict[int, npt.NDArray[np.uint8]] = OrderedDict()
-        self._decoded: OrderedDict[int, tuple[Values, int]] = OrderedDict()  # and how much of it is there
+        self._decoded = ChunkCache(self._largest_cached, self.stored.chunk_elements, self._dtype)
         self._last_copied = -2
-        self._is_sound = bytearray(
+        self._state = bytearray(  # UNREAD all of them
             0 if self.is_raw else -(-self.stored.element_count // self.stored.chunk_elements)
         )
-        self._spare: list[Values] = []
         self._indexes: OrderedDict[int, ShardIndex] = OrderedDict()
         self._stream: MappedStream | None = None
 
@@ -125,29 +132,27 @@ class ChunkSource:
         with self._lock:
             goes_on = 0 <= index - self._last_copied <= 1
             self._last_copied = index
-            kept = self._decoded.get(index)
+            kept = self._decoded.find(index)
             if kept is not None and stop <= kept[1]:
-                self._decoded.move_to_end(index)
                 out[:] = kept[0][start:stop]
                 return
-            buffer = self._spare.pop() if self._spare else None
-        if buffer is None:
-            buffer = np.empty(self.stored.chunk_elements, dtype=self._dtype)
+            buffer = self._decoded.buffer()
         filled = self.decode(index, buffer, None if goes_on or kept is not None else stop)
         out[:] = buffer[start:stop]
         with self._lock:
-            replaced = self._decoded.pop(index, None)
-            self._decoded[index] = buffer, filled
-            if replaced is not None:
-                self._spare.append(replaced[0])
-            while len(self._decoded) > self._largest_cached:
-                self._spare.append(self._decoded.popitem(last=False)[1][0])
-            del self._spare[1:]
+            self._decoded.put(index, buffer, filled)
 
-    def decode(self, index: int, out: Values, count: int | None = None, is_checked: bool = True) -> int:
+    def decode(
+        self,
+        index: int,
+        out: Values,
+        count: int | None = None,
+        is_checked: bool = True,
+        is_brief: bool = False,
+    ) -> int:
         """Fill `out`, one whole zarr chunk, or at least its first `count` elements, past the cache; how many are
-        filled. The first time all of it, and its checksum is compared. is_checked: whether its elements are compared
-        with the largest allowed one."""
+        filled. The first time all of it, and its checksum is compared; is_brief: the second time, for one who will
+        come again. is_checked: whether its elements are compared with the largest allowed one."""
         stored = self.stored
         if self.is_raw:
             out[:] = self.mapped(index)
@@ -160,7 +165,9 @@ class ChunkSource:
                 payload: bytes | memoryview = self._shard_part(file_index, inside)
             else:
                 payload = read_into(path, self._largest_file_bytes, buffer)
-            if self._is_sound[index]:
+            is_sound = self._state[index] == SOUND
+            is_brief = is_brief and self._state[index] == UNREAD
+            if is_sound or is_brief:
                 filled = decode_again(stored, payload, out, path, len(out) if count is None else count)
             else:
                 decode_chunk(stored, payload, out, path)
@@ -174,7 +181,7 @@ class ChunkSource:
             _BUFFERS.append(buffer)
         if is_checked:
             check_largest(out[:filled], self._largest, stored, index * stored.chunk_elements)
-        self._is_sound[index] = 1
+        self._state[index] = BRIEF if is_brief else SOUND
         return filled
 
     def _map(self, index: int) -> Values:

@@ -162,7 +162,12 @@ class Elements:
         return None if self._source is None else self._source.stream()
 
     def load_chunk(
-        self, index: int, scratch: npt.NDArray[Any] | None, stop: int | None = None, is_checked: bool = True
+        self,
+        index: int,
+        scratch: npt.NDArray[Any] | None,
+        stop: int | None = None,
+        is_checked: bool = True,
+        is_brief: bool = False,
     ) -> npt.NDArray[Any]:
         """The elements of zarr chunk `index`, of which at least one is in the array, without the cache: for
         those who read each zarr chunk once.
@@ -170,7 +175,7 @@ class Elements:
         scratch: dtype[chunk_elements], which may be overwritten, or None for memory of its own. stop: nothing behind
         it is needed, and what is returned may end there, or later. It is valid until scratch is written again, and
         must not be written. Elements of a mapped array are not compared with `largest`, nor decoded ones for those who
-        do it themselves (is_checked False)."""
+        do it themselves (is_checked False). is_brief: see ChunkSource.decode."""
         first = index * self.chunk_elements
         count = min(self.chunk_elements, self._count - first)
         if self._source is None:
@@ -178,7 +183,7 @@ class Elements:
         if self._source.is_raw:
             return self._source.mapped(index)[:count]
         values = np.empty(self.chunk_elements, dtype=self.dtype) if scratch is None else scratch
-        filled = self._source.decode(index, values, stop, is_checked)
+        filled = self._source.decode(index, values, stop, is_checked, is_brief)
         return values[: min(count, filled)]
 
     def check(self, values: npt.NDArray[Any], first: int) -> None:

@@ -55,10 +55,12 @@ class RowSource(Protocol):
 
 
 class ChunkReader:
-    """The zarr chunks of the tokens, for one thread: its scratch memory is used again for each."""
+    """The zarr chunks of the tokens, for one thread: its scratch memory is used again for each. is_brief: a zarr chunk
+    of which only the front is asked for need not be compared with its checksum until it is asked for again."""
 
     def __init__(self, tokens: Elements) -> None:
         self.tokens = tokens
+        self.is_brief = False
         self.chunk_tokens = tokens.chunk_elements
         self.decodes = tokens.is_decoded  # into the memory that `load` is given
         self._scratch = None if tokens.is_mapped else np.empty(tokens.chunk_elements, dtype=tokens.dtype)
@@ -72,7 +74,7 @@ class ChunkReader:
         they may be decoded to; without it they are valid until the next call. is_checked: False for those who compare
         what they use with `tokens.largest`, if they are decoded."""
         scratch = self._scratch if into is None else into
-        values: Uint32 = self.tokens.load_chunk(index, scratch, stop, is_checked)
+        values: Uint32 = self.tokens.load_chunk(index, scratch, stop, is_checked, self.is_brief)
         if self.tokens.is_mapped:
             self.tokens.check(values, index * self.chunk_tokens)
         if len(self._last) and (stop is None or self.tokens.is_mapped):

@@ -106,11 +106,14 @@ def decode(payload: bytes | memoryview, out: Bytes, is_checked: bool = False) ->
 def decode_front(payload: bytes | memoryview, out: Bytes, wanted_bytes: int) -> int:
     """Fill at least the first `wanted_bytes` of `out` from a payload whose header says that it decodes to the
     length of `out`; how many bytes are filled, 0 where it must be decoded whole: the front is (nearly) all of it, or
-    the library is not there. No checksum is compared. ValueError says what is wrong with the front."""
+    the library is not there. No checksum is compared. ValueError says what is wrong with the front, or that the frame
+    is cut off behind it."""
     library = _library()
     if library is None or wanted_bytes > len(out) - BLOCK_BYTES:
         return 0
-    ends = _block_ends(payload)
+    ends, is_whole = _block_ends(payload)
+    if ends and not is_whole:
+        raise ValueError("the frame ends early, or something stands behind it")
     wanted_blocks = -(-wanted_bytes // BLOCK_BYTES)
     if len(ends) <= wanted_blocks:
         return 0
@@ -135,15 +138,17 @@ def decode_front(payload: bytes | memoryview, out: Bytes, wanted_bytes: int) -> 
         library.give(context, True)
 
 
-def _block_ends(payload: bytes | memoryview) -> list[int]:
-    """Where the blocks of a frame end, those inside the payload; none if it has a dictionary (RFC 8878, 3.1.1)."""
+def _block_ends(payload: bytes | memoryview) -> tuple[list[int], bool]:
+    """Where the blocks of a frame end, those inside the payload, and whether the frame ends where the payload does;
+    none if it has a dictionary (RFC 8878, 3.1.1)."""
     size = len(payload)
     if size < 6 or bytes(payload[:4]) != MAGIC:
-        return []
+        return [], False
     descriptor = payload[4]
     size_flag, single_segment, dictionary_flag = descriptor >> 6, descriptor >> 5 & 1, descriptor & 3
     if dictionary_flag:
-        return []
+        return [], False
+    checksum_bytes = 4 * (descriptor >> 2 & 1)
     at = 5 + (not single_segment) + (1 if single_segment and not size_flag else (0, 2, 4, 8)[size_flag])
     ends = []
     while at + 3 <= size:
@@ -156,5 +161,5 @@ def _block_ends(payload: bytes | memoryview) -> list[int]:
             break
         ends.append(at)
         if header & 1:
-            break
-    return ends
+            return ends, at + checksum_bytes == size
+    return ends, False

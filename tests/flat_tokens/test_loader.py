@@ -260,3 +260,23 @@ def test_starts_that_decrease(make_dataset: Any) -> None:
             Loader(train, 2, 4, packed=False, long_sequences=mode).batch(0)
     with pytest.raises(DatasetError, match=r"seq_starts\[2\] = 1 must be in \(2, 7\]"):
         train.sequence(1)
+
+
+def test_a_batch_read_alone_may_leave_a_checksum_for_later(make_dataset: Any) -> None:
+    # 64 Ki tokens a zarr chunk: two blocks of zstd, and a first batch that needs the first one alone
+    sequences = np.random.default_rng(3).integers(0, 50_000, (130, 1000)).tolist()
+    path = make_dataset(sequences, layout=ArrayLayout.create(2, 2**16))
+    file = path / "train/encoded_tokens/0"
+    payload = bytearray(file.read_bytes())
+    payload[-1] ^= 1  # of the checksum
+    file.write_bytes(payload)
+    loader = Loader(flat_tokens.open(path).train, 1000, 1, shuffle=False, streams=1)
+    alone = loader.batch(3)
+    assert alone.targets[0].tolist() == sequences[3]
+    with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode"):
+        loader.batch(4)
+    with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode"):
+        loader.batch(9)
+    file.write_bytes(payload[:-1])
+    with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode.*ends early"):
+        Loader(flat_tokens.open(path).train, 1000, 1, shuffle=False, streams=1).batch(3)
