@@ -21,8 +21,10 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable 
       merge_long_pretokens_(simd_variant().merge_long_pretokens),
       whole_pretokens_(whole_pretokens && !vocabulary.all_reachable()), cache_share_bytes_(cache_share_bytes),
       cache_(budget, cache_share_bytes) {
-  if (pattern)
+  if (pattern) {
     pretokenizer_.emplace(*pattern);
+    walk_keys_ = simd_variant().key_walks[static_cast<size_t>(*pattern)];
+  }
 }
 
 void EncoderSession::reset() {
@@ -37,8 +39,8 @@ void EncoderSession::reset() {
 
 // The batch to put the next item into. A full one is emitted only when the next is full too: by then the
 // lines it asked for have come.
-EncoderSession::Batch &EncoderSession::open_batch() {
-  if (batches_[open_].count == batch_items) {
+EncoderSession::Batch &EncoderSession::open_batch(size_t room) {
+  if (batch_items - batches_[open_].count < room) {
     open_ ^= 1;
     if (batches_[open_].count > 0)
       emit(batches_[open_]);
@@ -81,11 +83,56 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
   if (!pretokenizer_)
     throw std::invalid_argument(
         "this encoder has no pattern of its own; give it pretokens (encode_pretokens)");
-  if (size == 0)
-    return;
-  pretokenizer_->reset(text, size);
-  for (Spans spans = pretokenizer_->next(); spans.count > 0; spans = pretokenizer_->next())
+  const uint8_t *at = text, *const stop = text + size;
+  while (at < stop) {
+    if (spans_left_ == 0) {
+      walk_text(at, stop, readable);
+      continue;
+    }
+    pretokenizer_->reset(at, static_cast<size_t>(stop - at));
+    const Spans spans =
+        pretokenizer_->next(std::clamp(spans_left_, Pretokenizer::block_spans, Pretokenizer::batch_spans));
     encode_spans(spans, readable);
+    at += spans.ends[spans.count - 1];
+    spans_left_ -= std::min(spans_left_, spans.count);
+  }
+}
+
+// Fills a batch from `at` on. Where that stops again and again, as in Chinese, the next pretokens are taken
+// as spans, ever more of them.
+void EncoderSession::walk_text(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable) {
+  constexpr size_t of_use = 32; // pretokens between two stops
+  Batch &batch = open_batch(walk_step);
+  const size_t first = batch.count, first_long = batch.long_count;
+  WalkedKeys made{first,       batch_items,  batch.keys,       batch.hashes,
+                  batch.bytes, batch.values, batch.long_items, first_long,
+                  0,           first_slots()};
+  walk_keys_(at, stop, readable, made);
+  for (size_t k = first_long; k < made.long_count; ++k) {
+    const size_t i = made.long_items[k];
+    batch.keys[i] = long_key(batch.bytes[i], batch.values[i]);
+    batch.hashes[i] = batch.keys[i].hash();
+    prefetch_to_read(cache_.first_slot(batch.hashes[i]));
+  }
+  batch.count = made.count;
+  batch.long_count = made.long_count;
+  walked_ += made.count - first;
+  if (at == stop || (made.split_bytes == 0 && batch_items - made.count < walk_step))
+    return;
+  if (made.split_bytes == 0) { // a pretoken without an end in sight
+    spans_left_ = 1;
+    return;
+  }
+  const uint32_t split_end = static_cast<uint32_t>(made.split_bytes);
+  push_cut({at, 0, &split_end, 1, readable}, 0);
+  at += made.split_bytes;
+  if (walked_ >= of_use) {
+    spans_at_once_ = Pretokenizer::block_spans;
+  } else {
+    spans_left_ = spans_at_once_;
+    spans_at_once_ = std::min(2 * spans_at_once_, Pretokenizer::batch_spans);
+  }
+  walked_ = 0;
 }
 
 // Keys are made in the batch, for all pretokens that fit. Where a long one becomes several items, those

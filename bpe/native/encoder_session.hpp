@@ -75,10 +75,11 @@ private:
     const uint8_t *bytes[batch_items]; // of long and huge pretokens and of characters
     uint32_t values[batch_items];      // the size of the latter two, or the token
     size_t long_count = 0;
-    uint8_t long_items[batch_items]; // the items that are long pretokens
+    uint8_t long_items[batch_items + walk_step]; // the items that are long pretokens
   };
 
-  Batch &open_batch();
+  Batch &open_batch(size_t room = 1);
+  void walk_text(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable);
   void push(Item item, const uint8_t *bytes, uint32_t value);
   struct Cut {
     size_t pretokens, items; // how many of the ones, and what became of them
@@ -107,6 +108,7 @@ private:
   Characters character_view_{};                // of it
   const MergeTables merge_tables_;
   const MakeKeys make_keys_;
+  WalkKeys walk_keys_ = nullptr; // if there is a pattern
   const FindCharacters find_characters_;
   const EmitCharacters emit_characters_;
   const MergeShortPretokens merge_short_pretokens_;
@@ -118,6 +120,9 @@ private:
   PretokenCache cache_;
   MergeScratch scratch_;
   std::unique_ptr<SweepScratch> sweep_scratch_; // once there is a long pretoken
+  // Where the text is not for walk_keys_: pretokens to take as spans before it is tried again, how many that
+  // will be the next time, and those it has made since.
+  size_t spans_left_ = 0, spans_at_once_ = Pretokenizer::block_spans, walked_ = 0;
   GatheredMisses misses_;
   size_t careful_ = 0; // pretokens for which keys are made up to the next long one only
   Batch batches_[2];

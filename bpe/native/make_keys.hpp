@@ -5,8 +5,8 @@
 #pragma once
 
 #include "cache_key.hpp"
+#include "key_walk.hpp"
 #include "prefetch.hpp"
-#include "pretoken_cache.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -21,12 +21,6 @@ struct PretokenSpans {
   const uint32_t *ends;
   size_t count;
   const uint8_t *readable;
-};
-
-// Where keys are looked for first; `slots` is asked for, a hash's low bits choose.
-struct FirstSlots {
-  const PretokenCache::Slot *slots;
-  uint64_t mask;
 };
 
 // Keys and hashes of up to 64 pretokens, but not of those that are not looked up whole: of more than

@@ -8,13 +8,6 @@
 
 namespace bpe {
 
-namespace {
-
-constexpr size_t batch_spans =
-    4096; // 16 KiB of ends: they and the text they cover stay in the first-level cache
-
-} // namespace
-
 Pattern pattern_from_name(std::string_view name) {
   constexpr std::pair<std::string_view, Pattern> names[] = {{"gpt2", Pattern::gpt2},
                                                             {"cl100k", Pattern::cl100k},
@@ -34,7 +27,7 @@ struct Pretokenizer::State {
 
   SimdVariant::Walk walk;
   const uint8_t *p = nullptr, *stop = nullptr;
-  uint32_t ends[batch_spans];
+  uint32_t ends[Pretokenizer::batch_spans];
 };
 
 Pretokenizer::Pretokenizer(Pattern pattern)
@@ -46,9 +39,10 @@ void Pretokenizer::reset(const uint8_t *text, size_t size) {
   state_->stop = text + size;
 }
 
-Spans Pretokenizer::next() {
+Spans Pretokenizer::next(size_t max_spans) {
+  static_assert(block_spans >= block_bytes);
   const uint8_t *origin = state_->p;
-  const size_t count = state_->walk(origin, state_->p, state_->stop, state_->ends, batch_spans);
+  const size_t count = state_->walk(origin, state_->p, state_->stop, state_->ends, max_spans);
   if (count == 0 && origin < state_->stop)
     throw std::length_error("a pretoken of 4 GiB or more; cut the text into documents");
   return {origin, state_->ends, count};

@@ -33,8 +33,10 @@ public:
   Pretokenizer &operator=(const Pretokenizer &) = delete;
 
   void reset(const uint8_t *text, size_t size);
-  // A few thousand spans at a time. Throws std::length_error for a pretoken of 4 GiB or more.
-  Spans next();
+  // Up to max_spans at a time, from block_spans on. Throws std::length_error for a pretoken of 4 GiB or more.
+  Spans next(size_t max_spans = batch_spans);
+  static constexpr size_t batch_spans = 4096; // 16 KiB of ends stay in the first-level cache
+  static constexpr size_t block_spans = 64;
 
 private:
   struct State;

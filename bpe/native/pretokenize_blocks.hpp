@@ -11,9 +11,6 @@
 // are m & ~(m << 1). Adding a mask of run starts to the mask of the runs carries through exactly those runs.
 #pragma once
 
-#include "make_keys.hpp"
-#include "merge_by_sweeps.hpp"
-#include "merge_in_turns.hpp"
 #include "pretokenize_scalar.hpp"
 #include "simd_masks.hpp"
 #include "simd_variants.hpp"
@@ -329,9 +326,9 @@ template <class Simd, Pattern pattern> inline uint64_t block_boundaries(const ui
 // that goes on), and the boundary before the last blank is there if and only if none was dropped. Returns
 // boundaries as a block does, with that at the end of the text if they are all of them. Code in documents of
 // 800 bytes 472 -> 499 MB/s against walking them by match_end.
-constexpr size_t tail_bytes = block_bytes - 4;
-template <class Simd, Pattern pattern> uint64_t tail_boundaries(const uint8_t *p, size_t size) {
-  uint8_t block[block_reads + 4];
+constexpr size_t tail_bytes = block_bytes - 4, tail_block_bytes = block_reads + 4;
+template <class Simd, Pattern pattern>
+uint64_t tail_boundaries(const uint8_t *p, size_t size, uint8_t (&block)[tail_block_bytes]) {
   std::memset(block, ' ', sizeof block);
   block[block_bytes - 1] = 'a';
   std::memcpy(block, p, size);
@@ -358,8 +355,9 @@ size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *sto
   while (p < stop && out <= full) {
     const size_t from = static_cast<size_t>(p - origin), left = static_cast<size_t>(stop - p);
     if ((left >= block_reads || left <= tail_bytes) && from <= max_pretoken_bytes - block_bytes) {
-      const uint64_t boundaries =
-          left >= block_reads ? block_boundaries<Simd, pattern>(p) : tail_boundaries<Simd, pattern>(p, left);
+      uint8_t tail[tail_block_bytes];
+      const uint64_t boundaries = left >= block_reads ? block_boundaries<Simd, pattern>(p)
+                                                      : tail_boundaries<Simd, pattern>(p, left, tail);
       if (boundaries != 0) {
         out = Simd::emit(out, boundaries, static_cast<uint32_t>(from));
         p += highest(boundaries);
@@ -374,27 +372,6 @@ size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *sto
   }
   at = p;
   return static_cast<size_t>(out - ends);
-}
-
-// The functions of a variant; valid_prefix may be null.
-template <class Simd>
-constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_prefix) valid_prefix,
-                                 MergeShortPretokens merge_short_pretokens = merge_in_turns,
-                                 MakeKeys make_keys = bpe::make_keys,
-                                 MergeLongPretokens merge_long_pretokens = merge_each_by_sweeps<Simd>,
-                                 FindCharacters find_characters = bpe::find_characters,
-                                 EmitCharacters emit_characters = bpe::emit_characters) {
-  return {name,
-          {walk_blocks<Simd, Pattern::gpt2>, walk_blocks<Simd, Pattern::cl100k>,
-           walk_blocks<Simd, Pattern::o200k>, walk_blocks<Simd, Pattern::llama3>,
-           walk_blocks<Simd, Pattern::qwen2>},
-          valid_prefix,
-          make_keys,
-          find_characters,
-          emit_characters,
-          merge_short_pretokens,
-          merge_by_sweeps<Simd>,
-          merge_long_pretokens};
 }
 
 } // namespace

@@ -46,6 +46,15 @@ struct PortableSimd {
     return masks;
   }
 
+  static bool any_high(const uint8_t *p) {
+    uint64_t words[8];
+    memcpy(words, p, sizeof words);
+    uint64_t any = 0;
+    for (const uint64_t word : words)
+      any |= word;
+    return (any & tops) != 0;
+  }
+
   template <bool cased> static LeadMasks leads(const uint8_t *p, uint64_t high) {
     LeadMasks masks{};
     for (unsigned i = 0; i < 64; i += 8) {

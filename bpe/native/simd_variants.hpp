@@ -5,6 +5,7 @@
 #pragma once
 
 #include "character_runs.hpp"
+#include "key_walk.hpp"
 #include "long_merge.hpp"
 #include "make_keys.hpp"
 #include "short_merge.hpp"
@@ -29,6 +30,7 @@ struct SimdVariant {
 
   const char *name;
   Walk walks[5]; // by Pattern
+  WalkKeys key_walks[5];
 
   // The end of a part of [text + start, text + size) that is valid UTF-8 and ends with a character;
   // block_bytes or so short of the first fault or the end. Needs start >= 3, a character's start, and valid

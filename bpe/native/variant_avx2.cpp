@@ -1,8 +1,8 @@
 #include "lanes_avx2.hpp"
 #include "merge_long_by_lanes.hpp"
 #include "merge_short_by_lanes.hpp"
-#include "pretokenize_blocks.hpp"
 #include "simd_avx2.hpp"
+#include "variant_of.hpp"
 
 namespace bpe {
 

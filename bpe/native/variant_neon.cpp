@@ -1,6 +1,6 @@
 #if defined(__aarch64__)
-#include "pretokenize_blocks.hpp"
 #include "simd_neon.hpp"
+#include "variant_of.hpp"
 
 namespace bpe {
 

@@ -1,5 +1,5 @@
-#include "pretokenize_blocks.hpp"
 #include "simd_portable.hpp"
+#include "variant_of.hpp"
 
 namespace bpe {
 
