@@ -1,10 +1,11 @@
 """How long is the whole road from a text file to a verified dataset, beside encoders that merely make ids in memory?
 
-Ours is timed as a user meets it: `python -m convert FILE --workers N`, from the start of the process to its end with
-a dataset that is compressed, written and verified. gigatoken is a process too, which reads, encodes and forgets the
-ids; and once more one that goes on as one would by hand: start flags in numpy, the arrays written by zarr with its
-defaults, one after the other, nothing verified. What it wrote must equal ours. tiktoken's clock runs only while it encodes documents that lie split in memory already. Before all that, the
-dataset's tokens and sequence lengths are compared with tiktoken's, over the whole file.
+Ours is timed as a user meets it: `python -m convert FILE --workers N`, from the start of the process to its end
+with a dataset that is compressed, written and verified. gigatoken is a process too, which reads, encodes and
+forgets the ids; and once more one that goes on as one would by hand: start flags in numpy, the arrays written by
+zarr with its defaults, one after the other, nothing verified. What it wrote must equal ours. tiktoken's clock runs
+only while it encodes documents that lie split in memory already. Before all that, the dataset's tokens and sequence
+lengths are compared with tiktoken's, over the whole file.
 """
 
 from __future__ import annotations
