@@ -219,6 +219,32 @@ def json_texts(
     json_lines.hpp). lines must be valid UTF-8.
     """
 
+class JsonLongLine:
+    """A line for `json_texts` that comes in pieces, without its LF: the same text, the same faults."""
+
+    def __init__(self, path: Sequence[bytes], replace_surrogates: bool = False) -> None: ...
+    def feed(self, piece: Buffer, final: bool, out: NDArray[np.uint8]) -> tuple[int, int]:
+        """(bytes used, bytes of text written to out); what was not used, under 12 bytes, belongs before the next piece.
+
+        piece: valid UTF-8 cut between characters; out has len(piece) + 16 bytes of room. After a fault all is used.
+        """
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, as by `json_texts`, "none" so far; known for sure after the final piece."""
+
+    @property
+    def place(self) -> int:
+        """Of the byte at fault in the line."""
+
+    @property
+    def is_blank(self) -> bool:
+        """Nothing but white space so far."""
+
+    @property
+    def replaced(self) -> int:
+        """Surrogates replaced so far."""
+
 def narrow_ids(ids: NDArray[np.uint32], out: NDArray[np.uint16]) -> int:
     """The highest of the ids (0: none), whose low halves are written to out; above 65535 something was lost."""
 

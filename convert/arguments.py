@@ -21,6 +21,7 @@ from convert.options import (
     START_METHODS,
     ConvertOptions,
 )
+from convert.rules import MAX_RECORD_BYTES
 
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.|$)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "f": "\f", "v": "\v", "\\": "\\"}
@@ -166,9 +167,9 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--max-record-bytes",
         type=_size,
-        default=64 << 20,
+        default=MAX_RECORD_BYTES,
         metavar="SIZE",
-        help="the longest JSON line (default 64M)",
+        help="the longest JSON line (default 4G)",
     )
     add(
         "--max-window-bytes",

@@ -1,7 +1,7 @@
 """A stream of bytes as blocks of whole records, in a buffer that is kept.
 
 A record ends with a separator, found leftmost first and not overlapping from the first byte on. Each block holds as
-many whole records as fit, so memory is a block, or the longest record if that is longer, up to a limit.
+many whole records as fit, and a record that does not comes in pieces, so memory is a few blocks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from convert.overlapping import overlaps_itself
 
 BLOCK_BYTES = 4 << 20
 _SCAN_BYTES = 1 << 20
-HEAD_BYTES = 256  # what is kept of a record that is too long, to show it
+HEAD_BYTES = 256  # what is kept of a record too long to be held, to show it
 
 
 class ByteStream(Protocol):
@@ -33,8 +33,7 @@ class Block:
     """Whole records, or a piece of a long one. text: with the separators between records, without the one behind.
 
     start: where it begins in the stream. closed: a separator follows it. is_piece: a part of one record, which may be
-    cut within a character; `final`: the last of it. too_long: instead of records the first bytes of one beyond the
-    limit, of which `record_bytes` were there. The text is valid until the next block is asked for.
+    cut within a character; `final`: the last of it. The text is valid until the next block is asked for.
     """
 
     text: memoryview
@@ -42,8 +41,6 @@ class Block:
     closed: bool = True
     is_piece: bool = False
     final: bool = True
-    too_long: bool = False
-    record_bytes: int = 0
 
 
 def record_blocks(
@@ -51,14 +48,13 @@ def record_blocks(
     separator: bytes,
     buffer: bytearray,
     start: int = 0,
-    max_record_bytes: int | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[Block]:
     """The blocks of a stream; its first byte has the offset `start`.
 
     b"a|b|c" with b"|" -> b"a|b" and b"c", which is not closed. A stream that ends with a separator has nothing behind
-    it, an empty one nothing at all. A record that does not fit two blocks comes in pieces; with max_record_bytes it
-    does not, but what is longer is passed over and told as `too_long`. buffer: reused, grown as needed.
+    it, an empty one nothing at all. A record that does not fit two blocks comes in pieces. buffer: reused, grown as
+    needed.
     """
     length = len(separator)
     if len(buffer) < 2 * block_bytes + length:
@@ -75,7 +71,6 @@ def record_blocks(
             continue
         if not held and not in_pieces:
             return
-        too_long = False
         find = _first_separator if in_pieces else _last_separator
         end = find(buffer, separator, searched, held)
         if end >= 0:
@@ -84,10 +79,7 @@ def record_blocks(
         elif not got:
             block = Block(memoryview(buffer)[:held], start, closed=False, is_piece=in_pieces)
             used, in_pieces = held, False
-        elif max_record_bytes is not None and held > max_record_bytes:
-            block, held = _too_long(stream, separator, buffer, held, start, max_record_bytes)
-            used, too_long = block.record_bytes, True
-        elif max_record_bytes is None and (in_pieces or held >= 2 * block_bytes + length):
+        elif in_pieces or held >= 2 * block_bytes + length:
             used, in_pieces = held - length + 1, True  # a separator may begin in the last bytes
             block = Block(memoryview(buffer)[:used], start, closed=False, is_piece=True, final=False)
         else:
@@ -95,9 +87,8 @@ def record_blocks(
             continue
         yield block
         block.text.release()  # or the buffer could not grow
-        if not too_long:
-            buffer[: held - used] = buffer[used:held]
-            held -= used
+        buffer[: held - used] = buffer[used:held]
+        held -= used
         start += used
         searched = 0
 
@@ -113,26 +104,6 @@ def _last_separator(buffer: bytearray, separator: bytes, searched: int, held: in
             starts = _core.find_separators(view[:held], separator)
         return int(starts[-1]) if len(starts) else -1
     return buffer.rfind(separator, searched, held)
-
-
-def _too_long(
-    stream: ByteStream, separator: bytes, buffer: bytearray, held: int, start: int, max_record_bytes: int
-) -> tuple[Block, int]:
-    """Passes over the rest of a record of more bytes; the block that tells of it, and the bytes held behind it."""
-    head = bytes(buffer[: min(HEAD_BYTES, max_record_bytes)])
-    passed = 0
-    keep = len(separator) - 1
-    while True:
-        passed += held - keep
-        buffer[:keep] = buffer[held - keep : held]
-        with memoryview(buffer) as view:
-            got = stream.readinto(view[keep:])
-        held = keep + got
-        end = buffer.find(separator, 0, held) + len(separator) if got else held
-        if end >= len(separator) or not got:
-            block = Block(memoryview(head), start, got > 0, too_long=True, record_bytes=passed + end)
-            buffer[: held - end] = buffer[end:held]
-            return block, held - end
 
 
 class FileRange:

@@ -22,6 +22,7 @@ from convert.blocks import HEAD_BYTES
 from convert.errors import BrokenInvariant, printable
 from convert.intake import BadRecord, Intake
 from convert.long_document import ValidPieces, encode_pieces
+from convert.long_line import LongLine
 from convert.shard_writer import ShardWriter
 from convert.sources import Source
 from convert.splitting import deal_out, is_validation
@@ -227,6 +228,37 @@ class DocumentEncoder:
         self._intake.text_bytes += text.text_bytes
         self._end_document(source, text.content_hash)
 
+    def long_line(self, source_index: int, source: Source, line: LongLine) -> None:
+        """The document of a JSON line in pieces, which its reader has counted; nothing if it turns out to be bad."""
+        special = self._rules.special_in_text or "text"
+        search = _SpecialSearch(self._special_tokens if special != "encode" else [])
+        content = _core.Xxh64(self._seed)
+        text_bytes, head = 0, b""
+
+        def texts() -> Iterator[Buffer]:
+            nonlocal text_bytes, head
+            for text in line.texts():
+                self._clock.lap("read")
+                content.update(text.data)
+                text_bytes += len(text)
+                if len(head) < HEAD_BYTES:
+                    head += text[: HEAD_BYTES - len(head)].tobytes()
+                self._clock.lap("check")
+                yield text.data
+
+        self._encode_pieces(source, search.through(texts()), special)
+        if line.fault or line.is_blank:
+            self._drop_document()
+        elif search.found and special == "error":
+            self._drop_document()
+            detail = f"the text holds the special token {search.found!r} at its byte {search.place}"
+            record = BadRecord("special token", detail, line.start, head, text_bytes, line.line)
+            self._intake.bad(source_index, source, record)
+        else:
+            self._intake.with_special += bool(search.found)
+            self._intake.text_bytes += text_bytes
+            self._end_document(source, content.digest())
+
     def _encode_pieces(self, source: Source, pieces: Iterator[Buffer], special: str) -> None:
         allowed: AllowedSpecial = "all" if special == "encode" else ()
         for tokens in encode_pieces(self._tokenizer, pieces, allowed, STRETCH_BYTES):
@@ -313,21 +345,26 @@ class _LongText:
 
 
 class _SpecialSearch:
-    """Whether a special token is in a text that comes in pieces. found: the first one, "" if there is none."""
+    """Whether a special token is in a text that comes in pieces. found: the first one, "" if there is none; place: its
+    first byte in the text."""
 
     def __init__(self, special_tokens: list[bytes]) -> None:
         self._special_tokens = special_tokens
         self._reach = max((len(token) - 1 for token in special_tokens), default=0)
         self._tail = b""
-        self.found = ""
+        self._passed = 0  # bytes of the text before the tail
+        self.found, self.place = "", -1
 
     def through(self, pieces: Iterator[Buffer]) -> Iterator[Buffer]:
         for piece in pieces:
             if self._special_tokens and not self.found:
                 text = self._tail + bytes(piece)
-                _, which = _core.find_special_tokens(text, self._special_tokens)
-                self.found = self._special_tokens[int(which[0])].decode() if len(which) else ""
+                starts, which = _core.find_special_tokens(text, self._special_tokens)
+                if len(which):
+                    self.found = self._special_tokens[int(which[0])].decode()
+                    self.place = self._passed + int(starts[0])
                 self._tail = text[max(0, len(text) - self._reach) :]
+                self._passed += len(text) - len(self._tail)
             yield piece
 
 

@@ -20,7 +20,7 @@ from bpe import _core
 from bpe.sizes import bytes_text
 from bpe.tokenizer import Tokenizer
 from convert.batch import Batch
-from convert.blocks import FileRange, own_lines
+from convert.blocks import FileRange
 from convert.decompress import DecompressedFile
 from convert.errors import ConvertError, StorageError, printable
 from convert.options import ConvertOptions
@@ -216,11 +216,15 @@ def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) ->
         return _parquet_sample(source, rules)
     if source.kind.is_plain:
         stop = min(start + SAMPLE_BYTES, source.size_bytes)
-        if source.kind.format == "jsonl":
-            start, stop = own_lines(source.path, source.size_bytes, start, stop)
         data = bytearray(stop - start)
         with FileRange(source.path, start, stop) as stream:
             used = _fill(stream, data)
+        if source.kind.format == "jsonl":
+            first = 0 if start == 0 else data.find(b"\n") + 1
+            last = len(data) if stop == source.size_bytes else data.rfind(b"\n") + 1
+            if (first == 0 and start > 0) or first >= last:  # within a long line: nearly all of it is text
+                return Sample(source, used, Batch.of([bytes(data).decode(errors="ignore").encode()]))
+            data, used = data[first:last], last - first
     else:
         data = bytearray(4 * SAMPLE_BYTES)
         with DecompressedFile(source.path, source.kind.compression, rules.max_window_bytes) as stream:

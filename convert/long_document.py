@@ -105,7 +105,7 @@ class ValidPieces:
     """Checks or mends the UTF-8 of a text that comes in pieces, and cuts it between characters.
 
     where, base_bytes: what errors call the source, and where in it the text begins. `replaced`: how many U+FFFD were
-    put in, the same as for the whole at once.
+    put in, the same as for the whole at once. bad_place, bad_byte: of InvalidText, where in the source and what.
     """
 
     def __init__(self, where: str, invalid: utf8.Invalid, base_bytes: int) -> None:
@@ -113,7 +113,7 @@ class ValidPieces:
         self._place = base_bytes  # of the first byte that is held
         self._held = b""
         self._decoder = utf8.TextDecoder(where, invalid, base_bytes) if invalid == "replace" else None
-        self._replaced = 0
+        self.bad_place = self.bad_byte = -1
 
     @property
     def replaced(self) -> int:
@@ -128,6 +128,7 @@ class ValidPieces:
         bad = _core.validate_utf8(data)
         # A character that is cut looks like a wrong one: its bytes wait for the next piece.
         if bad >= 0 and (final or not _may_go_on(bytes(view[bad:]))):
+            self.bad_place, self.bad_byte = self._place + bad, view[bad]
             raise utf8.invalid_text(data, bad, self._where, self._place)
         stop = bad if bad >= 0 else len(view)
         self._held = bytes(view[stop:])

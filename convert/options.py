@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from convert.errors import UsageError
 from convert.kinds import INPUT_FORMATS
-from convert.rules import IntakeRules, pointer_path
+from convert.rules import MAX_RECORD_BYTES, IntakeRules, pointer_path
 
 DEFAULT_VALIDATION_FRACTION = 0.005
 PROGRESS_MODES = ("auto", "bar", "json", "none")
@@ -51,7 +51,7 @@ class ConvertOptions:
     on_error: str = "fail"
     max_errors: int | None = DEFAULT_MAX_ERRORS
     special_in_text: str | None = None
-    max_record_bytes: int = 64 << 20
+    max_record_bytes: int = MAX_RECORD_BYTES
     max_window_bytes: int = 128 << 20
     separator: str = "<|endoftext|>"
     seed: int = 0
@@ -121,7 +121,7 @@ class ConvertOptions:
             _one_of("--special-in-text", self.special_in_text, SPECIAL_MODES)
         if self.max_errors is not None:
             _whole("--max-errors", self.max_errors, 0, _MAX_UINT64)
-        _whole("--max-record-bytes", self.max_record_bytes, 1, 1 << 32)
+        _whole("--max-record-bytes", self.max_record_bytes, 1, 1 << 40)
         _whole("--max-window-bytes", self.max_window_bytes, 1 << 10, 1 << 32)
         if not isinstance(self.text_field, str) or not self.text_field:
             raise UsageError(f"--text-field must name a field, got {self.text_field!r}")

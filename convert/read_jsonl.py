@@ -1,7 +1,8 @@
 """JSON Lines: a record a line, its text at --text-field; a line is checked to its end (bpe/native/json_lines.hpp).
 
 Lines end in LF alone; white space and so CR around a record does not matter; lines of nothing else are blank, which
-is counted. A UTF-8 mark at the beginning of the file is passed over. Invalid UTF-8 is looked for in whole lines.
+is counted. A UTF-8 mark at the beginning of the file is passed over. Invalid UTF-8 is looked for in whole lines. A line
+of many MiB comes in pieces (convert/long_line.py).
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ import numpy as np
 
 from bpe import _core, utf8
 from convert.batch import Batch
-from convert.blocks import HEAD_BYTES, Block, ByteStream, FileRange, own_lines, record_blocks
+from convert.blocks import BLOCK_BYTES, HEAD_BYTES, Block, ByteStream, FileRange, own_lines, record_blocks
 from convert.decompress import DecompressedFile
 from convert.errors import printable
-from convert.intake import BadRecord, Intake
+from convert.intake import INVALID_UTF8, BadRecord, Intake
+from convert.long_line import LongLine
 from convert.plan import Piece
 from convert.sources import Source
+from convert.worker_process import take_step
+
+Places = np.ndarray[Any, np.dtype[np.uint64]]  # of the lines of a batch
 
 _FAULTS = {
     "cut": ("malformed", "it ends before it is complete"),
@@ -56,18 +61,23 @@ class _LineNumbers:
 
 
 class JsonLines:
-    """Reads pieces of JSON Lines sources into batches; keeps its buffers from piece to piece."""
+    """Reads pieces of JSON Lines sources into batches; keeps its buffers from piece to piece.
 
-    def __init__(self) -> None:
+    block_bytes: as for `record_blocks`; a line that does not fit two blocks comes by itself.
+    """
+
+    def __init__(self, block_bytes: int = BLOCK_BYTES) -> None:
+        self._block_bytes = block_bytes
         self._buffer = bytearray()
         self._texts = np.empty(0, dtype=np.uint8)
 
     def batches(
         self, source_index: int, source: Source, piece: Piece, intake: Intake
-    ) -> Iterator[tuple[Batch, np.ndarray[Any, np.dtype[np.uint64]]]]:
-        """(documents, the byte at which the line of each begins) of the piece, some MiB at a time.
+    ) -> Iterator[tuple[Batch, Places] | LongLine]:
+        """(documents, the byte at which the line of each begins) of the piece, some MiB at a time, or a long line.
 
-        A compressed file belongs to the piece it begins in. Bad lines go to `intake`.
+        The texts of a long line must be read to their end before the next is asked for. A compressed file belongs to
+        the piece it begins in. Bad lines go to `intake`.
         """
         rules = intake.rules
         start = 0
@@ -83,8 +93,12 @@ class JsonLines:
                     DecompressedFile(source.path, source.kind.compression, rules.max_window_bytes)
                 )
             lines = _Lines(source_index, source, intake, self)
-            for block in record_blocks(stream, b"\n", self._buffer, start, rules.max_record_bytes):
-                yield from lines.batches(block)
+            blocks = record_blocks(stream, b"\n", self._buffer, start, self._block_bytes)
+            for block in blocks:
+                if block.is_piece:
+                    yield from lines.long_line(block, blocks)
+                else:
+                    yield from lines.batches(block)
             intake.add_lines(source_index, lines.count)
 
     def room(self, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -92,6 +106,15 @@ class JsonLines:
         if len(self._texts) < size + 16:
             self._texts = np.empty(max(size + 16, 2 * len(self._texts)), dtype=np.uint8)
         return self._texts
+
+
+def _pieces(text: memoryview, block: Block, blocks: Iterator[Block]) -> Iterator[tuple[memoryview, bool]]:
+    """The pieces of one line; `text`: of the first, which is `block`."""
+    yield text, block.final
+    while not block.final:
+        take_step()
+        block = next(blocks)
+        yield block.text, block.final
 
 
 class _Lines:
@@ -103,20 +126,35 @@ class _Lines:
         self._path = [name.encode() for name in intake.rules.text_path]
         self.count = 0
 
-    def batches(self, block: Block) -> Iterator[tuple[Batch, np.ndarray[Any, np.dtype[np.uint64]]]]:
-        if block.too_long:
-            self._intake.records += 1
-            length = block.record_bytes - block.closed
-            self._bad("too_long", block.start, block.start, bytes(block.text), length, self.count)
-            self.count += 1
+    def long_line(self, block: Block, blocks: Iterator[Block]) -> Iterator[LongLine]:
+        text, start = self._without_mark(block)
+        line = LongLine(_pieces(text, block, blocks), start, self.count, self._intake.rules)
+        yield line
+        self.count += 1
+        self._intake.replaced += line.replaced
+        if line.is_blank:
+            self._intake.blank += 1
             return
+        self._intake.records += 1
+        if line.fault == "invalid":
+            detail = f"byte {line.place} (0x{line.byte:02x}) is not valid UTF-8"
+            self._bad_record(INVALID_UTF8, detail, start, line.head, line.length, line.line)
+        elif line.fault:
+            self._bad(line.fault, start, line.place, line.head, line.length, line.line, line.byte)
+
+    def _without_mark(self, block: Block) -> tuple[memoryview, int]:
+        """The text of a block and its place in the source, less a UTF-8 mark there; InvalidText for other marks."""
         text, start = block.text, block.start
         if start == 0:
             head = bytes(text[:4])
             if utf8.other_encoding(head):
                 raise utf8.invalid_text(head, 0, printable(self._source.path))
             if head.startswith(codecs.BOM_UTF8):
-                text, start = text[3:], 3
+                return text[3:], 3
+        return text, start
+
+    def batches(self, block: Block) -> Iterator[tuple[Batch, Places]]:
+        text, start = self._without_mark(block)
         ends_blank = block.closed and (not len(text) or text[-1] == 0x0A)  # its LF is not in the block
         if _core.validate_utf8(text) < 0:
             yield from self._texts(text, start)
@@ -129,9 +167,7 @@ class _Lines:
         self.count += ends_blank
         self._intake.blank += ends_blank
 
-    def _texts(
-        self, text: memoryview, start: int
-    ) -> Iterator[tuple[Batch, np.ndarray[Any, np.dtype[np.uint64]]]]:
+    def _texts(self, text: memoryview, start: int) -> Iterator[tuple[Batch, Places]]:
         """The documents of lines that are valid UTF-8; `start`: of the text in the source."""
         rules = self._intake.rules
         out = self._reader.room(len(text))
@@ -183,7 +219,7 @@ class _Lines:
             else:
                 self._intake.records += 1
                 self._bad_record(
-                    "invalid UTF-8",
+                    INVALID_UTF8,
                     f"byte {start + bad} (0x{data[bad]:02x}) is not valid UTF-8",
                     start + line_start,
                     line.rstrip(b"\n"),

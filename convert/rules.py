@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# A long line needs no more memory than a short one (convert/long_line.py); what is longer is most likely none.
+MAX_RECORD_BYTES = 4 << 30
+
 
 @dataclass(frozen=True)
 class IntakeRules:
@@ -14,7 +17,7 @@ class IntakeRules:
     max_errors: int | None = None
     invalid: str = "error"
     special_in_text: str | None = None
-    max_record_bytes: int = 64 << 20
+    max_record_bytes: int = MAX_RECORD_BYTES
     max_window_bytes: int = 128 << 20
 
     @property

@@ -27,6 +27,7 @@ from convert.held_out import DocumentHasher
 from convert.intake import Intake
 from convert.journal import Journal
 from convert.kinds import PLAIN_TEXT
+from convert.long_line import LongLine
 from convert.merge import write_run
 from convert.plan import Piece, TextChunk
 from convert.read_jsonl import JsonLines
@@ -224,9 +225,12 @@ def _encode_records(job: Job, piece: Piece, source: Source, encoder: DocumentEnc
     """Encode a piece of anything but plain text. What is compressed belongs to the piece that the file begins in."""
     index, rules = piece.source_index, intake.rules
     if source.kind.format == "jsonl":
-        for batch, places in _json_lines.batches(index, source, piece, intake):
+        for found in _json_lines.batches(index, source, piece, intake):
             take_step()
-            encoder.batch(index, source, batch, places)
+            if isinstance(found, LongLine):
+                encoder.long_line(index, source, found)
+            else:
+                encoder.batch(index, source, *found)
     elif source.kind.format == "parquet":
         for batch, places in parquet_batches(index, source, piece, intake):
             take_step()

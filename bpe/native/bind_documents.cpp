@@ -3,6 +3,7 @@
 #include "content_hash.hpp"
 #include "find_bytes.hpp"
 #include "json_lines.hpp"
+#include "json_long_line.hpp"
 #include "stored_ids.hpp"
 
 #include <algorithm>
@@ -23,6 +24,23 @@ void require_room(size_t room, size_t needed) {
     throw nb::value_error(
         ("out has room for " + std::to_string(room) + " ids, " + std::to_string(needed) + " are given")
             .c_str());
+}
+
+std::vector<std::string> names_of(const std::vector<nb::bytes> &path) {
+  if (path.empty())
+    throw nb::value_error("path is empty; it has a name at least");
+  std::vector<std::string> names;
+  for (const nb::bytes &name : path)
+    names.emplace_back(name.c_str(), name.size());
+  return names;
+}
+
+void require_text_room(size_t room, size_t json_bytes) {
+  const size_t needed = bpe::json_texts_room(json_bytes);
+  if (room < needed)
+    throw nb::value_error(("out has room for " + std::to_string(room) + " bytes; lines of " +
+                           std::to_string(json_bytes) + " bytes need " + std::to_string(needed))
+                              .c_str());
 }
 
 template <class Narrow>
@@ -144,16 +162,8 @@ void bind_documents(nb::module_ &m) {
       [](nb::object lines, const std::vector<nb::bytes> &path, OutBytes out, bool replace_surrogates,
          uint64_t max_line_bytes) {
         const BufferView text(lines);
-        if (path.empty())
-          throw nb::value_error("path is empty; it has a name at least");
-        const size_t needed = bpe::json_texts_room(text.size());
-        if (out.size() < needed)
-          throw nb::value_error(("out has room for " + std::to_string(out.size()) + " bytes; lines of " +
-                                 std::to_string(text.size()) + " bytes need " + std::to_string(needed))
-                                    .c_str());
-        std::vector<std::string> names;
-        for (const nb::bytes &name : path)
-          names.emplace_back(name.c_str(), name.size());
+        const std::vector<std::string> names = names_of(path);
+        require_text_room(out.size(), text.size());
         bpe::JsonTexts texts;
         {
           nb::gil_scoped_release unlocked;
@@ -169,6 +179,33 @@ void bind_documents(nb::module_ &m) {
       },
       nb::arg("lines"), nb::arg("path"), nb::arg("out").noconvert(), nb::arg("replace_surrogates") = false,
       nb::arg("max_line_bytes") = UINT64_MAX);
+  nb::class_<bpe::JsonLongLine>(m, "JsonLongLine")
+      .def(
+          "__init__",
+          [](bpe::JsonLongLine *self, const std::vector<nb::bytes> &path, bool replace_surrogates) {
+            new (self) bpe::JsonLongLine(names_of(path), replace_surrogates);
+          },
+          nb::arg("path"), nb::arg("replace_surrogates") = false)
+      .def(
+          "feed",
+          [](bpe::JsonLongLine &line, nb::object piece, bool final, const OutBytes &out) {
+            const BufferView bytes(piece);
+            require_text_room(out.size(), bytes.size());
+            bpe::JsonLongLine::Fed fed;
+            {
+              nb::gil_scoped_release unlocked;
+              fed = line.feed(bytes.data(), bytes.size(), final, out.data());
+            }
+            return nb::make_tuple(fed.used, fed.text_bytes);
+          },
+          nb::arg("piece"), nb::arg("final"), nb::arg("out").noconvert())
+      .def_prop_ro("fault",
+                   [](const bpe::JsonLongLine &line) {
+                     return bpe::json_fault_names[static_cast<size_t>(line.fault())];
+                   })
+      .def_prop_ro("place", &bpe::JsonLongLine::place)
+      .def_prop_ro("is_blank", &bpe::JsonLongLine::is_blank)
+      .def_prop_ro("replaced", [](const bpe::JsonLongLine &line) { return line.replaced(); });
   m.def(
       "narrow_ids",
       [](const Ids &ids, const OutNarrowIds &out) {

@@ -55,33 +55,50 @@ inline __m512i load_at_most(const uint8_t *bytes, size_t size) {
   return _mm512_maskz_loadu_epi8(size >= 64 ? ~uint64_t{0} : (uint64_t{1} << size) - 1, bytes);
 }
 
+// A bit of a table of 1,024 for each lane.
+class BitTable {
+public:
+  explicit BitTable(const uint8_t *bits)
+      : low_(_mm512_loadu_si512(bits)), high_(_mm512_loadu_si512(bits + 64)) {}
+  __mmask16 operator[](__m512i places) const {
+    const __m512i bytes = _mm512_permutex2var_epi8(low_, _mm512_srli_epi32(places, 3), high_);
+    const __m512i bits =
+        _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(places, _mm512_set1_epi32(7)));
+    return _mm512_test_epi32_mask(bytes, bits);
+  }
+
+private:
+  __m512i low_, high_;
+};
+
 inline size_t find_characters_avx512(const Characters &characters, const uint8_t *bytes,
                                      const uint8_t *stop) {
   const auto bits = [](__m512i v, int mask) { return _mm512_and_si512(v, _mm512_set1_epi32(mask)); };
-  const __m512i one = _mm512_set1_epi32(1);
-  const __m512i ends_low = _mm512_loadu_si512(characters.joined_ends);
-  const __m512i ends_high = _mm512_loadu_si512(characters.joined_ends + 64);
+  const BitTable joined_ends(characters.joined_ends), joined_lasts(characters.joined_lasts);
   for (const uint8_t *p = bytes;; p += 48) {
     const __m512i text = load_at_most(p, static_cast<size_t>(stop - p));
     const __m512i here = characters_of(text, 0), next = characters_of(text, 3);
-    const uint32_t found = are_three_bytes(here), found_next = are_three_bytes(next);
+    const uint32_t found = are_three_bytes(here);
+    const uint32_t both = found & are_three_bytes(next);
     const __m512i before = code_points_of(here), behind = code_points_of(next);
-    // Characters::border_of
-    const __m512i border =
-        _mm512_or_si512(_mm512_slli_epi32(bits(before, 63), 16),
-                        _mm512_or_si512(bits(behind, 0xFFC0), bits(_mm512_srli_epi32(before, 6), 63)));
-    const __m512i ends = _mm512_permutex2var_epi8(ends_low, _mm512_srli_epi32(border, 15), ends_high);
-    const uint32_t may_join =
-        _mm512_test_epi32_mask(_mm512_srlv_epi32(ends, bits(_mm512_srli_epi32(border, 12), 7)), one);
-    const __mmask16 unsure = static_cast<__mmask16>(found & found_next & may_join);
-    const __m512i words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), unsure,
-                                                      _mm512_srli_epi32(border, 5), characters.joined, 4);
-    const uint32_t joined = _mm512_test_epi32_mask(_mm512_srlv_epi32(words, bits(border, 31)), one);
-    const uint32_t goes_on = found & found_next & ~joined;
+    const __m512i x = bits(before, 63);
+    const __m512i end = _mm512_or_si512(_mm512_slli_epi32(x, 4), _mm512_srli_epi32(behind, 12));
+    const __m512i last = _mm512_or_si512(_mm512_slli_epi32(x, 4), bits(_mm512_srli_epi32(before, 8), 15));
+    uint32_t joined = both & joined_ends[end] & joined_lasts[last];
+    if (joined != 0) { // perhaps
+      const __m512i border =
+          _mm512_or_si512(_mm512_slli_epi32(end, 12),
+                          _mm512_or_si512(bits(behind, 0xFC0), bits(_mm512_srli_epi32(before, 6), 63)));
+      const __m512i words =
+          _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), static_cast<__mmask16>(joined),
+                                      _mm512_srli_epi32(border, 5), characters.joined, 4);
+      joined = _mm512_test_epi32_mask(words, _mm512_sllv_epi32(_mm512_set1_epi32(1), bits(border, 31)));
+    }
+    const uint32_t goes_on = both & ~joined;
     if (goes_on == 0xFFFF)
       continue;
-    const uint32_t last = static_cast<uint32_t>(__builtin_ctz(~goes_on));
-    return static_cast<size_t>(p - bytes) + 3 * (last + (found >> last & 1));
+    const uint32_t final = static_cast<uint32_t>(__builtin_ctz(~goes_on));
+    return static_cast<size_t>(p - bytes) + 3 * (final + (found >> final & 1));
   }
 }
 

@@ -29,8 +29,10 @@ struct Characters {
   static constexpr unsigned id_bits = 21;
   static constexpr uint32_t no_id = (1u << id_bits) - 1;
   const uint64_t *ids;
-  const uint64_t *joined;     // a bit for each border_of(): whether an entry may reach over it
-  const uint8_t *joined_ends; // a bit for each border_of() >> 12, which x and y tell
+  const uint64_t *joined; // a bit for each border_of(): whether an entry may reach over it
+  // The same of what x and y tell, border_of() >> 12, and of x and the upper four bits of w, last_of(). In
+  // Chinese text each shows 5 % or 9 % of the borders to be joined, both together 1.5 % (GPT-2).
+  const uint8_t *joined_ends, *joined_lasts;
 
   // Whether a character of three bytes starts at p, of which `size` bytes are left. True for overlong forms
   // and surrogates too, which harms nothing: they have ids like the others.
@@ -44,6 +46,9 @@ struct Characters {
   [[gnu::always_inline]] static uint32_t border_of(uint32_t w, uint32_t x, uint32_t y, uint32_t z) {
     return (x & 63) << 16 | (y & 15) << 12 | (z & 63) << 6 | (w & 63);
   }
+  [[gnu::always_inline]] static uint32_t last_of(uint32_t w, uint32_t x) {
+    return (x & 63) << 4 | (w >> 2 & 15);
+  }
   // Whether an entry may reach over the border before p; such characters lie on both sides.
   [[gnu::always_inline]] bool may_join(const uint8_t *p) const {
     const uint32_t border = border_of(p[-2], p[-1], p[0], p[1]);
@@ -56,7 +61,7 @@ class CharacterTable {
 public:
   explicit CharacterTable(const Vocabulary &vocabulary);
 
-  Characters view() const { return {ids_.data(), joined_.data(), joined_ends_}; }
+  Characters view() const { return {ids_.data(), joined_.data(), joined_ends_, joined_lasts_}; }
   // False if an id is too large for the table: then the borders are of use, the ids are not.
   bool has_ids() const { return has_ids_; }
   // Whether some character is an entry that its own bytes' merges don't make: as a pretoken of its own it may
@@ -65,10 +70,11 @@ public:
 
 private:
   void mark_borders(std::string_view entry);
+  void fill_ids(const Vocabulary &vocabulary, const std::vector<bool> &is_entry);
 
   std::vector<uint64_t> ids_;
   std::vector<uint64_t> joined_;
-  uint8_t joined_ends_[128] = {};
+  uint8_t joined_ends_[128] = {}, joined_lasts_[128] = {};
   bool has_ids_ = true, has_unreachable_ = false;
 };
 

@@ -1,93 +1,20 @@
 #include "json_lines.hpp"
-
-#include <algorithm>
-#include <bit>
-#include <cstring>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "json_scan.hpp"
 
 namespace bpe {
 
 namespace {
 
-constexpr size_t block = 16;
-
-// How many of the sixteen bytes come before the first quote, backslash or control character.
-inline size_t plain_bytes(const uint8_t *p) {
-#if defined(__SSE2__)
-  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p));
-  const __m128i quotes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
-  const __m128i backslashes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
-  const __m128i controls = _mm_cmpeq_epi8(_mm_max_epu8(bytes, _mm_set1_epi8(0x1F)), _mm_set1_epi8(0x1F));
-  const int mask = _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quotes, backslashes), controls));
-  return mask == 0 ? block : static_cast<size_t>(std::countr_zero(static_cast<unsigned>(mask)));
-#else
-  size_t i = 0;
-  while (i < block && p[i] != '"' && p[i] != '\\' && p[i] >= 0x20)
-    ++i;
-  return i;
-#endif
-}
-
-int hex_digit(uint8_t c) {
-  if (c >= '0' && c <= '9')
-    return c - '0';
-  const uint8_t letter = c | 0x20;
-  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
-}
-
-bool is_digit(uint8_t c) {
-  return c >= '0' && c <= '9';
-}
-
-size_t write_utf8(uint32_t code, uint8_t *out) {
-  if (code < 0x80) {
-    out[0] = static_cast<uint8_t>(code);
-    return 1;
-  }
-  if (code < 0x800) {
-    out[0] = static_cast<uint8_t>(0xC0 | code >> 6);
-    out[1] = static_cast<uint8_t>(0x80 | (code & 0x3F));
-    return 2;
-  }
-  if (code < 0x10000) {
-    out[0] = static_cast<uint8_t>(0xE0 | code >> 12);
-    out[1] = static_cast<uint8_t>(0x80 | (code >> 6 & 0x3F));
-    out[2] = static_cast<uint8_t>(0x80 | (code & 0x3F));
-    return 3;
-  }
-  out[0] = static_cast<uint8_t>(0xF0 | code >> 18);
-  out[1] = static_cast<uint8_t>(0x80 | (code >> 12 & 0x3F));
-  out[2] = static_cast<uint8_t>(0x80 | (code >> 6 & 0x3F));
-  out[3] = static_cast<uint8_t>(0x80 | (code & 0x3F));
-  return 4;
-}
-
-// An index as RFC 6901 has it: decimal without leading zeros. SIZE_MAX: none.
-size_t index_of(const std::string &token) {
-  if (token.empty() || token.size() > 18 || (token[0] == '0' && token.size() > 1))
-    return SIZE_MAX;
-  size_t index = 0;
-  for (const char c : token) {
-    if (!is_digit(static_cast<uint8_t>(c)))
-      return SIZE_MAX;
-    index = index * 10 + static_cast<size_t>(c - '0');
-  }
-  return index;
-}
-
 // One line; gives up at the first fault. Functions return whether to go on.
-class Line {
+class Line : public JsonScanner {
 public:
   Line(const uint8_t *start, const uint8_t *end, const uint8_t *readable, bool replace_surrogates)
-      : p_(start), end_(end), readable_(readable), replace_surrogates_(replace_surrogates) {}
+      : JsonScanner(replace_surrogates), readable_(readable) {
+    p_ = start;
+    end_ = end;
+  }
 
-  JsonFault fault() const { return fault_; }
-  const uint8_t *place() const { return place_; }
   const uint8_t *out() const { return out_; } // the end of the text
-  uint64_t replaced() const { return replaced_; }
 
   bool take(const std::vector<std::string> &path, uint8_t *out, std::vector<uint8_t> &nesting,
             std::string &name) {
@@ -97,7 +24,7 @@ public:
     name_ = &name;
     space();
     const uint8_t *const start = p_;
-    if (p_ == end_ || (*p_ != '{' && (*p_ != '[' || index_of(path[0]) == SIZE_MAX)))
+    if (p_ == end_ || (*p_ != '{' && (*p_ != '[' || json_index_of(path[0]) == SIZE_MAX)))
       // First see whether it is JSON at all: that is the better thing to say.
       return value() && (space(), p_ == end_ || fail(JsonFault::trailing, p_)) &&
              fail(JsonFault::not_object, start);
@@ -110,17 +37,6 @@ public:
   }
 
 private:
-  bool fail(JsonFault fault, const uint8_t *place) {
-    fault_ = place >= end_ ? JsonFault::cut : fault;
-    place_ = std::min(place, end_);
-    return false;
-  }
-
-  void space() {
-    while (p_ < end_ && (*p_ == ' ' || *p_ == '\t' || *p_ == '\r'))
-      ++p_;
-  }
-
   bool expect(uint8_t c) {
     space();
     if (p_ == end_ || *p_ != c)
@@ -129,16 +45,9 @@ private:
     return true;
   }
 
-  bool literal(const char *word) {
-    for (; *word; ++word, ++p_)
-      if (p_ == end_ || *p_ != static_cast<uint8_t>(*word))
-        return fail(JsonFault::syntax, p_);
-    return true;
-  }
-
   bool digits() {
     const uint8_t *const start = p_;
-    while (p_ < end_ && is_digit(*p_))
+    while (p_ < end_ && is_json_digit(*p_))
       ++p_;
     return p_ > start || fail(JsonFault::number, p_);
   }
@@ -148,7 +57,7 @@ private:
       ++p_;
     if (p_ < end_ && *p_ == '0') {
       ++p_;
-      if (p_ < end_ && is_digit(*p_))
+      if (p_ < end_ && is_json_digit(*p_))
         return fail(JsonFault::number, p_);
     } else if (!digits()) {
       return false;
@@ -164,73 +73,18 @@ private:
     return true;
   }
 
-  // \uXXXX at p_ behind the u: the code unit, or -1.
-  int32_t code_unit() {
-    int32_t unit = 0;
-    for (int i = 0; i < 4; ++i, ++p_) {
-      const int digit = p_ < end_ ? hex_digit(*p_) : -1;
-      if (digit < 0) {
-        fail(JsonFault::escape, p_);
-        return -1;
-      }
-      unit = unit << 4 | digit;
-    }
-    return unit;
-  }
-
-  // An escape at p_, behind the backslash, to out_ unless `out` is null.
-  bool escape(uint8_t *&out, bool is_text) {
-    const uint8_t *const start = p_ - 1;
-    if (p_ == end_)
-      return fail(JsonFault::cut, p_);
-    static constexpr char codes[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
-    const uint8_t c = *p_++;
-    if (c != 'u') {
-      const void *const known = std::memchr(codes, c, sizeof codes - 1);
-      if (!known)
-        return fail(JsonFault::escape, start);
-      if (out)
-        *out++ = static_cast<uint8_t>(characters[static_cast<const char *>(known) - codes]);
-      return true;
-    }
-    const int32_t unit = code_unit();
-    if (unit < 0)
-      return false;
-    uint32_t code = static_cast<uint32_t>(unit);
-    if (code >= 0xD800 && code < 0xDC00 && end_ - p_ >= 6 && p_[0] == '\\' && p_[1] == 'u') {
-      const uint8_t *const second = p_;
-      p_ += 2;
-      const int32_t low = code_unit();
-      if (low < 0)
-        return false;
-      if (low >= 0xDC00 && low < 0xE000)
-        code = 0x10000 + ((code - 0xD800) << 10) + (static_cast<uint32_t>(low) - 0xDC00);
-      else
-        p_ = second; // an escape of its own
-    }
-    if (code >= 0xD800 && code < 0xE000 && is_text) {
-      if (!replace_surrogates_)
-        return fail(JsonFault::surrogate, start);
-      code = 0xFFFD;
-      ++replaced_;
-    }
-    if (out)
-      out += write_utf8(code, out); // of half a pair in a name three bytes that no path has
-    return true;
-  }
-
   // A string at p_, behind its quote, to `out` unless that is null; p_ comes behind the closing quote.
   // Copies blocks whole: `out` has sixteen bytes more than the string.
   bool string(uint8_t *&out, bool is_text) {
     for (;;) {
-      if (readable_ - p_ >= static_cast<ptrdiff_t>(block)) {
-        const size_t plain = plain_bytes(p_);
+      if (readable_ - p_ >= static_cast<ptrdiff_t>(json_block)) {
+        const size_t plain = json_plain_bytes(p_);
         if (out) {
-          std::memcpy(out, p_, block);
+          std::memcpy(out, p_, json_block);
           out += plain;
         }
         p_ += plain;
-        if (plain == block)
+        if (plain == json_block)
           continue;
       }
       if (p_ >= end_)
@@ -301,7 +155,7 @@ private:
   bool scalar(uint8_t c) {
     if (c == '"')
       return ++p_, skip_string();
-    if (c == '-' || is_digit(c))
+    if (c == '-' || is_json_digit(c))
       return number();
     if (c == 't')
       return literal("true");
@@ -325,7 +179,7 @@ private:
     const size_t size = static_cast<size_t>(p_ - 1 - start);
     is_wanted = size == wanted.size() && std::memcmp(start, wanted.data(), size) == 0;
     if (!is_wanted && std::memchr(start, '\\', size)) {
-      name_->resize(size + block);
+      name_->resize(size + json_block);
       uint8_t *const unescaped = reinterpret_cast<uint8_t *>(name_->data());
       uint8_t *stop = unescaped;
       const uint8_t *const behind = p_;
@@ -348,7 +202,7 @@ private:
       return text();
     const std::string &wanted = (*path_)[depth];
     const uint8_t open = *p_;
-    const size_t index = open == '[' ? index_of(wanted) : SIZE_MAX;
+    const size_t index = open == '[' ? json_index_of(wanted) : SIZE_MAX;
     if (open != '{' && index == SIZE_MAX)
       return value();
     ++p_;
@@ -396,16 +250,12 @@ private:
                 start);
   }
 
-  const uint8_t *p_, *const end_, *const readable_;
-  const bool replace_surrogates_;
+  const uint8_t *const readable_;
   const std::vector<std::string> *path_ = nullptr;
   uint8_t *out_ = nullptr;
   std::vector<uint8_t> *nesting_ = nullptr;
   std::string *name_ = nullptr;
   bool found_ = false;
-  uint64_t replaced_ = 0;
-  JsonFault fault_ = JsonFault::none;
-  const uint8_t *place_ = nullptr;
 };
 
 bool is_blank(const uint8_t *start, const uint8_t *end) {

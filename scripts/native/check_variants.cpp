@@ -213,7 +213,8 @@ Rules make_rules(Random &random, const char *name, bool is_rank_file, bool shuff
                                     "1", "2", "3", "\xe4", "\xb8", "\xad", "\xd0", "\xb6"};
   std::set<std::string> known(rules.entries.begin(), rules.entries.end());
   while (known.size() < 1200) {
-    const std::string &left = parts[below(random, parts.size())], &right = parts[below(random, parts.size())];
+    const std::string left = parts[below(random, parts.size())];
+    const std::string right = below(random, 10) == 0 ? left : parts[below(random, parts.size())]; // runs
     const std::string both = left + right;
     if (both.size() > 40 || !known.insert(both).second)
       continue;
@@ -359,6 +360,15 @@ Check check_long_merges(const std::string &variant, const Rules &rules, Random &
   return check;
 }
 
+// A few runs of some length; every other run one of a few letters.
+std::string make_runs(Random &random, size_t size) {
+  std::string text;
+  const size_t letters = below(random, 4) + 1, longest = size_t{1} << (below(random, 9) + 2);
+  while (text.size() < size)
+    text.append(below(random, longest) + 1, "-a b"[below(random, letters)]);
+  return text.substr(0, size);
+}
+
 // Many at once, of sizes around the widths of lanes and words of bits, runs and equal ones among them.
 Check check_groups_of_long_merges(const std::string &variant, const Rules &rules, Random &random,
                                   size_t rounds) {
@@ -381,8 +391,8 @@ Check check_groups_of_long_merges(const std::string &variant, const Rules &rules
           below(random, 50) == 0 ? below(random, bpe::max_sweep_bytes) + 1 : below(random, stop - 1) + 1;
       std::string text = make_text(random, size);
       const size_t kind = below(random, 8);
-      if (kind == 0)
-        text.assign(size, "ab- "[below(random, 4)]);
+      if (kind == 0 || (kind < 5 && round % 2 == 0))
+        text = make_runs(random, size);
       else if (kind == 1 && i > 0)
         text = texts.back().view();
       texts.emplace_back(text, below(random, 2) == 0);

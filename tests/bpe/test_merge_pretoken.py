@@ -154,6 +154,31 @@ def doubled_runs(seed: int) -> Vocabulary:
     return entries_of(merges), merges
 
 
+def few_runs(rng: random.Random, size: int) -> bytes:
+    letters = b"abc"[: rng.randint(1, 3)]
+    longest = 2 ** rng.randint(2, 9)
+    text = b""
+    while len(text) < size:
+        text += bytes([rng.choice(letters)]) * rng.randint(1, longest)
+    return text[:size]
+
+
+@pytest.mark.parametrize("rule", [*RULES, doubled_runs])
+@pytest.mark.parametrize("seed", range(3))
+def test_pretokens_of_a_few_runs_equal_merging_them_one_by_one(rule: object, seed: int) -> None:
+    assert callable(rule)
+    entries, merges = rule(seed)
+    encoder = _core.Encoder(entries, merges, {}, None, False)
+    id_of = {entry: id_ for id_, entry in entries.items()}
+    ranks = None if merges is None else {pair: rank for rank, pair in enumerate(merges)}
+    rng = random.Random(seed)
+    sizes = [31, 32, 33, 63, 64, 65, 66, 127, 128, 129, 383, 384, 385, 1000]
+    pretokens = [few_runs(rng, size) for size in sizes for _ in range(12)]
+    rng.shuffle(pretokens)
+    want = [id_ for pretoken in pretokens for id_ in encode_by_heap(pretoken, id_of, ranks)]
+    assert encode_all(encoder, pretokens) == want
+
+
 GIANT_SIZES = [4094, 4095, 4096, 8193, 25_001]
 
 

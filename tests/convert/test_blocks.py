@@ -24,20 +24,15 @@ class Dribble:
         return len(part)
 
 
-def records_of(
-    data: bytes, separator: bytes, most: int, block_bytes: int, limit: int | None = None
-) -> tuple[list[bytes], list[int]]:
+def records_of(data: bytes, separator: bytes, most: int, block_bytes: int) -> tuple[list[bytes], list[int]]:
     """The records, with pieces joined, and the start of each block."""
     records: list[bytes] = []
     starts: list[int] = []
     pieces: list[bytes] = []
-    for block in record_blocks(Dribble(data, most), separator, bytearray(), 0, limit, block_bytes):
+    for block in record_blocks(Dribble(data, most), separator, bytearray(), 0, block_bytes):
         starts.append(block.start)
         text = bytes(block.text)
-        if block.too_long:
-            assert data.startswith(text, block.start)
-            records.append(b"too long: %d" % (block.record_bytes - (len(separator) if block.closed else 0)))
-        elif block.is_piece:
+        if block.is_piece:
             assert data.startswith(text, block.start)
             pieces.append(text)
             if block.final:
@@ -66,21 +61,6 @@ def test_records_are_those_of_split(separator: bytes) -> None:
                 records, starts = records_of(data, separator, most, block_bytes)
                 assert records == split(data, separator), (data, most, block_bytes)
                 assert starts == sorted(starts)
-
-
-@pytest.mark.parametrize("limit", [1, 4, 30])
-def test_records_beyond_the_limit_are_told_and_passed_over(limit: int) -> None:
-    data = b"a\n" + b"b" * 100 + b"\nc\n\n" + b"d" * 5 + b"\n" + b"e" * 41
-    for most in (1, 7, 1000):
-        for block_bytes in (1, 3, 8):
-            records, _ = records_of(data, b"\n", most, block_bytes, limit)
-            lengths = [
-                int(record.split()[-1]) if record.startswith(b"too long") else len(record)
-                for record in records
-            ]
-            assert lengths == [len(record) for record in data.split(b"\n")]
-            for record in records:  # within a block a longer one may still be whole; its reader looks at it
-                assert not record.startswith(b"too long") or int(record.split()[-1]) > limit
 
 
 def test_the_buffer_is_kept_within_two_blocks_for_a_long_record() -> None:

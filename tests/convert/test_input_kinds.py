@@ -77,7 +77,7 @@ def test_blocks_of_every_size(
 ) -> None:
     documents = documents_of(kind)
     path = write_kind(tmp_path / "input", documents, kind, members=2)
-    monkeypatch.setattr("convert.blocks.record_blocks.__defaults__", (0, None, block_bytes))
+    monkeypatch.setattr("convert.blocks.record_blocks.__defaults__", (0, block_bytes))
     output = tmp_path / "out"
     check(output, expected_of(kind, naive, documents), run(path, tokenizer_path, output))
 
