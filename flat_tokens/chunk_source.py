@@ -40,6 +40,7 @@ from flat_tokens.files import AbsentFileError, ReadBuffer, open_regular, read_in
 from flat_tokens.mapped_stream import LARGEST_MAP_COUNT, MappedStream
 from flat_tokens.mapping import map_file
 from flat_tokens.zarr_metadata import StoredArray
+from flat_tokens.zstd_frames import Took
 
 CACHED_INDEXES = 64  # of shards: 4 KiB each by default
 CACHE_BYTES = 2**23  # 32 zarr chunks of 64 Ki tokens; two arrays of two splits stay under 32 MiB
@@ -149,10 +150,12 @@ class ChunkSource:
         count: int | None = None,
         is_checked: bool = True,
         is_brief: bool = False,
+        took: Took | None = None,
     ) -> int:
         """Fill `out`, one whole zarr chunk, or at least its first `count` elements, past the cache; how many are
         filled. The first time all of it, and its checksum is compared; is_brief: the second time, for one who will
-        come again. is_checked: whether its elements are compared with the largest allowed one."""
+        come again. is_checked: whether its elements are compared with the largest allowed one. took: see
+        CodecChain.decode."""
         stored = self.stored
         if self.is_raw:
             out[:] = self.mapped(index)
@@ -168,9 +171,9 @@ class ChunkSource:
             is_sound = self._state[index] == SOUND
             is_brief = is_brief and self._state[index] == UNREAD
             if is_sound or is_brief:
-                filled = decode_again(stored, payload, out, path, len(out) if count is None else count)
+                filled = decode_again(stored, payload, out, path, len(out) if count is None else count, took)
             else:
-                decode_chunk(stored, payload, out, path)
+                decode_chunk(stored, payload, out, path, took)
                 filled = len(out)
         except AbsentFileError:
             if not self._missing_is_zero:

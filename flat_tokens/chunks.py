@@ -18,6 +18,7 @@ import numpy.typing as npt
 from flat_tokens.codecs import CodecChain, crc32c_bytes
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.zarr_metadata import StoredArray
+from flat_tokens.zstd_frames import Took
 
 ABSENT = 2**64 - 1
 ShardIndex = npt.NDArray[np.uint64]
@@ -55,22 +56,32 @@ def largest_file_bytes(stored: StoredArray) -> int:
 
 
 def decode_chunk(
-    stored: StoredArray, payload: bytes | memoryview, values: npt.NDArray[Any], path: Path
+    stored: StoredArray,
+    payload: bytes | memoryview,
+    values: npt.NDArray[Any],
+    path: Path,
+    took: Took | None = None,
 ) -> None:
-    """Fill `values`, one whole zarr chunk, from its encoded bytes; DatasetError names the file."""
+    """Fill `values`, one whole zarr chunk, from its encoded bytes; DatasetError names the file. took: see
+    CodecChain.decode."""
     try:
-        stored.codecs.decode(payload, values)
+        stored.codecs.decode(payload, values, took=took)
     except ValueError as error:
         raise _damaged(path, error) from None
 
 
 def decode_again(
-    stored: StoredArray, payload: bytes | memoryview, values: npt.NDArray[Any], path: Path, count: int
+    stored: StoredArray,
+    payload: bytes | memoryview,
+    values: npt.NDArray[Any],
+    path: Path,
+    count: int,
+    took: Took | None = None,
 ) -> int:
     """Fill at least the first `count` elements of a zarr chunk that was decoded whole before, so that what it holds
     for checksums need not be compared; how many are filled. DatasetError names the file."""
     try:
-        return stored.codecs.decode_front(payload, values, count)
+        return stored.codecs.decode_front(payload, values, count, took)
     except ValueError as error:
         raise _damaged(path, error) from None
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from flat_tokens import zstd_frames
 from flat_tokens.errors import printable
+from flat_tokens.zstd_frames import Took
 
 Json = Mapping[str, Any]
 
@@ -74,9 +75,16 @@ class CodecChain:
         payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         return payload + crc32c_bytes(payload) if self.crc32c else payload
 
-    def decode(self, payload: bytes | memoryview, values: npt.NDArray[Any], is_checked: bool = False) -> None:
+    def decode(
+        self,
+        payload: bytes | memoryview,
+        values: npt.NDArray[Any],
+        is_checked: bool = False,
+        took: Took | None = None,
+    ) -> None:
         """Fill `values`, a whole zarr chunk, from the bytes of its file. is_checked: a checksum inside the
-        compressed bytes was compared before and need not be again.
+        compressed bytes was compared before and need not be again. took(elements): may be called with how many of
+        the first elements are there, while the rest is decoded.
 
         A payload that would decode to any other length is refused, as far as its header tells before
         anything is allocated. ValueError says why it does not fit; `values` is then undefined."""
@@ -91,8 +99,10 @@ class CodecChain:
                 raise ValueError(f"decodes to {declared} bytes, a zarr chunk has {values.nbytes}")
             in_place = declared == values.nbytes and not self.filters
             as_bytes = values.view(np.uint8)
-            if in_place and codec_id == "zstd" and _run(zstd_frames.decode, payload, as_bytes, is_checked):
-                return
+            if in_place and codec_id == "zstd":
+                part = None if took is None else _in_elements(took, values.itemsize)
+                if _run(zstd_frames.decode, payload, as_bytes, is_checked, part):
+                    return
             data = _run(_codec(self.compressor).decode, payload, *([values] if in_place else []))
             if in_place and data is values:
                 return
@@ -103,7 +113,13 @@ class CodecChain:
             raise ValueError(f"decodes to {flat.nbytes} bytes, a zarr chunk has {values.nbytes}")
         values.view(np.uint8)[:] = flat
 
-    def decode_front(self, payload: bytes | memoryview, values: npt.NDArray[Any], count: int) -> int:
+    def decode_front(
+        self,
+        payload: bytes | memoryview,
+        values: npt.NDArray[Any],
+        count: int,
+        took: Took | None = None,
+    ) -> int:
         """Fill at least the first `count` elements of `values` as `decode` would, and all of them where it is not
         known how to do less; how many are filled. For bytes that were decoded whole before: damage behind the front is
         not noticed, nor a checksum compared."""
@@ -114,8 +130,12 @@ class CodecChain:
                 filled: int = _run(zstd_frames.decode_front, body, values.view(np.uint8), wanted)
                 if filled:
                     return filled // values.itemsize
-        self.decode(payload, values, is_checked=True)
+        self.decode(payload, values, True, took)
         return len(values)
+
+
+def _in_elements(took: Took, itemsize: int) -> Took:
+    return lambda done_bytes: took(done_bytes // itemsize)
 
 
 def _check(config: Json, allowed: frozenset[str]) -> None:

@@ -22,6 +22,7 @@ from flat_tokens.codecs import COMPRESSORS, FILTERS
 from flat_tokens.errors import DatasetError, RangeError, printable
 from flat_tokens.mapped_stream import MappedStream
 from flat_tokens.zarr_metadata import ForeignLayoutError, StoredArray
+from flat_tokens.zstd_frames import Took
 
 FOREIGN_BLOCK = 2**18  # elements that are asked of zarr at once
 
@@ -168,6 +169,7 @@ class Elements:
         stop: int | None = None,
         is_checked: bool = True,
         is_brief: bool = False,
+        took: Took | None = None,
     ) -> npt.NDArray[Any]:
         """The elements of zarr chunk `index`, of which at least one is in the array, without the cache: for
         those who read each zarr chunk once.
@@ -175,7 +177,8 @@ class Elements:
         scratch: dtype[chunk_elements], which may be overwritten, or None for memory of its own. stop: nothing behind
         it is needed, and what is returned may end there, or later. It is valid until scratch is written again, and
         must not be written. Elements of a mapped array are not compared with `largest`, nor decoded ones for those who
-        do it themselves (is_checked False). is_brief: see ChunkSource.decode."""
+        do it themselves (is_checked False). is_brief, took: see
+        ChunkSource.decode."""
         first = index * self.chunk_elements
         count = min(self.chunk_elements, self._count - first)
         if self._source is None:
@@ -183,7 +186,7 @@ class Elements:
         if self._source.is_raw:
             return self._source.mapped(index)[:count]
         values = np.empty(self.chunk_elements, dtype=self.dtype) if scratch is None else scratch
-        filled = self._source.decode(index, values, stop, is_checked, is_brief)
+        filled = self._source.decode(index, values, stop, is_checked, is_brief, took)
         return values[: min(count, filled)]
 
     def check(self, values: npt.NDArray[Any], first: int) -> None:

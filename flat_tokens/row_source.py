@@ -19,6 +19,7 @@ import numpy.typing as npt
 from flat_tokens.elements import Elements
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.row_window import RowWindow
+from flat_tokens.zstd_frames import Took
 
 MOST_LAST_TOKENS = 2**22  # zarr chunks whose last token is remembered: 32 MiB at most
 
@@ -67,14 +68,25 @@ class ChunkReader:
         chunk_count = -(-len(tokens) // tokens.chunk_elements)
         self._last = np.full(chunk_count if chunk_count <= MOST_LAST_TOKENS else 0, -1, dtype=np.int64)
 
+    @property
+    def scratch(self) -> Uint32 | None:
+        """The memory that `load` decodes to."""
+        return self._scratch if self.decodes else None
+
     def load(
-        self, index: int, into: Uint32 | None = None, stop: int | None = None, is_checked: bool = True
+        self,
+        index: int,
+        into: Uint32 | None = None,
+        stop: int | None = None,
+        is_checked: bool = True,
+        took: Took | None = None,
     ) -> Uint32:
         """The encoded tokens of a zarr chunk, or at least those in front of `stop`. into: uint32[chunk_tokens] that
         they may be decoded to; without it they are valid until the next call. is_checked: False for those who compare
-        what they use with `tokens.largest`, if they are decoded."""
+        what they use with `tokens.largest`, if they are decoded. took(tokens): may be called with how many of the first
+        ones are in `scratch`."""
         scratch = self._scratch if into is None else into
-        values: Uint32 = self.tokens.load_chunk(index, scratch, stop, is_checked, self.is_brief)
+        values: Uint32 = self.tokens.load_chunk(index, scratch, stop, is_checked, self.is_brief, took)
         if self.tokens.is_mapped:
             self.tokens.check(values, index * self.chunk_tokens)
         if len(self._last) and (stop is None or self.tokens.is_mapped):
@@ -132,6 +144,34 @@ class PackedRows:
         _copy_stretches(starts, stops, places[begins], window, chunks)
 
 
+class _Put:
+    """put(count) brings what is wanted of the first `count` tokens of a zarr chunk into a window, as far as it is not
+    there. pieces: (low, high, place), rising. largest: of the tokens that were put, where the window compares."""
+
+    def __init__(
+        self, window: StretchWindow, pieces: list[tuple[int, int, int]], values: Uint32 | None
+    ) -> None:
+        self.values = values
+        self.largest = 0
+        self._window = window
+        self._pieces = pieces
+        self._next = 0
+        self._done = 0
+
+    def __call__(self, count: int) -> None:
+        assert self.values is not None
+        while self._next < len(self._pieces):
+            low, high, place = self._pieces[self._next]
+            start, stop = max(low, self._done), min(high, count)
+            if start < stop:
+                largest = self._window.put(place + start - low, self.values[start:stop])
+                self.largest = max(self.largest, largest)
+            if high > count:
+                break
+            self._next += 1
+        self._done = count
+
+
 def _copy_stretches(
     starts: Int64, stops: Int64, places: Int64, window: StretchWindow, chunks: ChunkReader
 ) -> None:
@@ -159,11 +199,12 @@ def _copy_stretches(
         if room is not None:
             chunks.load(index, room)
             continue
-        values = chunks.load(index, stop=high[stop - 1], is_checked=not window.compares)
-        largest = 0
-        for piece in range(first, stop):
-            largest = max(largest, window.put(to[piece], values[low[piece] : high[piece]]))
-        if largest > chunks.tokens.largest:
+        pieces = list(zip(low[first:stop], high[first:stop], to[first:stop], strict=True))
+        put = _Put(window, pieces, chunks.scratch)
+        took = put if window.compares and chunks.scratch is not None else None
+        put.values = chunks.load(index, None, high[stop - 1], not window.compares, took)
+        put(len(put.values))
+        if put.largest > chunks.tokens.largest:
             chunks.load(index)  # compares, and says where
     for at, index in zip(targets[is_in_front].tolist(), indexes[is_in_front].tolist(), strict=True):
         if not window.is_start(at + 1):

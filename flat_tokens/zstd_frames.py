@@ -13,15 +13,21 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Bytes = npt.NDArray[np.uint8]
+Took = Callable[[int], None]
 
 BLOCK_BYTES = 2**17  # RFC 8878: no block decodes to more
 MAGIC = b"\x28\xb5\x2f\xfd"
+STEP_BYTES = (
+    2**18
+)  # of what is decoded at a time for `took`: stays in a second-level cache with what it came from
+MOST_STREAMED_BYTES = 2**26  # zstd refuses to stream from 2^27 on
 _RESET_SESSION = 1
 _STABLE_OUT = 1001  # decode straight into the output buffer; without it there is one more copy
 _IGNORE_CHECKSUM = 1002
@@ -86,15 +92,21 @@ def _library() -> _Library | None:
         return None
 
 
-def decode(payload: bytes | memoryview, out: Bytes, is_checked: bool = False) -> bool:
+def decode(
+    payload: bytes | memoryview, out: Bytes, is_checked: bool = False, took: Took | None = None
+) -> bool:
     """Fill `out` from a payload that must decode to just its length; False, and nothing is done, where that is left
-    to numcodecs. is_checked: its checksum was compared before. ValueError says what is wrong."""
+    to numcodecs. is_checked: its checksum was compared before. took(bytes): called now and then with how much is
+    there, for those who take it on while it is in the processor's cache. ValueError says what is wrong."""
     library = _library()
     if library is None:
         return False
     source = np.frombuffer(payload, dtype=np.uint8)
     context = library.take(is_checked)
     try:
+        in_steps = took if STEP_BYTES < len(out) <= MOST_STREAMED_BYTES else None
+        if in_steps is not None and _decode_in_steps(library, context, source, out, in_steps):
+            return True
         done = library.decompress(context, out.ctypes.data, len(out), source.ctypes.data, len(source))
     finally:
         library.give(context, is_checked)
@@ -103,19 +115,37 @@ def decode(payload: bytes | memoryview, out: Bytes, is_checked: bool = False) ->
     return True
 
 
+def _decode_in_steps(library: _Library, context: int, source: Bytes, out: Bytes, took: Took) -> bool:
+    """Whether that was all of it; what is cut off or goes on is for `decode` to tell, or to accept."""
+    steps = -(-len(out) // STEP_BYTES)
+    given = _Buffer(source.ctypes.data, 0, 0)
+    made = _Buffer(out.ctypes.data, len(out), 0)
+    left = 1
+    try:
+        library.reset(context, _RESET_SESSION)
+        for step in range(1, steps + 1):
+            given.size = len(source) * step // steps
+            before = -1, -1
+            while given.pos < given.size and left and (given.pos, made.pos) != before:
+                before = given.pos, made.pos
+                left = library.checked(library.stream(context, made, given))
+            took(made.pos)
+        return not left and given.pos == len(source) and made.pos == len(out)
+    finally:
+        library.reset(context, _RESET_SESSION)
+
+
 def decode_front(payload: bytes | memoryview, out: Bytes, wanted_bytes: int) -> int:
     """Fill at least the first `wanted_bytes` of `out` from a payload whose header says that it decodes to the
-    length of `out`; how many bytes are filled, 0 where it must be decoded whole: the front is (nearly) all of it, or
-    the library is not there. No checksum is compared. ValueError says what is wrong with the front, or that the frame
-    is cut off behind it."""
+    length of `out`; how many bytes are filled, 0 where it must be decoded whole: the front is (nearly) all of it, the
+    frame is cut off or not alone, or the library is not there. No checksum is compared. ValueError says what is wrong
+    with the front."""
     library = _library()
     if library is None or wanted_bytes > len(out) - BLOCK_BYTES:
         return 0
     ends, is_whole = _block_ends(payload)
-    if ends and not is_whole:
-        raise ValueError("the frame ends early, or something stands behind it")
     wanted_blocks = -(-wanted_bytes // BLOCK_BYTES)
-    if len(ends) <= wanted_blocks:
+    if len(ends) <= wanted_blocks or not is_whole:
         return 0
     source = np.frombuffer(payload, dtype=np.uint8)
     given = _Buffer(source.ctypes.data, 0, 0)

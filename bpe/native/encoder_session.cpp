@@ -235,10 +235,15 @@ void EncoderSession::emit(Batch &batch) {
       out = emit_item(batch, i, out);
     }
   }
-  if (misses_.is_open())
+  if (misses_.is_open()) {
+    // The result's lines, which will be written when the window closes (English and code cold +3 %).
+    const uint32_t *const result = tokens.data() + tokens.size();
+    for (const uint32_t *id = misses_.end(); id < out; id += 16)
+      prefetch_to_write(result + (id - misses_.begin()));
     misses_.set_end(out);
-  else
+  } else {
     tokens.set_end(out);
+  }
   batch.count = batch.long_count = 0;
 }
 

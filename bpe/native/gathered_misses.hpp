@@ -39,6 +39,7 @@ public:
     open_ = true;
     return window_;
   }
+  const uint32_t *begin() const { return window_; }
   // Where the next id goes. Room behind it is the caller's to ask for.
   uint32_t *end() { return window_ + id_count_; }
   void set_end(const uint32_t *end) { id_count_ = static_cast<size_t>(end - window_); }

@@ -38,12 +38,13 @@ void ask_for_huge_pages(void *data, size_t bytes) {
     (void)madvise(data, whole_pages(bytes), MADV_HUGEPAGE);
 }
 
-void *map_pages(size_t bytes) {
+void *map_pages(size_t bytes, PageMemory::Pages pages) {
   void *const data = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED)
     throw std::bad_alloc();
-  ask_for_huge_pages(data, bytes);
+  if (pages == PageMemory::Pages::huge)
+    ask_for_huge_pages(data, bytes);
   return data;
 }
 
@@ -56,14 +57,14 @@ void PageMemory::resize(size_t bytes) {
       if (moved == MAP_FAILED)
         throw std::bad_alloc();
       data_ = moved;
-      if (bytes > bytes_)
+      if (bytes > bytes_ && pages_ == Pages::huge)
         ask_for_huge_pages(data_, bytes);
     }
     bytes_ = bytes;
     return;
   }
   if (bytes >= mapped_bytes_at_least) {
-    void *const data = map_pages(bytes);
+    void *const data = map_pages(bytes, pages_);
     if (bytes_ > 0)
       std::memcpy(data, data_, std::min(bytes, bytes_));
     release();
@@ -85,6 +86,16 @@ void PageMemory::discard(void *data, size_t bytes) noexcept {
   const uintptr_t stop = (reinterpret_cast<uintptr_t>(data) + bytes) / page_bytes * page_bytes;
   if (start < stop)
     (void)madvise(reinterpret_cast<void *>(start), stop - start, MADV_DONTNEED);
+}
+
+void PageMemory::populate(size_t start, size_t stop) const noexcept {
+#ifdef MADV_POPULATE_WRITE // since Linux 5.14
+  start = start / page_bytes * page_bytes;
+  if (mapped_ && start < stop)
+    (void)madvise(static_cast<uint8_t *>(data_) + start, stop - start, MADV_POPULATE_WRITE);
+#else
+  (void)start, (void)stop;
+#endif
 }
 
 bool PageMemory::offer() noexcept {
@@ -114,6 +125,8 @@ void PageMemory::resize(size_t bytes) {
 }
 
 void PageMemory::discard(void *, size_t) noexcept {}
+
+void PageMemory::populate(size_t, size_t) const noexcept {}
 
 bool PageMemory::offer() noexcept {
   return false;

@@ -30,8 +30,10 @@ TokenBuffer PieceAssembly::add(size_t piece, TokenBuffer tokens, std::vector<uin
     }
   }
   uint32_t *const out = rows_.tokens.data();
-  for (const Placed &ready : placed)
+  for (const Placed &ready : placed) {
+    rows_.tokens.prepare(ready.start, ready.start + ready.tokens.size());
     std::copy(ready.tokens.data(), ready.tokens.data() + ready.tokens.size(), out + ready.start);
+  }
   const std::lock_guard lock(mutex_);
   for (Placed &ready : placed)
     spare_.push_back(std::move(ready.tokens));

@@ -116,13 +116,24 @@ public:
     }
     return nullptr;
   }
-  // The same; a key in its line's other slot moves to its first one, so that common ones come to be there.
+  // The same; the key moves to its first slot, where that is its line's own, so that common ones come to be
+  // there.
   const Slot *find_and_promote(const CacheKey &key, uint32_t hash) {
     const size_t place = hash & mask_;
-    if (!slots_[place ^ 1].holds(key))
-      return find(key, hash);
-    std::swap(own_slots_[place], own_slots_[place ^ 1]);
-    return own_slots_ + place;
+    if (slots_[place ^ 1].holds(key)) {
+      std::swap(own_slots_[place], own_slots_[place ^ 1]);
+      return own_slots_ + place;
+    }
+    const Slot *const found = find(key, hash);
+    if (!found || found == slots_ + place)
+      return found;
+    for (const size_t own : {place, place ^ 1}) { // only one that could be there as well goes there
+      if (((slots_[own].key().hash() ^ hash) & mask_ & ~uint64_t{1}) != 0)
+        continue;
+      std::swap(own_slots_[own], own_slots_[found - slots_]);
+      return own_slots_ + own;
+    }
+    return found;
   }
   // Tells how many pretokens were looked for, so that the cache knows what share of them it had.
   void count_lookups(size_t count) { lookups_ += count; }

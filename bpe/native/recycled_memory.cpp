@@ -26,7 +26,7 @@ Kept &kept() {
 
 PageMemory take_recycled(size_t bytes) {
   if (bytes < min_recycled_bytes)
-    return PageMemory(bytes);
+    return PageMemory(bytes, PageMemory::Pages::small);
   PageMemory memory;
   Kept &pool = kept();
   if (std::unique_lock lock(pool.mutex, std::try_to_lock); lock) {
@@ -42,7 +42,7 @@ PageMemory take_recycled(size_t bytes) {
     }
   }
   if (memory.bytes() == 0)
-    return PageMemory(bytes);
+    return PageMemory(bytes, PageMemory::Pages::small);
   memory.resize(bytes);
   return memory;
 }

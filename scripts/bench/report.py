@@ -20,6 +20,7 @@ CONTENDERS = ("tokenmill", "gigatoken", "rustbpe", "tiktoken", "tokenizers")
 QUESTIONS = {
     "train": "Training",
     "encode": "Encoding",
+    "families": "Families of vocabularies",
     "conversion": "From a file to a verified dataset",
     "compression": "Compression of the dataset",
     "load": "Reading and shuffling for training",

@@ -278,5 +278,5 @@ def test_a_batch_read_alone_may_leave_a_checksum_for_later(make_dataset: Any) ->
     with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode"):
         loader.batch(9)
     file.write_bytes(payload[:-1])
-    with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode.*ends early"):
+    with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode"):
         Loader(flat_tokens.open(path).train, 1000, 1, shuffle=False, streams=1).batch(3)
