@@ -115,18 +115,25 @@ size_t EncoderSession::run_of_characters(const PretokenSpans &run, size_t i, con
   return static_cast<size_t>(p - start);
 }
 
-// The first safe border behind p in the pretoken [start, stop), or its end.
+// The first safe border behind p in the pretoken [start, stop), or its end. Steps from character to character
+// where the bytes are UTF-8; what else there is may hide a border, which is no fault.
 const uint8_t *EncoderSession::next_safe_border(const uint8_t *start, const uint8_t *p,
                                                 const uint8_t *stop) const {
   do {
-    uint64_t eight;
-    for (; p + 9 <= stop; p += 8) { // ASCII has none
-      std::memcpy(&eight, p + 1, 8);
-      if ((eight & 0x8080808080808080) != 0)
-        break;
+    if (*p < 0x80) { // no border before ASCII
+      uint64_t eight;
+      for (; stop - p >= 9; p += 8) {
+        std::memcpy(&eight, p + 1, 8);
+        if ((eight & 0x8080808080808080) != 0)
+          break;
+      }
+      ++p;
+    } else {
+      p += *p < 0xE0 ? 2 : *p < 0xF0 ? 3 : 4;
     }
-    ++p;
-  } while (p < stop && !(starts_character(*p) && !may_join(start, p, stop)));
+    if (p >= stop)
+      return stop;
+  } while (!starts_character(*p) || may_join(start, p, stop));
   return p;
 }
 
