@@ -11,8 +11,10 @@ from typing import Final
 
 from bpe.errors import BadArgument, shown
 
+# A comma stands between thousands only: "1,5" is one and a half to many, and was 15.
 _SIZE: Final = re.compile(
-    r"([0-9][0-9_,]*(?:\.[0-9]+)?)(?:e\+?([0-9]{1,2}))?(?:([kmgt])(i?))?b?", re.IGNORECASE
+    r"((?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9][0-9_]*)(?:\.[0-9]+)?)(?:e\+?([0-9]{1,2}))?(?:([kmgt])(i?))?b?",
+    re.IGNORECASE,
 )
 _POWERS: Final = {"k": 1, "m": 2, "g": 3, "t": 4}
 _MOST: Final = 10**18  # beyond any machine, and below 2^63

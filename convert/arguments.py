@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import NoReturn
 
+from bpe.errors import shown
 from bpe.sizes import parse_size
 from convert.errors import UsageError
 from convert.kinds import INPUT_FORMATS
@@ -64,7 +65,7 @@ def _whole(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
+        raise argparse.ArgumentTypeError(f"must be a whole number, got {shown(text)}") from None
 
 
 def _count_or_none(text: str) -> int | None:
@@ -75,14 +76,14 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, got {text!r}") from None
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, got {shown(text)}") from None
 
 
 def _seconds(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number of seconds, got {text!r}") from None
+        raise argparse.ArgumentTypeError(f"must be a number of seconds, got {shown(text)}") from None
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -169,14 +170,14 @@ def _parser() -> argparse.ArgumentParser:
         type=_size,
         default=MAX_RECORD_BYTES,
         metavar="SIZE",
-        help="the longest JSON line (default 4G)",
+        help="the longest JSON line (default 4Gi)",
     )
     add(
         "--max-window-bytes",
         type=_size,
         default=128 << 20,
         metavar="SIZE",
-        help="memory that a zst or xz file may ask for (default 128M)",
+        help="memory that a zst or xz file may ask for (default 128Mi)",
     )
     add(
         "--separator",
@@ -198,7 +199,7 @@ def _parser() -> argparse.ArgumentParser:
         "--text-chunk-bytes",
         type=_size,
         metavar="SIZE",
-        help="text a task (default: from the corpus, 4M to 32M)",
+        help="text a task (default: from the corpus, 4Mi to 32Mi)",
     )
     add("--zarr-format", type=_whole, choices=(2, 3), default=2, help="3: sharded with crc32c (default 2)")
     add("--compression", choices=COMPRESSIONS, default="zstd", help="of the arrays (default %(default)s)")

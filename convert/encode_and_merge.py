@@ -6,6 +6,7 @@ interruption the records say which shards and runs there were; what is still the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -36,11 +37,13 @@ from flat_tokens.writer import create_arrays
 
 @dataclass
 class Result:
-    """All shards' records, all files of the arrays; seconds by step of the workers; chunks taken over."""
+    """All shards' records, all files of the arrays; seconds by step of the workers; chunks taken over; what was done
+    once but is damaged or gone, by what it is, and made again."""
 
     assembly: Assembly
     seconds: dict[str, float] = field(default_factory=dict)
     reused: int = 0
+    lost: Counter[str] = field(default_factory=Counter)
 
 
 def encode_and_merge(
@@ -65,11 +68,13 @@ def encode_and_merge(
     if options.validation_docs is not None:
         threshold = _threshold(executor, options, plan, journal, progress)
     workers = options.worker_count
-    earlier, written = _earlier_work(executor, workers, plan, layout, workspace, journal)
+    earlier, written, lost_runs = _earlier_work(executor, workers, plan, layout, workspace, journal)
     check_earlier(workspace.shards, earlier.records, options.intake_rules)
     for split in SPLITS:
         create_arrays(workspace.dataset, split, layout)
     result = Result(Assembly(plan.chunk_count, layout))
+    if lost_runs:
+        result.lost["run"] = lost_runs
     # Few chunks ahead: what waits in the queue stands before the runs that would free the disk.
     loop = _Loop(
         plan,
@@ -168,6 +173,7 @@ class _Loop:
         self._syncer.add([self._journal.path(chunk.index)])
         result.assembly.add(record)
         result.reused += outcome.reused
+        result.lost["text chunk"] += known is not None and not outcome.reused
         self._bad_count += record.intake.skipped_count
         check_error_count(self._bad_count, self._max_errors)
         for step, seconds in outcome.seconds.items():
@@ -219,8 +225,8 @@ def _threshold(
 
 def _earlier_work(
     executor: Executor, workers: int, plan: Plan, layout: ArrayLayout, workspace: Workspace, journal: Journal
-) -> tuple[Assembly, dict[tuple[str, str, int], list[FileRecord]]]:
-    """What can be taken over: the recorded shards, and the files of the runs that are there and intact.
+) -> tuple[Assembly, dict[tuple[str, str, int], list[FileRecord]], int]:
+    """What can be taken over: the recorded shards, the files of the runs that are there and intact, how many are not.
 
     Everything else in the dataset's folder is removed.
     """
@@ -236,7 +242,7 @@ def _earlier_work(
             written[run.split, run.array, run.first] = files
             drop(workspace.shards, earlier.written(run, files))
     workspace.clean_dataset({file.path for files in written.values() for file in files})
-    return earlier, written
+    return earlier, written, len(runs) - len(written)
 
 
 def check_earlier(shards: Path, records: Sequence[ShardRecord | None], rules: IntakeRules) -> None:

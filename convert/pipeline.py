@@ -108,6 +108,7 @@ def _convert(
 
         companions: list[FileRecord] = []
         syncer = Syncer()
+        syncer.add([workspace.plan])
 
         def meanwhile() -> None:
             companions.append(save_tokenizer(tokenizer, workspace.dataset))
@@ -119,6 +120,8 @@ def _convert(
         result = encode_and_merge(
             executor, options, plan, layout, workspace, progress, syncer, meanwhile, encoded
         )
+        if lost := [f"{count} {what}{'s' * (count > 1)}" for what, count in result.lost.items() if count]:
+            progress.note(f"finished work was damaged or gone and is made again: {' and '.join(lost)}")
         records = [record for record in result.assembly.records if record is not None]
         check_conservation(plan, records)
         quarantine: list[FileRecord] = []

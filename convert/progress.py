@@ -6,12 +6,16 @@ nothing for NO_COLOR to switch off. A stderr that is closed or full never stops 
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
 import sys
 import time
 from typing import IO, Any
 
+from bpe.errors import shown
 from bpe.sizes import bytes_text
+from convert.errors import UsageError
 
 # In a log a long stage says now and then that it is alive; JSON is for programs, which may want more.
 LOG_SECONDS = 30.0
@@ -184,8 +188,21 @@ def make_progress(mode: str, stream: IO[str] | None = None) -> Progress:
     if mode == "json":
         return JsonLines(stream)
     if mode == "bar" or (mode == "auto" and stream.isatty()):
+        _check_tqdm()
         return Bars(stream)
     return Lines(stream)
+
+
+def _check_tqdm() -> None:
+    """UsageError if a TQDM_* variable says what tqdm does not take: it would fail when the first bar is drawn."""
+    names = [name for name in os.environ if name.startswith("TQDM_")]
+    if not names:
+        return
+    try:
+        importlib.import_module("tqdm")
+    except (ValueError, TypeError) as error:
+        said = ", ".join(f"{name}={shown(os.environ[name])}" for name in sorted(names))
+        raise UsageError(f"tqdm does not take what the environment says, {said}: {error}") from None
 
 
 def _say(stream: IO[str], line: str) -> None:

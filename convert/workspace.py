@@ -116,6 +116,11 @@ class Workspace:
         self._take_lock()
 
     @property
+    def plan(self) -> Path:
+        """Where the plan of the work lies; the folder must be open."""
+        return self.root / PLAN_NAME
+
+    @property
     def standard_input(self) -> Path:
         """Where standard input is put; the folder must be taken."""
         return self.root / INPUT_NAME

@@ -1,7 +1,5 @@
 #include "character_table.hpp"
 
-#include "merge_pretoken.hpp"
-
 namespace bpe {
 
 namespace {
@@ -33,30 +31,31 @@ CharacterTable::CharacterTable(const Vocabulary &vocabulary)
   fill_ids(vocabulary, is_entry);
 }
 
-// Three bytes that are no entry take one merge or none: 2 ms less than to merge each of them.
+// At most two merges: of two of the three bytes, and of what that makes with the third if all are an entry.
+// Written out, this takes 1 to 3 ms less than to merge each character like a pretoken.
 void CharacterTable::fill_ids(const Vocabulary &vocabulary, const std::vector<bool> &is_entry) {
   for (uint32_t c = 0; c < stop_code_point; ++c) {
     const uint8_t bytes[3] = {static_cast<uint8_t>(0xE0 | c >> 12),
                               static_cast<uint8_t>(0x80 | (c >> 6 & 63)),
                               static_cast<uint8_t>(0x80 | (c & 63))};
-    uint32_t symbols[3];
+    const uint32_t first = vocabulary.rank_of_bytes(bytes[0], bytes[1]);
+    const uint32_t second = vocabulary.rank_of_bytes(bytes[1], bytes[2]);
+    uint32_t symbols[3] = {vocabulary.symbol_of_byte(bytes[0]), vocabulary.symbol_of_byte(bytes[2])};
     size_t count = 2;
-    if (is_entry[c]) {
-      count = merge_short(vocabulary, bytes, 3, symbols);
+    if (first == PairTable::no_rank && second == PairTable::no_rank) {
+      symbols[2] = symbols[1];
+      symbols[1] = vocabulary.symbol_of_byte(bytes[1]);
+      count = 3;
     } else {
-      const uint32_t first = vocabulary.rank_of_bytes(bytes[0], bytes[1]);
-      const uint32_t second = vocabulary.rank_of_bytes(bytes[1], bytes[2]);
-      symbols[0] = vocabulary.symbol_of_byte(bytes[0]);
-      symbols[1] = vocabulary.symbol_of_byte(bytes[2]);
-      if (first == PairTable::no_rank && second == PairTable::no_rank) {
-        symbols[2] = symbols[1];
-        symbols[1] = vocabulary.symbol_of_byte(bytes[1]);
-        count = 3;
-      } else if (first <= second) {
+      if (first <= second)
         symbols[0] = vocabulary.product(first);
-      } else {
+      else
         symbols[1] = vocabulary.product(second);
-      }
+      if (is_entry[c])
+        if (const uint32_t rank = vocabulary.rank(symbols[0], symbols[1]); rank != PairTable::no_rank) {
+          symbols[0] = vocabulary.product(rank);
+          count = 1;
+        }
     }
     uint64_t ids = 0;
     for (size_t i = 3; i-- > 0;) {

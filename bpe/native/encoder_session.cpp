@@ -104,9 +104,8 @@ void EncoderSession::walk_text(const uint8_t *&at, const uint8_t *stop, const ui
   constexpr size_t of_use = 32; // pretokens between two stops
   Batch &batch = open_batch(walk_step);
   const size_t first = batch.count, first_long = batch.long_count;
-  WalkedKeys made{first,       batch_items,  batch.keys,       batch.hashes,
-                  batch.bytes, batch.values, batch.long_items, first_long,
-                  0,           first_slots()};
+  WalkedKeys made{first,        batch_items,      batch.keys, batch.hashes, batch.bytes,
+                  batch.values, batch.long_items, first_long, first_slots()};
   walk_keys_(at, stop, readable, made);
   for (size_t k = first_long; k < made.long_count; ++k) {
     const size_t i = made.long_items[k];
@@ -117,15 +116,15 @@ void EncoderSession::walk_text(const uint8_t *&at, const uint8_t *stop, const ui
   batch.count = made.count;
   batch.long_count = made.long_count;
   walked_ += made.count - first;
-  if (at == stop || (made.split_bytes == 0 && batch_items - made.count < walk_step))
-    return;
-  if (made.split_bytes == 0) { // a pretoken without an end in sight
-    spans_left_ = 1;
+  if (made.stop_bytes == 0) {
+    spans_left_ = at < stop && batch_items - made.count >= walk_step; // 4 GiB or more, which they refuse
     return;
   }
-  const uint32_t split_end = static_cast<uint32_t>(made.split_bytes);
-  push_cut({at, 0, &split_end, 1, readable}, 0);
-  at += made.split_bytes;
+  const uint32_t stop_end = static_cast<uint32_t>(made.stop_bytes);
+  push_cut({at, 0, &stop_end, 1, readable}, 0);
+  at += made.stop_bytes;
+  if (!made.stopped_by_split)
+    return;
   if (walked_ >= of_use) {
     spans_at_once_ = Pretokenizer::block_spans;
   } else {
@@ -229,6 +228,7 @@ void EncoderSession::emit(Batch &batch) {
   cache_.count_lookups(batch.count);
   for (size_t i = 0; i < batch.count; ++i) {
     const PretokenCache::Slot *const slot = cache_.first_slot(batch.hashes[i]);
+    prefetch_to_write(out + 128); // English warm 597 -> 622 MB/s, code 672 -> 706
     if (slot->holds(batch.keys[i])) [[likely]] {
       out = emit_slot(batch, i, *slot, out);
     } else {

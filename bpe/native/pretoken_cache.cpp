@@ -27,7 +27,9 @@ constexpr uint32_t displacing_newcomers = 4;
 // as ever).
 constexpr size_t near_slot_count = 1 << 15;
 constexpr size_t new_percent = 40;
-constexpr size_t first_arena_bytes = 16 << 10;
+// The arena is filled from start to end, so it grows by steps, in small pages: clearing a huge one that is
+// new to the machine takes longer (English cold 306 -> 322 MB/s).
+constexpr size_t first_arena_bytes = 16 << 10, arena_step_bytes = 256 << 10;
 // Offsets into an arena are 32-bit words.
 constexpr size_t max_arena_bytes = size_t{256} << 20;
 
@@ -49,7 +51,7 @@ bool BudgetedMemory::extend(size_t bytes, size_t most_bytes) {
     return false;
   const auto move_to = [&](size_t room_bytes) {
     try {
-      PageMemory fresh(room_bytes);
+      PageMemory fresh(room_bytes, pages_);
       std::memcpy(fresh.data(), memory_.data(), bytes_);
       memory_ = std::move(fresh);
       return true;
@@ -62,6 +64,8 @@ bool BudgetedMemory::extend(size_t bytes, size_t most_bytes) {
     budget_->give_back(more); // a cache that can't grow is slower, not wrong
     return false;
   }
+  if (pages_ == PageMemory::Pages::small)
+    memory_.populate(bytes_, bytes);
   bytes_ = bytes;
   return true;
 }
@@ -73,7 +77,8 @@ void BudgetedMemory::release() {
 }
 
 PretokenCache::PretokenCache(CacheBudget &budget, size_t share_bytes)
-    : share_bytes_(share_bytes), slots_(no_slots), slot_memory_(budget), arena_memory_(budget) {}
+    : share_bytes_(share_bytes), slots_(no_slots), slot_memory_(budget),
+      arena_memory_(budget, PageMemory::Pages::small) {}
 
 void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *ids, size_t count) {
   Slot *slot = slot_for_new(hash);
@@ -221,7 +226,8 @@ bool PretokenCache::make_arena_room(size_t words) {
   if (wanted <= arena_memory_.bytes())
     return true;
   const size_t limit = most_arena_bytes(share_bytes_);
-  const size_t target = std::min(std::max({wanted, 2 * arena_memory_.bytes(), first_arena_bytes}), limit);
+  const size_t step = std::clamp(arena_memory_.bytes(), first_arena_bytes, arena_step_bytes);
+  const size_t target = std::min(std::max(wanted, arena_memory_.bytes() + step), limit);
   return target >= wanted && arena_memory_.extend(target, limit);
 }
 

@@ -44,7 +44,9 @@ private:
 // Memory whose bytes are reserved from a budget.
 class BudgetedMemory {
 public:
-  explicit BudgetedMemory(CacheBudget &budget) : budget_(&budget) {}
+  // Small pages are mapped as the memory grows.
+  explicit BudgetedMemory(CacheBudget &budget, PageMemory::Pages pages = PageMemory::Pages::huge)
+      : budget_(&budget), pages_(pages) {}
   ~BudgetedMemory() { release(); }
   BudgetedMemory(const BudgetedMemory &) = delete;
   BudgetedMemory &operator=(const BudgetedMemory &) = delete;
@@ -58,6 +60,7 @@ public:
 
 private:
   CacheBudget *budget_;
+  PageMemory::Pages pages_;
   PageMemory memory_;
   size_t bytes_ = 0; // reserved; the memory may have more of address space
 };

@@ -298,7 +298,7 @@ template <class Simd, Pattern pattern> inline uint64_t prefix_boundaries(const u
   return boundaries;
 }
 
-// Long runs of letters, as in Chinese, a block at a time.
+// Long runs a block at a time: of letters, as in Chinese, and of dashes and blanks, as in tables.
 template <class Simd, bool cased> struct BlockRuns {
   static const uint8_t *letters(const uint8_t *p, const uint8_t *stop) {
     while (static_cast<size_t>(stop - p) >= block_reads) {
@@ -309,6 +309,23 @@ template <class Simd, bool cased> struct BlockRuns {
       p += block_bytes;
       for (int i = 0; i < 3 && (*p & 0xC0) == 0x80; ++i) // the rest of a character
         ++p;
+    }
+    return p;
+  }
+  static const uint8_t *others(const uint8_t *p, const uint8_t *stop) {
+    return run(p, stop,
+               [](const BlockMasks &m) { return ~(m.upper | m.lower | m.number | m.space | m.high); });
+  }
+  static const uint8_t *blanks(const uint8_t *p, const uint8_t *stop) {
+    return run(p, stop, [](const BlockMasks &m) { return m.blank; });
+  }
+
+private:
+  template <class Kind> static const uint8_t *run(const uint8_t *p, const uint8_t *stop, Kind kind) {
+    for (; static_cast<size_t>(stop - p) >= block_bytes; p += block_bytes) {
+      const uint64_t ends = ~kind(Simd::template classify<cased>(p));
+      if (ends != 0)
+        return p + lowest(ends);
     }
     return p;
   }

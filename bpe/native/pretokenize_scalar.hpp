@@ -83,10 +83,12 @@ inline const uint8_t *contraction_end(const uint8_t *p, const uint8_t *stop, boo
   return p;
 }
 
-// How far letters (o200k: letters without case and marks) go at least from p on. This one doesn't know; the
-// walks in blocks have one that does.
+// How far characters of a kind go at least from p on: letters (o200k: letters without case and marks), others
+// within ASCII, blanks. This one doesn't know; the walks in blocks have one that does.
 struct PlainRuns {
   static const uint8_t *letters(const uint8_t *p, const uint8_t *) { return p; }
+  static const uint8_t *others(const uint8_t *p, const uint8_t *) { return p; }
+  static const uint8_t *blanks(const uint8_t *p, const uint8_t *) { return p; }
 };
 
 // The letters (o200k: and marks) of a word from p on, without prefix; p if there is none.
@@ -134,9 +136,9 @@ const uint8_t *word_end(const uint8_t *p, const uint8_t *stop, Classed first) {
 }
 
 // The end of the whitespace at p that is a pretoken by itself.
-template <Pattern pattern> const uint8_t *whitespace_end(const uint8_t *p, const uint8_t *stop) {
+template <Pattern pattern, class Runs> const uint8_t *whitespace_end(const uint8_t *p, const uint8_t *stop) {
   constexpr Rules rules = rules_of(pattern);
-  const uint8_t *q = p, *last = p, *line_break_end = p;
+  const uint8_t *q = Runs::blanks(p, stop), *last = q > p ? q - 1 : p, *line_break_end = p;
   while (q < stop) {
     const Classed c = classed(q, stop);
     if (c.kind != space)
@@ -184,12 +186,13 @@ const uint8_t *match_end(const uint8_t *p, const uint8_t *stop) {
   }
   const uint8_t kind = head.kind;
   if (kind == space || (rules.prefix && (is_letter(kind) || kind == number)))
-    return whitespace_end<pattern>(p, stop);
+    return whitespace_end<pattern, Runs>(p, stop);
   if (is_letter(kind))
     return letters_end<pattern, Runs>(start, stop);
   if (kind == number)
     return run_end(start, stop, [](uint8_t k) { return k == number; });
-  const uint8_t *end = run_end(start, stop, [](uint8_t k) { return k == other || k == mark; });
+  const uint8_t *end =
+      run_end(Runs::others(start, stop), stop, [](uint8_t k) { return k == other || k == mark; });
   if (rules.prefix) {
     while (end < stop && (is_line_break(*end) || (rules.cased && *end == '/')))
       ++end;

@@ -1,9 +1,11 @@
 """How long is the whole road from a text file to a verified dataset, beside encoders that merely make ids in memory?
 
-Ours is timed as a user meets it: `python -m convert FILE --workers N`, from the start of the process to its end with
-a dataset that is compressed, written and verified. gigatoken is a process too, which reads, encodes and forgets the
-ids. tiktoken's clock runs only while it encodes documents that lie split in memory already. Before all that, the
-dataset's tokens and sequence lengths are compared with tiktoken's, over the whole file.
+Ours is timed as a user meets it: `python -m convert FILE --workers N`, from the start of the process to its end
+with a dataset that is compressed, written and verified. gigatoken is a process too, which reads, encodes and
+forgets the ids; and once more one that goes on as one would by hand: start flags in numpy, the arrays written by
+zarr with its defaults, one after the other, nothing verified. What it wrote must equal ours. tiktoken's clock runs
+only while it encodes documents that lie split in memory already. Before all that, the dataset's tokens and sequence
+lengths are compared with tiktoken's, over the whole file.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import harness
 import numpy as np
@@ -28,7 +31,10 @@ def main() -> None:
     parser = harness.arguments(__doc__ or "")
     parser.set_defaults(limit_mb=1e6)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--child", choices=["gigatoken", "tiktoken"], help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--child", choices=["gigatoken", "gigatoken-zarr", "tiktoken"], help=argparse.SUPPRESS
+    )
+    parser.add_argument("--output", type=Path, help=argparse.SUPPRESS)
     options = harness.parse(parser)
     if options.child:
         child(options)
@@ -47,10 +53,19 @@ def main() -> None:
             if "tiktoken" in here:
                 notes.append(compare(path, output, options))
             contenders = {"tokenmill, file to verified dataset": ours}
-            for peer, what in (("gigatoken", "file to ids in memory"), ("tiktoken", "encoding alone")):
-                if peer in here:
-                    contenders[f"{peer}, {what}"] = functools.partial(process, peer, path, options)
+            by_hand = Path(scratch) / f"{path.stem}-by-hand.zarr"
+            for peer, what in (
+                ("gigatoken", "file to ids in memory"),
+                ("gigatoken-zarr", "file to arrays by numpy and zarr"),
+                ("tiktoken", "encoding alone"),
+            ):
+                if peer.removesuffix("-zarr") in here:
+                    to = by_hand if peer.endswith("-zarr") else None
+                    contenders[f"{peer}, {what}"] = functools.partial(process, peer, path, options, to)
             seconds = harness.take_turns(contenders, options.turns)
+            if by_hand.exists():
+                notes.append(compare_arrays(path.stem, output, by_hand))
+                shutil.rmtree(by_hand)
             medians = {name: harness.summary(each, text["text_bytes"]) for name, each in seconds.items()}
             for name, row in medians.items():
                 rows.append(
@@ -87,29 +102,63 @@ def convert(path: Path, output: Path, options: argparse.Namespace) -> float:
     return seconds
 
 
-def process(name: str, path: Path, options: argparse.Namespace) -> float:
-    """Seconds of gigatoken's whole process, or those that tiktoken's process has measured."""
+def process(name: str, path: Path, options: argparse.Namespace, output: Path | None = None) -> float:
+    """Seconds of gigatoken's whole process, or those that tiktoken's process has measured.
+
+    output: for arrays, removed off the clock.
+    """
+    if output is not None and output.exists():
+        shutil.rmtree(output)
     arguments = ["--child", name, "--corpus", str(path), "--tokenizer", str(options.tokenizer)]
     arguments += ["--workers", str(options.workers)]
+    if output is not None:
+        arguments += ["--output", str(output)]
     seconds, own = harness.timed(lambda: harness.run_child(__file__, arguments, options.workers))
     return float(own["seconds"]) if name == "tiktoken" else seconds
 
 
 def child(options: argparse.Namespace) -> None:
     path: Path = options.corpus[0]
-    if options.child == "gigatoken":
+    if options.child.startswith("gigatoken"):
         import gigatoken
 
         encoder = Gigatoken(options.tokenizer, options.workers).fresh()
         result = encoder.encode_files(
             gigatoken.TextFileSource([path], separator=harness.SEPARATOR), parallel=True
         )
+        if options.output is not None:
+            write_by_hand(result, options.output)
         print(json.dumps({"sequences": len(result)}))
         return
     tiktoken = Tiktoken(options.tokenizer, options.workers)
     documents, encoding = tiktoken.prepare(path.read_bytes()), tiktoken.fresh()
     seconds, _ = harness.timed(lambda: tiktoken.encode(encoding, documents))
     print(json.dumps({"seconds": seconds}))
+
+
+def write_by_hand(result: Any, output: Path) -> None:
+    """The two arrays of a split, of gigatoken's answer, as numpy and zarr make them without further thought."""
+    import awkward
+    import zarr
+
+    ids = np.asarray(awkward.flatten(result), dtype=np.uint32)
+    lengths = np.asarray(awkward.num(result), dtype=np.uint64)
+    starts = np.concatenate([[0], np.cumsum(lengths[lengths > 0])]).astype(np.uint64)
+    encoded = ids * np.uint32(2)
+    encoded[starts[:-1]] += 1
+    zarr.create_array(output / "encoded_tokens", data=encoded)
+    zarr.create_array(output / "seq_starts", data=starts)
+
+
+def compare_arrays(name: str, output: Path, by_hand: Path) -> str:
+    """A note that both datasets hold the same; ends the run if they do not."""
+    import zarr
+
+    for array in ("encoded_tokens", "seq_starts"):
+        ours, theirs = (zarr.open_array(root / array, mode="r")[:] for root in (output / "train", by_hand))
+        if not np.array_equal(np.asarray(ours), np.asarray(theirs)):
+            sys.exit(f"error: {name}: {array} by gigatoken, numpy and zarr is not ours")
+    return f"{name}: the arrays by gigatoken, numpy and zarr hold what ours hold"
 
 
 def compare(path: Path, output: Path, options: argparse.Namespace) -> str:

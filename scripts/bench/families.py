@@ -1,7 +1,7 @@
 """How far apart are the families of vocabularies in time per byte?
 
-The families differ in their pattern, in how many entries they have (GPT-2 50,000, o200k 200,000) and in the rule by which
-pairs may merge. Each is measured on the same text, one thread, into a fresh array, cold and warm as in encode.py;
+The families differ in their pattern, in how many entries they have (GPT-2 50,000, o200k 200,000) and in the rule by
+which pairs may merge. Each is measured on the same text, one thread, into a fresh array, cold and warm as in encode.py;
 "of the fastest" is the time per byte against that of the fastest family. Ids are compared with tiktoken's before.
 
     python scripts/bench/families.py --corpus en.txt multi.txt --tokenizers gpt2.json cl100k.tiktoken=cl100k
@@ -55,14 +55,16 @@ class Family:
         ours = self.fresh()
         ranks = {entry: id_ for id_, entry in ours.vocab.items() if id_ not in ours.special_tokens.values()}
         pattern = patterns.PATTERNS[str(self.pattern)].replace(r"\Z", "$")
-        oracle = tiktoken.Encoding(self.name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+        encoding = tiktoken.Encoding(self.name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
         documents = text.decode().split(harness.SEPARATOR.decode())
-        return np.array([i for ids in oracle.encode_ordinary_batch(documents) for i in ids], np.uint32)
+        return np.array([i for ids in encoding.encode_ordinary_batch(documents) for i in ids], np.uint32)
 
 
 def main() -> None:
     parser = harness.arguments(__doc__ or "")
-    parser.add_argument("--tokenizers", nargs="+", metavar="FILE[=PATTERN]", help="default: --tokenizer alone")
+    parser.add_argument(
+        "--tokenizers", nargs="+", metavar="FILE[=PATTERN]", help="default: --tokenizer alone"
+    )
     parser.add_argument("--slow-mb", type=float, default=2, help="text to compare ids on (default 2)")
     options = harness.parse(parser)
 
@@ -82,11 +84,11 @@ def main() -> None:
     harness.save("families", machine, rows, texts, notes)
 
 
-def rows_of(name: str, text: bytes, families: list[Family], cold: dict[str, list[float]]) -> list[harness.Row]:
+def rows_of(
+    name: str, text: bytes, families: list[Family], cold: dict[str, list[float]]
+) -> list[harness.Row]:
     """A row a family; time per byte beside that of the fastest."""
-    rates = {
-        f.name: [harness.summary(runs, len(text)) for runs in (cold[f.name], f.warm)] for f in families
-    }
+    rates = {f.name: [harness.summary(runs, len(text)) for runs in (cold[f.name], f.warm)] for f in families}
     best = [max(rate[state]["mb_per_s"] for rate in rates.values()) for state in range(2)]
     rows = []
     for family in families:

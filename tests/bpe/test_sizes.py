@@ -19,6 +19,7 @@ from bpe.sizes import bytes_text, parse_size, parse_sizes
         ("32K", 32_000),
         ("1_000", 1000),
         ("32,000", 32_000),
+        ("1,234,567.5k", 1_234_567_500),
         ("100MB", 100_000_000),
         ("1.5GB", 1_500_000_000),
         ("64KiB", 65_536),
@@ -55,6 +56,9 @@ def test_sizes(text: str, size: int) -> None:
         "nan",
         "0x10",
         "1" * 41,
+        "1,5",
+        "1,0000",
+        ",100",
     ],
 )
 def test_no_sizes(text: str) -> None:

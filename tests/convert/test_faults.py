@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+import shutil
 import signal
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -189,6 +191,66 @@ def test_damaged_shards_are_made_again(
     summary = run_conversion(options(), InlineExecutor)
     assert summary.reused_chunks == summary.text_chunks - 1
     assert tree(here / "out") == clean
+
+
+AFTER_A_POWER_LOSS = {
+    "empty": lambda data: b"",
+    "cut": lambda data: data[: len(data) // 2],
+    "zeros": lambda data: bytes(len(data)),
+    "gone": lambda data: None,
+}
+
+
+@pytest.mark.parametrize("loss", AFTER_A_POWER_LOSS)
+def test_names_that_outlast_a_power_loss_without_their_bytes(
+    loss: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small: dict[str, Any] = {"chunk_tokens": 64, "text_chunk_bytes": 400, "progress": "auto"}
+    run_conversion(options(output="clean2", **small), InlineExecutor)
+    monkeypatch.setattr("convert.runs.RUN_TOKENS", 64)
+    written: list[object] = []
+
+    def merge_a_few(run: Any) -> Any:
+        if len(written) == 8:
+            raise BadInput("no more")
+        written.append(run)
+        return merge_run(run)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.worker, "merge_run", merge_a_few)
+        with pytest.raises(BadInput, match="no more"):
+            run_conversion(options(**small), InlineExecutor)
+    shutil.copytree(here / "out.partial", here / "kept")
+    names = sorted(
+        path.relative_to(here / "kept").as_posix()
+        for path in (here / "kept").rglob("*")
+        if path.is_file() and path.name not in ("plan.json", "lock")  # the plan is synced at once
+    )
+    assert len(names) > 20
+    kinds = {"shards", "dataset"}
+    assert {name.split("/")[0] for name in names} == kinds
+    for damaged in ([name] for name in random.Random(loss).sample(names, 8)):
+        check_after_loss(here, damaged, loss, small, capsys)
+    check_after_loss(here, names, loss, small, capsys)
+
+
+def check_after_loss(
+    here: Path, damaged: list[str], loss: str, small: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("out", "out.partial"):
+        shutil.rmtree(here / name, ignore_errors=True)
+    shutil.copytree(here / "kept", here / "out.partial")
+    for name in damaged:
+        data = AFTER_A_POWER_LOSS[loss]((here / "kept" / name).read_bytes())
+        if data is None:
+            (here / "out.partial" / name).unlink()
+        else:
+            (here / "out.partial" / name).write_bytes(data)
+    run_conversion(options(**small), InlineExecutor)
+    assert tree(here / "out") == tree(here / "clean2")
+    told = "damaged or gone and is made again" in capsys.readouterr().err
+    if len(damaged) == 1 and not damaged[0].endswith(".json") and "spare" not in damaged[0]:
+        assert told
 
 
 @pytest.mark.parametrize(
