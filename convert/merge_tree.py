@@ -44,10 +44,6 @@ class MergeTree:
         """The totals of all shards, None until the last has come; no shards: nothing."""
         return self._levels[-1][0]
 
-    def leaf(self, index: int) -> Totals | None:
-        """The totals of a shard, None until they are added."""
-        return self._levels[0][index]
-
     def add(self, index: int, totals: Totals) -> None:
         """Put the totals of a shard in, once."""
         node: Totals | None = totals

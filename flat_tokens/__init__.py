@@ -11,21 +11,25 @@ C++ form, used where it was built (flat_tokens/row_cut.py).
 
 from __future__ import annotations
 
+from importlib import import_module
 from pkgutil import extend_path
+from typing import TYPE_CHECKING, Any
 
 # Run from a checkout, this folder comes first on sys.path but what was built lies in site-packages/flat_tokens.
 __path__ = extend_path(__path__, __name__)
 
-from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError
 from flat_tokens.layout import ArrayLayout
-from flat_tokens.loader import Loader
-from flat_tokens.mixing import Mixture
-from flat_tokens.pack import Pack, PackBatch
-from flat_tokens.packing import PackedSequences
-from flat_tokens.packing_plan import PackingReport
 from flat_tokens.reader import Dataset, FlatTokensArray, Row, open
-from flat_tokens.verify import VerifyReport, verify_dataset
+
+if TYPE_CHECKING:
+    from flat_tokens.batch import Batch
+    from flat_tokens.loader import Loader
+    from flat_tokens.mixing import Mixture
+    from flat_tokens.pack import Pack, PackBatch
+    from flat_tokens.packing import PackedSequences
+    from flat_tokens.packing_plan import PackingReport
+    from flat_tokens.verify import VerifyReport, verify_dataset
 
 __all__ = [
     "ArgumentError",
@@ -47,3 +51,28 @@ __all__ = [
     "open",
     "verify_dataset",
 ]
+
+# Imported when they are asked for: who only opens and reads is spared a third of the time.
+_LATER = {
+    "Batch": "batch",
+    "Loader": "loader",
+    "Mixture": "mixing",
+    "Pack": "pack",
+    "PackBatch": "pack",
+    "PackedSequences": "packing",
+    "PackingReport": "packing_plan",
+    "VerifyReport": "verify",
+    "verify_dataset": "verify",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

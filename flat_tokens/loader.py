@@ -17,6 +17,7 @@ takes as long as one batch.
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import threading
 import weakref
@@ -80,6 +81,12 @@ class Loader:
         shuffle_blocks: int = 16,
         dtype: npt.DTypeLike = np.int32,
     ) -> None:
+        seq_len, batch_size = _integer("seq_len", seq_len), _integer("batch_size", batch_size)
+        host_index, host_count = _integer("host_index", host_index), _integer("host_count", host_count)
+        streams = None if streams is None else _integer("streams", streams)
+        seed, padding_id = _integer("seed", seed), _integer("padding_id", padding_id)
+        block_tokens = _integer("block_tokens", block_tokens)
+        shuffle_blocks = _integer("shuffle_blocks", shuffle_blocks)
         self.array = array
         self.seq_len = seq_len
         self.batch_size = batch_size
@@ -150,7 +157,8 @@ class Loader:
     def rows_of(self, step: int) -> npt.NDArray[np.int64]:
         """Which rows this host has in a batch, int64[rows_per_batch]: numbers for `array.row`, or of sequences
         or their parts where not packed."""
-        window = self.order.window_at(_checked_step(step))
+        step = _checked_step(step)
+        window = self.order.window_at(step)
         at = step % self.steps_per_epoch - window.first_step
         rows: npt.NDArray[np.int64] = self.order.window_order(window, *self._streams)[at]
         return rows.reshape(-1)
@@ -158,7 +166,8 @@ class Loader:
     def batch(self, step: int) -> Batch:
         """The batch of a step, step >= 0. Cost: steps in a row share the reading of a window; a single one
         reads what its rows need."""
-        window = self.order.window_at(_checked_step(step))
+        step = _checked_step(step)
+        window = self.order.window_at(step)
         with self._lock:
             follows = step == self._next_step
             self._next_step = step + 1
@@ -201,7 +210,8 @@ class Loader:
         """The batches of the steps [step, stop), without end if stop is None. prefetch: a thread reads the next
         window while this one is used; by default where the process may use more than one processor. The first
         batch does not wait for a whole window."""
-        _checked_step(step)
+        step = _checked_step(step)
+        stop = None if stop is None else _integer("stop", stop)
         if stop is not None and stop < step:
             raise ArgumentError(f"stop must be at least step = {step}, got {stop}")
         return self._from_step(step, stop, prefetch)
@@ -379,14 +389,26 @@ def _stream_count(batch_size: int, host_count: int) -> int:
     return fitting[-1] if divisors[-1] in fitting else host_count
 
 
+def _integer(name: str, value: Any) -> int:
+    """A whole number as an int, whatever its type; ArgumentError for anything else."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name} must be an integer, got {value!r}") from None
+
+
 def _checked_step(step: int) -> int:
+    step = _integer("step", step)
     if step < 0:
         raise ArgumentError(f"step must be at least 0, got {step}")
     return step
 
 
 def _checked_dtype(dtype: npt.DTypeLike, max_token_id: int) -> np.dtype[Any]:
-    checked = np.dtype(dtype)
+    try:
+        checked = np.dtype(dtype)
+    except TypeError:
+        raise ArgumentError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}") from None
     if checked.name not in DTYPES:
         raise ArgumentError(f"dtype must be one of {', '.join(DTYPES)}, got {checked.name}")
     if max_token_id > np.iinfo(checked).max:

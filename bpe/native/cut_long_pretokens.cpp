@@ -16,6 +16,8 @@ namespace {
 
 // Words of Cyrillic, Greek, Hebrew or Latin letters come again as they are.
 constexpr size_t max_word_bytes = 64;
+// Given pretokens may end within characters, and then what is found behind is found in vain: not all of it.
+constexpr ptrdiff_t most_found_bytes = 16 * 48;
 
 bool starts_character(uint8_t byte) { // of more than one byte
   return byte >= 0xC0;
@@ -94,13 +96,19 @@ size_t EncoderSession::run_of_characters(const PretokenSpans &run, size_t i, con
     stop = run.origin + run.ends[i];
   for (;;) {
     const uint8_t *const from = p;
-    p += find_characters_(character_view_, p, stop);
+    const uint8_t *const limit = stop - p > most_found_bytes ? p + most_found_bytes : stop;
+    p += find_characters_(character_view_, p, limit);
+    const bool goes_on = p == limit && limit != stop;
+    if (goes_on)
+      p -= 3; // whether the border behind the last one is joined has not been seen
     for (; run.origin + run.ends[i] < p; ++i)
       if (const uint8_t *end = run.origin + run.ends[i]; continues_character(*end)) { // no UTF-8
         while (continues_character(*end))
           --end;
         return static_cast<size_t>(end - start);
       }
+    if (goes_on)
+      continue;
     if (p == stop || p == run.origin + run.ends[i]) {
       if (!Characters::starts_at(p, static_cast<size_t>(stop - p)))
         break;

@@ -55,9 +55,9 @@ class Family:
         ours = self.fresh()
         ranks = {entry: id_ for id_, entry in ours.vocab.items() if id_ not in ours.special_tokens.values()}
         pattern = patterns.PATTERNS[str(self.pattern)].replace(r"\Z", "$")
-        oracle = tiktoken.Encoding(self.name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+        encoding = tiktoken.Encoding(self.name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
         documents = text.decode().split(harness.SEPARATOR.decode())
-        return np.array([i for ids in oracle.encode_ordinary_batch(documents) for i in ids], np.uint32)
+        return np.array([i for ids in encoding.encode_ordinary_batch(documents) for i in ids], np.uint32)
 
 
 def main() -> None:

@@ -504,7 +504,7 @@ def test_lines_of_characters_with_commas_in_them(variant: str, whole: bool, firs
     try:
         encoder = _core.Encoder(entries, None, {}, "gpt2", whole)
         ends = ["", "\n", " ", "a", "é", "я", "😀", "ไ", "12", "。\n", "，a", "ー-", "\u3000"]
-        for size in [*range(1, 20), 31, 32, 33, 47, 48, 49, 63, 64, 65, 200]:
+        for size in [*range(1, 20), 31, 32, 33, 47, 48, 49, 63, 64, 65, 255, 256, 257]:
             weights = [4, 4, 4, 1, 1, 1, 2, 2, 1]
             text = "".join(
                 "".join(rng.choices("龍鳳麟あ中符，。ー", weights, k=rng.choice([size, size, 3]))) + end

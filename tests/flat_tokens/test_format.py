@@ -46,6 +46,9 @@ def test_the_python_of_the_page_runs() -> None:
 def test_public_names() -> None:
     assert flat_tokens.__all__ == sorted(flat_tokens.__all__)
     assert all(hasattr(flat_tokens, name) for name in flat_tokens.__all__)
+    assert set(flat_tokens.__all__) <= set(dir(flat_tokens))
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = flat_tokens.nothing
 
 
 @pytest.mark.parametrize(

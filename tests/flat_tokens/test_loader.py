@@ -280,3 +280,28 @@ def test_a_batch_read_alone_may_leave_a_checksum_for_later(make_dataset: Any) ->
     file.write_bytes(payload[:-1])
     with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode"):
         Loader(flat_tokens.open(path).train, 1000, 1, shuffle=False, streams=1).batch(3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seq_len": 2.5}, "seq_len must be an integer, got 2.5"),
+        ({"batch_size": "4"}, "batch_size must be an integer, got '4'"),
+        ({"seed": None}, "seed must be an integer, got None"),
+        ({"streams": 1.0}, "streams must be an integer, got 1.0"),
+        ({"shuffle_blocks": 1.5}, "shuffle_blocks must be an integer, got 1.5"),
+        ({"dtype": "bogus"}, "dtype must be one of uint16, int32, uint32, int64, got 'bogus'"),
+    ],
+    ids=str,
+)
+def test_arguments_of_another_kind(
+    make_dataset: Any, random_sequences: Any, change: Any, message: str
+) -> None:
+    train = split(make_dataset, random_sequences)
+    with pytest.raises(ArgumentError, match=message):
+        Loader(train, **{"seq_len": 4, "batch_size": 4, **change})
+    loader = Loader(train, np.int8(8), np.uint8(4), np.uint64(5))
+    assert np.array_equal(loader.batch(np.int8(3)).targets, Loader(train, 8, 4, 5).batch(3).targets)
+    for step in (1.5, "1", None):
+        with pytest.raises(ArgumentError, match=f"step must be an integer, got {step!r}"):
+            loader.batch(step)  # type: ignore[arg-type]
