@@ -280,8 +280,8 @@ def _executor(
         stall_seconds=options.stall_seconds,
         stacks=workspace.stacks,
         gathered=(worker.merge_run,),
-        gathered_waiting=2
-        + chunk_bytes // (4 << 20),  # a text chunk makes a run for every 4 MiB or so, all at once
+        # A text chunk makes a run for every 4 MiB or so, all at once; what waits at the end is one worker's work.
+        gathered_waiting=1 + chunk_bytes // (8 << 20),
     )
 
 

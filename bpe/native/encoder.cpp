@@ -16,8 +16,8 @@ namespace bpe {
 namespace {
 
 // Small enough for a thread's buffer of ids to stay in its cache, large enough for the hand-over not to
-// matter.
-constexpr size_t piece_bytes = 1 << 20;
+// matter (two threads, English cold 448 -> 460 MB/s, code 536 -> 546 against 1 MiB).
+constexpr size_t piece_bytes = 1 << 18;
 
 // Results that may be larger get address space for the largest they can be: growing would take huge pages
 // apart.

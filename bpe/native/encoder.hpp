@@ -6,7 +6,7 @@
 // call's threads), and what it takes is reserved from one budget. A session whose share has shrunk starts
 // with an empty cache.
 //
-// With threads > 1 work is cut into pieces of about a megabyte of text, long documents too where a cut leaves
+// With threads > 1 work is cut into pieces of about 256 KiB of text, long documents too where a cut leaves
 // their pretokens as they are. Each is encoded into a small buffer
 // that is used again and again, and copied once its place in the result is known, so the result's pages are
 // touched once. The result is the same for any number of threads.

@@ -4,7 +4,7 @@
 // merge_by_lanes.hpp. So the loop that emits goes on behind a miss, into a window instead of the result, and
 // notes at which place of the window which pretoken's ids are missing. When there are enough of them, or the
 // window is full, all are merged at once, and window and ids are copied into the result in their order. A
-// pretoken missed twice until then is merged once. Copying 8,192 ids that lie near takes 1.5 us.
+// pretoken missed twice until then is merged once. The copy is 5 % of cold English.
 //
 // Rows that end behind a miss end where the result is not known yet; they are noted in the same way. Bytes of
 // long pretokens must stay where they are until clear(). Belongs to one thread, holds nothing between

@@ -35,16 +35,12 @@ struct Avx2Lanes {
     _mm256_storeu_si256(halves, _mm256_i32gather_epi32(words, lines, 4));
     _mm256_storeu_si256(halves + 1, _mm256_i32gather_epi32(words + 64, lines, 4));
   }
-  // The same of 64-bit words, their low and high halves apart, where `wanted` is not 0; elsewhere all ones.
-  [[gnu::always_inline]] static inline void gather_halves(const uint64_t *base, Vector index, Vector wanted,
-                                                          Vector &low, Vector &high) {
+  // The same of 64-bit words, their low and high halves apart.
+  [[gnu::always_inline]] static inline void gather_halves(const uint64_t *base, Vector index, Vector &low,
+                                                          Vector &high) {
     const long long *const words = reinterpret_cast<const long long *>(base);
-    const __m256i mask = (__m256i)(wanted != 0), ones = _mm256_set1_epi32(-1);
-    const __m256i a = _mm256_mask_i32gather_epi64(ones, words, _mm256_castsi256_si128((__m256i)index),
-                                                  _mm256_cvtepi32_epi64(_mm256_castsi256_si128(mask)), 8);
-    const __m256i b =
-        _mm256_mask_i32gather_epi64(ones, words, _mm256_extracti128_si256((__m256i)index, 1),
-                                    _mm256_cvtepi32_epi64(_mm256_extracti128_si256(mask, 1)), 8);
+    const __m256i a = _mm256_i32gather_epi64(words, _mm256_castsi256_si128((__m256i)index), 8);
+    const __m256i b = _mm256_i32gather_epi64(words, _mm256_extracti128_si256((__m256i)index, 1), 8);
     const __m256 lows = _mm256_shuffle_ps((__m256)a, (__m256)b, 0x88); // 0 1 4 5 2 3 6 7 of the lanes
     const __m256 highs = _mm256_shuffle_ps((__m256)a, (__m256)b, 0xDD);
     low = (Vector)_mm256_permute4x64_epi64((__m256i)lows, 0xD8);

@@ -28,13 +28,14 @@ template <class Lanes> struct SideBySide {
   [[gnu::always_inline]] static inline Vector ranks(const PairTable::View &pairs, Vector left, Vector right) {
     const Unsigned l = (Unsigned)left, r = (Unsigned)right;
     const Unsigned hash = l * pairs.left_multiplier + r * pairs.right_multiplier;
-    const Unsigned bucket = (Unsigned)Lanes::gather(pairs.buckets, (Vector)(hash >> pairs.bucket_shift));
-    const Unsigned kind = (Unsigned{} + 0x10000) << (hash >> (pairs.bucket_shift - 4) & 15);
-    const Unsigned slot = ((hash ^ l << 11) * ((bucket & 0xFFFF) * 2 + 1)) >> pairs.slot_shift;
-    // right's lower ten bits and the rank; left and right's upper eleven. Those of no pair where there is
-    // none.
-    Vector low, high;
-    Lanes::gather_halves(pairs.slots, (Vector)slot, (Vector)(bucket & kind), low, high);
+    const Unsigned bucket = hash >> pairs.bucket_shift;
+    // Two displacements a word: no read behind the last one.
+    const uint32_t *const words = reinterpret_cast<const uint32_t *>(pairs.displacements);
+    const Unsigned two = (Unsigned)Lanes::gather(words, (Vector)(bucket >> 1));
+    const Unsigned displacement = two >> ((bucket & 1) << 4) & 0xFFFF;
+    const Unsigned slot = ((hash ^ l << 11) * (displacement * 2 + 1)) >> pairs.slot_shift;
+    Vector low, high; // right's lower ten bits and the rank; left and right's upper eleven
+    Lanes::gather_halves(pairs.slots, (Vector)slot, low, high);
     const Unsigned rank = (Unsigned)low ^ r << 22; // with other bits on top if `right` is another
     const Unsigned none = Unsigned{} + PairTable::no_rank;
     const Unsigned found = rank < none ? rank : none;

@@ -42,7 +42,7 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
   bucket_shift_ = 32 - bucket_bits;
   slot_shift_ = 32 - slot_bits;
   slots_.assign(size_t{1} << slot_bits, empty_slot);
-  buckets_.assign(bucket_count, 0);
+  displacements_.assign(bucket_count, 0);
 
   const View table = view();
   const auto key_of = [](const Pair &pair) { return uint64_t{pair.left} << 21 | pair.right; };
@@ -108,45 +108,32 @@ bool PairTable::place(const std::vector<Pair> &pairs, unsigned slot_bits) {
       while (i-- > start) // taken: lift what was placed
         slot_of(entries[i], displacement) = empty_slot;
     }
-    buckets_[bucket] = displacement;
+    displacements_[bucket] = static_cast<uint16_t>(displacement);
   }
-  note_kinds();
   return true;
-}
-
-// Once all pairs have their slots.
-void PairTable::note_kinds() {
-  const View table = view();
-  for (const uint64_t slot : slots_)
-    if (slot != empty_slot) {
-      const uint32_t hash = table.hash(static_cast<uint32_t>(slot >> 43), slot >> 22 & no_symbol);
-      buckets_[hash >> bucket_shift_] |= table.kind_bit(hash);
-    }
 }
 
 void PairTable::write(ImageWriter &image) const {
   image.put(uint64_t{size_});
   image.put(multipliers_);
   image.put_array(slots_);
-  image.put_array(std::vector<uint16_t>(buckets_.begin(), buckets_.end())); // the displacements
+  image.put_array(displacements_);
 }
 
 PairTable::PairTable(ImageReader &image, size_t symbol_count, size_t rank_count) {
   size_ = image.get<uint64_t>();
   multipliers_ = image.get<uint64_t>();
   image.get_array(slots_);
-  std::vector<uint16_t> displacements;
-  image.get_array(displacements);
+  image.get_array(displacements_);
   const auto require = [](bool good) {
     if (!good)
       throw std::invalid_argument("the image's pair table is damaged");
   };
   require(std::has_single_bit(slots_.size()) && slots_.size() >= 2 && slots_.size() <= size_t{1} << 31);
-  require(std::has_single_bit(displacements.size()) && displacements.size() >= 2 &&
-          displacements.size() <= size_t{1} << 28);
-  buckets_.assign(displacements.begin(), displacements.end());
+  require(std::has_single_bit(displacements_.size()) && displacements_.size() >= 2 &&
+          displacements_.size() <= size_t{1} << 31);
   slot_shift_ = 32 - static_cast<unsigned>(std::countr_zero(slots_.size()));
-  bucket_shift_ = 32 - static_cast<unsigned>(std::countr_zero(buckets_.size()));
+  bucket_shift_ = 32 - static_cast<unsigned>(std::countr_zero(displacements_.size()));
   size_t found = 0;
   for (const uint64_t slot : slots_) {
     if (slot == empty_slot)
@@ -156,7 +143,6 @@ PairTable::PairTable(ImageReader &image, size_t symbol_count, size_t rank_count)
             (slot & no_rank) < rank_count);
   }
   require(found == size_);
-  note_kinds();
 }
 
 std::vector<PairTable::Pair> PairTable::pairs() const {

@@ -2,10 +2,9 @@
 //
 // A perfect hash built once: the pair's hash picks a bucket, the bucket's 16-bit displacement picks the slot,
 // and the slot is the only one that can hold the pair, so a miss costs what a hit does and nothing is
-// searched. Beside the displacement lie sixteen bits that tell of most pairs that they are not there: vectors
-// of pairs leave out the slots of those (merge_by_lanes.hpp). An entry is one 64-bit word (left 21 bits,
-// right 21, rank 22); at least half of the slots are used as a rule. Immutable after construction, so any
-// number of threads may read. Building costs about 50 ns a pair.
+// searched. An entry is one 64-bit word (left 21 bits, right 21, rank 22); at least half of the slots are
+// used as a rule. Immutable after construction, so any number of threads may read. Building costs about 50 ns
+// a pair.
 #pragma once
 
 #include <cstddef>
@@ -46,15 +45,11 @@ public:
     uint32_t left_multiplier, right_multiplier;
     unsigned bucket_shift, slot_shift;
     const uint64_t *slots;
-    const uint32_t *buckets; // displacement; above it a bit for each of 16 kinds of pairs: is there one?
+    const uint16_t *displacements;
 
     // Its upper bits are the bucket. With `left` it tells the pair, since right_multiplier is odd.
     [[gnu::always_inline]] uint32_t hash(uint32_t left, uint32_t right) const {
       return left * left_multiplier + right * right_multiplier;
-    }
-    // In the bucket's word.
-    [[gnu::always_inline]] uint32_t kind_bit(uint32_t hash) const {
-      return 0x10000u << (hash >> (bucket_shift - 4) & 15);
     }
     [[gnu::always_inline]] uint32_t slot(uint32_t hash, uint32_t left, uint32_t displacement) const {
       return (hash ^ left << 11) * (2 * displacement + 1) >> slot_shift;
@@ -63,7 +58,7 @@ public:
     [[gnu::always_inline]] uint32_t rank(uint32_t left, uint32_t right) const {
       const uint64_t key = uint64_t{left} << 21 | right;
       const uint32_t h = hash(left, right);
-      const uint64_t entry = slots[slot(h, left, buckets[h >> bucket_shift] & 0xFFFF)];
+      const uint64_t entry = slots[slot(h, left, displacements[h >> bucket_shift])];
       return entry >> 22 == key ? static_cast<uint32_t>(entry) & no_rank : no_rank;
     }
   };
@@ -74,22 +69,21 @@ public:
             bucket_shift_,
             slot_shift_,
             slots_.data(),
-            buckets_.data()};
+            displacements_.data()};
   }
   uint32_t rank(uint32_t left, uint32_t right) const { return view().rank(left, right); }
 
-  size_t bytes() const { return slots_.size() * 8 + buckets_.size() * 4; }
+  size_t bytes() const { return slots_.size() * 8 + displacements_.size() * 2; }
 
 private:
   bool place(const std::vector<Pair> &pairs, unsigned slot_bits);
-  void note_kinds();
 
   size_t size_ = 0;
   uint64_t multipliers_ = 0; // of left, and 2^32 times that of right
   unsigned bucket_shift_ = 31;
   unsigned slot_shift_ = 31;
   std::vector<uint64_t> slots_;
-  std::vector<uint32_t> buckets_;
+  std::vector<uint16_t> displacements_;
 };
 
 } // namespace bpe
