@@ -24,7 +24,7 @@ void GatheredMisses::add(const CacheKey &key, uint32_t hash, const uint8_t *byte
       return mark(place, known);
   }
   const uint32_t miss = static_cast<uint32_t>(miss_count_++);
-  cells_[cell] = static_cast<uint8_t>(miss + 1);
+  cells_[cell] = static_cast<uint16_t>(miss + 1);
   mark(place, miss);
   if (key.is_long()) {
     misses_[miss] = {key, hash, static_cast<uint32_t>(long_count_)};

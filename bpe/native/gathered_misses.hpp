@@ -15,6 +15,7 @@
 #include "long_merge.hpp"
 #include "short_merge.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -60,7 +61,8 @@ public:
   template <class Scratch>
   void merge(const MergeTables &tables, MergeShortPretokens merge_short, MergeLongPretokens merge_long,
              Scratch scratch) {
-    merge_short(tables, shorts_, short_count_);
+    for (size_t i = 0; i < short_count_; i += max_short_merges)
+      merge_short(tables, shorts_ + i, std::min(short_count_ - i, max_short_merges));
     if (long_count_ > 0)
       merge_long(tables, longs_, long_count_, scratch());
   }
@@ -85,9 +87,10 @@ public:
   void clear(); // and closes the window
 
 private:
-  static constexpr size_t window_ids = 8192;
-  static constexpr size_t max_short = max_short_merges, max_long = 64, long_room = 4096, max_marks = 512;
-  static constexpr size_t cells = 256; // for 192 misses
+  static constexpr size_t window_ids = 32768;
+  // Where nearly all is new one in twenty is long: so many short ones come with enough of them.
+  static constexpr size_t max_short = 4 * max_short_merges, max_long = 64, long_room = 4096, max_marks = 1024;
+  static constexpr size_t cells = 1024;
   static_assert(max_short + max_long < cells);
   static constexpr uint32_t row_end = UINT32_MAX;
   struct Mark {
@@ -101,7 +104,7 @@ private:
 
   bool open_ = false;
   size_t id_count_ = 0, mark_count_ = 0, miss_count_ = 0, short_count_ = 0, long_count_ = 0, long_bytes_ = 0;
-  uint8_t cells_[cells] = {}; // by hash: a miss's number and 1; 0: none
+  uint16_t cells_[cells] = {}; // by hash: a miss's number and 1; 0: none
   Mark marks_[max_marks];
   Miss misses_[max_short + max_long];
   ShortMerge shorts_[max_short];

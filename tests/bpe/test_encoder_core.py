@@ -183,6 +183,7 @@ LARGE = new_words(random.Random(3), 1, 8192, 8192)[0]
 MISSES = {
     "one": [["word"]],
     "short, as many as are merged at once": [[word] for word in new_words(random.Random(1), 129, 1, 15)],
+    "short, as many as are gathered": [[word] for word in new_words(random.Random(1), 1100, 5, 15)],
     "the same again and again": [["again and again"] * 40] * 40,
     "long": [new_words(random.Random(2), 9, 16, 80) for _ in range(16)],
     "around the longest that are gathered": [["x" * size, "y" * size] for size in (511, 512, 513, 600)],
@@ -190,7 +191,7 @@ MISSES = {
         ["x" * size, "new", "y" * size] for size in (4094, 4095, 8192, 8193)
     ],
     "more empty documents than are noted": [["new"], *[[]] * 1300, ["newer"], [], ["newest"]],
-    "a hit larger than the window": [[LARGE], ["fresh"], [LARGE], ["fresher", LARGE], [LARGE, LARGE]],
+    "large hits": [[LARGE], ["fresh"], [LARGE], ["fresher", LARGE], [LARGE, LARGE]],
     "one in many hits": [["a b c d"] * 9000, ["fresh"], ["a b c d"] * 9000, ["fresher", "a b c d"]],
     "of all kinds": [
         [
