@@ -143,10 +143,12 @@ class Encoder:
         separator: bytes,
         threads: int,
         special: bool = True,
+        check: bool = False,
         out: NDArray[np.uint32] | None = None,
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
         """A row a document of valid UTF-8, cut at each separator, leftmost first: n separators, n + 1 rows.
 
+        check: ValueError if buffer or separator are not valid UTF-8, found while encoding; else they must be.
         out: the tokens go there and the returned ones are a view of it; what lies behind them is overwritten too.
         ValueError if it has less room than out_tokens(len(buffer)). Used again and again it saves the page faults of
         fresh arrays; room that is never reached is never touched.

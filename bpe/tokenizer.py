@@ -260,19 +260,27 @@ class Tokenizer(Description):
         separator_bytes = separator.encode() if isinstance(separator, str) else bytes(separator)
         if not separator_bytes:
             raise BadArgument("separator must not be empty")
-        if not checked:
-            utf8.check(buffer)
         every = isinstance(allowed_special, str)
         allowed = self._allowed(allowed_special)
         threads = thread_count(threads)
-
-        def in_core(part: Buffer, out: NDArray[np.uint32] | None = None) -> Ragged:
-            return Ragged(*self._encoder.encode_documents(part, separator_bytes, threads, every, out))
-
         in_core_too = self._pattern_in_core and (every or not allowed)
+
+        def in_core(part: Buffer, check: bool, out: NDArray[np.uint32] | None = None) -> Ragged:
+            return Ragged(*self._encoder.encode_documents(part, separator_bytes, threads, every, check, out))
+
+        if in_core_too and not self.normalizer:
+            try:
+                return in_core(buffer, not checked, out)
+            except ValueError:
+                utf8.check(buffer)  # tells where it is not valid
+                if checked or _core.validate_utf8(separator_bytes) < 0:
+                    raise
+                return in_core(buffer, False, out)  # a separator that cuts characters apart
+        if not checked:
+            utf8.check(buffer)
         changing = stretches_to_change(buffer) if self.normalizer else _NO_STRETCHES
         if in_core_too and not len(changing):
-            return in_core(buffer, out)
+            return in_core(buffer, False, out)
         view = memoryview(buffer).cast("B")
         stops = np.append(_core.find_separators(buffer, separator_bytes), np.uint64(len(view)))
         starts = np.append(np.uint64(0), stops[:-1] + np.uint64(len(separator_bytes)))
@@ -281,7 +289,7 @@ class Tokenizer(Description):
             starts,
             stops,
             changing if in_core_too else None,
-            lambda first, last: in_core(view[starts[first] : stops[last - 1]]),
+            lambda first, last: in_core(view[starts[first] : stops[last - 1]], False),
             allowed,
         )
 

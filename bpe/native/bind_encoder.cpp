@@ -307,7 +307,7 @@ void bind_encoder(nb::module_ &m) {
       .def(
           "encode_documents",
           [](const Codec &codec, nb::object buffer, nb::bytes separator, int64_t threads, bool special,
-             std::optional<LentTokens> out) {
+             bool check, std::optional<LentTokens> out) {
             const BufferView text(buffer);
             const size_t thread_limit = thread_count(threads);
             bpe::TokenBuffer lent = out ? lent_tokens(*out, text.size()) : bpe::TokenBuffer();
@@ -315,7 +315,7 @@ void bind_encoder(nb::module_ &m) {
             {
               nb::gil_scoped_release unlocked;
               rows = codec.encoder.encode_documents(view_of(text), {separator.c_str(), separator.size()},
-                                                    thread_limit, special, std::move(lent));
+                                                    thread_limit, special, check, std::move(lent));
             }
             if (!out)
               return owned_rows(std::move(rows));
@@ -323,7 +323,7 @@ void bind_encoder(nb::module_ &m) {
             return std::pair(std::move(tokens), owned_array(std::move(rows.offsets)));
           },
           nb::arg("buffer"), nb::arg("separator"), nb::arg("threads"), nb::arg("special") = true,
-          nb::arg("out").noconvert() = nb::none())
+          nb::arg("check") = false, nb::arg("out").noconvert() = nb::none())
       .def(
           "encode_ragged",
           [](const Codec &codec, nb::object buffer, const RowOffsets &offsets, int64_t threads, bool special,

@@ -2,6 +2,7 @@
 
 #include "find_bytes.hpp"
 #include "piece_assembly.hpp"
+#include "utf8.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -25,6 +26,11 @@ constexpr size_t reserve_tokens_at_least = 1 << 20;
 
 const uint8_t *bytes_of(std::string_view text) {
   return reinterpret_cast<const uint8_t *>(text.data());
+}
+
+void require_utf8(std::string_view text) {
+  if (validate_utf8(bytes_of(text), text.size()) < text.size())
+    throw std::invalid_argument("the text is not valid UTF-8");
 }
 
 // Whether two occurrences of the string can overlap ("aa", "\n\n"): then only a search from the start of the
@@ -214,7 +220,9 @@ EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, si
 }
 
 EncodedRows Encoder::encode_documents(std::string_view text, std::string_view separator, size_t threads,
-                                      bool special, TokenBuffer out) const {
+                                      bool special, bool check, TokenBuffer out) const {
+  if (check)
+    require_utf8(separator); // then the text is valid if all documents are
   if (separator.empty())
     throw std::invalid_argument("the separator is empty; documents need at least one byte between them");
   // A special token that holds the separator can't lie within a document, so the usual case, one special
@@ -238,6 +246,8 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
     size_t start = starts[piece];
     for (;;) {
       const size_t found = find_bytes(bytes, stop, start, separator);
+      if (check)
+        require_utf8(text.substr(start, found - start));
       encode_text(session, bytes + start, found - start, readable, special_within);
       if (found == stop && piece + 1 < pieces)
         return; // behind the separator of the last document, or within a document that goes on

@@ -44,9 +44,12 @@ public:
   void encode(std::string_view text, bool special, std::vector<uint32_t> &ids) const;
   EncodedRows encode_batch(const std::vector<std::string_view> &texts, size_t threads, bool special) const;
   // A row for each document; documents lie between separators (leftmost first, not overlapping, not empty).
-  // Into `out` if it is lent, which needs out_tokens(text.size()) of room.
+  // Into `out` if it is lent, which needs out_tokens(text.size()) of room. check: whether text and separator
+  // are valid UTF-8 is not known; each document is looked at while it is in the cache of the core that
+  // encodes it (English, second pass, 209 -> 197 ms for 100 MB). Throws std::invalid_argument for text that is
+  // not.
   EncodedRows encode_documents(std::string_view text, std::string_view separator, size_t threads,
-                               bool special, TokenBuffer out = {}) const;
+                               bool special, bool check, TokenBuffer out = {}) const;
   // A row for each text, which is [offsets[i], offsets[i + 1]) of `text`; offsets ascend and end within it.
   EncodedRows encode_ragged(std::string_view text, const uint64_t *offsets, size_t rows, size_t threads,
                             bool special, TokenBuffer out = {}) const;

@@ -111,7 +111,7 @@ def stages(name: str, text: bytes, threads: int, options: argparse.Namespace) ->
     def reused(what: str, cache_bytes: int) -> float:
         core = encoder(cache_bytes)
         runs = [
-            harness.timed(lambda: core.encode_documents(text, separator, 1, True, room))[0] for _ in range(2)
+            harness.timed(lambda: core.encode_documents(text, separator, 1, out=room))[0] for _ in range(2)
         ]
         warm.setdefault(what, []).append(runs[1])
         return runs[0]

@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 
-from bpe import reference
+from bpe import _core, reference
 from bpe.errors import BadArgument, BadTokenizer, InvalidText
 from bpe.ragged import Ragged
 from bpe.tokenizer import Tokenizer
@@ -170,6 +170,28 @@ def test_encode_documents_is_encode_for_each(listed, nasty_texts, random_texts, 
 )
 def test_n_separators_make_n_plus_one_rows(listed, buffer, rows):
     assert len(listed().encode_documents(buffer, "<s>")) == rows
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("broken", [b"\xff", b"\xe6\xbc", b"\x80", b"\xed\xa0\x80", b"\xf0\x9f\x99"])
+@pytest.mark.parametrize("place", [0, 4, 70_000, 399_990])
+def test_documents_that_are_not_utf8_are_refused_wherever_they_break(listed, threads, broken, place):
+    """Documents are checked one by one while others are encoded; the first fault of the buffer is the one told."""
+    tokenizer = listed()
+    text = "a caf\u00e9 <s>".encode() * 40_000
+    place = text.index(b"<s>", place) - place % 2  # behind a character or before its document ends
+    wrong = text[:place] + broken + text[place:] + broken
+    offset = _core.validate_utf8(wrong)
+    with pytest.raises(InvalidText, match=rf"text: byte {offset} "):
+        tokenizer.encode_documents(wrong, "<s>", threads)
+    assert len(tokenizer.encode_documents(text, "<s>", threads)) == 40_001
+
+
+def test_a_separator_may_cut_characters_apart(listed):
+    text = "\u00e9a\u00e9".encode()
+    assert len(listed().encode_documents(text, b"\xa9")) == 3
+    with pytest.raises(InvalidText, match=r"text: byte 0 "):
+        listed().encode_documents(b"\xa9", b"\xa9")
 
 
 def test_encode_documents_refuses_what_it_must(listed):
