@@ -2,7 +2,8 @@
 
 Equal first, fast second: the ids of every encoder are compared with tiktoken's (or tokenizers') before anything is
 timed, and a difference in ours ends the run. Cold: the first text of an encoder made a moment ago. Warm: the same text
-again. Encoders that take minutes for a large text are measured on its first documents (--slow-mb).
+again. All have as many cores as threads. Encoders that take minutes for a large text are measured on its first
+documents (--slow-mb).
 "reused" writes into an array that is there already, as `convert` does; the others make theirs. "spans only" is the
 pretokenizer alone, "no cache" merges every pretoken anew: what the cache saves lies between it and the others.
 """
@@ -32,6 +33,7 @@ def main() -> None:
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = harness.parse(parser)
     if options.child:
+        harness.pin(options.threads[0])
         print(json.dumps([measure(path, options.threads[0], options) for path in options.corpus]))
         return
 
