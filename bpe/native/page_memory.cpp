@@ -98,10 +98,6 @@ void PageMemory::populate(size_t start, size_t stop) const noexcept {
 #endif
 }
 
-bool PageMemory::offer() noexcept {
-  return mapped_ && madvise(data_, whole_pages(bytes_), MADV_FREE) == 0;
-}
-
 void PageMemory::release() noexcept {
   if (mapped_)
     munmap(data_, whole_pages(bytes_));
@@ -127,10 +123,6 @@ void PageMemory::resize(size_t bytes) {
 void PageMemory::discard(void *, size_t) noexcept {}
 
 void PageMemory::populate(size_t, size_t) const noexcept {}
-
-bool PageMemory::offer() noexcept {
-  return false;
-}
 
 void PageMemory::release() noexcept {
   std::free(data_);

@@ -37,9 +37,6 @@ public:
   // Gives the whole pages of such memory back, in any object of at least 256 KiB: what is there is lost, and
   // may be written anew.
   static void discard(void *data, size_t bytes) noexcept;
-  // Tells the system that it may take the pages when memory is short; what is there may be lost, and may be
-  // written anew. False where there is no such thing: then it should not be kept unused.
-  bool offer() noexcept;
   void *data() const { return data_; }
   size_t bytes() const { return bytes_; }
 

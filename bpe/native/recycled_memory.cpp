@@ -48,7 +48,7 @@ PageMemory take_recycled(size_t bytes) {
 }
 
 void recycle(PageMemory memory) noexcept {
-  if (memory.bytes() < min_recycled_bytes || memory.bytes() > max_recycled_bytes || !memory.offer())
+  if (memory.bytes() < min_recycled_bytes || memory.bytes() > max_recycled_bytes)
     return;
   std::vector<PageMemory> oldest; // given back after the lock
   Kept &pool = kept();
