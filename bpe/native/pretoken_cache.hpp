@@ -99,12 +99,6 @@ public:
   const Slot *first_slot(uint32_t hash) const { return slots_ + (hash & mask_); }
   const Slot *slots() const { return slots_; }
   uint64_t slot_mask() const { return mask_; }
-  // Whether it is in the line of its first slot; if not, it may be in the next line.
-  bool is_in_line(const CacheKey &key, uint32_t hash) const {
-    const size_t place = hash & mask_;
-    return slots_[place].holds(key) || slots_[place ^ 1].holds(key);
-  }
-  const Slot *next_line(uint32_t hash) const { return slots_ + ((hash & mask_) ^ 2); }
   // The slot that holds the key, or null. The pointer is valid until the next insert.
   const Slot *find(const CacheKey &key, uint32_t hash) const {
     for (size_t line = 0; line <= farthest_; line += 2) {
