@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for naive_conversion, which the tests share
 
-from naive_conversion import Naive, train_tokenizer
+from naive_conversion import END, Naive, make_documents, train_tokenizer
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +24,12 @@ def naive(tokenizer_path: Path) -> Naive:
     from bpe.tokenizer import Tokenizer
 
     return Naive(Tokenizer.load(tokenizer_path))
+
+
+@pytest.fixture
+def here(tmp_path: Path, tokenizer_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, with tok.json and en.txt in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tok.json").write_bytes(tokenizer_path.read_bytes())
+    (tmp_path / "en.txt").write_text(END.join(make_documents(30, seed=5)), newline="")
+    return tmp_path

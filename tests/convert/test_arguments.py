@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from naive_conversion import END, make_documents
 
 from convert import arguments
 from convert.__main__ import main
@@ -39,14 +38,6 @@ NO_NUMBERS = [
 # Where nought is a number like any other.
 FROM_NOUGHT = {"--seed", "--max-errors", "--validation-docs", "--validation-fraction", "--stall-timeout"}
 LARGE_IS_FINE = {"--seed", "--max-errors", "--stall-timeout"}
-
-
-@pytest.fixture
-def here(tmp_path: Path, tokenizer_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "tok.json").write_bytes(tokenizer_path.read_bytes())
-    (tmp_path / "en.txt").write_text(END.join(make_documents(30, seed=5)), newline="")
-    return tmp_path
 
 
 def refused(here: Path, capsys: pytest.CaptureFixture[str], *more: str) -> str:

@@ -30,14 +30,6 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.fixture
-def here(tmp_path: Path, tokenizer_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "tok.json").write_bytes(tokenizer_path.read_bytes())
-    (tmp_path / "en.txt").write_text(END.join(make_documents(30, seed=5)), newline="")
-    return tmp_path
-
-
 def command(*arguments: str, tokenizer: str = "tok.json", output: str = "out.zarr") -> list[str]:
     inputs = () if any(not argument.startswith("-") for argument in arguments[:1]) else ("en.txt",)
     return [*inputs, *arguments, "--tokenizer", tokenizer, "--output", output]
