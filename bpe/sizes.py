@@ -6,7 +6,6 @@ k, M, G and T are powers of 1000, Ki, Mi, Gi and Ti of 1024; a B may follow; cap
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from typing import Final
 
 from bpe.errors import BadArgument, shown
@@ -27,6 +26,8 @@ def parse_size(text: str, name: str = "a size") -> int:
     """
     match = _SIZE.fullmatch(text.strip()) if len(text) <= 40 else None
     if match is not None:
+        from decimal import Decimal  # 3 ms, and most commands name no size
+
         digits, exponent, unit, binary = match.groups()
         scale = (1024 if binary else 1000) ** _POWERS[unit.lower()] if unit else 1
         value = Decimal(re.sub("[_,]", "", digits)) * Decimal(10) ** int(exponent or 0) * scale

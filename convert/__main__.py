@@ -6,6 +6,11 @@ stdout: the summary. stderr: progress, and one line if something is wrong. Exit 
 from __future__ import annotations
 
 import gc
+
+if __name__ == "__main__":
+    # 10^5 objects come into being and no cycle: to look for some every 700 objects takes 50 ms of the start.
+    gc.set_threshold(100_000)
+
 import os
 import sys
 import time
@@ -93,6 +98,4 @@ def _flush_and_leave(code: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    # A vocabulary is 10^5 objects and no cycle: to look for some every 700 objects takes 50 ms of the start.
-    gc.set_threshold(100_000)
     _flush_and_leave(main())

@@ -1,6 +1,6 @@
 """One call beside other work, in a thread that is gone when its result is asked for.
 
-Reading a tokenizer is the core's work and importing is Python's: 20 ms of the start at once in place of 40. The
+Reading a tokenizer is the core's work and importing is Python's: both at once in place of one after the other. The
 workers are forked afterwards, which is safe only in a process with a single thread (convert/executors.py).
 """
 

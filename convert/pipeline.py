@@ -1,56 +1,24 @@
-"""The conversion from beginning to end: find, plan, encode, merge, verify, publish.
-
-The order of the beginning is for speed as well as for safety: what can be refused is refused before anything is
-written; the workers are forked right after the tokenizer is loaded, while the process has one thread; and what the
-parent alone needs is imported and written while they already encode. Only `concurrent.futures.Executor` is used of
-whatever runs the tasks. The dataset gets its final name last.
-"""
+"""`convert` and `dry_run`: the tokenizer is loaded while what does the work (convert/conversion.py) is imported."""
 
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from bpe.errors import BadArgument
 from bpe.formats.by_path import files_of
 from bpe.tokenizer import Tokenizer
-from convert import worker
 from convert.aside import Aside
-from convert.assembly import Assembly
-from convert.encode_and_merge import closing_stage, encode_and_merge
-from convert.errors import BrokenInvariant, StorageError, UsageError, WorkerLost
-from convert.estimate import check_space, estimate, estimate_lines
-from convert.executors import ProcessExecutor
-from convert.intake import QUARANTINE_NAME, total_intake
+from convert.errors import UsageError
 from convert.options import ConvertOptions
-from convert.plan import Plan, make_plan, plan_record
-from convert.progress import Progress, make_progress
-from convert.provenance import save_tokenizer, write_manifest, write_quarantine
-from convert.shard import SPLITS
-from convert.sources import STANDARD_INPUT, Source, check_unchanged, find_sources
-from convert.spare_files import spare_count
-from convert.splitting import hash_threshold
-from convert.stopping import ending
-from convert.summary import Summary, check_conservation, total_counts
-from convert.workspace import Workspace
-from flat_tokens.durability import Syncer
-from flat_tokens.layout import ArrayLayout
-from flat_tokens.manifest import MANIFEST_NAME, FileRecord
-from flat_tokens.verify import verify_dataset
-from flat_tokens.writer import create_split, load_codecs
 
-LONG_DOCUMENT_BYTES = 1 << 20  # files that are one document each are shorter, on average
-# Their codec is imported by the workers that merge, while the others encode; what needs no codec is known without it.
-LATE_CODECS = ("zstd", "none")
+if TYPE_CHECKING:
+    from convert.conversion import ExecutorFactory
+    from convert.summary import Summary
+
 MAX_TOKEN_ID = 2**31 - 1  # the format keeps id * 2 + 1 in 32 bits
-
-ExecutorFactory = Callable[[Callable[..., None], tuple[Any, ...]], Executor]
 
 
 def convert(
@@ -63,164 +31,27 @@ def convert(
     earlier, so that imports count. Errors carry `exit_code` (convert/errors.py); whatever ends
     the work early leaves `<output>.partial`, from which the same call goes on.
     """
-    times = _Times(started)
-    progress = make_progress(options.progress)
-    workspace = Workspace(options.output, options.overwrite)
-    workspace.check_output()
-    try:
-        return _convert(options, make_executor, workspace, times, progress)
-    finally:
-        workspace.close()
+    with Aside(partial(load_tokenizer, Path(options.tokenizer))) as loading:
+        from convert.conversion import begin, carry_out
 
-
-def _convert(
-    options: ConvertOptions,
-    make_executor: ExecutorFactory | None,
-    workspace: Workspace,
-    times: _Times,
-    progress: Progress,
-) -> Summary:
-    sources, layout, tokenizer, file_sha256 = _prepare(options)
-    if STANDARD_INPUT in options.inputs:  # all else is in order: now it may be read
-        sources = _with_standard_input(options, workspace)
-    plan = make_plan(sources, options.text_chunk_bytes)
-    check_space(tokenizer, plan, layout, options)
-    job = worker.Job(
-        tokenizer,
-        tokenizer.max_token_id,
-        plan.sources,
-        options.separator_bytes,
-        options.seed,
-        hash_threshold(options.fraction),
-        options.intake_rules,
-        workspace.shards,
-        workspace.dataset,
-        layout,
-        spare_count(options.worker_count),
-    )
-    if workspace.open(plan_record(plan, file_sha256, options.recorded())):
-        progress.note(f"going on from {workspace.root}")
-    executor = _executor(
-        options, job, _useful_workers(options, plan), plan.chunk_bytes, make_executor, workspace, progress
-    )
-    with ending(executor, progress.note):
-        times.lap("start")
-
-        companions: list[FileRecord] = []
-        syncer = Syncer()
-        syncer.add([workspace.plan])
-
-        def meanwhile() -> None:
-            companions.append(save_tokenizer(tokenizer, workspace.dataset))
-
-        def encoded() -> None:
-            check_unchanged(plan.sources)
-            times.lap("encode")
-
-        result = encode_and_merge(
-            executor, options, plan, layout, workspace, progress, syncer, meanwhile, encoded
-        )
-        if lost := [f"{count} {what}{'s' * (count > 1)}" for what, count in result.lost.items() if count]:
-            progress.note(f"finished work was damaged or gone and is made again: {' and '.join(lost)}")
-        records = [record for record in result.assembly.records if record is not None]
-        check_conservation(plan, records)
-        quarantine: list[FileRecord] = []
-        if options.on_error == "quarantine":
-            quarantine = write_quarantine(workspace.dataset, workspace.shards, plan, records)
-        files = [*companions, *quarantine, *_write_metadata(result.assembly, layout, workspace.dataset)]
-        manifest = write_manifest(
-            workspace.dataset, plan, records, files, layout, tokenizer, companions[0], options
-        )
-        # What is not on the disk yet goes there while it is read back from memory.
-        merged = {file.path for file in result.assembly.files}
-        rest = [file.path for file in manifest.files if file.path not in merged]
-        syncer.add(workspace.dataset / path for path in [*rest, MANIFEST_NAME])
-        times.lap("merge")
-        _verify(executor, workspace.dataset, files, progress)
-        syncer.wait()
-        times.lap("verify")
-    workspace.publish()
-    times.lap("publish")
-    splits = {split: total_counts(records, split) for split in SPLITS}
-    intake = total_intake(record.intake for record in records)
-    if not plan.total_bytes:
-        progress.note("warning: the inputs are empty, and so is the dataset")
-    elif (
-        all(source.kind.format == "text" for source in sources)
-        and intake.records <= len(sources)
-        and intake.text_bytes > LONG_DOCUMENT_BYTES * len(sources)
-    ):
-        progress.note(
-            f"warning: the separator {options.separator!r} is in none of the inputs, so each file is one document; "
-            "if that is not meant, name another with --separator"
-        )
-    return Summary(
-        output=options.output,
-        source_count=len(sources),
-        source_bytes=plan.total_bytes,
-        disk_bytes=sum(file.bytes for file in files),
-        splits=splits,
-        replaced=sum(record.replaced for record in records),
-        intake=intake,
-        first_words=tokenizer.decode(list(intake.first_ids)),
-        quarantine=QUARANTINE_NAME if quarantine else "",
-        text_chunks=plan.chunk_count,
-        reused_chunks=result.reused,
-        workers=options.worker_count,
-        seconds=times.seconds,
-        worker_seconds=result.seconds,
-    )
+        begun = begin(options, started)
+    return carry_out(begun, *loading.result(), make_executor)
 
 
 def dry_run(options: ConvertOptions) -> list[str]:
     """Lines that say what `convert` would read, make and need, by a sample; writes nothing and starts no process."""
-    if STANDARD_INPUT in options.inputs:
-        raise UsageError("-: a dry run cannot look into standard input; name a file")
-    Workspace(options.output, options.overwrite).check_output()
-    sources, layout, tokenizer, _ = _prepare(options)
-    plan = make_plan(sources, options.text_chunk_bytes)
-    return estimate_lines(estimate(tokenizer, plan, layout, options), plan, options, layout)
-
-
-def _prepare(options: ConvertOptions) -> tuple[tuple[Source, ...], ArrayLayout, Tokenizer, str]:
-    """Sources (without standard input), layout, tokenizer and its digest: whatever is wrong with them is found here."""
     with Aside(partial(load_tokenizer, Path(options.tokenizer))) as loading:
-        named = [path for path in options.inputs if path != STANDARD_INPUT]
-        sources: tuple[Source, ...] = ()
-        if named or options.validation:
-            sources = find_sources(named, options.validation, options.output, options.input_format)
-        layout = ArrayLayout.create(
-            zarr_format=options.zarr_format,
-            chunk_tokens=options.chunk_tokens,
-            compression=options.compression,
-        )
-        if layout.compression not in LATE_CODECS:
-            load_codecs(layout)
-        elif find_spec("numcodecs") is None:
-            raise ModuleNotFoundError("numcodecs is not there", name="numcodecs")
-    return sources, layout, *loading.result()
+        from convert.conversion import begin
+        from convert.estimate import estimate, estimate_lines
+        from convert.plan import make_plan
+        from convert.sources import STANDARD_INPUT
 
-
-def _with_standard_input(options: ConvertOptions, workspace: Workspace) -> tuple[Source, ...]:
-    """The sources once more, with standard input, which is read to its end."""
-    from convert.standard_input import spool
-
-    workspace.take()
-    standard_input = spool(workspace.standard_input, options.input_format)
-    return find_sources(
-        options.inputs, options.validation, options.output, options.input_format, standard_input
-    )
-
-
-class _Times:
-    def __init__(self, started: float | None) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter() if started is None else started
-
-    def lap(self, stage: str) -> None:
-        now = time.perf_counter()
-        self.seconds[stage] = now - self._last
-        self._last = now
+        if STANDARD_INPUT in options.inputs:
+            raise UsageError("-: a dry run cannot look into standard input; name a file")
+        begun = begin(options)
+    tokenizer, _ = loading.result()
+    plan = make_plan(begun.sources, options.text_chunk_bytes)
+    return estimate_lines(estimate(tokenizer, plan, begun.layout, options), plan, options, begun.layout)
 
 
 def load_tokenizer(path: Path) -> tuple[Tokenizer, str]:
@@ -248,75 +79,3 @@ def load_tokenizer(path: Path) -> tuple[Tokenizer, str]:
         )
     tokenizer.encode_documents(b"")  # builds the encoder, once, before the workers are forked
     return tokenizer, digest.hexdigest()
-
-
-def _useful_workers(options: ConvertOptions, plan: Plan) -> int:
-    """As many as are asked for, but no more than there are text chunks: 10 kB start one, whatever the machine.
-
-    What is compressed may be many times as much text, of which only the encoding is one task.
-    """
-    if all(source.kind.is_plain and source.kind.format != "parquet" for source in plan.sources):
-        return max(1, min(options.worker_count, plan.chunk_count))
-    return options.worker_count
-
-
-def _executor(
-    options: ConvertOptions,
-    job: worker.Job,
-    workers: int,
-    chunk_bytes: int,
-    make_executor: ExecutorFactory | None,
-    workspace: Workspace,
-    progress: Progress,
-) -> Executor:
-    if make_executor is not None:
-        return make_executor(worker.prepare, (job,))
-    return ProcessExecutor(
-        workers,
-        worker.prepare,
-        (job,),
-        options.start_method,
-        notice=progress.note,
-        stall_seconds=options.stall_seconds,
-        stacks=workspace.stacks,
-        gathered=(worker.merge_run,),
-        # A text chunk makes a run for every 4 MiB or so, all at once; what waits at the end is one worker's work.
-        gathered_waiting=1 + chunk_bytes // (8 << 20),
-    )
-
-
-def _write_metadata(assembly: Assembly, layout: ArrayLayout, dataset: Path) -> list[FileRecord]:
-    """Write the metadata of both splits' arrays, whose sizes are known by now; the records of all their files."""
-    records = [record for record in assembly.records if record is not None]
-    files = list(assembly.files)
-    for split in SPLITS:
-        total, counts = assembly.total(split), total_counts(records, split)
-        if (total.tokens, total.sequences) != (counts.tokens, counts.sequences):
-            raise BrokenInvariant(
-                f"{split}: the merge tree holds {total.tokens} tokens, the shards {counts.tokens}"
-            )
-        files += create_split(dataset, split, total.tokens, total.sequences, total.max_token_id, layout)
-    return files
-
-
-def _verify(executor: Executor, dataset: Path, files: list[FileRecord], progress: Progress) -> None:
-    """Read every file back and hold it against the manifest.
-
-    What is in them was checked on the way: ids by the worker that encoded them, each compressed block has a checksum.
-    """
-    stage = progress.stage("verify", sum(file.bytes for file in files))
-
-    def advance(done_bytes: int, _: int) -> None:
-        # The manifest is read too but not counted in the total; a bar beyond its end would lose its shape.
-        stage.advance(min(done_bytes, stage.total_bytes) - stage.done_bytes)
-
-    with closing_stage(stage):
-        try:
-            report = verify_dataset(dataset, executor, advance, decode=False)
-        except BrokenExecutor as error:
-            raise WorkerLost(f"{error}, while it verified; run the same command again to go on") from error
-    if report.problems:
-        raise StorageError(
-            f"what was read back is not what was written: {report.problems[0]}; "
-            f"check the disk and run the same command again"
-        )

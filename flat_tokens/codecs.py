@@ -1,4 +1,4 @@
-"""From an array of one zarr chunk to the bytes of its file and back, by numcodecs alone.
+"""From an array of one zarr chunk to the bytes of its file and back, by numcodecs, or by the libzstd it brings.
 
 A chain is what the metadata of an array says: filters and compressor of zarr format 2, or the bytes-to-bytes
 codecs of format 3. Only names on the allow-list are taken, so that no dataset can make a reader run code
@@ -71,7 +71,7 @@ class CodecChain:
         for text in self.filters:
             data = _codec(text).encode(data)
         if self.compressor is not None:
-            data = _codec(self.compressor).encode(data)
+            data = _compressed(self.compressor, data)
         payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         return payload + crc32c_bytes(payload) if self.crc32c else payload
 
@@ -154,6 +154,23 @@ def _is_known(config: Json | None) -> bool:
         return False
     level, checksum = config.get("level", 1), config.get("checksum", False)
     return type(level) is int and -(1 << 17) <= level <= 22 and type(checksum) is bool
+
+
+def _compressed(config_text: str, data: Any) -> Any:
+    setting = _zstd_setting(config_text)
+    if setting is not None:
+        as_bytes = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+        frame = zstd_frames.encode(as_bytes, *setting)
+        if frame is not None:
+            return frame
+    return _codec(config_text).encode(data)
+
+
+@lru_cache(maxsize=64)
+def _zstd_setting(config_text: str) -> tuple[int, bool] | None:
+    """Level and checksum, None if that is another codec's configuration, or one that only numcodecs may judge."""
+    config = json.loads(config_text)
+    return (config.get("level", 1), config.get("checksum", False)) if _is_known(config) else None
 
 
 @lru_cache(maxsize=64)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from naive_conversion import END, make_documents, tree
 
+import convert.conversion
 import convert.pipeline
 from bpe.tokenizer import Tokenizer
 from convert.__main__ import main
@@ -24,7 +25,7 @@ from convert.executors import InlineExecutor
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks run in this process: the command line is what is tested."""
     monkeypatch.setattr(
-        convert.pipeline,
+        convert.conversion,
         "ProcessExecutor",
         lambda workers, init, args, start_method, **_: InlineExecutor(init, args),
     )

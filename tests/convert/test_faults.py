@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from naive_conversion import END, make_documents, tree
 
-import convert.pipeline
+import convert.conversion
 import convert.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
@@ -344,7 +344,7 @@ def test_a_source_that_is_gone_at_the_end(here: Path, monkeypatch: pytest.Monkey
         Path("en.txt").unlink()
         check_conservation(*arguments)
 
-    monkeypatch.setattr(convert.pipeline, "check_conservation", gone)
+    monkeypatch.setattr(convert.conversion, "check_conservation", gone)
     run_conversion(options(), InlineExecutor)  # it was read and checked before: nothing is wrong
     with pytest.raises(UsageError, match=r"en\.txt does not exist"):
         run_conversion(options(output="again"), InlineExecutor)

@@ -65,8 +65,9 @@ def clean(here: Path) -> dict[str, bytes]:
 WITH_LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
-import convert.pipeline, convert.summary, convert.stopping, numcodecs.zstd
+import convert.pipeline, convert.conversion, convert.stopping, flat_tokens.zstd_library
 from convert.__main__ import main
+flat_tokens.zstd_library.library()
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * resource.getpagesize() + int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -164,7 +165,7 @@ def test_every_instruction_set_gives_the_same_bytes(
     variant: str, here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "convert.pipeline.ProcessExecutor", lambda _, init, args, *__, **___: InlineExecutor(init, args)
+        "convert.conversion.ProcessExecutor", lambda _, init, args, *__, **___: InlineExecutor(init, args)
     )
     usual = _core.simd_variants()[0]
     _core.set_simd_variant(variant)
@@ -184,7 +185,7 @@ def test_errors_of_network_file_systems(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "convert.pipeline.ProcessExecutor", lambda _, init, args, *__, **___: InlineExecutor(init, args)
+        "convert.conversion.ProcessExecutor", lambda _, init, args, *__, **___: InlineExecutor(init, args)
     )
     replace, calls = os.replace, []
 
@@ -229,7 +230,7 @@ def test_no_more_workers_than_there_is_work_for(
         asked.append(count)
         return InlineExecutor(initializer, args)
 
-    monkeypatch.setattr("convert.pipeline.ProcessExecutor", executor)
+    monkeypatch.setattr("convert.conversion.ProcessExecutor", executor)
     convert(
         ConvertOptions([name], "tok.json", "out", workers=9, text_chunk_bytes=chunk_bytes, progress="none")
     )

@@ -1,8 +1,10 @@
-"""Frames decoded by libzstd's own functions: equal to numcodecs', whole and in part, and damage is told."""
+"""Frames made and decoded by libzstd's own functions: equal to numcodecs', whole and in part, and damage is told."""
 
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 
 from flat_tokens import zstd_frames
+from flat_tokens.codecs import CodecChain
 from flat_tokens.zstd_frames import BLOCK_BYTES, decode, decode_front
 
 SIZES = [1, 255, 256, 257, 2**16, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 5 * BLOCK_BYTES + 77]
@@ -26,7 +29,7 @@ def tokens(size: int, kind: str) -> Any:
 
 @pytest.fixture(autouse=True)
 def needs_the_library() -> None:
-    if zstd_frames._library() is None:
+    if zstd_frames.library() is None:
         pytest.skip("numcodecs does not export the functions of libzstd here")
 
 
@@ -50,6 +53,50 @@ def test_whole_and_in_part(size: int, kind: str, checksum: bool) -> None:
         if size > 5 * BLOCK_BYTES and wanted <= BLOCK_BYTES and kind != "zeros":  # a block of zeros is short
             assert filled == BLOCK_BYTES
             assert (out[filled:] == 7).all()
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+@pytest.mark.parametrize("level", [-7, 0, 1, 3, 19])
+def test_frames_are_those_of_numcodecs(level: int, checksum: bool) -> None:
+    """In any order of lengths and texts, since a context is used for one after the other."""
+    samples = [tokens(size, kind) for size in [0, *SIZES] for kind in ("text", "noise", "zeros")]
+    random.Random(level).shuffle(samples)
+    for values in samples:
+        assert zstd_frames.encode(values, level, checksum) == numcodecs.Zstd(level, checksum).encode(values)
+
+
+def test_a_frame_each_in_several_threads() -> None:
+    samples = [tokens(size, "text") for size in SIZES[3:7]]
+    expected = [numcodecs.Zstd(1, checksum=True).encode(values) for values in samples]
+    wrong = []
+
+    def work(number: int) -> None:
+        for _ in range(50):
+            if zstd_frames.encode(samples[number], 1, True) != expected[number]:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_numcodecs_is_not_imported_for_zstd() -> None:
+    """To import it takes as long as to encode a text chunk."""
+    code = """
+import sys
+import numpy as np
+from flat_tokens.codecs import CodecChain
+chain = CodecChain.from_configs([], {"id": "zstd", "level": 1, "checksum": True})
+values, out = np.arange(1000, dtype=np.uint32), np.empty(1000, np.uint32)
+chain.decode(chain.encode(values), out)
+assert np.array_equal(values, out)
+print("numcodecs" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_a_wrong_length_is_an_error() -> None:
@@ -119,7 +166,11 @@ def test_threads_have_contexts_of_their_own() -> None:
 
 
 def test_numcodecs_does_it_where_the_library_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zstd_frames, "_library", lambda: None)
+    chain = CodecChain.from_configs([], {"id": "zstd", "level": 1, "checksum": True})
+    frame = chain.encode(tokens(1000, "text"))
+    monkeypatch.setattr(zstd_frames, "library", lambda: None)
+    assert zstd_frames.encode(tokens(1000, "text"), 1, True) is None
+    assert chain.encode(tokens(1000, "text")) == frame
     out = np.full(10, 7, np.uint8)
     assert not decode(numcodecs.Zstd(1).encode(tokens(10, "text")), out)
     assert decode_front(numcodecs.Zstd(1).encode(tokens(10, "text")), out, 1) == 0
