@@ -101,8 +101,9 @@ protected:
       ++p_;
   }
 
-  // Passes over the plain bytes of a string at p_, block after block as far as whole ones may be read, and copies
-  // them to `out` unless that is null; a block is copied whole, so `out` has sixteen bytes more than the string.
+  // Passes over the plain bytes of a string at p_, block after block as far as whole ones may be read, and
+  // copies them to `out` unless that is null; a block is copied whole, so `out` has sixteen bytes more than
+  // the string.
   void plain_blocks(const uint8_t *readable, uint8_t *&out) {
     while (readable - p_ >= static_cast<ptrdiff_t>(json_block)) {
       const size_t plain = json_plain_bytes(p_);
