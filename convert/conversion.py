@@ -158,7 +158,7 @@ def _carry_out(
             quarantine = write_quarantine(workspace.dataset, workspace.shards, plan, records)
         files = [*companions, *quarantine, *_write_metadata(result.assembly, layout, workspace.dataset)]
         manifest = write_manifest(
-            workspace.dataset, plan, records, files, layout, tokenizer, companions[0], options
+            workspace.dataset, plan, records, files, layout, tokenizer, companions[0], file_sha256, options
         )
         # What is not on the disk yet goes there while it is read back from memory.
         merged = {file.path for file in result.assembly.files}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bpe.errors import BadArgument
-from bpe.formats.by_path import files_of
+from bpe.formats.by_path import files_of, read_file
 from bpe.tokenizer import Tokenizer
 from convert.aside import Aside
 from convert.errors import UsageError
@@ -61,11 +61,12 @@ def load_tokenizer(path: Path) -> tuple[Tokenizer, str]:
     canonical tokenizer.json, which is made while the workers encode.
     """
     digest = hashlib.sha256()
-    try:
-        for file in files_of(path):
-            digest.update(file.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path}: the tokenizer cannot be read: {error.strerror}") from None
+    for file in files_of(path):
+        if file.exists() and not file.is_file():
+            raise UsageError(
+                f"{file}: the tokenizer must be a file, which can be read again when a run goes on"
+            )
+        digest.update(read_file(file))
     try:
         tokenizer = Tokenizer.load(path)
     except BadArgument:
