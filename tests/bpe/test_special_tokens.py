@@ -68,7 +68,9 @@ def test_special_tokens_as_the_reference_finds_them(tokens: list[str]) -> None:
         assert list(zip(starts.tolist(), which.tolist(), strict=True)) == want
 
 
-@pytest.mark.parametrize("tokens", [[b"<|a|>", b"<|ab|>"], [b"<|a|>", b"</a>", b"xy", b"zy"]], ids=["one", "four"])
+@pytest.mark.parametrize(
+    "tokens", [[b"<|a|>", b"<|ab|>"], [b"<|a|>", b"</a>", b"xy", b"zy"]], ids=["one", "four"]
+)
 def test_a_special_token_at_every_place_of_a_block(tokens: list[bytes]) -> None:
     for offset in range(70):
         for behind in [0, 1, 2, 60, 70]:
