@@ -16,10 +16,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from bpe.compiled import compile_beside
 from bpe.count_set import CountSet
 from bpe.counting import CountingOptions
 from bpe.counts_inputs import Cut, cut_of_files
-from bpe.errors import BadArgument, NotEnoughMemory, Stopped
+from bpe.errors import BadArgument, NotEnoughMemory, Stopped, printable
 from bpe.formats.huggingface_pipeline import pretokenizer_to_json
 from bpe.memory import MemoryBudget
 from bpe.output_file import check_output
@@ -69,7 +70,7 @@ def train(options: Namespace) -> int:
                 counting.budget, counting.workspace, options.min_pretoken_count, counting.progress, largest
             )
             training = train_on(loaded, largest, training_options, counting.progress, counting.budget)
-    _write(training, dict(zip(options.vocab_size, outputs, strict=True)), options.quiet)
+    _write(training, dict(zip(options.vocab_size, outputs, strict=True)), options.compiled, options.quiet)
     if options.report is not None:
         from bpe.report_command import report_on_training
 
@@ -86,11 +87,8 @@ def count(options: Namespace) -> int:
         counting.save(options.output)
     if not options.quiet:
         facts = counted.facts
-        print(
-            f"{options.output}: counts of {bytes_text(facts.text_bytes)} in {facts.documents:,} documents, "
-            f"pattern {facts.pattern}",
-            file=sys.stderr,
-        )
+        text = f"counts of {bytes_text(facts.text_bytes)} in {facts.documents:,} documents"
+        print(printable(f"{options.output}: {text}, pattern {facts.pattern}"), file=sys.stderr)
     return 0
 
 
@@ -205,9 +203,12 @@ def _unused(path: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def _write(training: Training, outputs: dict[int, str], quiet: bool) -> None:
+def _write(training: Training, outputs: dict[int, str], compiled: bool, quiet: bool) -> None:
     for vocab_size, output in outputs.items():
         tokenizer = training.prefix(vocab_size)
         tokenizer.save(output)
+        if compiled:
+            compile_beside(Path(output), training.counts)
         if not quiet:
-            print(f"{output}: {tokenizer.vocab_size} entries, pattern {tokenizer.pattern}", file=sys.stderr)
+            made = f"{output}: {tokenizer.vocab_size} entries, pattern {tokenizer.pattern}"
+            print(printable(made), file=sys.stderr)
