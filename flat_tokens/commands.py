@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from flat_tokens import entries, reader, statistics
-from flat_tokens.errors import ArgumentError, printable
+from flat_tokens.errors import ArgumentError, complain, printable
 from flat_tokens.verify import VerifyReport, verify_dataset
 
 
@@ -102,7 +102,7 @@ def verify(arguments: argparse.Namespace) -> int:
             ) as executor:
                 report = verify_dataset(arguments.dataset, executor, bar.show)
     for problem in report.problems:
-        print(f"error: {problem}", file=sys.stderr)
+        complain(problem)
     if arguments.json:
         print(json.dumps({"ok": report.ok} | asdict(report) | {"path": str(report.path)}))
     else:
