@@ -58,6 +58,8 @@ def info(arguments: argparse.Namespace) -> int:
 def _fact(name: str, value: object) -> str:
     """("seed", 0) -> "seed 0"; ("documents", {"train": 17}) -> "documents (train 17)"."""
     name = printable(name.replace("_", " "))
+    if value == {}:
+        return f"{name} none"
     if isinstance(value, dict):
         return f"{name} ({', '.join(_fact(str(key), inner) for key, inner in value.items())})"
     if isinstance(value, int) and not isinstance(value, bool):

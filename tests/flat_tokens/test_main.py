@@ -222,6 +222,7 @@ def test_sources_were_printed_as_json() -> None:
     assert _source({"rows": [1, 2]}) == "without a name: rows [1, 2]"
     assert _fact("documents", {"train": 17, "validation": 9}) == "documents (train 17, validation 9)"
     assert _fact("chunk_tokens", None) == "chunk tokens default"
+    assert _fact("skipped", {}) == "skipped none"
 
 
 @pytest.mark.parametrize("command", ["info", "verify --workers 1", "head"])
