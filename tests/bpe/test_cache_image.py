@@ -61,6 +61,24 @@ def test_a_growing_cache_forgets_nothing(count: int) -> None:
         assert contents(encoder.cache_image()) == contents(image), "pretokens displaced each other"
 
 
+def test_the_image_of_a_cache_without_an_empty_slot() -> None:
+    """So many new words that a table at its full size fills up to the last slot."""
+    rng = random.Random(11)
+    # Of so few ids that none are in the arena, which would be full first.
+    text = b" ".join(bytes(rng.choices(b"abcdefghijklmnopqrstuvwxyz", k=5)) for _ in range(300_000))
+    encoder = _core.Encoder(gpt2_like(), None, {}, "gpt2", True, cache_bytes=2 << 20)
+    encoder.encode_documents(text, b"\0", 1)
+    image = encoder.cache_image()
+    slot_count, used = (int.from_bytes(image[start : start + 8], "little") for start in (8, 16))
+    assert slot_count == used
+    warm = _core.Encoder(gpt2_like(), None, {}, "gpt2", True)
+    warm.start_from_image(image)
+    for each in (text, text.replace(b"q", b"a")):
+        assert np.array_equal(
+            warm.encode_documents(each, b"\0", 1)[0], encoder.encode_documents(each, b"\0", 1)[0]
+        )
+
+
 def test_an_image_stays_within_the_cache_bound() -> None:
     _, image = image_of(b" ".join(b"%d" % i for i in range(5000)))
     small = _core.Encoder(gpt2_like(), None, {}, "gpt2", True, cache_bytes=20_000)
