@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         "Sizes: 64k and 100MB are powers of 1000, 64Ki and 1MiB of 1024.\n"
         "An interrupted run goes on when the same command is given again.\n"
         "Exit codes: 0 complete and verified, 2 arguments, 3 input data, 4 environment, 5 worker lost or memory,\n"
-        "6 refused (the output exists, another run is at work), 130 interrupted, 143 terminated.",
+        "6 refused (the output exists, another run is at work), 130 interrupted, 143 terminated, 129 hung up.",
     )
     add = parser.add_argument
     add(
@@ -215,7 +215,12 @@ def _parser() -> argparse.ArgumentParser:
         default="auto",
         help="on stderr; auto (default): a bar on a terminal, else lines",
     )
-    add("--start-method", choices=START_METHODS, default="auto", help="how workers start (default auto)")
+    add(
+        "--start-method",
+        choices=START_METHODS,
+        default="auto",
+        help="how workers start; auto (default): fork on Linux where it is safe, else spawn",
+    )
     add(
         "--stall-timeout",
         type=_seconds,

@@ -150,9 +150,10 @@ class Intake:
             line = _line_number(source.path, record.place) if source.kind.is_plain else record.line + 1
             where = f"line {line} (byte {record.place})"
         shown = record.data[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
-        more = "..." if record.length > SHOWN_BYTES else ""
+        if shown:
+            shown = f": {shown}{'...' if record.length > SHOWN_BYTES else ''}"
         return printable(
-            f"{source.path}: {where}: {record.detail}: {shown}{more}; mend it, or go on without such records: "
+            f"{source.path}: {where}: {record.detail}{shown}; mend it, or go on without such records: "
             f"--on-error skip"
         )
 

@@ -247,7 +247,7 @@ def _look_for_bad_rows(
     batch: Batch, first_row: int, intake: Intake, bad: dict[int, BadRecord | bytes]
 ) -> None:
     """Add to `bad` a record for each row that is not valid UTF-8, or its mended text."""
-    view = memoryview(batch.text)
+    view = memoryview(batch.text).cast("B")  # Arrow's buffers are of signed bytes
     bounds = batch.offsets.tolist()
     for index in range(len(batch)):
         text = view[bounds[index] : bounds[index + 1]]

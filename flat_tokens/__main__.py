@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from flat_tokens import commands
-from flat_tokens.errors import ArgumentError, FlatTokensError, printable
+from flat_tokens.errors import ArgumentError, FlatTokensError, complain, printable
 from flat_tokens.format import SPLITS
 
 BROKEN_PIPE = 128 + signal.SIGPIPE
@@ -43,17 +43,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except KeyboardInterrupt:
-        print("error: interrupted", file=sys.stderr)
+        complain("interrupted")
         return INTERRUPTED
     except (BrokenExecutor, MemoryError) as error:
         if arguments.debug:
             raise
-        print(f"error: lost a worker or memory ({type(error).__name__}); use --workers 1", file=sys.stderr)
+        complain(f"lost a worker or memory ({type(error).__name__}); use --workers 1")
         return 5
     except (FlatTokensError, OSError) as error:
         if arguments.debug:
             raise
-        print(f"error: {_one_line(error)}", file=sys.stderr)
+        complain(_one_line(error))
         return error.exit_code if isinstance(error, FlatTokensError) else 4
 
 

@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from flat_tokens import entries, reader, statistics
-from flat_tokens.errors import ArgumentError, printable
+from flat_tokens.errors import ArgumentError, complain, printable
 from flat_tokens.verify import VerifyReport, verify_dataset
 
 
@@ -58,6 +58,8 @@ def info(arguments: argparse.Namespace) -> int:
 def _fact(name: str, value: object) -> str:
     """("seed", 0) -> "seed 0"; ("documents", {"train": 17}) -> "documents (train 17)"."""
     name = printable(name.replace("_", " "))
+    if value == {}:
+        return f"{name} none"
     if isinstance(value, dict):
         return f"{name} ({', '.join(_fact(str(key), inner) for key, inner in value.items())})"
     if isinstance(value, int) and not isinstance(value, bool):
@@ -102,7 +104,7 @@ def verify(arguments: argparse.Namespace) -> int:
             ) as executor:
                 report = verify_dataset(arguments.dataset, executor, bar.show)
     for problem in report.problems:
-        print(f"error: {problem}", file=sys.stderr)
+        complain(problem)
     if arguments.json:
         print(json.dumps({"ok": report.ok} | asdict(report) | {"path": str(report.path)}))
     else:

@@ -6,6 +6,9 @@ escaped, so that a hostile name cannot drive a terminal.
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
+
 
 class FlatTokensError(Exception):
     """Anything this package reports to a user; exit_code is what the command line ends with."""
@@ -44,3 +47,9 @@ def printable(text: str, limit: int = 200) -> str:
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text
     )
     return shown if len(shown) <= limit else shown[: limit - 3] + "..."
+
+
+def complain(line: str) -> None:
+    """Print "error: " and the line on stderr; where that is full or closed, the exit code tells by itself."""
+    with suppress(OSError, ValueError):
+        print(f"error: {line}", file=sys.stderr, flush=True)

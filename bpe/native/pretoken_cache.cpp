@@ -29,6 +29,9 @@ constexpr uint32_t displacing_newcomers = 4;
 // MB 245, 255 and 342.
 constexpr size_t near_slot_count = 1 << 15;
 constexpr size_t new_percent = 40;
+// And to this part of the share at most: 64 MiB for one thread, 32 for each of two, whose fresh pages would
+// cost more than they gain.
+constexpr size_t late_share_part = 4;
 // The arena is filled from start to end, so it grows by steps, in small pages: clearing a huge one that is
 // new to the machine takes longer (English cold 306 -> 322 MB/s).
 constexpr size_t first_arena_bytes = 16 << 10, arena_step_bytes = 256 << 10;
@@ -165,14 +168,15 @@ void PretokenCache::grow_if_of_use() {
   const bool mostly_new = inserts_ * 100 > lookups_ * new_percent;
   inserts_ = lookups_ = wait_inserts_ = 0;
   const bool late = mostly_new && slot_count_ >= near_slot_count;
-  if (late && used_ < slot_count_ / 4 * 3) {
+  const size_t most_late = share_bytes_ / late_share_part / sizeof(Slot);
+  if (late && (used_ < slot_count_ / 4 * 3 || 2 * slot_count_ > most_late)) {
     wait_inserts_ = slot_count_ / 16;
     farthest_ = 0;
     return;
   }
   farthest_ = farthest_line;
   size_t wanted = slot_count_ == 0 ? first_slot_count : 2 * slot_count_;
-  if (late && 2 * wanted * sizeof(Slot) <= most_slot_bytes(share_bytes_))
+  if (late && 2 * wanted <= std::min(most_late, most_slot_bytes(share_bytes_) / sizeof(Slot)))
     wanted *= 2;
   if (wanted * sizeof(Slot) > most_slot_bytes(share_bytes_) ||
       !slot_memory_.extend(wanted * sizeof(Slot), most_slot_bytes(share_bytes_))) {

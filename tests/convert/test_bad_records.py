@@ -277,7 +277,7 @@ def test_bad_rows_of_parquet(tokenizer_path: Path, naive: Naive, tmp_path: Path)
     values = [b"a", None, b"b\xff", b"", b"c", None, "é".encode()[:1], "é".encode()[1:], b"end"]
     path = tmp_path / "in.parquet"
     pq.write_table(pa.table({"text": pa.array(values, "binary")}), path, row_group_size=3)
-    with pytest.raises(BadInput, match=r"in\.parquet: row 1: the text is null"):
+    with pytest.raises(BadInput, match=r"in\.parquet: row 1: the text is null; mend it"):
         run(path, tokenizer_path, tmp_path / "out")
     expected = naive.convert_documents([b"a", b"", b"c", b"end"], fraction=0.3)
     for processes, chunk_bytes in ((0, 20), (2, 50), (0, None)):
@@ -289,6 +289,7 @@ def test_bad_rows_of_parquet(tokenizer_path: Path, naive: Naive, tmp_path: Path)
         assert summary.intake.skipped == {"invalid UTF-8": 3, "not a text": 2}
         entries = [json.loads(line) for line in tree(output)["quarantine.jsonl"].splitlines()]
         assert [entry["row"] for entry in entries] == [1, 2, 5, 6, 7]
+        assert entries[1]["detail"] == "byte 1 of the text (0xff) is not valid UTF-8"  # 0x-1, of signed bytes
     replaced = naive.convert_documents(
         [value.decode(errors="replace").encode() for value in values if value is not None], fraction=0.3
     )

@@ -187,6 +187,19 @@ def test_full_stdout_is_reported(make_dataset: Any) -> None:
     assert os.strerror(28).encode() in result.stderr
 
 
+def test_a_full_stderr_keeps_the_exit_code(make_dataset: Any) -> None:
+    """It was 1, whatever was wrong."""
+    root = make_dataset()
+    for words, code in (
+        (["info", "nothing"], 2),
+        (["info", "--nix"], 2),
+        (["verify", str(root / "train")], 3),
+    ):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run([sys.executable, "-m", "flat_tokens", *words], stderr=full, check=False)
+        assert done.returncode == code, words
+
+
 def test_entries_of_every_byte(tmp_path: Path) -> None:
     """All 256 single-byte entries in the printable alphabet, written down here independently: 33 is
     U+0121."""
@@ -209,6 +222,7 @@ def test_sources_were_printed_as_json() -> None:
     assert _source({"rows": [1, 2]}) == "without a name: rows [1, 2]"
     assert _fact("documents", {"train": 17, "validation": 9}) == "documents (train 17, validation 9)"
     assert _fact("chunk_tokens", None) == "chunk tokens default"
+    assert _fact("skipped", {}) == "skipped none"
 
 
 @pytest.mark.parametrize("command", ["info", "verify --workers 1", "head"])
