@@ -20,6 +20,9 @@ def validate_utf8(buffer: Buffer) -> int:
 def pretokenize(buffer: Buffer, pattern: str) -> NDArray[np.uint64]:
     """Ends of the pretokens of one valid UTF-8 text, ascending, the last is len(buffer). pattern: a named one."""
 
+def count_pretokens(buffer: Buffer, pattern: str) -> int:
+    """len(pretokenize(buffer, pattern)), with nothing written down: what the pretokenizer alone costs."""
+
 def last_safe_cut(buffer: Buffer, pattern: str) -> int:
     """A 0 <= p < len(buffer), near the end, at which the text may be cut whatever follows it (0 if none is found).
 

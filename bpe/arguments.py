@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import NoReturn
+import sys
+from typing import Any, NoReturn
 
-from bpe.errors import BadArgument
+from bpe.errors import BadArgument, printable
 from bpe.sizes import parse_size, parse_sizes
 
 
 class _Parser(argparse.ArgumentParser):
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        for word in sys.argv[1:] if args is None else args:
+            if word.startswith("--") and word.endswith("=--"):  # argparse would make an empty list of it
+                self.error(f"argument {word[:-3]}: got no value but --")
+        return super().parse_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         # "argument --threads: must be ..." reads as our own checks do: "--threads must be ..."
         message = re.sub(r"^argument (\S+): must ", r"\1 must ", message)
-        self.exit(2, f"bpe: {message}; see {self.prog} --help\n")
+        self.exit(2, f"bpe: {printable(message)}; see {self.prog} --help\n")
 
 
 def _size(text: str) -> int:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bpe.errors import BadArgument, InvalidText, MissingInput, shown
+from bpe.errors import BadArgument, InvalidText, MissingInput, printable, shown
 from bpe.ids_file import format_of, read_ids, write_ids
 from bpe.output_file import check_output, open_output_file
 from bpe.text_input import read_text
@@ -63,7 +63,7 @@ def info(options: Namespace) -> int:
             value = "  ".join(f"{text}={id_}" for text, id_ in value.items()) or "none"
         elif isinstance(value, list):
             value = "  ".join(map(str, value)) or "none"
-        print(f"{name:<{width}}  {value}")
+        print(f"{name:<{width}}  {printable(str(value))}")
     return 0
 
 
@@ -137,6 +137,8 @@ def is_counts_file(path: Path) -> bool:
 def load_tokenizer(options: Namespace) -> Tokenizer:
     """The tokenizer that the options name."""
     path = Path(options.tokenizer)
+    if not options.tokenizer:  # of which Path makes the current folder
+        raise BadArgument("the tokenizer must be a path, got ''")
     if options.pattern is None and path.suffix == ".tiktoken" and path.is_file():
         raise BadArgument(
             f"{path}: a rank file does not say its pattern; give --pattern (and --special-token)"

@@ -1,7 +1,7 @@
 """Counts that lie in memory or in files, as many as there are; added up when they are read.
 
 `blocks()` of a set equals the sum of its parts as dicts, in memory that depends neither on their sizes nor, beyond
-`FAN_IN`, on their number. `load()` gives what training wants, or says beforehand that it does not fit.
+`merge_parts.FAN_IN`, on their number. `load()` gives what training wants, or says beforehand that it does not fit.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from bpe.counts_facts import Arrays, CountsFacts, merged_facts
 from bpe.counts_file import CountsFile, write_counts_file
 from bpe.errors import BadArgument, check_whole
 from bpe.memory import MemoryBudget, check_training_fits, training_bytes
-from bpe.merge_counts import joined, merge_sorted
+from bpe.merge_counts import joined
+from bpe.merge_parts import facts_of, merge_parts
 from bpe.workspace import Workspace
 
 if TYPE_CHECKING:
     from bpe.progress import Progress
 
-FAN_IN: Final = 64  # streams merged at once: 40 MB of blocks, and far from any limit of open files
 _COUNTED_APART: Final = 1 << 16  # how high a lowest count `fit` looks for
 
 MinCount = int | Literal["fit"]
@@ -40,7 +40,7 @@ class CountSet:
     def of_files(paths: Iterable[str | os.PathLike[str]]) -> CountSet:
         """The counts of the files together; BadArgument naming two whose pattern or special tokens differ."""
         files = [CountsFile(path) for path in paths]
-        return CountSet(files, merged_facts([(str(file.path), file.facts) for file in files]))
+        return CountSet(files, facts_of(files))
 
     def with_parts_of(self, other: CountSet, name: str, other_name: str) -> CountSet:
         """Both together; the names are for the BadArgument if they do not fit together."""
@@ -61,17 +61,8 @@ class CountSet:
         )
 
     def blocks(self, workspace: Workspace | None = None) -> Iterator[Arrays]:
-        """The sum, sorted. workspace: for what is merged in several rounds, needed for more than FAN_IN parts."""
-        parts = self.parts
-        while len(parts) > FAN_IN:
-            if workspace is None:
-                raise BadArgument(f"more than {FAN_IN} parts are merged through files; give a workspace")
-            # The first ones only: when FAN_IN are left, none is copied twice in vain.
-            group = min(FAN_IN, len(parts) - FAN_IN + 1)
-            merged = workspace.new_file()
-            write_counts_file(merged, _merge(parts[:group]), CountsFacts(), temporary=True)
-            parts = [*parts[group:], CountsFile(merged)]
-        return _merge(parts)
+        """The sum, sorted. workspace: for what is merged in several rounds, needed for more than 64 parts."""
+        return merge_parts(self.parts, workspace)
 
     def save(self, path: str | os.PathLike[str], workspace: Workspace | None = None) -> None:
         """Write the sum as one counts file; it appears complete or not at all."""
@@ -147,12 +138,6 @@ def check_min_count(min_count: MinCount) -> None:
     check_whole("min_pretoken_count", min_count)
     if not 1 <= min_count < 2**63:
         raise BadArgument(f'min_pretoken_count must be at least 1 and below 2^63, or "fit", got {min_count}')
-
-
-def _merge(parts: Sequence[PretokenCounts | CountsFile]) -> Iterator[Arrays]:
-    return merge_sorted(
-        [[part.arrays] if isinstance(part, PretokenCounts) else part.blocks() for part in parts]
-    )
 
 
 def _at_least(block: Arrays, lowest: int) -> Arrays:

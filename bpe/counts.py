@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.counts_facts import Arrays, CountsFacts
-from bpe.counts_file import write_counts_file
+from bpe.counts_file import CountsFile, write_counts_file
 from bpe.merge_counts import joined
+from bpe.merge_parts import facts_of, merge_parts
 from bpe.workspace import Workspace
 
 
@@ -52,6 +53,10 @@ class PretokenCounts:
         """(pretoken_bytes, ends, counts)."""
         return self.pretoken_bytes, self.ends, self.counts
 
+    def blocks(self) -> list[Arrays]:
+        """All of it as the one block that it is, as a counts file gives its own."""
+        return [self.arrays]
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a counts file (format: `bpe.counts_file`); it appears complete or not at all."""
         write_counts_file(path, [self.arrays], self.facts)
@@ -69,11 +74,9 @@ class PretokenCounts:
 
         MissingInput and BadCounts name the file that is at fault, BadArgument two that were not cut in the same way.
         """
-        from bpe.count_set import CountSet  # made of these
-
-        counted = CountSet.of_files(paths)
+        files = [CountsFile(path) for path in paths]
         with Workspace() as workspace:
-            return PretokenCounts(*joined(counted.blocks(workspace)), counted.facts)
+            return PretokenCounts(*joined(merge_parts(files, workspace)), facts_of(files))
 
     @staticmethod
     def from_mapping(counts: Mapping[bytes, int], facts: CountsFacts | None = None) -> PretokenCounts:

@@ -17,6 +17,7 @@ from bpe.errors import InvalidText, shown
 
 IdsFormat = Literal["text", "npy", "bin"]
 _BLOCK: Final = 1 << 20
+_MOST_DIGITS: Final = 10  # of an id below 2^32
 
 
 def format_of(path: str) -> IdsFormat:
@@ -100,11 +101,12 @@ def _read_text(file: BinaryIO, where: str) -> Iterator[list[int]]:
     while True:
         block = file.read(_BLOCK)
         words = (rest + block).split()
-        # A number may go on in the next block.
-        rest = words.pop() if block and words and not block[-1:].isspace() else b""
+        # A number may go on in the next block; what is too long for one already is not waited for.
+        goes_on = block and words and not block[-1:].isspace() and len(words[-1]) <= _MOST_DIGITS
+        rest = words.pop() if goes_on else b""
         ids = []
         for word in words:
-            if not word.isdigit() or len(word) > 10:
+            if not word.isdigit() or len(word) > _MOST_DIGITS:
                 raise InvalidText(
                     f"{where}: id {number} is {shown(word.decode('utf-8', 'replace'))}, must be a whole number"
                 )

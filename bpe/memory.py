@@ -35,7 +35,7 @@ class MemoryBudget:
         least = used_bytes() + MIN_FREE_BYTES
         if max_memory_bytes < least:
             raise BadArgument(
-                f"max memory must be at least {bytes_text(least)} (what the program takes and some to work with), "
+                f"max_memory must be at least {bytes_text(least)} (what the program takes and some to work with), "
                 f"got {bytes_text(max_memory_bytes)}"
             )
         return MemoryBudget(max_memory_bytes)

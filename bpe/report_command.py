@@ -55,7 +55,7 @@ def report_on_training(training: Training, sizes: list[int], options: Namespace)
     _write(made, options.report, _form(options.report), Path(options.output).name)
     if not options.quiet:
         print(
-            f"{options.report}: {made['text']['bytes_per_token']:.3f} bytes a token on {measured_on}",
+            f"{printable(options.report)}: {made['text']['bytes_per_token']:.3f} bytes a token on {measured_on}",
             file=sys.stderr,
         )
 

@@ -19,7 +19,7 @@ from typing import Final
 from bpe.count_set import CountSet
 from bpe.counting import CountingOptions
 from bpe.counts_inputs import Cut, cut_of_files
-from bpe.errors import BadArgument, NotEnoughMemory, Stopped
+from bpe.errors import BadArgument, NotEnoughMemory, Stopped, printable
 from bpe.formats.huggingface_pipeline import pretokenizer_to_json
 from bpe.memory import MemoryBudget
 from bpe.output_file import check_output
@@ -86,11 +86,8 @@ def count(options: Namespace) -> int:
         counting.save(options.output)
     if not options.quiet:
         facts = counted.facts
-        print(
-            f"{options.output}: counts of {bytes_text(facts.text_bytes)} in {facts.documents:,} documents, "
-            f"pattern {facts.pattern}",
-            file=sys.stderr,
-        )
+        text = f"counts of {bytes_text(facts.text_bytes)} in {facts.documents:,} documents"
+        print(printable(f"{options.output}: {text}, pattern {facts.pattern}"), file=sys.stderr)
     return 0
 
 
@@ -210,4 +207,5 @@ def _write(training: Training, outputs: dict[int, str], quiet: bool) -> None:
         tokenizer = training.prefix(vocab_size)
         tokenizer.save(output)
         if not quiet:
-            print(f"{output}: {tokenizer.vocab_size} entries, pattern {tokenizer.pattern}", file=sys.stderr)
+            made = f"{output}: {tokenizer.vocab_size} entries, pattern {tokenizer.pattern}"
+            print(printable(made), file=sys.stderr)

@@ -12,7 +12,6 @@ import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import NoReturn
 
 # numpy's linear algebra would start threads that nothing here uses; with them the workers could not be forked.
@@ -60,8 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _kept(output: str, goes_on: bool = True) -> str:
-    partial = Path(f"{output.rstrip('/')}.partial")
-    if not partial.exists():
+    partial = f"{output.rstrip('/')}.partial"
+    if not os.path.exists(partial):  # noqa: PTH110 - Path's raises where the name is too long
         return ""
     kept = f"; finished text chunks are kept in {partial}"
     return printable(kept + (", the same command goes on from there" if goes_on else ""))

@@ -233,7 +233,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.Namespace]:
     """The options, and the parsed arguments for what only the command line knows (quiet, timings, debug)."""
-    parsed = _parser().parse_args(arguments)
+    parsed = _parser().parse_intermixed_args(arguments)  # inputs may stand between flags, too
     try:
         separator = unescape(parsed.separator)
     except ValueError as error:

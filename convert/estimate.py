@@ -192,8 +192,11 @@ def _size_of(folder: Path) -> int:
 
 
 def _samples(plan: Plan, rules: IntakeRules, separator: bytes) -> Iterator[Sample]:
-    """Samples of the sources at evenly spaced places of the line they lie in; bad records are passed over."""
-    seen: set[int] = set()
+    """Samples of the sources at evenly spaced places of the line they lie in; bad records are passed over.
+
+    Nothing is taken twice: in a corpus of a few MB a sample begins where the one before ended.
+    """
+    taken: dict[int, int] = {}  # by source: how far
     for k in range(SAMPLES):
         place = plan.total_bytes * (2 * k + 1) // (2 * SAMPLES)
         if place >= plan.total_bytes:
@@ -202,11 +205,12 @@ def _samples(plan: Plan, rules: IntakeRules, separator: bytes) -> Iterator[Sampl
         source = plan.sources[index]
         start = place - plan.source_starts[index]
         with suppress(ConvertError):  # what is wrong with it, the work itself will say
-            if source.kind.format == "parquet" or not source.kind.is_plain:
-                if index in seen:
-                    continue
-                seen.add(index)
-            sample = _sample(source, max(0, start - SAMPLE_BYTES // 2), rules, separator)
+            is_whole = source.kind.format == "parquet" or not source.kind.is_plain
+            start = max(taken.get(index, 0), start - SAMPLE_BYTES // 2)
+            if start >= source.size_bytes:
+                continue
+            taken[index] = source.size_bytes if is_whole else start + SAMPLE_BYTES
+            sample = _sample(source, start, rules, separator)
             if sample.source_bytes:
                 yield sample
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bpe.errors import BadArgument
-from bpe.formats.by_path import files_of
+from bpe.formats.by_path import files_of, read_file
 from bpe.tokenizer import Tokenizer
 from convert import worker
 from convert.aside import Aside
@@ -129,7 +129,7 @@ def _convert(
             quarantine = write_quarantine(workspace.dataset, workspace.shards, plan, records)
         files = [*companions, *quarantine, *_write_metadata(result.assembly, layout, workspace.dataset)]
         manifest = write_manifest(
-            workspace.dataset, plan, records, files, layout, tokenizer, companions[0], options
+            workspace.dataset, plan, records, files, layout, tokenizer, companions[0], file_sha256, options
         )
         # What is not on the disk yet goes there while it is read back from memory.
         merged = {file.path for file in result.assembly.files}
@@ -230,11 +230,12 @@ def load_tokenizer(path: Path) -> tuple[Tokenizer, str]:
     canonical tokenizer.json, which is made while the workers encode.
     """
     digest = hashlib.sha256()
-    try:
-        for file in files_of(path):
-            digest.update(file.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path}: the tokenizer cannot be read: {error.strerror}") from None
+    for file in files_of(path):
+        if file.exists() and not file.is_file():
+            raise UsageError(
+                f"{file}: the tokenizer must be a file, which can be read again when a run goes on"
+            )
+        digest.update(read_file(file))
     try:
         tokenizer = Tokenizer.load(path)
     except BadArgument:

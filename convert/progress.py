@@ -22,6 +22,11 @@ LOG_SECONDS = 30.0
 JSON_SECONDS = 0.5
 
 
+# tqdm's own line is 70 columns long without its bar, and is cut at the terminal's end, where the rates stand.
+NARROW_COLUMNS = 72
+NARROW_BAR = "{desc}: {percentage:3.0f}% {n_fmt}/{total_fmt} {rate_fmt}"
+
+
 def tokens_text(count: float) -> str:
     """129e6 -> "129.0 M tokens", 5286 -> "5.3 k tokens"."""
     if count >= 1e6:
@@ -111,8 +116,17 @@ class _BarStage(Stage):
         super().__init__(name, total_bytes)
         from tqdm import tqdm  # 50 ms: only where a bar is drawn
 
+        how: dict[str, Any] = {}
+        if _columns(stream) < NARROW_COLUMNS and "TQDM_BAR_FORMAT" not in os.environ:
+            how["bar_format"] = NARROW_BAR
         self._bar = tqdm(
-            total=total_bytes, desc=f"{name:>6}", unit="B", unit_scale=True, file=stream, dynamic_ncols=True
+            total=total_bytes,
+            desc=f"{name:>6}",
+            unit="B",
+            unit_scale=True,
+            file=stream,
+            dynamic_ncols=True,
+            **how,
         )
 
     def advance(self, done_bytes: int, tokens: int = 0) -> None:
@@ -191,6 +205,14 @@ def make_progress(mode: str, stream: IO[str] | None = None) -> Progress:
         _check_tqdm()
         return Bars(stream)
     return Lines(stream)
+
+
+def _columns(stream: IO[str]) -> int:
+    """How wide the terminal is; wide enough where there is none, or it does not say."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or NARROW_COLUMNS
+    except (OSError, ValueError):
+        return NARROW_COLUMNS
 
 
 def _check_tqdm() -> None:

@@ -57,9 +57,13 @@ def write_manifest(
     layout: ArrayLayout,
     tokenizer: Tokenizer,
     tokenizer_file: FileRecord,
+    source_sha256: str,
     options: ConvertOptions,
 ) -> Manifest:
-    """Write the dataset's root and manifest, the last files of all: what it holds and what it was made from."""
+    """Write the dataset's root and manifest, the last files of all: what it holds and what it was made from.
+
+    source_sha256: of the file or files that the tokenizer was read from.
+    """
     digests: list[list[str]] = [[] for _ in plan.sources]
     for source_index, _, digest in sorted(digest for record in records for digest in record.digests):
         digests[source_index].append(digest)
@@ -77,6 +81,7 @@ def write_manifest(
             "path": TOKENIZER_NAME,
             "sha256": tokenizer_file.sha256,
             "fingerprint": tokenizer.fingerprint(),
+            "source_sha256": source_sha256,
         },
         sources=[
             {

@@ -12,10 +12,10 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from flat_tokens import commands
 from flat_tokens.errors import ArgumentError, FlatTokensError, printable
@@ -23,6 +23,8 @@ from flat_tokens.format import SPLITS
 
 BROKEN_PIPE = 128 + signal.SIGPIPE
 DEFAULT_WORKERS = min(os.cpu_count() or 1, 16)
+MAX_WORKERS = 4096
+MAX_COUNT = 2**31 - 1  # of sequences or tokens to show or to sample
 INTERRUPTED = 128 + signal.SIGINT
 
 
@@ -66,9 +68,16 @@ def _prepare_standard_streams() -> None:
 
 
 class _Parser(argparse.ArgumentParser):
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As ever, but for a value that argparse would make an empty list of."""
+        for word in sys.argv[1:] if args is None else args:
+            if word.startswith("--") and word.endswith("=--"):
+                self.error(f"argument {word[:-3]}: got no value but --")
+        return super().parse_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         """One line instead of the usage and a line."""
-        self.exit(2, f"error: {message}; see {self.prog} --help\n")
+        self.exit(2, f"error: {printable(message, 500)}; see {self.prog} --help\n")
 
 
 def _one_line(error: FlatTokensError | OSError) -> str:
@@ -106,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     verify.add_argument(
         "--workers",
-        type=_positive,
+        type=_whole(MAX_WORKERS),
         default=DEFAULT_WORKERS,
         metavar="N",
         help="processes (default %(default)s: the cores)",
@@ -115,15 +124,24 @@ def _parser() -> argparse.ArgumentParser:
     about = "the first sequences, as ids and text"
     head = subparsers.add_parser("head", help=about, description=f"Print {about}.")
     head.add_argument(
-        "-n", "--sequences", type=_positive, default=3, metavar="N", help="how many sequences (default 3)"
+        "-n",
+        "--sequences",
+        type=_whole(MAX_COUNT),
+        default=3,
+        metavar="N",
+        help="how many sequences (default 3)",
     )
     head.add_argument("--split", choices=SPLITS, default="train", help="whose sequences (default train)")
     head.add_argument(
-        "--tokens", type=_positive, default=64, metavar="N", help="ids shown of each sequence (default 64)"
+        "--tokens",
+        type=_whole(MAX_COUNT),
+        default=64,
+        metavar="N",
+        help="ids shown of each sequence (default 64)",
     )
     head.add_argument(
         "--tokenizer",
-        type=Path,
+        type=_path,
         metavar="PATH",
         help="tokenizer.json to decode with (default: the dataset's own)",
     )
@@ -148,28 +166,28 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument(
         "-n",
         "--sequences",
-        type=_positive,
+        type=_whole(MAX_COUNT),
         default=6,
         metavar="N",
         help="sequences shown of each split (default 6)",
     )
     report.add_argument(
         "--tokens",
-        type=_positive,
+        type=_whole(MAX_COUNT),
         default=400,
         metavar="N",
         help="tokens shown of each of them (default 400)",
     )
     report.add_argument(
         "--sample-tokens",
-        type=_positive,
+        type=_whole(MAX_COUNT),
         default=2**23,
         metavar="N",
         help="tokens counted of each split, spread evenly (default 8,388,608)",
     )
     report.add_argument(
         "--tokenizer",
-        type=Path,
+        type=_path,
         metavar="PATH",
         help="tokenizer.json to show text by (default: the dataset's own)",
     )
@@ -180,19 +198,32 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command.add_argument("--json", action="store_true", help=what)
     for command in (info, verify, head, report):
-        command.add_argument("dataset", type=Path, metavar="DATASET", help="its folder, such as owt.zarr")
+        command.add_argument("dataset", type=_path, metavar="DATASET", help="its folder, such as owt.zarr")
         command.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser
 
 
-def _positive(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if not 1 <= value < 2**31:
-        raise argparse.ArgumentTypeError(f"must be an integer of at least 1, got {text!r}")
-    return value
+def _path(text: str) -> Path:
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"must be a path, got {text!r}")
+    return Path(text)  # of an empty text it would make the current folder
+
+
+def _whole(most: int) -> Callable[[str], int]:
+    """What reads a whole number from 1 to `most`."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = 0
+        if not 1 <= value <= most:
+            raise argparse.ArgumentTypeError(
+                f"must be a whole number of at least 1 and at most {most}, got {printable(text, 40)!r}"
+            )
+        return value
+
+    return read
 
 
 if __name__ == "__main__":

@@ -46,8 +46,8 @@ class SplitRecord:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The content of manifest.json. tokenizer: {"path", "sha256", "fingerprint"} or None; layout, sources,
-    options and versions are what the writer of the dataset wants kept, as plain JSON values."""
+    """The content of manifest.json. tokenizer: {"path", "sha256", "fingerprint", "source_sha256"} or None; layout,
+    sources, options and versions are what the writer of the dataset wants kept, as plain JSON values."""
 
     splits: Mapping[str, SplitRecord]
     files: tuple[FileRecord, ...]

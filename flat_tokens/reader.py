@@ -311,8 +311,9 @@ def open(
 ) -> Dataset:
     """The dataset at `path`. Cost: half a millisecond, however many files it has.
 
-    tokenizer: a tokenizer.json, or an object with fingerprint(), that must be the one the dataset was made
-    with. DatasetError, one line, for a directory that is unfinished, foreign, damaged or of another
+    tokenizer: a tokenizer.json (or its folder, or that of vocab.json and merges.txt), or an object with
+    fingerprint(), that must be the one the dataset was made with: the file that was given then, or the
+    dataset's own. DatasetError, one line, for a directory that is unfinished, foreign, damaged or of another
     tokenizer."""
     root = arguments.path("path", path)
     where = printable(str(root))
@@ -365,22 +366,36 @@ def _check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Finge
             f"{where}: does not say which tokenizer it was made with; open it without tokenizer="
         )
     if isinstance(tokenizer, str | os.PathLike):
-        file = arguments.path("tokenizer", tokenizer)
-        try:
-            kind, given = "sha256", hashlib.sha256(file.read_bytes()).hexdigest()
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise ArgumentError(
-                f"tokenizer {printable(str(file))}: {reason}; give a tokenizer.json"
-            ) from None
+        kind, given = "sha256", _files_sha256(arguments.path("tokenizer", tokenizer))
     elif hasattr(tokenizer, "fingerprint"):
         kind, given = "fingerprint", tokenizer.fingerprint()
     else:
         raise ArgumentError(f"tokenizer must be a path or have fingerprint(), got {shown(tokenizer)}")
-    if given != record.get(kind):
+    # The dataset's own file is written anew, in one form; the file that was converted with is as good.
+    if given not in (record.get(kind), record.get("source_sha256")):
         stated = printable(str(record.get(kind)), 80)
         raise DatasetError(
             f"{where}: made with another tokenizer ({kind} {stated}, the given one has "
             f"{printable(given, 80)}); "
             f"use {printable(str(dataset.tokenizer_path))}"
         )
+
+
+def _files_sha256(path: Path) -> str:
+    """Of a tokenizer's file, or of the files that are one: vocab.json and merges.txt of a folder, in this order;
+    ArgumentError."""
+    files = [path]
+    if path.is_dir():
+        files = [path / "tokenizer.json"]
+        if not files[0].is_file():
+            files = [path / "vocab.json", path / "merges.txt"]
+    digest = hashlib.sha256()
+    for file in files:
+        try:
+            digest.update(file.read_bytes())
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ArgumentError(
+                f"tokenizer {printable(str(file))}: {reason}; give a tokenizer.json"
+            ) from None
+    return digest.hexdigest()

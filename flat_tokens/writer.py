@@ -204,9 +204,9 @@ def write_root(
 
     splits: both of them, with what `create_split` was told; files: the records of everything written so far,
     in any order. tokenizer: {"path": of the file at the root, "sha256": of that file, "fingerprint": of the
-    tokenizer} or None. sources, options, versions: plain JSON values that are kept as they are; no times or
-    machine names, the bytes of the manifest should follow from the inputs alone. ArgumentError if a split is
-    missing."""
+    tokenizer, "source_sha256": of the file or files it was read from} or None. sources, options, versions:
+    plain JSON values that are kept as they are; no times or machine names, the bytes of the manifest should
+    follow from the inputs alone. ArgumentError if a split is missing."""
     if set(splits) != set(flat_format.SPLITS):
         raise ArgumentError(f"a dataset has the splits {', '.join(flat_format.SPLITS)}, got {sorted(splits)}")
     records = [*files, *_write_all(root, "", zarr_metadata.group_files(layout.zarr_format, {}))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from bpe.description import Parts
 from bpe.errors import BadArgument, BadTokenizer
@@ -14,6 +14,9 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import SpecialTokens
 
 T = TypeVar("T")
+
+# Ten times the longest there are. Who names the corpus by mistake is told so at once, with his memory still free.
+_MOST_BYTES: Final = 1 << 29
 
 
 def load(path: Path, pattern: str | Pretokenizer | None, special_tokens: SpecialTokens) -> Parts:
@@ -80,11 +83,19 @@ def files_of(path: Path) -> list[Path]:
 
 
 def read_file(path: Path) -> bytes:
-    """The file's bytes; BadTokenizer if it can't be read."""
+    """The file's bytes; BadTokenizer if it can't be read, or is far longer than any tokenizer."""
     try:
-        return path.read_bytes()
+        if path.is_file():
+            if path.stat().st_size <= _MOST_BYTES:
+                return path.read_bytes()
+        else:  # a pipe, which has no size, or a device, which may have no end
+            with path.open("rb") as file:
+                data = file.read(_MOST_BYTES + 1)
+            if len(data) <= _MOST_BYTES:
+                return data
     except OSError as error:
         raise BadTokenizer(f"{path}: can't read the tokenizer: {error.strerror}") from None
+    raise BadTokenizer(f"{path}: is no tokenizer, it has more than {_MOST_BYTES:,} bytes")
 
 
 def _named(path: Path, read: Callable[[], T]) -> T:

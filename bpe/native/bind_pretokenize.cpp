@@ -37,6 +37,20 @@ void bind_pretokenize(nb::module_ &m) {
       },
       nb::arg("buffer"), nb::arg("pattern"));
   m.def(
+      "count_pretokens",
+      [](nb::object buffer, const std::string &pattern) {
+        const BufferView text(buffer);
+        require_utf8(text);
+        nb::gil_scoped_release unlocked;
+        bpe::Pretokenizer pretokenizer(bpe::pattern_from_name(pattern));
+        pretokenizer.reset(text.data(), text.size());
+        uint64_t count = 0;
+        for (bpe::Spans spans = pretokenizer.next(); spans.count > 0; spans = pretokenizer.next())
+          count += spans.count;
+        return count;
+      },
+      nb::arg("buffer"), nb::arg("pattern"));
+  m.def(
       "last_safe_cut",
       [](nb::object buffer, const std::string &pattern) {
         const BufferView text(buffer);

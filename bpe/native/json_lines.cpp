@@ -74,19 +74,9 @@ private:
   }
 
   // A string at p_, behind its quote, to `out` unless that is null; p_ comes behind the closing quote.
-  // Copies blocks whole: `out` has sixteen bytes more than the string.
   bool string(uint8_t *&out, bool is_text) {
     for (;;) {
-      if (readable_ - p_ >= static_cast<ptrdiff_t>(json_block)) {
-        const size_t plain = json_plain_bytes(p_);
-        if (out) {
-          std::memcpy(out, p_, json_block);
-          out += plain;
-        }
-        p_ += plain;
-        if (plain == json_block)
-          continue;
-      }
+      plain_blocks(readable_, out);
       if (p_ >= end_)
         return fail(JsonFault::cut, end_);
       const uint8_t c = *p_++;

@@ -250,16 +250,9 @@ bool JsonLongLine::number() {
 // A string from p_ on, to `out` unless that is null, until it is closed or the piece ends.
 bool JsonLongLine::string(bool final, uint8_t *&out, bool is_text, bool &closed) {
   while (p_ < end_) {
-    if (end_ - p_ >= static_cast<ptrdiff_t>(json_block)) {
-      const size_t plain = json_plain_bytes(p_);
-      if (out) {
-        std::memcpy(out, p_, json_block);
-        out += plain;
-      }
-      p_ += plain;
-      if (plain == json_block)
-        continue;
-    }
+    plain_blocks(end_, out);
+    if (p_ == end_)
+      return true;
     const uint8_t c = *p_;
     if (c == '\\') {
       if (!final && end_ - p_ < escapes_bytes)

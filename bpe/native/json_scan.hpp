@@ -101,6 +101,22 @@ protected:
       ++p_;
   }
 
+  // Passes over the plain bytes of a string at p_, block after block as far as whole ones may be read, and
+  // copies them to `out` unless that is null; a block is copied whole, so `out` has sixteen bytes more than
+  // the string.
+  void plain_blocks(const uint8_t *readable, uint8_t *&out) {
+    while (readable - p_ >= static_cast<ptrdiff_t>(json_block)) {
+      const size_t plain = json_plain_bytes(p_);
+      if (out) {
+        std::memcpy(out, p_, json_block);
+        out += plain;
+      }
+      p_ += plain;
+      if (plain < json_block)
+        return;
+    }
+  }
+
   bool literal(const char *word) {
     for (; *word; ++word, ++p_)
       if (p_ == end_ || *p_ != static_cast<uint8_t>(*word))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from bpe.__main__ import main
+from bpe.errors import InvalidText
 from bpe.ids_file import format_of, read_ids, write_ids
 from bpe.tokenizer import Tokenizer
 
@@ -375,6 +376,55 @@ def test_bad_ids_in_a_later_block(monkeypatch, capfdbinary, tokenizer, tmp_path)
     assert (code, out) == (3, b"abc")
     assert "9999" in err
     assert "counted from id 3" in err
+
+
+def test_a_number_without_an_end_is_not_waited_for(monkeypatch):
+    """/dev/zero in place of the ids was read on and on, each block once more with all before it."""
+    monkeypatch.setattr("bpe.ids_file._BLOCK", 8)
+    file = io.BytesIO(b"12 " + b"\0" * 1000)
+    with pytest.raises(InvalidText, match="f: id 1 is "):
+        list(read_ids(file, "text", "f"))
+    assert file.tell() <= 32
+
+
+def test_what_is_far_too_long_for_a_tokenizer_is_not_read(monkeypatch, capfdbinary, tmp_path, text_file):
+    """The corpus, named by mistake, went to memory as a whole, and /dev/zero never ended."""
+    monkeypatch.setattr("bpe.formats.by_path._MOST_BYTES", 1000)
+    (tmp_path / "corpus").write_bytes(b"{" * 1001)
+    for path in (tmp_path / "corpus", "/dev/zero"):
+        failed(capfdbinary, 2, f"{path}: is no tokenizer, it has more than 1,000 bytes", "info", path)
+
+
+def test_an_empty_name_of_a_tokenizer_was_the_current_folder(
+    monkeypatch, capfdbinary, tokenizer, text_file, tmp_path
+):
+    monkeypatch.chdir(tmp_path)  # with a tokenizer.json
+    failed(capfdbinary, 2, "must be a path, got ''", "encode", "--tokenizer", "", text_file)
+    failed(capfdbinary, 2, "must be a path, got ''", "info", "")
+    failed(capfdbinary, 2, "must be a path, got ''", "report", "", text_file)
+
+
+def test_names_of_outputs_and_patterns_are_printed_on_one_line(capfdbinary, text_file, tmp_path):
+    """New lines and a terminal's escapes in them went to the terminal as they are."""
+    output, pattern = tmp_path / "a\n\x1b[31mb", "\\w+|[\n\x1b]"
+    words = ["--pattern", pattern, "--output", output, "--quiet"]
+    assert run(capfdbinary, "train", text_file, "--vocab-size", "260", *words)[0] == 0
+    for command in (["train", text_file, "--vocab-size", "260"], ["count", text_file]):
+        code, _, err = run(capfdbinary, *command, *words[:-1])
+        assert (code, "\x1b" in err) == (0, False)
+        assert "a\\n\\x1b[31mb: " in err.splitlines()[-1]
+    assert run(capfdbinary, "train", text_file, "--vocab-size", "260", *words)[0] == 0
+    code, out, err = run(capfdbinary, "info", output)
+    assert (code, err, b"\x1b" in out) == (0, "", False)
+    assert b"\\x1b" in out
+
+
+def test_a_tokenizer_may_come_through_a_pipe(tokenizer, text_file):
+    command = f"{sys.executable} -m bpe encode --tokenizer <(cat {tokenizer}) {text_file}"
+    plain = [sys.executable, "-m", "bpe", "encode", "--tokenizer", tokenizer, text_file]
+    through = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+    assert (through.returncode, through.stderr) == (0, b"")
+    assert through.stdout == subprocess.run(plain, capture_output=True, check=True).stdout
 
 
 # -- what a stranger's machine does --------------------------------------------------------------------------------

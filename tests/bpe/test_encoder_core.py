@@ -7,52 +7,20 @@ import threading
 
 import numpy as np
 import pytest
+from small_encoder import (
+    ENTRIES,
+    MERGES,
+    RULES,
+    SENTENCES,
+    SEPARATOR,
+    core,
+    reference,
+    text_of,
+)
 
 from bpe import _core
 from bpe.patterns import PATTERNS
-from bpe.reference import count_pretokens, encode, encode_pretoken, pretokenize, train
-
-BYTES = [bytes([value]) for value in range(256)]
-SENTENCES = [
-    "The quick brown fox jumps over the lazy dog.",
-    "  It's 1234567 o'clock;\n\n\twe'll see\u00a0— naïve façade, ÆØÅ.",
-    "def f(x):\n    return x ** 2  # squared\r\n",
-    "漢字とカタカナ、한국어 그리고 русский язык уменьшить",
-    "🙂🙃👩‍👩‍👧 e\u0301 \u200d ﬁ ½ ٣٤ \x00\x7f",
-    "-----------------------------------------------------------------=====",
-    "QWxhZGRpbjpvcGVuIHNlc2FtZQ==" * 9,
-    " " * 70 + "x" + "\n" * 20,
-    "internationalization " * 3,
-]
-SPECIAL = {"<|endoftext|>": 5000, "<|pad|>": 5001, "<|pad|>>": 5002, "EOT": 5003}
-SEPARATOR = b"<|endoftext|>"
-
-
-def text_of(seed: int, size: int) -> str:
-    rng = random.Random(seed)
-    parts = [rng.choice(SENTENCES) if rng.random() < 0.8 else rng.choice(list(SPECIAL)) for _ in range(size)]
-    return rng.choice(["", " ", "\n"]).join(parts)
-
-
-MERGES = train(count_pretokens(SENTENCES), 400)
-ENTRIES = dict(enumerate(dict.fromkeys(BYTES + [left + right for left, right in MERGES])))
-# Entries no merge reaches, one of which is a pretoken of the sentences and one a part of a pretoken.
-ENTRIES |= {4000: b" fo", 4001: "字と".encode(), 4002: b"-" * 41, 4003: b"internationalizatio"}
-
-
-def core(rule: str, pattern: str | None = "gpt2", **options: int) -> _core.Encoder:
-    special = {text.encode(): id_ for text, id_ in SPECIAL.items()}
-    return _core.Encoder(
-        ENTRIES, None if rule == "ranks" else MERGES, special, pattern, rule != "merges", **options
-    )
-
-
-def reference(text: str, rule: str, pattern: str = "gpt2", special: bool = True) -> list[int]:
-    merges = None if rule == "ranks" else MERGES
-    return encode(text, ENTRIES, merges, SPECIAL if special else {}, pattern, rule != "merges")
-
-
-RULES = ["merges", "merges whole", "ranks"]
+from bpe.reference import encode_pretoken, pretokenize
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -175,53 +143,6 @@ def test_the_cache_grows_for_words_that_come_again_and_not_for_new_ones() -> Non
     assert bytes_used[new] < 6 << 20 < bytes_used[again]  # slots of 1 and of 8 MiB, and many ids apart
 
 
-def new_words(rng: random.Random, count: int, least: int, most: int) -> list[str]:
-    return ["".join(rng.choices("abcdefghijnortqu", k=rng.randint(least, most))) for _ in range(count)]
-
-
-LARGE = new_words(random.Random(3), 1, 8192, 8192)[0]
-MISSES = {
-    "one": [["word"]],
-    "short, as many as are merged at once": [[word] for word in new_words(random.Random(1), 129, 1, 15)],
-    "short, as many as are gathered": [[word] for word in new_words(random.Random(1), 1100, 5, 15)],
-    "the same again and again": [["again and again"] * 40] * 40,
-    "long": [new_words(random.Random(2), 9, 16, 80) for _ in range(16)],
-    "around the longest that are gathered": [["x" * size, "y" * size] for size in (511, 512, 513, 600)],
-    "around the longest that are kept": [
-        ["x" * size, "new", "y" * size] for size in (4094, 4095, 8192, 8193)
-    ],
-    "more empty documents than are noted": [["new"], *[[]] * 1300, ["newer"], [], ["newest"]],
-    "large hits": [[LARGE], ["fresh"], [LARGE], ["fresher", LARGE], [LARGE, LARGE]],
-    "one in many hits": [["a b c d"] * 9000, ["fresh"], ["a b c d"] * 9000, ["fresher", "a b c d"]],
-    "of all kinds": [
-        [
-            word
-            for least, most in ((1, 9), (10, 30), (1, 90))
-            for word in new_words(random.Random(seed), 9, least, most)
-        ]
-        for seed in range(60)
-    ],
-}
-
-
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("name", MISSES)
-def test_pretokens_that_are_new_come_in_their_places(name: str, rule: str) -> None:
-    """Each document by itself, and all together: what is new is merged at other times, and ids stay the same."""
-    documents = [" ".join(words) for words in MISSES[name]]
-    want = [core(rule).encode(document) for document in documents]
-    text = SEPARATOR.join(document.encode() for document in documents)
-    out = np.empty(_core.Encoder.out_tokens(len(text)), np.uint32)
-    encoder = core(rule)
-    for lent in (None, out, None):
-        tokens, offsets = encoder.encode_documents(text, SEPARATOR, 1, out=lent)
-        rows = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-        assert [tokens[start:stop].tolist() for start, stop in rows] == want
-    assert [encoder.decode(ids).decode() for ids in want] == documents
-    if len(text) < 20_000:
-        assert want == [reference(document, rule) for document in documents]
-
-
 def test_calls_from_several_threads_at_once() -> None:
     encoder = core("ranks", cache_bytes=4 << 20)
     texts = [text_of(seed, 200) for seed in range(8)]
@@ -323,35 +244,6 @@ def test_bad_arguments_are_named() -> None:
         encoder.encode(b"a")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("size", [0, 1, 1 << 10, 3 << 20])
-def test_lent_memory_holds_the_tokens(threads: int, size: int) -> None:
-    encoder = core("ranks")
-    text = (SEPARATOR.join(text_of(seed, 40).encode() for seed in range(20)) * 200)[:size]
-    text = text.decode(errors="ignore").encode()
-    want = encoder.encode_documents(text, SEPARATOR, 1)
-    out = np.zeros(encoder.out_tokens(len(text)), np.uint32)
-    for _ in range(2):
-        tokens, offsets = encoder.encode_documents(text, SEPARATOR, threads, out=out)
-        assert len(tokens) == 0 or np.shares_memory(tokens, out)
-        assert np.array_equal(tokens, want[0])
-        assert np.array_equal(offsets, want[1])
-    with pytest.raises(ValueError, match=rf"out has room for {len(out) - 1} tokens; a buffer of {len(text)}"):
-        encoder.encode_documents(text, SEPARATOR, threads, out=out[:-1])
-    # What was lent is not kept.
-    out[:] = 7
-    assert np.array_equal(encoder.encode_documents(text, SEPARATOR, threads)[0], want[0])
-    assert (out == 7).all()
-
-
-def test_lent_memory_of_another_kind_is_refused() -> None:
-    readonly = np.zeros(2000, np.uint32)
-    readonly.flags.writeable = False
-    for out in [np.zeros(2000, np.int64), np.zeros(4000, np.uint32)[::2], readonly]:
-        with pytest.raises(TypeError):
-            core("ranks").encode_documents(b"abc", SEPARATOR, 1, out=out)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("variant", _core.simd_variants())
 @pytest.mark.parametrize("rule", RULES)
 def test_every_variant_merges_alike(variant: str, rule: str) -> None:
@@ -390,93 +282,6 @@ def test_threads_share_one_long_document(pattern: str) -> None:
         two = encoder.encode_documents(long, SEPARATOR, 2)
         assert np.array_equal(one[0], two[0])
         assert np.array_equal(one[1], two[1])
-
-
-IMAGE_TEXT = (
-    b" some words again and again, " * 3
-    + b"x" * 40
-    + " 曉光緣圃麗芳氣滿街流 naïve ".encode()
-    + b" 0123456789" * 9
-)
-
-
-def image_of(text: bytes) -> tuple[_core.Encoder, bytes]:
-    encoder = _core.Encoder(gpt2_like(), None, {}, "gpt2", True)
-    encoder.encode_documents(text, b"\0", 1)
-    return encoder, encoder.cache_image()
-
-
-def gpt2_like() -> dict[int, bytes]:
-    pieces = [b" wor", b"ds", b" a", b"ga", b"in", b"xx", b"xxxx", b" words", "曉".encode()]
-    return dict(enumerate([*(bytes([value]) for value in range(256)), *pieces]))
-
-
-def test_a_cache_starts_from_the_image_of_another() -> None:
-    encoder, image = image_of(IMAGE_TEXT)
-    expected = encoder.encode_documents(IMAGE_TEXT, b"\0", 1)[0]
-    warm = _core.Encoder(gpt2_like(), None, {}, "gpt2", True)
-    warm.start_from_image(memoryview(image))
-    assert np.array_equal(warm.encode_documents(IMAGE_TEXT, b"\0", 1)[0], expected)
-    assert contents(warm.cache_image()) == contents(image), "all was there: nothing was added"
-    more = IMAGE_TEXT + b" other words beyond" * 200
-    assert np.array_equal(
-        warm.encode_documents(more, b"\0", 1)[0], encoder.encode_documents(more, b"\0", 1)[0]
-    )
-    warm.start_from_image(b"")
-    assert warm.cache_image() == b""
-
-
-def contents(image: bytes) -> list[bytes]:
-    """The slots in any order: a pretoken that is found may move to one where it is found sooner."""
-    header, slot_bytes = 4 * 8, 32
-    slots_stop = header + slot_bytes * int.from_bytes(image[8:16], "little")
-    slots = [image[start : start + slot_bytes] for start in range(header, slots_stop, slot_bytes)]
-    return [image[:header], *sorted(slots), image[slots_stop:]]
-
-
-@pytest.mark.parametrize("count", [340, 342, 700, 30_000])
-def test_a_growing_cache_forgets_nothing(count: int) -> None:
-    """Around and beyond the sizes at which the table doubles: what was encoded once is found."""
-    text = b" ".join(b"%x" % (i * 2654435761 % 2**32) for i in range(count))
-    encoder, image = image_of(text)
-    for _ in range(3):
-        encoder.encode_documents(text, b"\0", 1)
-        assert contents(encoder.cache_image()) == contents(image), "pretokens displaced each other"
-
-
-def test_an_image_stays_within_the_cache_bound() -> None:
-    _, image = image_of(b" ".join(b"%d" % i for i in range(5000)))
-    small = _core.Encoder(gpt2_like(), None, {}, "gpt2", True, cache_bytes=20_000)
-    small.start_from_image(image)
-    text = b" ".join(b"%d" % i for i in range(4000, 6000))
-    assert np.array_equal(small.encode_documents(text, b"\0", 1)[0], image_of(text)[0].encode(text.decode()))
-    assert small.cache_bytes_used() <= 20_000
-
-
-def test_a_damaged_image_is_refused() -> None:
-    encoder, image = image_of(IMAGE_TEXT)
-    for damaged in [image[:-1], image[:20], image + b"\0", b"\xff" + image[1:], b"x"]:
-        with pytest.raises(ValueError, match="damaged or of another version"):
-            encoder.start_from_image(damaged)
-    rng = random.Random(5)
-    text = IMAGE_TEXT * 4
-    for _ in range(300):  # whatever the bytes say, nothing is read or written beyond them
-        flipped = bytearray(image)
-        flipped[rng.randrange(len(flipped))] ^= 1 << rng.randrange(8)
-        try:
-            encoder.start_from_image(flipped)
-        except ValueError:
-            continue
-        encoder.encode_documents(text, b"\0", 1)
-
-
-def test_a_long_pretoken_is_found_by_its_bytes_not_by_its_hash_alone() -> None:
-    """As if two had the same key: what the arena keeps is another pretoken."""
-    encoder, image = image_of(IMAGE_TEXT)
-    assert image.count(b"x" * 40) == 1
-    encoder.start_from_image(image.replace(b"x" * 40, b"x" * 20 + b"y" + b"x" * 19))
-    tokens, _ = encoder.encode_documents(IMAGE_TEXT * 3, b"\0", 1)
-    assert encoder.decode(tokens.tolist()) == IMAGE_TEXT * 3
 
 
 def characters_vocabulary(rng: random.Random) -> dict[int, bytes]:

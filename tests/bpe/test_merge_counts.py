@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bpe import count_set, counts_file
+from bpe import counts_file, merge_parts
 from bpe.count_set import CountSet
 from bpe.counts import PretokenCounts
 from bpe.counts_facts import Arrays, CountedSource, CountsFacts, merged_facts
@@ -76,7 +76,7 @@ def of_files(folder: Path, every: list[dict[bytes, int]]) -> CountSet:
 
 
 def test_more_files_than_are_merged_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(count_set, "FAN_IN", 3)
+    monkeypatch.setattr(merge_parts, "FAN_IN", 3)
     monkeypatch.setattr(counts_file, "BLOCK_PRETOKENS", 4)
     rng = random.Random(1)
     for size in range(1, 12):

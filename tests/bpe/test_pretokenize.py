@@ -220,7 +220,9 @@ def test_tiktoken_agrees(pattern: str) -> None:
     for alphabet in ALPHABETS.values():
         texts += ["".join(rng.choices(alphabet, k=size)) for size in (8, 50)]
     for text in texts:
-        assert _core.pretokenize(text.encode(), pattern).tolist() == by_tiktoken(text, pattern), ascii(text)
+        ends = _core.pretokenize(text.encode(), pattern)
+        assert ends.tolist() == by_tiktoken(text, pattern), ascii(text)
+        assert _core.count_pretokens(text.encode(), pattern) == len(ends)
 
 
 # -- the shape of calls ------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def test_a_text_without_a_place_to_cut_is_refused_before_it_fills_the_memory(
 
 
 def test_a_budget_that_is_too_small() -> None:
-    with pytest.raises(BadArgument, match=r"max memory must be at least \d+\.\d MB .*, got 1\.0 MB"):
+    with pytest.raises(BadArgument, match=r"max_memory must be at least \d+\.\d MB .*, got 1\.0 MB"):
         train([b"ab"], 300, max_memory_bytes=10**6)
     assert available_bytes() > 0
     assert MemoryBudget.of(None).limit_bytes > used_bytes()

@@ -222,7 +222,7 @@ def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> No
     fails(3, r"0\.txt: is no counts file", "train", "--counts", texts[0], *output)
     fails(2, "--seed must be a whole number", "train", *texts, "--seed", "x", *output)
     fails(2, "threads must be at least 1", "count", *texts, "--threads", "0", "--output", tmp_path / "x")
-    fails(2, "max memory must be at least", "train", *texts, "--max-memory", "1MB", *output)
+    fails(2, "max_memory must be at least", "train", *texts, "--max-memory", "1MB", *output)
     fails(2, 'a whole number or "fit", such', "train", *texts, "--min-pretoken-count", "few", *output)
     fails(2, "min_pretoken_count must be at least 1", "train", *texts, "--min-pretoken-count", "0", *output)
     fails(2, "max_token_bytes must be at least 2", "train", *texts, "--max-token-bytes", "1", *output)

@@ -31,5 +31,5 @@ def here(tmp_path: Path, tokenizer_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """The working folder, with tok.json and en.txt in it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tok.json").write_bytes(tokenizer_path.read_bytes())
-    (tmp_path / "en.txt").write_text(END.join(make_documents(30, seed=5)), newline="")
+    (tmp_path / "en.txt").write_text(END.join(make_documents(60, seed=5)), newline="")
     return tmp_path

@@ -15,6 +15,7 @@ import pytest
 from naive_conversion import END, make_documents, tree
 
 import convert.pipeline
+import flat_tokens
 from bpe.tokenizer import Tokenizer
 from convert.__main__ import main
 from convert.executors import InlineExecutor
@@ -239,6 +240,36 @@ def test_a_folder_with_a_tokenizer_json_was_refused(here: Path) -> None:
     (here / "folder").mkdir()
     (here / "tok.json").rename(here / "folder/tokenizer.json")
     assert main(command("--quiet", tokenizer="folder")) == 0
+
+
+def test_a_dataset_is_opened_with_the_tokenizer_it_was_made_with(here: Path, inline: None) -> None:
+    """In another form than ours, it was refused as another tokenizer."""
+    (here / "tok.json").write_text(json.dumps(json.loads((here / "tok.json").read_text()), indent=3))
+    Tokenizer.load(here / "tok.json").export_gpt2(here / "folder")
+    for name in ("tok.json", "folder"):
+        assert main(command("--quiet", "--overwrite", tokenizer=name)) == 0
+        for same in (name, "out.zarr/tokenizer.json", Tokenizer.load(name)):
+            flat_tokens.open("out.zarr", tokenizer=same)
+
+
+def test_inputs_may_stand_between_flags(here: Path, inline: None) -> None:
+    (here / "more.txt").write_text("more")
+    assert main(["en.txt", "--quiet", "more.txt", "--tokenizer", "tok.json", "--output=out", "en.txt"]) == 2
+    assert main(["en.txt", "--quiet", "more.txt", "--tokenizer", "tok.json", "--output=out"]) == 0
+    sources = json.loads((here / "out/manifest.json").read_text())["sources"]
+    assert [source["path"] for source in sources] == ["en.txt", "more.txt"]
+
+
+@pytest.mark.parametrize("length", [252, 300])
+def test_a_name_too_long_was_a_traceback(length: int, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """252: the name fits the file system, but not with .partial."""
+    fails(capsys, command(output="x" * length), 4, "File name too long")
+
+
+def test_a_tokenizer_that_can_be_read_but_once(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was read twice, and the second time waited for."""
+    os.mkfifo(here / "pipe")
+    fails(capsys, command(tokenizer="pipe"), 2, "pipe: the tokenizer must be a file")
 
 
 def test_merges_with_a_prefix_did_not_count_in_a_resume(here: Path) -> None:

@@ -36,6 +36,18 @@ def test_the_estimate_is_about_right(kind: str, tokenizer_path: Path, tmp_path: 
     assert found.seconds > 0
 
 
+@pytest.mark.parametrize("kind", ["txt.none", "jsonl.none"])
+@pytest.mark.parametrize("count", [20, 3000, 9000])
+def test_nothing_is_sampled_twice(kind: str, count: int, tokenizer_path: Path, tmp_path: Path) -> None:
+    """A corpus of less than the samples' 4 MiB was said to be judged by 4 MB of it."""
+    path = write_kind(tmp_path / "input", make_documents(count, seed=2), kind)
+    options = ConvertOptions((str(path),), str(tokenizer_path), str(tmp_path / "out"))
+    plan = make_plan(find_sources(options.inputs))
+    found = estimate(Tokenizer.load(tokenizer_path), plan, ArrayLayout.create(), options)
+    assert 0.95 * plan.total_bytes < found.sampled_bytes <= plan.total_bytes < 4 << 20
+    assert found.documents == pytest.approx(count, rel=0.02, abs=1)
+
+
 def test_a_dry_run_prints_and_writes_nothing(
     tokenizer_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

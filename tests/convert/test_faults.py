@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from naive_conversion import END, make_documents, tree
+from naive_conversion import tree
 
 import convert.pipeline
 import convert.worker
@@ -24,14 +24,6 @@ from convert.plan import TextChunk
 from convert.summary import check_conservation
 from convert.worker import ChunkResult, encode_chunk, merge_run
 from convert.workspace import Workspace
-
-
-@pytest.fixture
-def here(tmp_path: Path, tokenizer_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "tok.json").write_bytes(tokenizer_path.read_bytes())
-    (tmp_path / "en.txt").write_text(END.join(make_documents(40, seed=5)), newline="")
-    return tmp_path
 
 
 def options(**more: Any) -> ConvertOptions:

@@ -23,14 +23,6 @@ from convert.__main__ import main
 from convert.executors import InlineExecutor
 
 
-@pytest.fixture
-def here(tmp_path: Path, tokenizer_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "tok.json").write_bytes(tokenizer_path.read_bytes())
-    (tmp_path / "en.txt").write_text(END.join(make_documents(60, seed=9)), newline="")
-    return tmp_path
-
-
 def arguments(*more: str, inputs: tuple[str, ...] = ("en.txt",), output: str = "out") -> list[str]:
     return [
         *inputs,
@@ -220,7 +212,7 @@ def test_errors_of_network_file_systems(
 def test_no_more_workers_than_there_is_work_for(
     name: str, chunk_bytes: int | None, workers: int, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (here / "en.txt").write_bytes((here / "en.txt").read_bytes()[:5_000])
+    (here / "en.txt").write_bytes(((here / "en.txt").read_bytes() * 5)[:5_000])
     (here / "empty.txt").touch()
     (here / "en.txt.gz").write_bytes(gzip.compress((here / "en.txt").read_bytes()))
     asked: list[int] = []

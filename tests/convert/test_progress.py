@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
+import os
+import re
+import struct
+import termios
+from contextlib import suppress
 
 import pytest
 
@@ -78,6 +84,28 @@ def test_a_bar_counts_bytes_and_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "encode" in stream.getvalue()
     assert "MB/s" in stream.getvalue() or "B/s" in stream.getvalue()
     assert "3.00M/3.00M" in stream.getvalue()
+
+
+@pytest.mark.parametrize("columns", [40, 60, 71, 72, 80, 200])
+def test_a_bar_shows_its_rate_on_every_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 40 columns it filled all with what else tqdm says, and the rate was cut off."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    main, terminal = os.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with os.fdopen(terminal, "w") as stream:
+        stage = Bars(stream).stage("encode", 3_000_000)
+        stage.advance(3_000_000, 750_000)
+        stage.close()
+    seen = b""
+    with suppress(OSError):  # the end, on Linux
+        while part := os.read(main, 1 << 16):
+            seen += part
+    os.close(main)
+    drawn = re.split(r"[\r\n]+", seen.decode())
+    assert max(map(len, drawn)) < columns
+    last = [line for line in drawn if line][-1]
+    assert re.search(r"encode: 100%.*3\.00M/3\.00M.*B/s", last)
+    assert ("tokens/s" in last) == (columns >= 72)
 
 
 @pytest.mark.parametrize("kind", [Lines, JsonLines])

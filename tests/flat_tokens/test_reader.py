@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import flat_tokens
 from flat_tokens import format as flat_format
 from flat_tokens.errors import ArgumentError, DatasetError, RangeError
 from flat_tokens.layout import ArrayLayout
+from flat_tokens.manifest import read_manifest
 
 FIXTURES = Path(__file__).parent / "datasets"
 TINY = [
@@ -239,6 +242,22 @@ def test_tokenizer_must_be_the_datasets(make_dataset: Any, tmp_path: Path) -> No
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(DatasetError, match=r"made with another tokenizer .sha256"):
         flat_tokens.open(root, tokenizer=tmp_path / "other.json")
+
+
+def test_the_tokenizer_that_was_converted_with_is_the_datasets(make_dataset: Any, tmp_path: Path) -> None:
+    """The dataset's own file is written anew: with Hugging Face's, it was refused as another."""
+    root, given = make_dataset(), tmp_path / "given"
+    given.mkdir()
+    (given / "vocab.json").write_bytes(b"{}")
+    (given / "merges.txt").write_bytes(b"a b")
+    manifest = read_manifest(root)
+    tokenizer = {**(manifest.tokenizer or {}), "source_sha256": hashlib.sha256(b"{}a b").hexdigest()}
+    (root / "manifest.json").write_bytes(replace(manifest, tokenizer=tokenizer).to_bytes())
+    assert flat_tokens.open(root, tokenizer=given).train.seq_count == 3
+    assert flat_tokens.open(root, tokenizer=root).train.seq_count == 3  # a folder with a tokenizer.json
+    (given / "merges.txt").write_bytes(b"a c")
+    with pytest.raises(DatasetError, match=r"made with another tokenizer .sha256"):
+        flat_tokens.open(root, tokenizer=given)
 
 
 def edit_json(path: Path, **changes: Any) -> None:

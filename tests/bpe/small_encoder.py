@@ -1,0 +1,50 @@
+"""A small vocabulary with entries that no merge reaches, its encoder by each rule, and texts that are hard on both."""
+
+from __future__ import annotations
+
+import random
+
+from bpe import _core
+from bpe.reference import count_pretokens, encode, train
+
+BYTES = [bytes([value]) for value in range(256)]
+SENTENCES = [
+    "The quick brown fox jumps over the lazy dog.",
+    "  It's 1234567 o'clock;\n\n\twe'll see\u00a0— naïve façade, ÆØÅ.",
+    "def f(x):\n    return x ** 2  # squared\r\n",
+    "漢字とカタカナ、한국어 그리고 русский язык уменьшить",
+    "🙂🙃👩‍👩‍👧 e\u0301 \u200d ﬁ ½ ٣٤ \x00\x7f",
+    "-----------------------------------------------------------------=====",
+    "QWxhZGRpbjpvcGVuIHNlc2FtZQ==" * 9,
+    " " * 70 + "x" + "\n" * 20,
+    "internationalization " * 3,
+]
+SPECIAL = {"<|endoftext|>": 5000, "<|pad|>": 5001, "<|pad|>>": 5002, "EOT": 5003}
+SEPARATOR = b"<|endoftext|>"
+
+
+def text_of(seed: int, size: int) -> str:
+    rng = random.Random(seed)
+    parts = [rng.choice(SENTENCES) if rng.random() < 0.8 else rng.choice(list(SPECIAL)) for _ in range(size)]
+    return rng.choice(["", " ", "\n"]).join(parts)
+
+
+MERGES = train(count_pretokens(SENTENCES), 400)
+ENTRIES = dict(enumerate(dict.fromkeys(BYTES + [left + right for left, right in MERGES])))
+# Entries no merge reaches, one of which is a pretoken of the sentences and one a part of a pretoken.
+ENTRIES |= {4000: b" fo", 4001: "字と".encode(), 4002: b"-" * 41, 4003: b"internationalizatio"}
+
+
+def core(rule: str, pattern: str | None = "gpt2", **options: int) -> _core.Encoder:
+    special = {text.encode(): id_ for text, id_ in SPECIAL.items()}
+    return _core.Encoder(
+        ENTRIES, None if rule == "ranks" else MERGES, special, pattern, rule != "merges", **options
+    )
+
+
+def reference(text: str, rule: str, pattern: str = "gpt2", special: bool = True) -> list[int]:
+    merges = None if rule == "ranks" else MERGES
+    return encode(text, ENTRIES, merges, SPECIAL if special else {}, pattern, rule != "merges")
+
+
+RULES = ["merges", "merges whole", "ranks"]

@@ -1,0 +1,98 @@
+"""Every number that a command takes: what is none, or outside its range, is one line and exit code 2."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from bpe.__main__ import main
+from bpe.arguments import build_parser
+
+END = "<|endoftext|>"
+NO_NUMBERS = [
+    *("abc", "", " ", "-1", "nan", "-inf", "inf", "0x10", "1e400", "1,5", "1.5", "--", "9" * 30, "9" * 5000),
+    *("1\n2", "\x1b[31m", "٣x", "1e", "k", "\udcff", str(2**63)),
+]
+# What makes a command whole, with its number still to come.
+COMMANDS = {
+    "train": ["en.txt", "--vocab-size=300", "--output=out.json"],
+    "count": ["en.txt", "--output=out.counts"],
+    "report": ["tok.json", "en.txt"],
+}
+# Where nought is a number like any other.
+FROM_NOUGHT = {"--seed", "--max-token-bytes", "--min-frequency"}
+
+
+def numbers() -> list[tuple[str, str]]:
+    """(command, flag) of all numbers that there are."""
+    (choices,) = (
+        action.choices for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)
+    )
+    return [
+        (command, action.option_strings[0])
+        for command, parser in choices.items()
+        for action in parser._actions
+        if action.type is not None
+    ]
+
+
+NUMBERS = numbers()
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "en.txt").write_text(f"the mill by the river{END}" * 20)
+    assert main(["train", "en.txt", "--vocab-size=260", "--output=tok.json", "--quiet"]) == 0
+    return tmp_path
+
+
+def refused(here: Path, capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line on stderr of a command that ends with 2 and makes no file."""
+    before = sorted(here.iterdir())
+    try:
+        code = main(arguments)
+    except SystemExit as ended:  # argparse
+        code = int(ended.code or 0)
+    out, err = capfd.readouterr()
+    assert (code, out, sorted(here.iterdir())) == (2, "", before), arguments
+    (line,) = err.splitlines()
+    assert line.startswith("bpe: ")
+    assert line.isprintable()
+    assert len(line) < 500
+    return line
+
+
+def test_all_numbers_are_found() -> None:
+    assert len(NUMBERS) == 13, "a new number: say above whether it may be 0"
+    assert {command for command, _ in NUMBERS} == set(COMMANDS)
+
+
+@pytest.mark.parametrize(("command", "flag"), NUMBERS, ids=lambda value: str(value))
+def test_what_is_no_number_in_the_range_of_its_flag(
+    command: str, flag: str, here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for value in NO_NUMBERS if flag in FROM_NOUGHT else [*NO_NUMBERS, "0"]:
+        line = refused(here, capfd, command, *COMMANDS[command], f"{flag}={value}")
+        name = flag.strip("-").replace("-", "_")
+        assert flag in line or name in line, (flag, value, line)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["encode", "--tokenizer=tok.json", "en.txt", "a\nb\x1b[2J"],
+        ["encode", "--tokenizer=tok.json", "--a\nb"],
+        ["a\nb"],
+        ["encode", "--tokenizer=tok.json", "--format=a\nb"],
+        ["report", "tok.json", "\udcff"],
+        ["train", *COMMANDS["train"], "--threads=1", "--threads=9999999999"],
+    ],
+    ids=repr,
+)
+def test_what_is_no_argument_is_told_on_one_line(
+    arguments: list[str], here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    refused(here, capfd, *arguments)

@@ -1,0 +1,74 @@
+"""Every number that a command takes: what is none, or outside its range, is one line and exit code 2."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flat_tokens.__main__ import _parser, _path, main
+
+NO_NUMBERS = [
+    *("abc", "", " ", "-1", "0", "nan", "-inf", "0x10", "1e9", "1.5", "1,5", "--", "9" * 30, "9" * 5000),
+    *("1\n2", "\x1b[31m", "٣x", "\udcff", str(2**31), str(2**63)),
+]
+
+
+def numbers() -> list[tuple[str, str]]:
+    """(command, flag) of all numbers that there are."""
+    (choices,) = (
+        action.choices for action in _parser()._actions if isinstance(action, argparse._SubParsersAction)
+    )
+    return [
+        (command, action.option_strings[0])
+        for command, parser in choices.items()
+        for action in parser._actions
+        if action.type not in (None, _path)
+    ]
+
+
+NUMBERS = numbers()
+
+
+def refused(root: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    before = sorted(root.parent.rglob("*"))
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out, sorted(root.parent.rglob("*"))) == (2, "", before), arguments
+    (line,) = err.splitlines()
+    assert line.startswith("error: ")
+    assert line.isprintable()
+    assert len(line) < 600
+    return line
+
+
+def test_all_numbers_are_found() -> None:
+    assert len(NUMBERS) == 6
+
+
+@pytest.mark.parametrize(("command", "flag"), NUMBERS, ids=lambda value: str(value))
+def test_what_is_no_number_in_the_range_of_its_flag(
+    command: str, flag: str, make_dataset: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_dataset()
+    for value in NO_NUMBERS:
+        line = refused(
+            root, capsys, command, str(root), *([flag, value] if len(flag) == 2 else [f"{flag}={value}"])
+        )
+        assert flag in line, (flag, value, line)
+    assert "at most 4096" in refused(root, capsys, "verify", str(root), "--workers=5000")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["info", "ROOT", "a\nb\x1b[2J"], ["a\nb"], ["head", "ROOT", "--split=a\nb"], ["verify", ""]],
+    ids=repr,
+)
+def test_what_is_no_argument_is_told_on_one_line(
+    arguments: list[str], make_dataset: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_dataset()
+    refused(root, capsys, *(str(root) if word == "ROOT" else word for word in arguments))
