@@ -32,7 +32,7 @@ OPEN: dict[str, Call] = {
     "a file": lambda d: flat_tokens.open(d.path / "manifest.json"),
     "NUL in the path": lambda d: flat_tokens.open("a\0b"),
     "tokenizer not there": lambda d: flat_tokens.open(d.path, tokenizer="missing.json"),
-    "tokenizer a folder": lambda d: flat_tokens.open(d.path, tokenizer=d.path),
+    "tokenizer an empty folder": lambda d: flat_tokens.open(d.path, tokenizer=d.path / "train"),
     "tokenizer a number": lambda d: flat_tokens.open(d.path, tokenizer=5),  # type: ignore[arg-type]
     "split of another name": lambda d: d["test"],
     "split by number": lambda d: d[0],
