@@ -3,7 +3,7 @@
     magic, 8 bytes | bytes of header, image and warm cache, 3 x uint64 | XXH64 of all that follows, uint64 |
     header, JSON, padded with spaces to 8 bytes | the core's image (bpe/native/image.hpp) | a warm cache, or nothing
 
-The warm cache holds the pretokens of a sample with their ids as the encoder gave them (CacheImage of
+The warm cache holds common pretokens with their ids as the encoder gave them (`bpe.warm_cache`; CacheImage of
 bpe/native/pretoken_cache.hpp); every cache of an encoder starts as a copy of it. Read from a file it is mapped, so all
 processes of a machine share its pages. It changes no ids.
 
@@ -20,7 +20,6 @@ import json
 import mmap
 import struct
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -37,14 +36,21 @@ from bpe.vocabulary import SpecialTokens
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from bpe.counts import PretokenCounts
+
 MAGIC: Final = b"tokmill\x00"
 FORM: Final = 1  # raised when the header's fields change
 SUFFIX: Final = ".compiled"
 _START: Final = struct.Struct("<8sQQQQ")
 
 
-def compile_parts(parts: Parts, source: str = "", warm: bytes = b"") -> bytes:
-    """The image of a tokenizer; source: what `load_cached` is to compare; warm: `Encoder.cache_image()` or nothing."""
+def compile_parts(parts: Parts, source: str = "", warm_with: Buffer | PretokenCounts | None = None) -> bytes:
+    """The image of a tokenizer; source: what `load_cached` is to compare; warm_with: as in `bpe.warm_cache`."""
+    warm = b""
+    if warm_with is not None:
+        from bpe.warm_cache import warm_cache  # what counts is not for those who only encode
+
+        warm = warm_cache(parts, warm_with)
     header: dict[str, Any] = {
         "form": [FORM, _core.IMAGE_VERSION, sys.byteorder],
         "source": source,
@@ -106,16 +112,16 @@ def load_cached(
     pattern: str | Pretokenizer | None,
     special_tokens: SpecialTokens,
     write: bool = True,
-    warmed: Callable[[Parts], bytes] | None = None,
+    warm_with: Buffer | PretokenCounts | None = None,
 ) -> Parts:
     """As `formats.by_path.load`, by the image beside the file if it is of this very file; else the image is written.
 
-    write: False leaves the folder as it is. warmed: write it anew in any case, with the warm cache that this gives.
+    write: False leaves the folder as it is. warm_with: write it anew in any case, with a warm cache of this.
     """
     files = files_of(path)
     source = _source(files, pattern, special_tokens)
     cached = files[0].with_name(files[0].name + SUFFIX)
-    if warmed is None or not write:
+    if warm_with is None or not write:
         # Whatever a cache file holds, the tokenizer's own file has the last word.
         with suppress(BadTokenizer, OSError, ValueError, TypeError, LookupError, AttributeError):
             return read_compiled(_mapped(cached), source)
@@ -123,8 +129,18 @@ def load_cached(
     if not write or _source(files, pattern, special_tokens) != source:
         return parts  # written to in the meantime: which of the two it is, is not known
     with suppress(EnvironmentFailure):  # a folder that can't be written
-        write_file(cached, compile_parts(parts, source, warmed(parts) if warmed else b""))
+        write_file(cached, compile_parts(parts, source, warm_with))
     return parts
+
+
+def compile_beside(path: Path, warm_with: Buffer | PretokenCounts | None = None) -> Path:
+    """Write the compiled form of a tokenizer.json beside it, for `load_cached`; its path.
+
+    The file must not be written to meanwhile. EnvironmentFailure where the folder can't be written.
+    """
+    cached = path.with_name(path.name + SUFFIX)
+    write_file(cached, compile_parts(load(path, None, None), _source([path], None, None), warm_with))
+    return cached
 
 
 def _mapped(path: Path) -> mmap.mmap:

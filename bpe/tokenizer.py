@@ -34,6 +34,8 @@ from bpe.vocabulary import SpecialTokens
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from bpe.counts import PretokenCounts
+
 AllowedSpecial = Literal["all"] | Collection[str]
 
 END_OF_TEXT: Final = "<|endoftext|>"
@@ -123,7 +125,7 @@ class Tokenizer(Description):
         special_tokens: SpecialTokens = None,
         *,
         cache: bool = False,
-        warm_with: Buffer | None = None,
+        warm_with: Buffer | PretokenCounts | None = None,
     ) -> Tokenizer:
         """The tokenizer in a file: tokenizer.json; vocab.json, merges.txt or the folder of both; *.tiktoken.
 
@@ -132,17 +134,15 @@ class Tokenizer(Description):
         cache: keep its compiled form beside it (tokenizer.json.compiled), with which this and all later loads take a
         quarter of the time; it is made anew when the file, the arguments or this package's form have changed, and
         left out where the folder can't be written. Without cache a compiled form that is there is used if it fits.
-        warm_with: UTF-8 text (some MB of the corpus) whose pretokens are kept there with their ids: caches of all
-        processes that load it so start with them.
+        warm_with: UTF-8 text (some MB of the corpus), or the counts that training has, whose 21,000 commonest
+        pretokens are kept there with their ids: caches of all processes that load it start with them. Needs cache.
         BadTokenizer or UnsupportedTokenizer name file and place.
         """
+        if warm_with is not None and not cache:
+            raise BadArgument("warm_with is kept in the compiled form beside the file; give cache=True too")
         if not (cache or Path(f"{path}.compiled").exists()):
             return Tokenizer.from_parts(by_path.load(Path(path), pattern, special_tokens))
-
-        warmed = (
-            None if warm_with is None else lambda parts: Tokenizer.from_parts(parts)._warm_cache(warm_with)
-        )
-        return Tokenizer.from_parts(load_cached(Path(path), pattern, special_tokens, cache, warmed))
+        return Tokenizer.from_parts(load_cached(Path(path), pattern, special_tokens, cache, warm_with))
 
     @staticmethod
     def from_compiled(image: Buffer) -> Tokenizer:
@@ -152,19 +152,14 @@ class Tokenizer(Description):
         """
         return Tokenizer.from_parts(read_compiled(image))
 
-    def compiled(self, warm_with: Buffer | None = None) -> bytes:
+    def compiled(self, warm_with: Buffer | PretokenCounts | None = None) -> bytes:
         """All of this tokenizer as one image that `from_compiled` reads fast: for worker processes and caches.
 
-        warm_with: UTF-8 text whose pretokens and ids go with it, so that caches start with them.
+        warm_with: UTF-8 text, or counts, whose commonest pretokens go with it, so that caches start with them.
         About 50 bytes an entry. No file format to keep: another version of this package may refuse it. Pickling
         uses it.
         """
-        return compile_parts(self._parts, warm=b"" if warm_with is None else self._warm_cache(warm_with))
-
-    def _warm_cache(self, text: Buffer) -> bytes:
-        """The pretokens of a UTF-8 text with their ids, as an image of the core's cache."""
-        self.encode_documents(text)
-        return self.core_encoder.cache_image()
+        return compile_parts(self._parts, warm_with=warm_with)
 
     def save(self, path: str | Path, legacy_merges: bool = False) -> None:
         """Write tokenizer.json, which Hugging Face tokenizers reads; the file appears complete or not at all.

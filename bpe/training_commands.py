@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from bpe.compiled import compile_beside
 from bpe.count_set import CountSet
 from bpe.counting import CountingOptions
 from bpe.counts_inputs import Cut, cut_of_files
@@ -69,7 +70,7 @@ def train(options: Namespace) -> int:
                 counting.budget, counting.workspace, options.min_pretoken_count, counting.progress, largest
             )
             training = train_on(loaded, largest, training_options, counting.progress, counting.budget)
-    _write(training, dict(zip(options.vocab_size, outputs, strict=True)), options.quiet)
+    _write(training, dict(zip(options.vocab_size, outputs, strict=True)), options.compiled, options.quiet)
     if options.report is not None:
         from bpe.report_command import report_on_training
 
@@ -202,10 +203,12 @@ def _unused(path: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def _write(training: Training, outputs: dict[int, str], quiet: bool) -> None:
+def _write(training: Training, outputs: dict[int, str], compiled: bool, quiet: bool) -> None:
     for vocab_size, output in outputs.items():
         tokenizer = training.prefix(vocab_size)
         tokenizer.save(output)
+        if compiled:
+            compile_beside(Path(output), training.counts)
         if not quiet:
             made = f"{output}: {tokenizer.vocab_size} entries, pattern {tokenizer.pattern}"
             print(printable(made), file=sys.stderr)

@@ -2,6 +2,7 @@
 // are.
 #include "pretoken_cache.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -43,11 +44,14 @@ CacheImage CacheImage::of(const PretokenCache &cache) {
   const Header header{image_version, cache.slot_count_, cache.used_, cache.arena_words_};
   CacheImage image;
   image.bytes_.append(reinterpret_cast<const char *>(&header), sizeof header);
-  const auto append = [&](const BudgetedMemory &memory, size_t bytes) {
-    image.bytes_.append(static_cast<const char *>(memory.data()), bytes);
-  };
-  append(cache.slot_memory_, header.slot_count * sizeof(PretokenCache::Slot));
-  append(cache.arena_memory_, header.arena_words * sizeof(uint32_t));
+  for (size_t i = 0; i < header.slot_count; ++i) {
+    PretokenCache::Slot slot = cache.own_slots_[i];
+    if (const uint32_t count = slot.id_count(); count < 4) // behind them lies what was copied along
+      std::fill(slot.ids + count, slot.ids + 4, 0);
+    image.bytes_.append(reinterpret_cast<const char *>(&slot), sizeof slot);
+  }
+  image.bytes_.append(static_cast<const char *>(cache.arena_memory_.data()),
+                      header.arena_words * sizeof(uint32_t));
   return image;
 }
 
@@ -58,7 +62,7 @@ bool CacheImage::is_sound(std::string_view bytes) {
   const Header &header = parts.header;
   if (header.slot_count == 0 ? header.used != 0
                              : !std::has_single_bit(header.slot_count) || header.slot_count < 16 ||
-                                   header.used >= header.slot_count)
+                                   header.used > header.slot_count)
     return false;
   for (uint64_t i = 0; i < header.slot_count; ++i) {
     PretokenCache::Slot slot;

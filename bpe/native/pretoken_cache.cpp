@@ -114,6 +114,7 @@ void PretokenCache::insert_long(const CacheKey &key, uint32_t hash, const uint8_
   uint32_t *const place = arena_room(byte_words + count, hash, slot);
   if (!place)
     return;
+  place[byte_words - 1] = 0; // what was copied along with other ids
   std::memcpy(place, bytes, key.long_size());
   std::copy(ids, ids + count, place + byte_words);
   used_ += slot->high == 0;

@@ -61,6 +61,22 @@ def test_a_growing_cache_forgets_nothing(count: int) -> None:
         assert contents(encoder.cache_image()) == contents(image), "pretokens displaced each other"
 
 
+def test_the_image_of_a_cache_without_an_empty_slot() -> None:
+    """So many new words that the table stops growing and fills up to the last slot."""
+    rng = random.Random(11)
+    letters = bytes.maketrans(b"0123456789", b"qwertyuiop")
+    text = b" ".join(b"%d" % rng.randrange(10**12) for _ in range(300_000)).translate(letters)
+    encoder, image = image_of(text)
+    slot_count, used = (int.from_bytes(image[start : start + 8], "little") for start in (8, 16))
+    assert slot_count == used
+    warm = _core.Encoder(gpt2_like(), None, {}, "gpt2", True)
+    warm.start_from_image(image)
+    for each in (text, text.replace(b"q", b"a")):
+        assert np.array_equal(
+            warm.encode_documents(each, b"\0", 1)[0], encoder.encode_documents(each, b"\0", 1)[0]
+        )
+
+
 def test_an_image_stays_within_the_cache_bound() -> None:
     _, image = image_of(b" ".join(b"%d" % i for i in range(5000)))
     small = _core.Encoder(gpt2_like(), None, {}, "gpt2", True, cache_bytes=20_000)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bpe import _core, compiled
-from bpe.errors import BadTokenizer
+from bpe.errors import BadArgument, BadTokenizer, EnvironmentFailure
 from bpe.tokenizer import Tokenizer
 
 TEXT = "Hello, wörld!  It's the lazy dogs 12345 你好 xyzzy<|endoftext|>e\u0301 the the <s>"
@@ -221,22 +221,7 @@ def test_a_cache_that_is_a_folder_is_left_alone(saved: Path) -> None:
     assert cache_of(saved).is_dir()
 
 
-# -- the warm cache
-
-
-def test_a_warm_cache_changes_no_ids(pattern: str, listed: Any, ranked: Any) -> None:
-    text = (TEXT + " 漢字 " + "a long pretoken " + "x" * 40).encode() * 5
-    for tokenizer in (listed(pattern, whole_pretokens=True), ranked(pattern)):
-        image = tokenizer.compiled(warm_with=text)
-        warm = Tokenizer.from_compiled(image)
-        assert len(image) > len(tokenizer.compiled())
-        for each in (text, b"other words, " + text):
-            assert warm.encode_documents(each).tolist() == tokenizer.encode_documents(each).tolist()
-        for place in range(len(tokenizer.compiled()), len(image), max(1, len(image) // 200)):
-            changed = bytearray(image)
-            changed[place] ^= 4
-            with pytest.raises(BadTokenizer, match="damaged"):
-                Tokenizer.from_compiled(changed)
+# -- the warm cache (what goes into it: test_warm_cache.py)
 
 
 def test_a_warm_cache_beside_the_file(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,3 +233,20 @@ def test_a_warm_cache_beside_the_file(saved: Path, monkeypatch: pytest.MonkeyPat
     warm = Tokenizer.load(saved, cache=True)
     assert not read
     assert warm.encode(TEXT) == Tokenizer.load(saved).encode(TEXT)
+
+
+def test_a_warm_cache_needs_a_place(saved: Path) -> None:
+    with pytest.raises(BadArgument, match="give cache=True too"):
+        Tokenizer.load(saved, warm_with=b"text")
+    assert not cache_of(saved).exists()
+
+
+def test_compiled_beside_a_file(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compiled.compile_beside(saved, TEXT.encode()) == cache_of(saved)
+    read = count_readings(monkeypatch)
+    assert Tokenizer.load(saved).encode(TEXT)
+    assert not read
+    cache_of(saved).unlink()
+    cache_of(saved).mkdir()
+    with pytest.raises(EnvironmentFailure):
+        compiled.compile_beside(saved)
