@@ -12,19 +12,21 @@ namespace {
 constexpr PretokenCache::Slot no_slots[2]{};
 
 constexpr size_t first_slot_count = 1 << 10;
-// 2^20 slots, 32 MiB: fewer slow English down (128 k 274 MB/s, 256 k 405, 1 M 600), more slow cold text of
-// many different words (unbounded 39 MB/s against 80) by page faults and misses of the machine's caches.
-constexpr size_t max_slot_count = 1 << 20;
+// 2^21 slots, 64 MiB. Fewer slow English down (128 k 274 MB/s, 256 k 405, 1 M 600; as many words as fill 2 M
+// it does not have), and many different words that come again: with 2^20 those are 20 % slower on a second
+// pass, and 9 % faster the first time, since memory new to a process is slow.
+constexpr size_t max_slot_count = 1 << 21;
 // Tables double at a third full, from 8 MiB on at half: fresh pages cost more than they gain there (en cold
 // +4 %, warm -6 % between the two; 50 ms a doubling where the memory is new to the process).
 constexpr size_t large_slot_count = 1 << 18;
 // Text whose words never come again would wash everything else out if each displaced another: of a full line
 // every fourth newcomer takes a slot.
 constexpr uint32_t displacing_newcomers = 4;
-// From here on (1 MiB) a table grows only where it is of use: not while more than new_percent of the
-// pretokens looked for are new. Then merging anew, 40 ns side by side, costs less than a line from far off
-// and the pages of a larger table (words cold 66 -> 86 MB/s, warm 105 -> 94; English, code and Chinese grow
-// as ever).
+// While more than new_percent of the pretokens looked for are new, a table of 1 MiB or more grows late, when
+// three quarters are taken, and then four times: to merge anew, 40 ns side by side, costs no more than a line
+// from far off and the pages of a larger table, until the same words come again. Growing as ever, 8 MB of
+// words take 174 ms the first time, so 133, and not growing at all 103; the second time 50, 80 and 93, of 24
+// MB 245, 255 and 342.
 constexpr size_t near_slot_count = 1 << 15;
 constexpr size_t new_percent = 40;
 // The arena is filled from start to end, so it grows by steps, in small pages: clearing a huge one that is
@@ -158,17 +160,20 @@ size_t PretokenCache::most_arena_bytes(size_t share_bytes) {
   return std::min(max_arena_bytes, share_bytes / 12 * 5);
 }
 
-// Doubles the table, or settles.
+// Enlarges the table, or settles.
 void PretokenCache::grow_if_of_use() {
   const bool mostly_new = inserts_ * 100 > lookups_ * new_percent;
   inserts_ = lookups_ = wait_inserts_ = 0;
-  if (slot_count_ >= near_slot_count && mostly_new) {
-    wait_inserts_ = slot_count_;
+  const bool late = mostly_new && slot_count_ >= near_slot_count;
+  if (late && used_ < slot_count_ / 4 * 3) {
+    wait_inserts_ = slot_count_ / 16;
     farthest_ = 0;
     return;
   }
   farthest_ = farthest_line;
-  const size_t wanted = slot_count_ == 0 ? first_slot_count : 2 * slot_count_;
+  size_t wanted = slot_count_ == 0 ? first_slot_count : 2 * slot_count_;
+  if (late && 2 * wanted * sizeof(Slot) <= most_slot_bytes(share_bytes_))
+    wanted *= 2;
   if (wanted * sizeof(Slot) > most_slot_bytes(share_bytes_) ||
       !slot_memory_.extend(wanted * sizeof(Slot), most_slot_bytes(share_bytes_))) {
     full_size_ = true;
@@ -182,8 +187,8 @@ void PretokenCache::grow_if_of_use() {
     place_block_anew(block, old_slot_count, [](const Slot &) { return true; });
 }
 
-// The pretokens of eight lines go to the same lines, of the lower or the upper half where the table was
-// doubled. They are put there anew, so that no line nearer to a pretoken than its own has an empty slot.
+// The pretokens of eight lines go to the same lines, of either half or any quarter where the table has grown.
+// They are put there anew, so that no line nearer to a pretoken than its own has an empty slot.
 template <class Keep> void PretokenCache::place_block_anew(size_t block, size_t block_places, Keep keep) {
   Slot old[block_slots];
   std::memcpy(old, own_slots_ + block, sizeof old);

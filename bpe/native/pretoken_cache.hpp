@@ -6,6 +6,7 @@
 // line or, if both were taken, in the nearest line of the eight beside each other that has an empty slot: a
 // search ends at the first line with one. The table doubles while the share of memory allows, when a third is
 // used (half from 8 MiB on), in place: eight lines become sixteen, so growing touches the new half only.
+// Where most of what is looked for is new it grows later and by more.
 // While it is settled, at full size or because so much is new that growing is put off, a pretoken stays in
 // its own line, so that looking for one never takes a second (new words: +30 % cold, +40 % warm against
 // longer searches and starting afresh when full), and every fourth new one that finds its line full displaces

@@ -50,6 +50,7 @@ def test_an_empty_separator_is_refused() -> None:
         pytest.param(["aa", "aaa", "aab"], id="overlapping"),
         pytest.param(["é", "é<", "<é"], id="not ASCII"),
         pytest.param(["x", "<"], id="single bytes"),
+        pytest.param(["<s>", "</s>", "ab", "ss", "s<"], id="five first pairs"),
     ],
 )
 def test_special_tokens_as_the_reference_finds_them(tokens: list[str]) -> None:
@@ -65,6 +66,19 @@ def test_special_tokens_as_the_reference_finds_them(tokens: list[str]) -> None:
             position += len(part.encode())
         starts, which = _core.find_special_tokens(text.encode(), [token.encode() for token in tokens])
         assert list(zip(starts.tolist(), which.tolist(), strict=True)) == want
+
+
+@pytest.mark.parametrize(
+    "tokens", [[b"<|a|>", b"<|ab|>"], [b"<|a|>", b"</a>", b"xy", b"zy"]], ids=["one", "four"]
+)
+def test_a_special_token_at_every_place_of_a_block(tokens: list[bytes]) -> None:
+    for offset in range(70):
+        for behind in [0, 1, 2, 60, 70]:
+            for which, token in enumerate(tokens):
+                text = b"<x|" * (offset // 3) + b"." * (offset % 3) + token + b"<" * behind
+                found = _core.find_special_tokens(text, tokens)
+                assert [part.tolist() for part in found] == [[offset], [which]]
+                assert _core.find_special_tokens(text[: offset + len(token) - 1], tokens)[0].tolist() == []
 
 
 def test_no_special_tokens_find_nothing() -> None:
