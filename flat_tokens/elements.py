@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens import zarr_metadata
+from flat_tokens.arguments import integer, shown
 from flat_tokens.chunk_source import ChunkSource, check_largest
 from flat_tokens.codecs import COMPRESSORS, FILTERS
-from flat_tokens.errors import DatasetError, RangeError, printable
+from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printable
 from flat_tokens.mapped_stream import MappedStream
 from flat_tokens.zarr_metadata import ForeignLayoutError, StoredArray
 from flat_tokens.zstd_frames import Took
@@ -108,9 +109,12 @@ class Elements:
         if isinstance(key, slice):
             if key.step not in (None, 1):
                 raise RangeError(f"{self.name}: a slice must have step 1, got {key.step}")
-            start, stop, _ = key.indices(self._count)
+            try:
+                start, stop, _ = key.indices(self._count)
+            except TypeError:
+                raise ArgumentError(f"{self.name}: a slice must be of integers, got {shown(key)}") from None
             return self.read(start, max(start, stop))
-        index = int(key)
+        index = integer(f"{self.name}: index", key)
         if not -self._count <= index < self._count:
             raise RangeError(f"{self.name}: index {index} is outside [0, {self._count})")
         index %= self._count
@@ -119,6 +123,7 @@ class Elements:
     def read(self, start: int, stop: int) -> npt.NDArray[Any]:
         """The elements [start, stop) as a new array. Cost: each zarr chunk touched is decoded whole; the
         last ones are kept."""
+        start, stop = integer("start", start), integer("stop", stop)
         if not 0 <= start <= stop <= self._count:
             raise RangeError(f"{self.name}: [{start}, {stop}) is outside [0, {self._count})")
         out = np.empty(stop - start, dtype=self.dtype)

@@ -27,6 +27,12 @@ class RangeError(ArgumentError, IndexError):
     should."""
 
 
+class SplitError(ArgumentError, KeyError):
+    """A name that is no split's; a KeyError too, as of a mapping."""
+
+    __str__ = Exception.__str__  # a KeyError puts its message in quotes
+
+
 class DatasetError(FlatTokensError, ValueError):
     """The dataset is unfinished, foreign or damaged."""
 

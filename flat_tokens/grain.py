@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens.arguments import integer, split
 from flat_tokens.batch import FIELDS, Batch
 from flat_tokens.format import decode_start_flags, inputs_and_targets
 from flat_tokens.reader import FlatTokensArray
@@ -24,9 +25,10 @@ class RowSource:
     but no path: a dataset may be moved between a checkpoint and its return."""
 
     def __init__(self, array: FlatTokensArray, seq_len: int) -> None:
+        split("array", array, "encoded_tokens", "row_count")
         self.array = array
-        self.seq_len = seq_len
-        self.row_count = array.row_count(seq_len)
+        self.seq_len = integer("length of a row", seq_len, 1)
+        self.row_count = array.row_count(self.seq_len)
 
     def __len__(self) -> int:
         return self.row_count

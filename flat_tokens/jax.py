@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from flat_tokens.arguments import shown
 from flat_tokens.batch import FIELDS, Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.loader import Loader
@@ -49,5 +50,9 @@ def global_batches(
     loader: Loader, sharding: jax.sharding.Sharding, step: int = 0, stop: int | None = None
 ) -> Iterator[dict[str, Any]]:
     """The global batches of the steps [step, stop), without end if stop is None."""
-    for batch in loader.from_step(step, stop):
-        yield to_global(batch, sharding, loader.batch_size)
+    if not isinstance(loader, Loader):
+        raise ArgumentError(f"loader must be a flat_tokens.Loader, got {shown(loader)}")
+    if not isinstance(sharding, jax.sharding.Sharding):
+        raise ArgumentError(f"sharding must be a jax.sharding.Sharding, got {shown(sharding)}")
+    batches = loader.from_step(step, stop)
+    return (to_global(batch, sharding, loader.batch_size) for batch in batches)

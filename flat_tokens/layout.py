@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from flat_tokens.arguments import integer, shown
 from flat_tokens.errors import ArgumentError
 
 DEFAULT_LEVELS = {"zstd": 1, "lz4": 1, "lz4-bitshuffle": 1, "none": 0}
@@ -40,11 +41,9 @@ class ArrayLayout:
 
     def __post_init__(self) -> None:
         if self.zarr_format not in (2, 3):
-            raise ArgumentError(f"zarr_format must be 2 or 3, got {self.zarr_format}")
-        if not 1 <= self.chunk_tokens <= LARGEST_CHUNK_TOKENS:
-            raise ArgumentError(
-                f"chunk_tokens must be in [1, {LARGEST_CHUNK_TOKENS}], got {self.chunk_tokens}"
-            )
+            raise ArgumentError(f"zarr_format must be 2 or 3, got {shown(self.zarr_format)}")
+        integer("chunk_tokens", self.chunk_tokens, 1, LARGEST_CHUNK_TOKENS)
+        integer("shard_tokens", self.shard_tokens)
         if self.shard_tokens < 1 or self.shard_tokens % self.chunk_tokens:
             raise ArgumentError(
                 f"shard_tokens must be a multiple of chunk_tokens = {self.chunk_tokens}, got "
@@ -54,9 +53,9 @@ class ArrayLayout:
             raise ArgumentError("zarr format 2 has no shards: leave shard_tokens out, or take zarr_format 3")
         if self.compression not in COMPRESSIONS:
             names = ", ".join(COMPRESSIONS)
-            raise ArgumentError(f"compression must be one of {names}, got {self.compression!r}")
+            raise ArgumentError(f"compression must be one of {names}, got {shown(self.compression)}")
         low, high = LEVEL_RANGES[self.compression]
-        if not low <= self.level <= high:
+        if not low <= integer("level", self.level) <= high:
             raise ArgumentError(f"level of {self.compression} must be in [{low}, {high}], got {self.level}")
 
     @classmethod
@@ -72,6 +71,7 @@ class ArrayLayout:
         16 Mi a shard."""
         if chunk_tokens is None:
             chunk_tokens = 2**16 if zarr_format == 3 else 2**18
+        integer("chunk_tokens", chunk_tokens)
         if shard_tokens is None:
             shard_tokens = chunk_tokens * 256 if zarr_format == 3 else chunk_tokens
         if level is None:

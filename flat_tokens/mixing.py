@@ -26,15 +26,18 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.ahead import working_ahead
+from flat_tokens.arguments import count_of, flag, integer, shown
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
-from flat_tokens.loader import Loader
+from flat_tokens.loader import Loader, steps_range
 from flat_tokens.permutation import derive_key, permute
 from flat_tokens.reader import FlatTokensArray
+from flat_tokens.row_cut import RowCut
 from flat_tokens.row_order import WindowId
-from flat_tokens.row_window import RowWindow
+from flat_tokens.window_steps import Window
 
 PERIOD = 4096  # draws of a stream; a weight is met to 1 / 8,192
+LARGEST_DRAW = 2**61  # of a stream: its numbers stay within 64 bits
 MIX, MEMBER = 4, 5
 AHEAD = 4  # batches: 2.3 MiB with 64 x 1,024
 KEPT_WINDOWS = 2  # of each dataset: streams reach the next one at slightly different steps
@@ -63,26 +66,28 @@ class Mixture:
         shuffle_blocks: int = 16,
         **options: Any,
     ) -> None:
-        if not arrays or len(weights) != len(arrays):
+        array_count, weight_count = count_of("arrays", arrays), count_of("weights", weights)
+        if not array_count or weight_count != array_count:
             raise ArgumentError(
-                f"a mixture needs a weight for each array, got {len(weights)} for {len(arrays)}"
+                f"a mixture needs a weight for each array, got {weight_count} for {array_count}"
             )
+        shuffle_blocks = integer("shuffle_blocks", shuffle_blocks, 1)
         self.counts = apportion(weights, PERIOD)
-        self.seed = seed
-        self.batch_size = batch_size
         # Only to choose and check the streams as a Loader does.
         common: dict[str, Any] = {"host_index": host_index, "host_count": host_count}
         probe = Loader(arrays[0], seq_len, batch_size, seed, streams=streams, **common, **options)
+        self.seed = probe.order.seed
+        self.batch_size = probe.batch_size
         self.streams = probe.order.streams
         self._own_streams = probe.stream_range
         self.rows_per_batch = probe.rows_per_batch
-        self._per_stream = batch_size // self.streams
+        self._per_stream = self.batch_size // self.streams
         self.members = [
             Loader(
                 array,
                 seq_len,
                 self.streams,
-                derive_key(seed, MEMBER, number),
+                derive_key(self.seed, MEMBER, number),
                 streams=self.streams,
                 shuffle_blocks=max(1, round(shuffle_blocks * count / PERIOD)),
                 **common,
@@ -95,13 +100,14 @@ class Mixture:
 
     def _forget(self) -> None:
         self._lock = threading.Lock()
-        self._kept: list[OrderedDict[WindowId, RowWindow]] = [OrderedDict() for _ in self.members]
+        self._kept: list[OrderedDict[WindowId, Window]] = [OrderedDict() for _ in self.members]
+        self._readers = [member.new_windows() for member in self.members]
         self._next_step = -1
-        self._row_cut = self.members[0].new_cut()
+        self._cuts = [RowCut(self.members[0].seq_len, self.members[0].dtype) for _ in range(2)]
         self._stretch = functools.lru_cache(maxsize=4 * self.streams)(self._stretch_of)
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("_lock", "_kept", "_next_step", "_row_cut", "_stretch")
+        own = ("_lock", "_kept", "_readers", "_next_step", "_cuts", "_stretch")
         return {name: value for name, value in self.__dict__.items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -112,8 +118,9 @@ class Mixture:
     def draws(self, step: int) -> tuple[Int64, Int64, Int64]:
         """For each row of this host's batch: the number of its dataset, its stream and its place in that
         dataset's stream; int64[rows_per_batch] each."""
-        if step < 0:
-            raise ArgumentError(f"step must be at least 0, got {step}")
+        step = integer("step", step, 0)
+        if step > LARGEST_DRAW // self._per_stream:
+            raise ArgumentError(f"step must be at most {LARGEST_DRAW // self._per_stream}, got {step}")
         first, stop = self._own_streams
         shape = (stop - first, self._per_stream)
         chosen, places = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
@@ -138,23 +145,28 @@ class Mixture:
         with self._lock:
             follows = step == self._next_step
             self._next_step = step + 1
-            memory = self.members[0].new_memory(self.rows_per_batch)
-            for number, member in enumerate(self.members):
+            inputs, targets, is_start = self._cuts[0].take(self.rows_per_batch)
+            lengths = np.zeros(self.rows_per_batch, dtype=np.int32)
+            is_padded = False
+            for number in range(len(self.members)):
                 here = np.flatnonzero(chosen == number)
-                if len(here):
-                    self._copy(number, member, streams[here], places[here], here, memory, follows)
-            return memory.batch(0, self.rows_per_batch, self._row_cut)
+                for source, rows, at in self._found(number, streams[here], places[here], follows):
+                    to = here[at]
+                    part = [array[: len(to)] for array in self._cuts[1].take(self.rows_per_batch)]
+                    source.cut_into(rows, *part)
+                    inputs[to], targets[to], is_start[to] = part
+                    if source.lengths is not None:
+                        lengths[to] = source.lengths[rows]
+                        is_padded = True
+            return Batch(inputs, targets, is_start, lengths if is_padded else None)
 
     def from_step(
         self, step: int, stop: int | None = None, *, prefetch: bool | None = None
     ) -> Iterator[Batch]:
         """The batches of the steps [step, stop), without end if stop is None. prefetch: a thread makes the next
         ones meanwhile, AHEAD at most; by default where the process may use more than one processor."""
-        if step < 0:
-            raise ArgumentError(f"step must be at least 0, got {step}")
-        if stop is not None and stop < step:
-            raise ArgumentError(f"stop must be at least step = {step}, got {stop}")
-        return self._from_step(step, stop, prefetch)
+        prefetch = None if prefetch is None else flag("prefetch", prefetch)
+        return self._from_step(*steps_range(step, stop), prefetch)
 
     def _from_step(self, step: int, stop: int | None, prefetch: bool | None) -> Iterator[Batch]:
         steps = itertools.count(step) if stop is None else iter(range(step, stop))
@@ -169,37 +181,29 @@ class Mixture:
                 yield batch
                 del batch
 
-    def _copy(
-        self,
-        number: int,
-        member: Loader,
-        streams: Int64,
-        places: Int64,
-        targets: Int64,
-        memory: RowWindow,
-        follows: bool,
-    ) -> None:
+    def _found(
+        self, number: int, streams: Int64, places: Int64, follows: bool
+    ) -> Iterator[tuple[Window, Int64, Int64]]:
+        """(window, rows, at): rows of a window of a dataset, which are those asked for at places[at] of
+        streams[at]."""
         first_stream, stop_stream = self._own_streams
-        kept, order = self._kept[number], member.order
+        kept, order, reader = self._kept[number], self.members[number].order, self._readers[number]
         inside = places % order.steps_per_epoch
         numbers = places // order.steps_per_epoch * order.steps_per_epoch + inside // order.window_steps
         for wanted in np.unique(numbers).tolist():  # one window, seldom two
-            here = np.flatnonzero(numbers == wanted)
-            window = order.window_at(int(places[here[0]]))
-            steps, slots = inside[here] - window.first_step, streams[here] - first_stream
+            at = np.flatnonzero(numbers == wanted)
+            window = order.window_at(int(places[at[0]]))
+            steps, slots = inside[at] - window.first_step, streams[at] - first_stream
             source = kept.get(window)
             if source is None and follows:
                 while len(kept) >= KEPT_WINDOWS:
                     kept.popitem(last=False)
-                source = kept[window] = member.read_window(window)
+                source = kept[window] = reader.read_window(window)
             if source is None:
                 rows = order.window_order(window, first_stream, stop_stream)[steps, slots, 0]
-                source = member.new_memory(len(rows))
-                member.read_rows(rows, source)
-                slots = np.arange(len(rows))
+                yield reader.read_rows(rows), np.arange(len(rows)), at
             else:
-                slots = steps * (stop_stream - first_stream) + slots
-            memory.copy_rows(source, slots, targets[here])
+                yield source, steps * (stop_stream - first_stream) + slots, at
 
     def _stretch_of(self, stream: int, stretch: int) -> tuple[Int64, Int64]:
         """Of each draw of a stretch: the dataset, and how many draws from it came before in the stretch."""
@@ -216,9 +220,12 @@ def apportion(weights: Sequence[float], total: int) -> list[int]:
     """Whole numbers of sum `total` in proportion to weights, by the largest remainders; at least one each.
 
     [1, 1, 2], 8 -> [2, 2, 4]."""
-    values = np.asarray(weights, dtype=np.float64)
-    if not len(values) or not np.isfinite(values).all() or (values <= 0).any():
-        raise ArgumentError(f"weights must be positive numbers, got {list(weights)}")
+    try:
+        values = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        values = np.empty(0)
+    if values.ndim != 1 or not len(values) or not np.isfinite(values).all() or (values <= 0).any():
+        raise ArgumentError(f"weights must be positive numbers, got {shown(weights)}")
     if len(values) > total:
         raise ArgumentError(f"at most {total} datasets can be mixed, got {len(values)}")
     exact = values / values.sum() * total

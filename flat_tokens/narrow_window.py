@@ -62,6 +62,7 @@ class NarrowWindow:
     ids: uint16[capacity * (length + 1)]. start_bits: as above. firsts: int64[capacity]."""
 
     compares = True
+    lengths = None  # rows are full
 
     def __init__(self, capacity: int, length: int) -> None:
         places = capacity * (length + 1)
@@ -91,9 +92,18 @@ class NarrowWindow:
         """Whether the token at a place is a start."""
         return bool(int(self.start_bits[at // WORD_BITS]) >> at % WORD_BITS & 1)
 
+    def cut_into(
+        self,
+        rows: slice | Int64,
+        inputs: npt.NDArray[Any],
+        targets: npt.NDArray[Any],
+        is_start: npt.NDArray[np.bool_],
+    ) -> None:
+        """Fill what is given with some rows; see row_cut.cut_with_numpy."""
+        core.cut_narrow(self.ids, self.start_bits, self.firsts[rows], self.length, inputs, targets, is_start)
+
     def batch(self, first: int, stop: int, cut: RowCut) -> Batch:
         """The rows [first, stop) as a batch of its own memory."""
         inputs, targets, is_start = cut.take(stop - first)
-        firsts = self.firsts[first:stop]
-        core.cut_narrow(self.ids, self.start_bits, firsts, self.length, inputs, targets, is_start)
+        self.cut_into(slice(first, stop), inputs, targets, is_start)
         return Batch(inputs, targets, is_start)

@@ -14,6 +14,7 @@ from typing import Any, Protocol, SupportsIndex
 
 import numpy.typing as npt
 
+from flat_tokens.arguments import flag, integer, shown, split
 from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printable
 from flat_tokens.format import LARGEST_TOKEN_ID, Uint32
 from flat_tokens.pack import Pack, PackBatch, build_pack, stack
@@ -75,14 +76,15 @@ class PackedSequences(Sequence[Pack]):
         restart_positions: bool = False,
         ignore_first_labels: bool = False,
     ) -> None:
+        split("array", array, "encoded_tokens", "seq_starts")
         self.array = array
-        self.max_seq_len = _integer("max_seq_len", max_seq_len, 1, LONGEST_PACK)
-        self.padding_id = _integer("padding_id", padding_id, 0, LARGEST_TOKEN_ID)
-        self.max_packs = None if max_packs is None else _integer("max_packs", max_packs, 1, 2**63 - 1)
-        self.split_across_pack = split_across_pack
+        self.max_seq_len = integer("max_seq_len", max_seq_len, 1, LONGEST_PACK)
+        self.padding_id = integer("padding_id", padding_id, 0, LARGEST_TOKEN_ID)
+        self.max_packs = None if max_packs is None else integer("max_packs", max_packs, 1, 2**63 - 1)
+        self.split_across_pack = flag("split_across_pack", split_across_pack)
         self.strategy = strategy
-        self.restart_positions = restart_positions
-        self.ignore_first_labels = ignore_first_labels
+        self.restart_positions = flag("restart_positions", restart_positions)
+        self.ignore_first_labels = flag("ignore_first_labels", ignore_first_labels)
         if strategy not in STRATEGIES:
             raise ArgumentError(
                 f"strategy must be one of {', '.join(STRATEGIES)}, got {printable(repr(strategy), 60)}"
@@ -93,8 +95,8 @@ class PackedSequences(Sequence[Pack]):
         self._plan: Plan
         if strategy == "best-fit":
             window = default_window_seqs(self.max_seq_len) if window_seqs is None else window_seqs
-            window = _integer("window_seqs", window, 1, 2**32)
-            _integer("max_seq_len of best-fit packs", max_seq_len, 1, LONGEST_BEST_FIT_PACK)
+            window = integer("window_seqs", window, 1, 2**32)
+            integer("max_seq_len of best-fit packs", max_seq_len, 1, LONGEST_BEST_FIT_PACK)
             self._plan = BestFitPlan(starts, self.max_seq_len, self.max_packs, window, split_across_pack)
         elif split_across_pack:
             self._plan = SplitPlan(starts, self.max_seq_len, self.max_packs)
@@ -116,6 +118,8 @@ class PackedSequences(Sequence[Pack]):
 
     def batch(self, indexes: Iterable[SupportsIndex]) -> PackBatch:
         """Several packs as the rows of one batch, in the order asked for; range(0, 64) are the first 64."""
+        if not isinstance(indexes, Iterable):
+            raise ArgumentError(f"a batch is asked for by several integers, got {shown(indexes)}")
         return stack(self.__getitems__(indexes), self.max_seq_len)
 
     def __repr__(self) -> str:
@@ -161,15 +165,3 @@ class PackedSequences(Sequence[Pack]):
             self.restart_positions,
             self.ignore_first_labels,
         )
-
-
-def _integer(name: str, value: object, least: int, greatest: int) -> int:
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = operator.index(value)  # type: ignore[arg-type] # the check is that it raises
-    except TypeError:
-        raise ArgumentError(f"{name} must be an integer, got {printable(repr(value), 60)}") from None
-    if not least <= number <= greatest:
-        raise ArgumentError(f"{name} must be in [{least}, {greatest}], got {number}")
-    return number

@@ -20,11 +20,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens import arguments, zarr_metadata
 from flat_tokens import format as flat_format
-from flat_tokens import zarr_metadata
+from flat_tokens.arguments import integer, shown
 from flat_tokens.built import core
 from flat_tokens.elements import Elements
-from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printable
+from flat_tokens.errors import ArgumentError, DatasetError, RangeError, SplitError, printable
 from flat_tokens.format import Bools, Uint32
 from flat_tokens.manifest import MANIFEST_NAME, Manifest, read_manifest
 from flat_tokens.manifest_head import read_counts
@@ -148,6 +149,8 @@ class FlatTokensArray:
 
     def iter_sequences(self, start: int = 0, stop: int | None = None) -> Iterator[Uint32]:
         """The ids of the sequences [start, stop), one after the other; stop may lie beyond the last."""
+        start = integer("start", start, 0)
+        stop = None if stop is None else integer("stop", stop)
         for index in range(start, self.seq_count if stop is None else min(stop, self.seq_count)):
             yield self.sequence(index)
 
@@ -158,7 +161,7 @@ class FlatTokensArray:
         return self.sequence(index)
 
     def _sequence_range(self, index: int) -> tuple[int, int]:
-        index = operator.index(index)
+        index = integer("index of a sequence", index)
         if not -self.seq_count <= index < self.seq_count:
             raise RangeError(f"{self.name}: sequence {index} is outside [0, {self.seq_count})")
         index %= self.seq_count
@@ -172,29 +175,28 @@ class FlatTokensArray:
 
     def row_count(self, length: int) -> int:
         """How many full rows of `length` tokens there are; the tail that fills no row is left out."""
-        if length < 1:
-            raise ArgumentError(f"length of a row must be at least 1, got {length}")
-        return self.token_count // length
+        return self.token_count // integer("length of a row", length, 1)
 
     def encoded_row(self, index: int, length: int) -> Uint32:
         """encoded_tokens[index * length : (index + 1) * length]; index in [-row_count, row_count). One read.
 
         encoded_row(1, 3) of the example is [8, 10, 13]."""
-        first = self.row_start(index, length)
-        return self.encoded_tokens.read(first, first + length)
+        first, stop = self.row_range(index, length)
+        return self.encoded_tokens.read(first, stop)
 
     def row(self, index: int, length: int) -> Row:
         """The ids of a row and where sequences start in it. One read.
 
         row(1, 3) of the example is ([4, 5, 6], [False, False, True])."""
-        first = self.row_start(index, length)
-        return Row(*_decoded(self.encoded_tokens, first, first + length))
+        first, stop = self.row_range(index, length)
+        return Row(*_decoded(self.encoded_tokens, first, stop))
 
     def rows(self, indices: npt.ArrayLike, length: int) -> Row:
         """The ids and starts of some rows in the order of `indices`, each array [rows, length].
 
         rows([1, 0], 3) of the example is ([[4, 5, 6], [1, 2, 3]], [[False, False, True], [True, False, True]]).
         Each index as for `row`. Cost: as for each alone, but that every zarr chunk is decoded only once."""
+        length = integer("length of a row", length, 1)
         firsts = [self.row_start(index, length) for index in _indices(indices).tolist()]
         encoded = np.empty((len(firsts), length), dtype=flat_format.TOKENS_DTYPE)
         tokens = self.encoded_tokens
@@ -207,21 +209,30 @@ class FlatTokensArray:
         one, with 0 wherever a sequence starts. uint32[length] each; one read, of one token more in front.
 
         inputs_and_targets(1, 3) of the example is ([3, 4, 0], [4, 5, 6])."""
-        first = self.row_start(index, length)
-        encoded = self.encoded_tokens.read(max(first - 1, 0), first + length)
+        first, stop = self.row_range(index, length)
+        encoded = self.encoded_tokens.read(max(first - 1, 0), stop)
         before = int(encoded[0]) if first else 0
-        return flat_format.inputs_and_targets(encoded[-length:], before)
+        return flat_format.inputs_and_targets(encoded[first - stop :], before)
 
     def row_start(self, index: int, length: int) -> int:
         """The position of the first token of a row; index in [-row_count, row_count)."""
-        index = operator.index(index)  # a numpy integer might be a narrow one, whose product wraps
+        return self.row_range(index, length)[0]
+
+    def row_range(self, index: int, length: int) -> tuple[int, int]:
+        """The positions [start, stop) of the tokens of a row; index in [-row_count, row_count)."""
+        try:
+            index = operator.index(index)  # a numpy integer might be a narrow one, whose product wraps
+            length = operator.index(length)
+        except TypeError:
+            index, length = integer("index of a row", index), integer("length of a row", length)
         start = index * length
         if start >= 0 and length > 0 and start + length <= self.token_count:
-            return start
+            return start, start + length
         count = self.row_count(length)
         if not -count <= index < count:
             raise RangeError(f"{self.name}: row {index} of length {length} is outside [0, {count})")
-        return index % count * length
+        start = index % count * length
+        return start, start + length
 
 
 def _decoded(tokens: Elements, start: int, stop: int) -> tuple[Uint32, Uint32]:
@@ -240,7 +251,10 @@ def _decoded(tokens: Elements, start: int, stop: int) -> tuple[Uint32, Uint32]:
 
 def _indices(values: npt.ArrayLike) -> npt.NDArray[Any]:
     """A list of positions as an integer array of one dimension; ArgumentError for anything else."""
-    indices = np.asarray(values)
+    try:
+        indices = np.asarray(values)
+    except ValueError:
+        raise ArgumentError(f"indices must be integers in one dimension, got {shown(values)}") from None
     if indices.ndim != 1 or (indices.dtype.kind not in "iu" and len(indices)):
         raise ArgumentError(
             f"indices must be integers in one dimension, got {indices.dtype.name} of {indices.ndim} dimensions"
@@ -281,7 +295,7 @@ class Dataset:
             return self.train
         if split == "validation":
             return self.validation
-        raise KeyError(f"split must be one of {', '.join(flat_format.SPLITS)}, got {split!r}")
+        raise SplitError(f"split must be one of {', '.join(flat_format.SPLITS)}, got {split!r}")
 
     @property
     def tokenizer_path(self) -> Path | None:
@@ -301,7 +315,7 @@ def open(
     fingerprint(), that must be the one the dataset was made with: the file that was given then, or the
     dataset's own. DatasetError, one line, for a directory that is unfinished, foreign, damaged or of another
     tokenizer."""
-    root = Path(path)
+    root = arguments.path("path", path)
     where = printable(str(root))
     if not root.is_dir():
         raise DatasetError(
@@ -352,9 +366,11 @@ def _check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Finge
             f"{where}: does not say which tokenizer it was made with; open it without tokenizer="
         )
     if isinstance(tokenizer, str | os.PathLike):
-        kind, given = "sha256", _files_sha256(Path(tokenizer))
-    else:
+        kind, given = "sha256", _files_sha256(arguments.path("tokenizer", tokenizer))
+    elif hasattr(tokenizer, "fingerprint"):
         kind, given = "fingerprint", tokenizer.fingerprint()
+    else:
+        raise ArgumentError(f"tokenizer must be a path or have fingerprint(), got {shown(tokenizer)}")
     # The dataset's own file is written anew, in one form; the file that was converted with is as good.
     if given not in (record.get(kind), record.get("source_sha256")):
         stated = printable(str(record.get(kind)), 80)
@@ -366,7 +382,8 @@ def _check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Finge
 
 
 def _files_sha256(path: Path) -> str:
-    """Of a tokenizer's file, or of the files that are one: vocab.json and merges.txt of a folder, in this order."""
+    """Of a tokenizer's file, or of the files that are one: vocab.json and merges.txt of a folder, in this order;
+    ArgumentError."""
     files = [path]
     if path.is_dir():
         files = [path / "tokenizer.json"]
@@ -374,5 +391,11 @@ def _files_sha256(path: Path) -> str:
             files = [path / "vocab.json", path / "merges.txt"]
     digest = hashlib.sha256()
     for file in files:
-        digest.update(file.read_bytes())
+        try:
+            digest.update(file.read_bytes())
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ArgumentError(
+                f"tokenizer {printable(str(file))}: {reason}; give a tokenizer.json"
+            ) from None
     return digest.hexdigest()

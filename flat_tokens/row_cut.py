@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.batch import Batch, Int32
+from flat_tokens.batch import Batch
 from flat_tokens.built import core
 
 Int64 = npt.NDArray[np.int64]
@@ -116,9 +116,9 @@ class RowCut:
         """Memory for the inputs, targets and start flags of a batch, to be filled; see BatchPool.take."""
         return self._pool.take((rows, self.length))
 
-    def batch(self, encoded: Uint32, firsts: Int64, lengths: Int32 | None = None) -> Batch:
+    def batch(self, encoded: Uint32, firsts: Int64) -> Batch:
         """The rows that begin at some positions of `encoded`, as `cut_with_numpy` says, as a batch of its own
-        memory. lengths: as in Batch."""
+        memory."""
         inputs, targets, is_start = self._pool.take((len(firsts), self.length))
         cut_rows(encoded, firsts, self.length, inputs, targets, is_start)
-        return Batch(inputs, targets, is_start, lengths)
+        return Batch(inputs, targets, is_start)

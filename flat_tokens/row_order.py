@@ -166,3 +166,42 @@ class RowOrder:
         permuted = permute(distinct, whole, derive_key(self.seed, epoch, BLOCKS))
         blocks: Int64 = permuted[back.reshape(places.shape)]
         return blocks
+
+
+@dataclass(frozen=True)
+class HostOrder:
+    """The part of one host: the streams [first_stream, stop_stream)."""
+
+    order: RowOrder
+    first_stream: int
+    stop_stream: int
+
+    @property
+    def rows_per_batch(self) -> int:
+        """Rows of this host in a batch."""
+        return (self.stop_stream - self.first_stream) * self.order.rows_per_stream
+
+    @property
+    def window_rows(self) -> int:
+        """Rows of this host that a window has at most."""
+        return self.order.window_rows // self.order.streams * (self.stop_stream - self.first_stream)
+
+    def rows(self, window: WindowId) -> Int64:
+        """Which rows this host has in each batch of a window, int64[steps, rows_per_batch], contiguous."""
+        rows = self.order.window_order(window, self.first_stream, self.stop_stream)
+        return np.ascontiguousarray(rows.reshape(window.step_count, -1))
+
+    def rows_at(self, step: int) -> Int64:
+        """Which rows this host has in the batch of a step, int64[rows_per_batch]."""
+        window = self.order.window_at(step)
+        rows: Int64 = self.rows(window)[self.place(step, window)]
+        return rows
+
+    def place(self, step: int, window: WindowId) -> int:
+        """The place of a step among those of its window."""
+        return step % self.order.steps_per_epoch - window.first_step
+
+    def steps_of(self, window: WindowId) -> tuple[int, int]:
+        """The steps [first, stop) of a window, counted from the first epoch on."""
+        first = window.epoch * self.order.steps_per_epoch + window.first_step
+        return first, first + window.step_count

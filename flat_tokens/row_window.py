@@ -9,12 +9,13 @@ since memory that a process touches first is slow; what a batch holds is copied 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.batch import Batch, Int32
-from flat_tokens.row_cut import Int64, RowCut, Uint32, windows_of
+from flat_tokens.row_cut import Int64, RowCut, Uint32, cut_rows
 
 
 class RowWindow:
@@ -71,16 +72,19 @@ class RowWindow:
         at the beginning."""
         return self.tokens.reshape(-1, self.length + 1)
 
+    def cut_into(
+        self,
+        rows: slice | Int64,
+        inputs: npt.NDArray[Any],
+        targets: npt.NDArray[Any],
+        is_start: npt.NDArray[np.bool_],
+    ) -> None:
+        """Fill what is given with some rows; see row_cut.cut_with_numpy."""
+        cut_rows(self.tokens, self.firsts[rows], self.length, inputs, targets, is_start)
+
     def batch(self, first: int, stop: int, cut: RowCut) -> Batch:
         """The rows [first, stop) as a batch of its own memory."""
+        inputs, targets, is_start = cut.take(stop - first)
+        self.cut_into(slice(first, stop), inputs, targets, is_start)
         lengths = None if self.lengths is None else self.lengths[first:stop].copy()
-        return cut.batch(self.tokens, self.firsts[first:stop], lengths)
-
-    def copy_rows(
-        self, source: RowWindow, rows: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
-    ) -> None:
-        """Copy some rows of another window of the same length into some places of this one, whose rows have places
-        of their own."""
-        self.rows()[places] = windows_of(source.tokens, self.length + 1)[source.firsts[rows] - 1]
-        if self.lengths is not None and source.lengths is not None:
-            self.lengths[places] = source.lengths[rows]
+        return Batch(inputs, targets, is_start, lengths)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens.arguments import shown
 from flat_tokens.errors import ArgumentError, DatasetError
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.row_source import ChunkReader, Int64
@@ -58,10 +59,6 @@ class SequenceRows:
     def __init__(self, array: FlatTokensArray, length: int, long_sequences: str, padding_id: int) -> None:
         if length < 1:
             raise ArgumentError(f"length of a row must be at least 1, got {length}")
-        if long_sequences not in LONG_SEQUENCES:
-            raise ArgumentError(
-                f"long_sequences must be one of {', '.join(LONG_SEQUENCES)}, got {long_sequences!r}"
-            )
         self.length = length
         self.padding_id = padding_id
         self._array = array
@@ -131,6 +128,12 @@ class SequenceRows:
             sequences_cut=cut,
             rows_left_out=rows_left_out,
         )
+
+
+def check_long_sequences(value: object) -> None:
+    """ArgumentError if it says nothing that can be done with long sequences."""
+    if value not in LONG_SEQUENCES:
+        raise ArgumentError(f"long_sequences must be one of {', '.join(LONG_SEQUENCES)}, got {shown(value)}")
 
 
 def _length_groups(array: FlatTokensArray) -> Iterator[Int64]:

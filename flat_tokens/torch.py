@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from flat_tokens.arguments import integer, shown, split
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.format import inputs_and_targets
-from flat_tokens.loader import Loader
+from flat_tokens.loader import Loader, steps_range
 from flat_tokens.reader import FlatTokensArray
 
 try:
@@ -73,9 +74,10 @@ class RowDataset(Dataset[Tensors]):
     collate_fn=collate). len() is array.row_count(seq_len). Picklable; IndexError outside."""
 
     def __init__(self, array: FlatTokensArray, seq_len: int) -> None:
+        split("array", array, "encoded_tokens", "row_count")
         self.array = array
-        self.seq_len = seq_len
-        self.row_count = array.row_count(seq_len)
+        self.seq_len = integer("length of a row", seq_len, 1)
+        self.row_count = array.row_count(self.seq_len)
 
     def __len__(self) -> int:
         return self.row_count
@@ -102,9 +104,10 @@ class BatchDataset(IterableDataset[Tensors]):
     worker), and what the batches follow from: load_state_dict refuses a state of other ones."""
 
     def __init__(self, loader: Loader, step: int = 0, stop: int | None = None) -> None:
+        if not isinstance(loader, Loader):
+            raise ArgumentError(f"loader must be a flat_tokens.Loader, got {shown(loader)}")
         self.loader = loader
-        self.step = step
-        self.stop = stop
+        self.step, self.stop = steps_range(step, stop)
         self._is_resumed = False
 
     def __iter__(self) -> Iterator[Tensors]:
@@ -128,11 +131,16 @@ class BatchDataset(IterableDataset[Tensors]):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where the state was taken. ArgumentError names what differs."""
-        own, other = self.loader.identity(), state["loader"]
+        other = state.get("loader") if isinstance(state, dict) else None
+        if not isinstance(other, dict) or "step" not in state:
+            raise ArgumentError(
+                f"a state has step and loader, as state_dict() gives them, got {shown(state)}"
+            )
+        own = self.loader.identity()
         for name in own:
             if own[name] != other.get(name):
                 raise ArgumentError(
                     f"the state is of a loader with {name} {other.get(name)}, this one has {own[name]}"
                 )
-        self.step = int(state["step"])
+        self.step = integer("step of the state", state["step"], 0)
         self._is_resumed = True

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flat_tokens.errors import ArgumentError, printable
+from flat_tokens.arguments import shown
+from flat_tokens.errors import ArgumentError
 from flat_tokens.pack import FIELDS, Pack, block_causal_mask, cumulative_lengths
 from flat_tokens.packing import PackedSequences
 
@@ -39,8 +40,10 @@ class PackDataset(Dataset[Tensors]):
     input_pos, seq_lens; segment_ids in both. Picklable, so workers may be forked or spawned; IndexError outside."""
 
     def __init__(self, packed: PackedSequences, names: str = "transformers") -> None:
-        if names not in NAMES:
-            raise ArgumentError(f"names must be one of {', '.join(NAMES)}, got {printable(repr(names), 60)}")
+        if not isinstance(packed, PackedSequences):
+            raise ArgumentError(f"packed must be PackedSequences, got {shown(packed)}")
+        if not isinstance(names, str) or names not in NAMES:
+            raise ArgumentError(f"names must be one of {', '.join(NAMES)}, got {shown(names)}")
         self.packed = packed
         self.names = NAMES[names]
 

@@ -20,7 +20,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from flat_tokens import reader
+from flat_tokens import arguments, reader
 from flat_tokens.elements import Elements
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.format import SPLITS
@@ -79,7 +79,7 @@ def verify_dataset(
     what is in them is not looked at: a fifth of the time, for who wrote them a moment ago. DatasetError if
     there is no dataset or its manifest is unreadable: nothing could be compared then. OSError for trouble of
     the machine."""
-    path = Path(root)
+    path = arguments.path("root", root)
     if not path.is_dir():
         raise DatasetError(f"{printable(str(path))}: not a directory; give a dataset's path")
     return _Verification(path, read_manifest(path), executor, progress, decode).run()

@@ -46,6 +46,28 @@ def test_rows_are_those_of_the_datasets_in_their_shares(arrays: list[Any]) -> No
         assert (batch.targets[at].tolist(), batch.inputs[at].tolist()) == (targets.tolist(), inputs.tolist())
 
 
+@pytest.mark.parametrize("packed", [True, False])
+def test_large_ids_beside_small_ones(make_dataset: Any, packed: bool) -> None:
+    """Windows of 16 and of 32 bits and those of mapped tokens in one batch."""
+    arrays = []
+    for number, (base, compression) in enumerate([(1, "zstd"), (70_000, "zstd"), (200_000, "none")]):
+        sequences = [[base + 9 * i + j for j in range(i % 7 + 1)] for i in range(150)]
+        layout = ArrayLayout.create(2, 16, compression=compression)
+        arrays.append(flat_tokens.open(make_dataset(sequences, layout=layout, name=str(number))).train)
+    mixture = Mixture(arrays, [2, 1, 1], 4, 16, 3, packed=packed, **OPTIONS)
+    for step, batch in enumerate(mixture.from_step(0, 20)):
+        alone = mixture.batch(step)
+        chosen, streams, places = mixture.draws(step)
+        for at in range(16):
+            row = mixture.members[chosen[at]].batch(int(places[at]))
+            for field in ("inputs", "targets", "is_seq_start"):
+                assert np.array_equal(getattr(batch, field)[at], getattr(row, field)[streams[at]])
+                assert np.array_equal(getattr(alone, field)[at], getattr(row, field)[streams[at]])
+            assert (batch.lengths is None) == packed
+            if batch.lengths is not None and row.lengths is not None:
+                assert batch.lengths[at] == row.lengths[streams[at]]
+
+
 def test_pure_function_of_step(arrays: list[Any]) -> None:
     mixture = Mixture(arrays, [3, 1, 1], 4, 8, 1, **OPTIONS)
     expected = [batch.targets for batch in mixture.from_step(0, 80)]

@@ -107,3 +107,44 @@ def test_stateful_dataloader(train: Any) -> None:
         again = loader(workers)
         again.load_state_dict(state)
         assert [batch["labels"].tolist() for batch in again] == rest
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("BatchDataset", ["loader"], "loader must be a flat_tokens.Loader, got 'loader'"),
+        ("BatchDataset", [None, -1], "step must be at least 0, got -1"),
+        ("BatchDataset", [None, "a"], "step must be an integer, got 'a'"),
+        ("BatchDataset", [None, 5, 1], "stop must be at least step = 5, got 1"),
+        ("RowDataset", [5, 5], "array must be a split such as dataset.train, got 5"),
+        ("RowDataset", [None, "a"], "length of a row must be an integer, got 'a'"),
+    ],
+)
+def test_wrong_arguments(name: str, arguments: list[Any], message: str, train: Any) -> None:
+    import flat_tokens.torch
+
+    given = Loader(train, 4, 8) if name == "BatchDataset" else train
+    with pytest.raises(ArgumentError, match=message):
+        getattr(flat_tokens.torch, name)(*(given if value is None else value for value in arguments))
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (None, "a state has step and loader"),
+        ({}, "a state has step and loader"),
+        ({"step": 3, "loader": None}, "a state has step and loader"),
+        ({"step": -4}, "step of the state must be at least 0, got -4"),
+        ({"step": "x"}, "step of the state must be an integer, got 'x'"),
+    ],
+)
+def test_wrong_states(state: Any, message: str, train: Any) -> None:
+    from flat_tokens.torch import BatchDataset
+
+    loader = Loader(train, 4, 8)
+    dataset = BatchDataset(loader)
+    if state and "loader" not in state:
+        state = {**state, "loader": loader.identity()}
+    with pytest.raises(ArgumentError, match=message):
+        dataset.load_state_dict(state)
+    assert dataset.step == 0

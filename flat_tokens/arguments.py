@@ -1,0 +1,57 @@
+"""What callers give, checked in one way: an ArgumentError of one line names the argument, the rule and the value."""
+
+from __future__ import annotations
+
+import operator
+import os
+from pathlib import Path
+from typing import Any
+
+from flat_tokens.errors import ArgumentError, printable
+
+
+def integer(name: str, value: Any, least: int | None = None, greatest: int | None = None) -> int:
+    """A whole number of any integer type as an int, in [least, greatest] as far as they are given."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name} must be an integer, got {shown(value)}") from None
+    if least is not None and greatest is None and number < least:
+        raise ArgumentError(f"{name} must be at least {least}, got {number}")
+    if greatest is not None and not (least or 0) <= number <= greatest:
+        raise ArgumentError(f"{name} must be in [{least or 0}, {greatest}], got {number}")
+    return number
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, numpy's too."""
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise ArgumentError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def path(name: str, value: Any) -> Path:
+    """Where something lies: a str or a path, not empty."""
+    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
+        raise ArgumentError(f"{name} must be a path, got {shown(value)}")
+    return Path(value)
+
+
+def count_of(name: str, value: Any) -> int:
+    """How many a list, tuple or array has."""
+    if isinstance(value, str | bytes) or not hasattr(value, "__len__") or hasattr(value, "encoded_tokens"):
+        raise ArgumentError(f"{name} must be a list, got {shown(value)}")
+    return len(value)
+
+
+def split(name: str, value: Any, *attributes: str) -> None:
+    """Something that can be read like a split, `dataset.train`."""
+    if not all(hasattr(value, attribute) for attribute in attributes):
+        raise ArgumentError(f"{name} must be a split such as dataset.train, got {shown(value)}")
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it."""
+    return printable(repr(value), 60)
