@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens import zstd_frames
+from flat_tokens import token_matches, zstd_frames
 from flat_tokens.errors import printable
 from flat_tokens.zstd_frames import Took
 
@@ -67,13 +67,23 @@ class CodecChain:
 
     def encode(self, values: npt.NDArray[Any]) -> bytes:
         """The bytes of a zarr chunk: values are the whole zarr chunk, padded, C-contiguous, little endian."""
+        data: Any = None
+        if not self.filters and self.compressor is not None and values.dtype == np.uint32:
+            config = json.loads(self.compressor)
+            if config["id"] == "zstd" and config.get("level") == token_matches.LEVEL:
+                data = token_matches.encode(values, config.get("checksum", False))
+        if data is None:
+            data = self._encode_by_numcodecs(values)
+        payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
+        return payload + crc32c_bytes(payload) if self.crc32c else payload
+
+    def _encode_by_numcodecs(self, values: npt.NDArray[Any]) -> Any:
         data: Any = values
         for text in self.filters:
             data = _codec(text).encode(data)
         if self.compressor is not None:
             data = _codec(self.compressor).encode(data)
-        payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
-        return payload + crc32c_bytes(payload) if self.crc32c else payload
+        return data
 
     def decode(
         self,
