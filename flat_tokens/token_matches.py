@@ -5,9 +5,10 @@ where tokens do: a fourth of the places, and only those of three tokens or more,
 save little and cost the reader most. The search is flat_tokens/native/find_matches.hpp; what it finds is handed to
 zstd's level 1, which codes it (ZSTD_compressSequences). Any zstd decoder reads the frames.
 
-Against zstd's own search, GPT-2 ids of 64 Ki tokens of prose, code, many languages and ids drawn as words are: 4, 11,
-9 and 3 % fewer bytes, a quarter to a half less time to decode, a third to all of the time to encode. With larger
-vocabularies two tokens in a row are worth a match: 9 to 14 % fewer bytes, the time to decode the same.
+Against zstd's own search (256 Ki tokens; prose, code, many languages and ids drawn as words are, GPT-2's vocabulary): 4,
+11, 8 and 3 % fewer bytes, 25, 24, 26 and 41 % less time to decode, about the time to encode, or a third of it where
+little repeats. With larger vocabularies two tokens in a row are worth a match: 11 to 13 % fewer bytes, 13 to 32 % less
+time to decode.
 
 Invariant: the bytes follow from the tokens and numcodecs' build of zstd alone. `find_with_python` is the specification
 of the search (tests/flat_tokens/test_token_matches.py) and runs, slowly, where the loop is not built.
@@ -28,14 +29,16 @@ from flat_tokens.built import core
 LEVEL = 1
 BLOCK_TOKENS = zstd_frames.BLOCK_BYTES // 4
 FARTHEST = 2**18  # tokens: a window of 1 MiB, which every decoder has
-LARGEST_OF_TWO_BYTES = 2**17  # encoded tokens below hold two bytes, and those above them are cheap without a match
+LARGEST_OF_TWO_BYTES = (
+    2**17
+)  # encoded tokens below hold two bytes, and those above them are cheap without a match
 
 TABLE_BITS = 16
-SKIP_BITS = 6
+SKIP_BITS = 5
 _FACTORS = (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 _MASK = 2**64 - 1
 _COMPRESSION_LEVEL, _WINDOW_LOG, _CHECKSUM = 100, 101, 201
-_BLOCKS_ARE_GIVEN, _REPEATS_ARE_SOUGHT = 1008, 1016
+_BLOCKS_ARE_GIVEN = 1008
 _RESET_SESSION = 1
 
 Uint32 = npt.NDArray[np.uint32]
@@ -164,7 +167,6 @@ def encode(values: Uint32, has_checksum: bool) -> bytes | None:
             (_WINDOW_LOG, (4 * FARTHEST).bit_length() - 1),
             (_CHECKSUM, int(has_checksum)),
             (_BLOCKS_ARE_GIVEN, 1),
-            (_REPEATS_ARE_SOUGHT, 1),
         ):
             checked(library.ZSTD_CCtx_setParameter(writer.context, parameter, value))
         length = checked(

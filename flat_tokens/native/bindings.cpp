@@ -128,8 +128,8 @@ uint32_t decode_ids(nb::handle encoded, nb::handle ids) {
                                  to.as<uint32_t>());
 }
 
-size_t find_matches(nb::handle values, size_t shortest, size_t block_tokens, size_t farthest, nb::handle matches,
-                    nb::handle table) {
+size_t find_matches(nb::handle values, size_t shortest, size_t block_tokens, size_t farthest,
+                    nb::handle matches, nb::handle table) {
   const Memory from(values, false), to(matches, true), slots(table, true);
   const size_t count = from.bytes() / sizeof(uint32_t);
   if (shortest != 2 && shortest != 3)

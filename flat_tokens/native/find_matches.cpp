@@ -6,7 +6,7 @@ namespace flat_tokens {
 
 namespace {
 
-constexpr unsigned skip_bits = 6; // another token is skipped after every 64 without a match
+constexpr unsigned skip_bits = 5; // another token is skipped after every 32 without a match
 
 template <size_t shortest> inline uint64_t slot_of(const uint32_t *token) {
   uint64_t key = token[0] * 0x9E3779B185EBCA87u + token[1] * 0xC2B2AE3D27D4EB4Fu;
@@ -19,7 +19,9 @@ template <size_t shortest> inline bool is_same(const uint32_t *a, const uint32_t
   return a[0] == b[0] && a[1] == b[1] && a[shortest - 1] == b[shortest - 1];
 }
 
-inline uint32_t bytes_of(size_t tokens) { return static_cast<uint32_t>(tokens * sizeof(uint32_t)); }
+inline uint32_t bytes_of(size_t tokens) {
+  return static_cast<uint32_t>(tokens * sizeof(uint32_t));
+}
 
 template <size_t shortest>
 size_t find(const uint32_t *tokens, size_t count, size_t block_tokens, size_t farthest, Match *const matches,
@@ -55,8 +57,8 @@ size_t find(const uint32_t *tokens, size_t count, size_t block_tokens, size_t fa
 
 } // namespace
 
-size_t find_matches(const uint32_t *tokens, size_t count, size_t shortest, size_t block_tokens, size_t farthest,
-                    Match *matches, uint32_t *table) {
+size_t find_matches(const uint32_t *tokens, size_t count, size_t shortest, size_t block_tokens,
+                    size_t farthest, Match *matches, uint32_t *table) {
   std::fill_n(table, size_t{1} << match_table_bits, 0u);
   return shortest == 2 ? find<2>(tokens, count, block_tokens, farthest, matches, table)
                        : find<3>(tokens, count, block_tokens, farthest, matches, table);

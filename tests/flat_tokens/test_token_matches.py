@@ -14,7 +14,21 @@ from flat_tokens.built import core
 from flat_tokens.codecs import CodecChain
 from flat_tokens.token_matches import BLOCK_TOKENS, FARTHEST, encode, find_with_python, shortest_match
 
-SIZES = [1, 2, 3, 4, 5, 63, 64, 65, 1000, BLOCK_TOKENS - 1, BLOCK_TOKENS, BLOCK_TOKENS + 1, 3 * BLOCK_TOKENS + 77]
+SIZES = [
+    1,
+    2,
+    3,
+    4,
+    5,
+    63,
+    64,
+    65,
+    1000,
+    BLOCK_TOKENS - 1,
+    BLOCK_TOKENS,
+    BLOCK_TOKENS + 1,
+    3 * BLOCK_TOKENS + 77,
+]
 KINDS = ["words", "large ids", "repeated", "noise", "zeros"]
 
 
