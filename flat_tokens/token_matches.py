@@ -5,7 +5,7 @@ where tokens do: a fourth of the places, and only those of three tokens or more,
 save little and cost the reader most. The search is flat_tokens/native/find_matches.hpp; what it finds is handed to
 zstd's level 1, which codes it (ZSTD_compressSequences). Any zstd decoder reads the frames.
 
-Against zstd's own search (256 Ki tokens; prose, code, many languages and ids drawn as words are, GPT-2's vocabulary): 4,
+Against its own search (256 Ki tokens; prose, code, many languages and ids drawn as words are, GPT-2's vocabulary): 4,
 11, 8 and 3 % fewer bytes, 25, 24, 26 and 41 % less time to decode, about the time to encode, or a third of it where
 little repeats. With larger vocabularies two tokens in a row are worth a match: 11 to 13 % fewer bytes, 13 to 32 % less
 time to decode.
@@ -143,7 +143,7 @@ def encode(values: Uint32, has_checksum: bool) -> bytes | None:
     if library is None or not len(values):
         return None
 
-    def checked(result: int) -> int:
+    def checked(result: Any) -> Any:
         if library.ZSTD_isError(result):
             raise ValueError(f"zstd: {library.ZSTD_getErrorName(result).decode('ascii', 'replace')}")
         return result
