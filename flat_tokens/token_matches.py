@@ -59,7 +59,7 @@ def find_with_python(values: Uint32, shortest: int, block_tokens: int, farthest:
 
     def slot(at: int) -> int:
         key = sum(token * factor for token, factor in zip(tokens[at : at + shortest], _FACTORS, strict=False))
-        return (key & _MASK) >> (64 - TABLE_BITS)
+        return int(key & _MASK) >> (64 - TABLE_BITS)
 
     places: dict[int, int] = {}
     found = []
