@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens import zstd_frames
+from flat_tokens import token_matches, zstd_frames
 from flat_tokens.errors import printable
 from flat_tokens.zstd_frames import Took
 
@@ -71,7 +71,7 @@ class CodecChain:
         for text in self.filters:
             data = _codec(text).encode(data)
         if self.compressor is not None:
-            data = _compressed(self.compressor, data)
+            data = _compressed(self.compressor, data, is_tokens=data is values and values.dtype == np.uint32)
         payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         return payload + crc32c_bytes(payload) if self.crc32c else payload
 
@@ -156,14 +156,17 @@ def _is_known(config: Json | None) -> bool:
     return type(level) is int and -(1 << 17) <= level <= 22 and type(checksum) is bool
 
 
-def _compressed(config_text: str, data: Any) -> Any:
+def _compressed(config_text: str, data: Any, is_tokens: bool) -> Any:
     setting = _zstd_setting(config_text)
+    frame = None
     if setting is not None:
-        as_bytes = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
-        frame = zstd_frames.encode(as_bytes, *setting)
-        if frame is not None:
-            return frame
-    return _codec(config_text).encode(data)
+        level, checksum = setting
+        if is_tokens and level == token_matches.LEVEL:
+            frame = token_matches.encode(np.ascontiguousarray(data).reshape(-1), checksum)
+        if frame is None:
+            as_bytes = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+            frame = zstd_frames.encode(as_bytes, level, checksum)
+    return _codec(config_text).encode(data) if frame is None else frame
 
 
 @lru_cache(maxsize=64)

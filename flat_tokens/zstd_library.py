@@ -22,7 +22,10 @@ import numpy.typing as npt
 RESET_SESSION = 1
 _STABLE_OUT = 1001  # decode straight into the output buffer; without it there is one more copy
 _IGNORE_CHECKSUM = 1002
-_LEVEL, _CHECKSUM = 100, 201
+_LEVEL, _WINDOW_LOG, _CHECKSUM = 100, 101, 201
+_BLOCKS_ARE_GIVEN = 1008  # sequences say where blocks end
+
+WINDOW_BYTES = 2**20  # of frames made of given sequences: every decoder has as much
 
 
 class Buffer(ctypes.Structure):
@@ -61,6 +64,12 @@ class Library:
             "ZSTD_decompressStream", size, pointer, ctypes.POINTER(Buffer), ctypes.POINTER(Buffer)
         )
         self.compress = function("ZSTD_compress2", size, pointer, pointer, size, pointer, size)
+        # None: an older library; what is made of given sequences is then made by its own search
+        self.compress_sequences = (
+            function("ZSTD_compressSequences", size, pointer, pointer, size, pointer, size, pointer, size)
+            if hasattr(library, "ZSTD_compressSequences")
+            else None
+        )
         self.compress_bound = function("ZSTD_compressBound", size, size)
         self.is_error = function("ZSTD_isError", ctypes.c_uint, size)
         self.error_name = function("ZSTD_getErrorName", ctypes.c_char_p, size)
@@ -68,9 +77,10 @@ class Library:
         self._create_decoder = function("ZSTD_createDCtx", pointer)
         self._set_decoder = function("ZSTD_DCtx_setParameter", size, pointer, ctypes.c_int, ctypes.c_int)
         self._create_encoder = function("ZSTD_createCCtx", pointer)
+        self.reset_encoder = function("ZSTD_CCtx_reset", size, pointer, ctypes.c_int)
         self._set_encoder = function("ZSTD_CCtx_setParameter", size, pointer, ctypes.c_int, ctypes.c_int)
         self._decoders: tuple[list[int], list[int]] = [], []
-        self._encoders: dict[tuple[int, bool], list[Encoder]] = {}
+        self._encoders: dict[tuple[int, bool, bool], list[Encoder]] = {}
 
     def take_decoder(self, is_checked: bool) -> int:
         """A context for one thread, to be given back. As many are kept as were in use at once. is_checked: it
@@ -89,19 +99,22 @@ class Library:
         """It is not in use any more."""
         self._decoders[is_checked].append(context)
 
-    def take_encoder(self, level: int, checksum: bool) -> Encoder:
-        """As `take_decoder`, to compress with."""
+    def take_encoder(self, level: int, checksum: bool, of_sequences: bool = False) -> Encoder:
+        """As `take_decoder`, to compress with. of_sequences: for `compress_sequences`."""
         try:
-            return self._encoders[level, checksum].pop()
+            return self._encoders[level, checksum, of_sequences].pop()
         except (KeyError, IndexError):
             context = _there(self._create_encoder())
-            for parameter, value in ((_LEVEL, level), (_CHECKSUM, int(checksum))):
+            parameters = [(_LEVEL, level), (_CHECKSUM, int(checksum))]
+            if of_sequences:
+                parameters += [(_WINDOW_LOG, WINDOW_BYTES.bit_length() - 1), (_BLOCKS_ARE_GIVEN, 1)]
+            for parameter, value in parameters:
                 self.checked(self._set_encoder(context, parameter, value))
             return Encoder(context)
 
-    def give_encoder(self, encoder: Encoder, level: int, checksum: bool) -> None:
+    def give_encoder(self, encoder: Encoder, level: int, checksum: bool, of_sequences: bool = False) -> None:
         """It is not in use any more."""
-        self._encoders.setdefault((level, checksum), []).append(encoder)
+        self._encoders.setdefault((level, checksum, of_sequences), []).append(encoder)
 
     def checked(self, result: int) -> int:
         """What a function of zstd returned; ValueError if that says what is wrong."""

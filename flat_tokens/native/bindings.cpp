@@ -2,6 +2,7 @@
 // call takes and gives.
 #include "cut_rows.hpp"
 #include "decode_ids.hpp"
+#include "find_matches.hpp"
 #include "narrow_rows.hpp"
 #include "permute.hpp"
 
@@ -127,6 +128,27 @@ uint32_t decode_ids(nb::handle encoded, nb::handle ids) {
                                  to.as<uint32_t>());
 }
 
+size_t find_matches(nb::handle values, size_t shortest, size_t block_tokens, size_t farthest,
+                    nb::handle matches, nb::handle table) {
+  const Memory from(values, false), to(matches, true), slots(table, true);
+  const size_t count = from.bytes() / sizeof(uint32_t);
+  if (shortest != 2 && shortest != 3)
+    throw std::invalid_argument("shortest must be 2 or 3, got " + std::to_string(shortest));
+  if (block_tokens < 1 || farthest < 1 || count >> 30)
+    throw std::invalid_argument("block_tokens and farthest must be at least 1, and tokens below 2^30, got " +
+                                std::to_string(block_tokens) + ", " + std::to_string(farthest) + " and " +
+                                std::to_string(count));
+  require_bytes("table", slots.bytes(), sizeof(uint32_t) << flat_tokens::match_table_bits);
+  const size_t most = count / shortest + (count + block_tokens - 1) / block_tokens;
+  if (to.bytes() / sizeof(flat_tokens::Match) < most)
+    throw std::invalid_argument("matches has " + std::to_string(to.bytes()) + " bytes, " +
+                                std::to_string(most) + " matches may need " +
+                                std::to_string(most * sizeof(flat_tokens::Match)));
+  nb::gil_scoped_release unlocked;
+  return flat_tokens::find_matches(from.as<const uint32_t>(), count, shortest, block_tokens, farthest,
+                                   to.as<flat_tokens::Match>(), slots.as<uint32_t>());
+}
+
 void permute(nb::handle values, uint64_t size, nb::handle keys) {
   const Memory at(values, true), with(keys, false);
   const size_t value_count = at.bytes() / sizeof(uint64_t);
@@ -157,5 +179,7 @@ NB_MODULE(_core, m) {
         nb::arg("length"), nb::arg("inputs"), nb::arg("targets"), nb::arg("is_start"));
   m.def("narrow", &narrow, nb::arg("encoded"), nb::arg("ids"), nb::arg("start_bits"), nb::arg("at"));
   m.def("decode_ids", &decode_ids, nb::arg("encoded"), nb::arg("ids"));
+  m.def("find_matches", &find_matches, nb::arg("values"), nb::arg("shortest"), nb::arg("block_tokens"),
+        nb::arg("farthest"), nb::arg("matches"), nb::arg("table"));
   m.def("permute", &permute, nb::arg("values"), nb::arg("size"), nb::arg("keys"));
 }

@@ -18,8 +18,24 @@ import numpy as np
 from encoders import Ours
 from numpy.typing import NDArray
 
+from flat_tokens.codecs import CodecChain
+
 Encoded = NDArray[np.uint32]
 SHUFFLE, BITSHUFFLE, NO_SHUFFLE = 1, 2, 0
+
+
+class AsWritten:
+    """What datasets are written with by default: zstd 1 with checksum, its matches searched by tokens."""
+
+    def __init__(self) -> None:
+        self._zstd = numcodecs.Zstd(1, checksum=True)
+        self._chain = CodecChain.from_configs([], self._zstd.get_config())
+
+    def encode(self, chunk: Encoded) -> bytes:
+        return self._chain.encode(chunk)
+
+    def decode(self, block: bytes) -> Any:
+        return self._zstd.decode(block)
 
 
 def codecs() -> dict[str, Any]:
@@ -32,6 +48,7 @@ def codecs() -> dict[str, Any]:
         "zstd -5": numcodecs.Zstd(-5),
         "zstd 1": numcodecs.Zstd(1),
         "zstd 1 with checksum": numcodecs.Zstd(1, checksum=True),
+        "zstd 1 with checksum, matches of tokens (default)": AsWritten(),
         "zstd 3": numcodecs.Zstd(3),
     }
 
