@@ -5,7 +5,10 @@ where tokens do: a fourth of the places, and only those of three tokens or more,
 save little and cost the reader most. The search is flat_tokens/native/find_matches.hpp; what it finds is handed to
 zstd's level 1, which codes it (ZSTD_compressSequences). Any zstd decoder reads the frames.
 
-FIGURES
+Against zstd's own search, with checksums, in zarr chunks of 256 Ki GPT-2 tokens of prose, several languages, code,
+words and Chinese: 2, 2, 3, -2 and -3 % fewer bytes, written 7, 18, 9, 6 and 13 % faster, read 12, 23, 16, 23 and 19 %
+faster. A table of 2^16 places stores 2 to 9 % less and takes 5 to 15 % longer. With larger vocabularies two tokens in a
+row are worth a match: 9 to 13 % fewer bytes with 2^16 places.
 
 Invariant: the bytes follow from the tokens and numcodecs' build of zstd alone. `find_with_python` is the specification
 of the search (tests/flat_tokens/test_token_matches.py) and runs, slowly, where the loop is not built.

@@ -12,10 +12,10 @@ namespace {
 constexpr PretokenCache::Slot no_slots[2]{};
 
 constexpr size_t first_slot_count = 1 << 10;
-// 2^21 slots, 64 MiB. Fewer slow English down (128 k 274 MB/s, 256 k 405, 1 M 600; as many words as fill 2 M
-// it does not have), and many different words that come again: with 2^20 those are 20 % slower on a second
-// pass, and 9 % faster the first time, since memory new to a process is slow.
-constexpr size_t max_slot_count = 1 << 21;
+// 2^20 slots, 32 MiB: fewer slow English down (128 k 274 MB/s, 256 k 405, 1 M 600); more slow many different
+// words down the first time, by memory that is new to the process (2^21 by 9 to 18 %, unbounded to a half),
+// and serve them on a second pass (by 20 to 25 %).
+constexpr size_t max_slot_count = 1 << 20;
 // Tables double at a third full, from 8 MiB on at half: fresh pages cost more than they gain there (en cold
 // +4 %, warm -6 % between the two; 50 ms a doubling where the memory is new to the process).
 constexpr size_t large_slot_count = 1 << 18;
@@ -29,8 +29,7 @@ constexpr uint32_t displacing_newcomers = 4;
 // MB 245, 255 and 342.
 constexpr size_t near_slot_count = 1 << 15;
 constexpr size_t new_percent = 40;
-// And to this part of the share at most: 64 MiB for one thread, 32 for each of two, whose fresh pages would
-// cost more than they gain.
+// And to this part of the share at most: with many threads fresh pages would cost more than they gain.
 constexpr size_t late_share_part = 4;
 // The arena is filled from start to end, so it grows by steps, in small pages: clearing a huge one that is
 // new to the machine takes longer (English cold 306 -> 322 MB/s).
