@@ -18,9 +18,6 @@ from typing import TYPE_CHECKING, Any
 __path__ = extend_path(__path__, __name__)
 
 if TYPE_CHECKING:
-    from bpe.count_set import CountSet
-    from bpe.counting import count_pretokens
-    from bpe.counts import PretokenCounts
     from bpe.errors import (
         BadArgument,
         BadCounts,
@@ -34,6 +31,9 @@ if TYPE_CHECKING:
         UnsupportedTokenizer,
     )
     from bpe.patterns import PATTERNS
+    from bpe.pretoken_counts.count_set import CountSet
+    from bpe.pretoken_counts.counting import count_pretokens
+    from bpe.pretoken_counts.counts import PretokenCounts
     from bpe.ragged import Ragged
     from bpe.tokenizer import Tokenizer
     from bpe.training import Training, train, train_on, train_sizes
@@ -50,9 +50,9 @@ _MODULE_OF = {
     "NotEnoughMemory": "errors",
     "Refused": "errors",
     "UnsupportedTokenizer": "errors",
-    "CountSet": "count_set",
-    "count_pretokens": "counting",
-    "PretokenCounts": "counts",
+    "CountSet": "pretoken_counts.count_set",
+    "count_pretokens": "pretoken_counts.counting",
+    "PretokenCounts": "pretoken_counts.counts",
     "PATTERNS": "patterns",
     "Ragged": "ragged",
     "Tokenizer": "tokenizer",

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-from bpe.arguments import build_parser
+from bpe.cli.arguments import build_parser
+from bpe.cli.standard_streams import prepare_standard_streams
 from bpe.errors import BpeError, printable
-from bpe.standard_streams import prepare_standard_streams
 
-# Where a command is done, if not in bpe.commands: each imports what it needs and no more.
+# Where a command is done, if not in bpe/cli/commands.py: each imports what it needs and no more.
 _MODULES: Final = {"train": "training_commands", "count": "training_commands", "report": "report_command"}
 
 
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepare_standard_streams()
     options = build_parser().parse_args(arguments)
     try:
-        commands = import_module(f"bpe.{_MODULES.get(options.command, 'commands')}")
+        commands = import_module(f"bpe.cli.{_MODULES.get(options.command, 'commands')}")
         code: int = getattr(commands, options.command)(options)
         sys.stdout.flush()
         return code

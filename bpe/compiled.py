@@ -1,11 +1,12 @@
 """A tokenizer as one flat image: what is slow to find out is in it, so a worker process has it in 20 ms.
 
     magic, 8 bytes | bytes of header, image and warm cache, 3 x uint64 | XXH64 of all that follows, uint64 |
-    header, JSON, padded with spaces to 8 bytes | the core's image (bpe/native/image.hpp) | a warm cache, or nothing
+    header, JSON, padded with spaces to 8 bytes | the core's image (bpe/native/common/image.hpp) | a warm cache, or
+    nothing
 
 The warm cache holds common pretokens with their ids as the encoder gave them (`bpe.warm_cache`; CacheImage of
-bpe/native/pretoken_cache.hpp); every cache of an encoder starts as a copy of it. Read from a file it is mapped, so all
-processes of a machine share its pages. It changes no ids.
+bpe/native/cache/pretoken_cache.hpp); every cache of an encoder starts as a copy of it. Read from a file it is mapped,
+so all processes of a machine share its pages. It changes no ids.
 
 An image is read by the form it was written in (`FORM` and the core's version in the header) or refused, never
 converted. It is data, not code: the checksum finds damage, and whatever else stands in it, reading stays within its
@@ -36,7 +37,7 @@ from bpe.vocabulary import SpecialTokens
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from bpe.counts import PretokenCounts
+    from bpe.pretoken_counts.counts import PretokenCounts
 
 MAGIC: Final = b"tokmill\x00"
 FORM: Final = 1  # raised when the header's fields change

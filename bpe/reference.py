@@ -93,9 +93,9 @@ def train(
 ) -> list[tuple[bytes, bytes]]:
     """The merges that add `new_entries` entries to the 256 bytes, in order; fewer if no pair is left.
 
-    Each merge adds an entry: bytes that are one already are never made again (proof in native/trainer.hpp). A pair
-    is merged only if it occurs at least max(1, min_frequency) times and has no more than max_token_bytes (0: no limit).
-    {b"aab": 2, b"ab": 1}, 2 -> [(b"a", b"b"), (b"a", b"ab")]
+    Each merge adds an entry: bytes that are one already are never made again (proof in native/train/trainer.hpp). A
+    pair is merged only if it occurs at least max(1, min_frequency) times and has no more than max_token_bytes (0: no
+    limit). {b"aab": 2, b"ab": 1}, 2 -> [(b"a", b"b"), (b"a", b"ab")]
     """
     entries = [bytes([byte]) for byte in printable_bytes()]  # the ids of the huggingface rule
     id_of = {entry: id_ for id_, entry in enumerate(entries)}

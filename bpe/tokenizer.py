@@ -34,7 +34,7 @@ from bpe.vocabulary import SpecialTokens
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from bpe.counts import PretokenCounts
+    from bpe.pretoken_counts.counts import PretokenCounts
 
 AllowedSpecial = Literal["all"] | Collection[str]
 

@@ -21,28 +21,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.count_set import CountSet
-from bpe.counting import (
+from bpe.errors import BadArgument, shown
+from bpe.patterns import PATTERNS
+from bpe.pretoken_counts.count_set import CountSet
+from bpe.pretoken_counts.counting import (
     CountingOptions,
     PretokenCounts,
     available_threads,
     count_sources,
 )
-from bpe.counts_inputs import cut_of_files, still_to_count, tokens_not_cut_at
-from bpe.errors import BadArgument, shown
-from bpe.memory import MemoryBudget, check_still_fits
-from bpe.patterns import PATTERNS
+from bpe.pretoken_counts.counts_inputs import cut_of_files, still_to_count, tokens_not_cut_at
+from bpe.pretoken_counts.memory import MemoryBudget, check_still_fits
+from bpe.pretoken_counts.sampling import sampled
+from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
 from bpe.reference import printable_bytes
-from bpe.sampling import sampled
 from bpe.tokenizer import Tokenizer
 from bpe.training_options import TrainingOptions
-from bpe.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bpe.count_set import MinCount
-    from bpe.text_blocks import Source
+    from bpe.pretoken_counts.count_set import MinCount
+    from bpe.pretoken_counts.text_blocks import Source
     from bpe.training_options import TieBreak
     from bpe.utf8 import Invalid
 
@@ -201,7 +201,7 @@ def train_on(
     Of the options those that say how to merge count. special_tokens, pattern None: those the pretokens were counted
     with; others than those can't be given, but more tokens can.
     budget: NotEnoughMemory as soon as the process takes more.
-    Cost: see bpe/native/trainer.hpp; some 0.3 s for 300,000 distinct pretokens and 32,000 entries.
+    Cost: see bpe/native/train/trainer.hpp; some 0.3 s for 300,000 distinct pretokens and 32,000 entries.
     """
     facts = counts.facts
     options = options or TrainingOptions()

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from bpe.counting import check_threads
 from bpe.errors import BadArgument, check_whole, shown
+from bpe.pretoken_counts.counting import check_threads
 from bpe.reference import printable_bytes
 from bpe.vocabulary import MAX_ID, check_special_texts
 
 if TYPE_CHECKING:
-    from bpe.count_set import MinCount
+    from bpe.pretoken_counts.count_set import MinCount
     from bpe.pretokenizer import Pretokenizer
     from bpe.utf8 import Invalid
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bpe import _core
-from bpe.counting import count_pretokens
-from bpe.counts import PretokenCounts
 from bpe.description import Parts
 from bpe.errors import BadArgument, shown
 from bpe.normalization import to_nfc
+from bpe.pretoken_counts.counting import count_pretokens
+from bpe.pretoken_counts.counts import PretokenCounts
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

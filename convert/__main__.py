@@ -23,7 +23,7 @@ from typing import NoReturn
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from bpe.standard_streams import prepare_standard_streams
+from bpe.cli.standard_streams import prepare_standard_streams
 from convert.arguments import parse_arguments
 from convert.errors import exit_code_of, one_line, printable
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options, parsed = parse_arguments(words)
         output = options.output
         from convert.pipeline import convert, dry_run
-        from convert.stopping import stop_signals
+        from convert.processes.stopping import stop_signals
 
         if parsed.dry_run:
             _print("\n".join(dry_run(options)))

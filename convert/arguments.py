@@ -10,7 +10,7 @@ from typing import NoReturn
 from bpe.errors import shown
 from bpe.sizes import parse_size
 from convert.errors import UsageError
-from convert.kinds import INPUT_FORMATS
+from convert.inputs.kinds import INPUT_FORMATS
 from convert.options import (
     COMPRESSIONS,
     DEFAULT_MAX_ERRORS,

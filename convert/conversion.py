@@ -18,31 +18,32 @@ from typing import Any
 
 from bpe.tokenizer import Tokenizer
 from convert import worker
-from convert.assembly import Assembly
 from convert.encode_and_merge import closing_stage, encode_and_merge
 from convert.errors import BrokenInvariant, StorageError, WorkerLost
 from convert.estimate import check_space
-from convert.executors import ProcessExecutor
+from convert.inputs.sources import STANDARD_INPUT, Source, check_unchanged, find_sources
 from convert.intake import QUARANTINE_NAME, total_intake
 from convert.options import ConvertOptions
 from convert.plan import Plan, make_plan, plan_record
+from convert.processes.executors import ProcessExecutor
+from convert.processes.stopping import ending
 from convert.progress import Progress, make_progress
 from convert.provenance import save_tokenizer, write_manifest, write_quarantine
-from convert.shard import SPLITS
-from convert.sources import STANDARD_INPUT, Source, check_unchanged, find_sources
-from convert.spare_files import spare_count
+from convert.shards.assembly import Assembly
+from convert.shards.shard import SPLITS
+from convert.shards.spare_files import spare_count
 from convert.splitting import hash_threshold
-from convert.stopping import ending
 from convert.summary import Summary, check_conservation, total_counts
 from convert.workspace import Workspace
-from flat_tokens.durability import Syncer
-from flat_tokens.layout import ArrayLayout
-from flat_tokens.manifest import MANIFEST_NAME, FileRecord
+from flat_tokens.storage.durability import Syncer
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import create_split, load_codecs
 
 LONG_DOCUMENT_BYTES = 1 << 20  # files that are one document each are shorter, on average
-# Their codec, if any, needs no import (flat_tokens/zstd_library.py); what others need is better inherited by workers.
+# Their codec, if any, needs no import (flat_tokens/storage/zstd_library.py); what others need is better inherited by
+# workers.
 LATE_CODECS = ("zstd", "none")
 ExecutorFactory = Callable[[Callable[..., None], tuple[Any, ...]], Executor]
 
@@ -203,7 +204,7 @@ def _carry_out(
 
 def _with_standard_input(options: ConvertOptions, workspace: Workspace) -> tuple[Source, ...]:
     """The sources once more, with standard input, which is read to its end."""
-    from convert.standard_input import spool
+    from convert.inputs.standard_input import spool
 
     workspace.take()
     standard_input = spool(workspace.standard_input, options.input_format)

@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from bpe import _core, utf8
 from bpe.errors import InvalidText
 from bpe.tokenizer import AllowedSpecial, Tokenizer
-from convert.batch import Batch
-from convert.blocks import HEAD_BYTES
 from convert.errors import BrokenInvariant, printable
+from convert.inputs.batch import Batch
+from convert.inputs.blocks import HEAD_BYTES
+from convert.inputs.long_line import LongLine
+from convert.inputs.sources import Source
+from convert.inputs.stretches import STRETCH_BYTES
 from convert.intake import BadRecord, Intake
 from convert.long_document import ValidPieces, encode_pieces
-from convert.long_line import LongLine
-from convert.shard_writer import ShardWriter
-from convert.sources import Source
+from convert.shards.shard_writer import ShardWriter
 from convert.splitting import deal_out, is_validation
-from convert.stretches import STRETCH_BYTES
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

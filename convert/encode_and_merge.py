@@ -15,23 +15,23 @@ from functools import partial
 from pathlib import Path
 
 from convert import worker
-from convert.assembly import Assembly, drop, recorded_assembly
 from convert.errors import BadInput, Refused
 from convert.held_out import SmallestHashes
 from convert.intake import check_error_count, is_usable
 from convert.journal import Journal
 from convert.options import ConvertOptions
 from convert.plan import Plan, TextChunk
+from convert.processes.tasks import TaskPool, run_tasks
 from convert.progress import Progress, Stage
 from convert.rules import IntakeRules
-from convert.runs import Run
-from convert.shard import SPLITS, ShardRecord
-from convert.spare_files import spare_count
-from convert.tasks import TaskPool, run_tasks
+from convert.shards.assembly import Assembly, drop, recorded_assembly
+from convert.shards.runs import Run
+from convert.shards.shard import SPLITS, ShardRecord
+from convert.shards.spare_files import spare_count
 from convert.workspace import Workspace
-from flat_tokens.durability import Syncer
-from flat_tokens.layout import ArrayLayout
-from flat_tokens.manifest import FileRecord
+from flat_tokens.storage.durability import Syncer
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.writer import create_arrays
 
 

@@ -19,17 +19,17 @@ import numpy as np
 from bpe import _core
 from bpe.sizes import bytes_text
 from bpe.tokenizer import Tokenizer
-from convert.batch import Batch
-from convert.blocks import FileRange
-from convert.decompress import DecompressedFile
 from convert.errors import ConvertError, StorageError, printable
+from convert.inputs.batch import Batch
+from convert.inputs.blocks import FileRange
+from convert.inputs.decompress import DecompressedFile
+from convert.inputs.sources import Source
 from convert.options import ConvertOptions
 from convert.plan import Plan
 from convert.progress import tokens_text
 from convert.rules import IntakeRules
-from convert.sources import Source
-from flat_tokens.layout import ArrayLayout
-from flat_tokens.zarr_metadata import write_chain
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.zarr_metadata import write_chain
 
 SAMPLES = 16
 SAMPLE_BYTES = 256 << 10
@@ -253,7 +253,7 @@ def _fill(stream: FileRange | DecompressedFile, data: bytearray) -> int:
 
 
 def _parquet_sample(source: Source, rules: IntakeRules) -> Sample:
-    from convert.read_parquet import text_sample
+    from convert.inputs.read_parquet import text_sample
 
     rows, row_count, texts = text_sample(source, rules, 4 * SAMPLE_BYTES)
     mended = [text.decode(errors="replace").encode() for text in texts]

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from convert.batch import Batch
 from convert.document_encoder import Clock, DocumentEncoder
+from convert.inputs.batch import Batch
+from convert.inputs.sources import Source
 from convert.intake import Intake
-from convert.sources import Source
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -19,8 +19,8 @@ from typing import Any
 
 from bpe import _core
 from convert.errors import BadInput, naming, printable
+from convert.inputs.sources import Source, recorded_path
 from convert.rules import IntakeRules
-from convert.sources import Source, recorded_path
 
 SHOWN_BYTES = 80
 INVALID_UTF8 = "invalid UTF-8"  # the one reason that --invalid skip tolerates

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from convert.errors import naming
-from convert.runs import Run
-from convert.shard import PARTS, ShardRecord, is_intact
-from flat_tokens.manifest import FileRecord
+from convert.shards.runs import Run
+from convert.shards.shard import PARTS, ShardRecord, is_intact
+from flat_tokens.storage.manifest import FileRecord
 
 _THRESHOLD_NAME = "validation-threshold.json"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from convert.errors import UsageError
-from convert.kinds import INPUT_FORMATS
+from convert.inputs.kinds import INPUT_FORMATS
 from convert.rules import MAX_RECORD_BYTES, IntakeRules, pointer_path
 
 DEFAULT_VALIDATION_FRACTION = 0.005

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from convert.sources import Source, recorded_path
+from convert.inputs.sources import Source, recorded_path
 
 MIB = 1 << 20
-# The sources are hashed in blocks of this size (convert/digest.py); chunks of whole blocks read no byte twice.
+# The sources are hashed in blocks of this size (convert/inputs/digest.py); chunks of whole blocks read no byte twice.
 BLOCK_BYTES = 4 * MIB
 PLAN_VERSION = 2
 

@@ -11,16 +11,16 @@ from pathlib import Path
 
 from bpe import _core
 from bpe.tokenizer import Tokenizer
-from convert.digest import DIGEST_NAME, source_digest
 from convert.errors import naming
+from convert.inputs.digest import DIGEST_NAME, source_digest
+from convert.inputs.sources import recorded_path
 from convert.intake import QUARANTINE_NAME, quarantine_lines, total_intake
 from convert.options import ConvertOptions
 from convert.plan import Plan
-from convert.shard import SPLITS, ShardRecord
-from convert.sources import recorded_path
+from convert.shards.shard import SPLITS, ShardRecord
 from convert.summary import total_counts
-from flat_tokens.layout import ArrayLayout
-from flat_tokens.manifest import FileRecord, Manifest, SplitRecord
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import FileRecord, Manifest, SplitRecord
 from flat_tokens.writer import write_root
 
 TOKENIZER_NAME = "tokenizer.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# A long line needs no more memory than a short one (convert/long_line.py); what is longer is most likely none.
+# A long line needs no more memory than a short one (convert/inputs/long_line.py); what is longer is most likely none.
 MAX_RECORD_BYTES = 4 << 30
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from convert.shard_writer import ShardWriter
+    from convert.shards.shard_writer import ShardWriter
 
 
 def hash_threshold(fraction: float) -> int:

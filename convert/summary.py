@@ -9,7 +9,7 @@ from bpe.sizes import bytes_text
 from convert.errors import BrokenInvariant, printable
 from convert.intake import IntakeCounts
 from convert.plan import BLOCK_BYTES, Plan
-from convert.shard import SPLITS, ShardRecord, SplitCounts
+from convert.shards.shard import SPLITS, ShardRecord, SplitCounts
 
 FIRST_WORDS = 80  # characters
 

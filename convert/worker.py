@@ -18,30 +18,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe.tokenizer import Tokenizer
-from convert.blocks import Block, record_blocks
-from convert.decompress import DecompressedFile
-from convert.digest import BlockDigests
 from convert.document_encoder import Clock, DocumentEncoder
 from convert.errors import BadInput, BrokenInvariant, naming
 from convert.held_out import DocumentHasher
+from convert.inputs.blocks import Block, record_blocks
+from convert.inputs.decompress import DecompressedFile
+from convert.inputs.digest import BlockDigests
+from convert.inputs.kinds import PLAIN_TEXT
+from convert.inputs.long_line import LongLine
+from convert.inputs.read_jsonl import JsonLines
+from convert.inputs.read_parquet import parquet_batches
+from convert.inputs.sources import Source
+from convert.inputs.stretches import STRETCH_BYTES, Stretch, own_stretches
+from convert.inputs.text_window import TextWindow
 from convert.intake import Intake
 from convert.journal import Journal
-from convert.kinds import PLAIN_TEXT
-from convert.long_line import LongLine
-from convert.merge import write_run
 from convert.plan import Piece, TextChunk
-from convert.read_jsonl import JsonLines
-from convert.read_parquet import parquet_batches
+from convert.processes.worker_process import take_step
 from convert.rules import IntakeRules
-from convert.runs import Run
-from convert.shard import PARTS, ShardRecord, token_dtype
-from convert.shard_writer import ShardWriter
-from convert.sources import Source
-from convert.stretches import STRETCH_BYTES, Stretch, own_stretches
-from convert.text_window import TextWindow
-from convert.worker_process import take_step
-from flat_tokens.layout import ArrayLayout
-from flat_tokens.manifest import FileRecord
+from convert.shards.merge import write_run
+from convert.shards.runs import Run
+from convert.shards.shard import PARTS, ShardRecord, token_dtype
+from convert.shards.shard_writer import ShardWriter
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.verify_units import verify_files
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from typing import IO, Any
 
 from convert.errors import Refused, StorageError, UsageError, naming, printable
 from convert.plan import changed_source, first_difference
-from flat_tokens.durability import sync, sync_folders
+from flat_tokens.storage.durability import sync, sync_folders
 
 PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME, STACKS_NAME, INPUT_NAME = (
     "plan.json",

@@ -6,7 +6,7 @@
     dataset.train.sequence(0), dataset.train.row(5, length=1024), dataset.train.seq_count
 
 Reading imports numpy and numcodecs alone, zarr only for layouts that nobody in this package writes. One loop has a
-C++ form, used where it was built (flat_tokens/row_cut.py).
+C++ form, used where it was built (flat_tokens/rows/row_cut.py).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 __path__ = extend_path(__path__, __name__)
 
 from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError
-from flat_tokens.layout import ArrayLayout
 from flat_tokens.reader import Dataset, FlatTokensArray, Row, open
+from flat_tokens.storage.layout import ArrayLayout
 
 if TYPE_CHECKING:
     from flat_tokens.batch import Batch
     from flat_tokens.loader import Loader
     from flat_tokens.mixing import Mixture
-    from flat_tokens.pack import Pack, PackBatch
     from flat_tokens.packing import PackedSequences
-    from flat_tokens.packing_plan import PackingReport
+    from flat_tokens.packs.pack import Pack, PackBatch
+    from flat_tokens.packs.packing_plan import PackingReport
     from flat_tokens.verify import VerifyReport, verify_dataset
 
 __all__ = [
@@ -57,10 +57,10 @@ _LATER = {
     "Batch": "batch",
     "Loader": "loader",
     "Mixture": "mixing",
-    "Pack": "pack",
-    "PackBatch": "pack",
+    "Pack": "packs.pack",
+    "PackBatch": "packs.pack",
     "PackedSequences": "packing",
-    "PackingReport": "packing_plan",
+    "PackingReport": "packs.packing_plan",
     "VerifyReport": "verify",
     "verify_dataset": "verify",
 }

@@ -36,13 +36,13 @@ def decode_ids(encoded: Buffer, ids: Buffer) -> int:
 def find_matches(
     values: Buffer, shortest: int, block_tokens: int, farthest: int, matches: Buffer, table: Buffer
 ) -> int:
-    """Fill matches as flat_tokens.token_matches.find_with_python says; how many they are.
+    """Fill matches as flat_tokens.storage.token_matches.find_with_python says; how many they are.
 
     values: uint32[n], n below 2^30; shortest: 2 or 3; matches: uint32[m, 4], m at least n / shortest and one a block;
     table: uint32[2^16], whatever it holds. The GIL is released. ValueError names bound and value."""
 
 def permute(values: Buffer, size: int, keys: Buffer) -> None:
-    """Send values in [0, size) to their places under the permutations of flat_tokens/permutation.py, in place.
+    """Send values in [0, size) to their places under the permutations of flat_tokens/rows/permutation.py, in place.
 
     values: uint64[n]; keys: uint64[k], each for n / k values, in order. The GIL is released. ValueError names bound and
     value."""

@@ -11,8 +11,9 @@ from dataclasses import asdict
 from multiprocessing import get_context
 from typing import Any
 
-from flat_tokens import entries, reader, statistics
+from flat_tokens import reader, statistics
 from flat_tokens.errors import ArgumentError, complain, printable
+from flat_tokens.storage import entries
 from flat_tokens.verify import VerifyReport, verify_dataset
 
 

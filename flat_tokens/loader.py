@@ -5,13 +5,13 @@
 
 batch(step) follows from (array, the constructor's arguments, step) alone: not from what was read before, nor
 from the number of hosts, as long as it divides `streams`: the rows of hosts 0, 1, ... one under the other are
-the global batch. flat_tokens/row_order.py states which rows a batch has; epoch step // steps_per_epoch
+the global batch. flat_tokens/rows/row_order.py states which rows a batch has; epoch step // steps_per_epoch
 follows the one before with an order of its own.
 
-Cost: raw tokens are gathered from the mapped files (flat_tokens/gathered_steps.py). Others, and sequences, are read a
-window at a time (flat_tokens/window_steps.py; 4 Mi tokens of each epoch by default, 4 bytes a token in memory or 2
-where ids fit, twice while a thread reads ahead), each zarr chunk once a window. A step that does not follow the one
-before is read alone: resuming takes as long as one batch.
+Cost: raw tokens are gathered from the mapped files (flat_tokens/rows/gathered_steps.py). Others, and sequences, are
+read a window at a time (flat_tokens/rows/window_steps.py; 4 Mi tokens of each epoch by default, 4 bytes a token in
+memory or 2 where ids fit, twice while a thread reads ahead), each zarr chunk once a window. A step that does not follow
+the one before is read alone: resuming takes as long as one batch.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.ahead import working_ahead
 from flat_tokens.arguments import flag, integer, shown, split
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
-from flat_tokens.gathered_steps import GatheredSteps
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.row_gather import RowGather
-from flat_tokens.row_order import HostOrder, RowOrder
-from flat_tokens.row_source import PackedRows
-from flat_tokens.sequence_rows import Losses, SequenceRows, check_long_sequences
-from flat_tokens.window_steps import WindowSteps
+from flat_tokens.rows.ahead import working_ahead
+from flat_tokens.rows.gathered_steps import GatheredSteps
+from flat_tokens.rows.row_gather import RowGather
+from flat_tokens.rows.row_order import HostOrder, RowOrder
+from flat_tokens.rows.row_source import PackedRows
+from flat_tokens.rows.sequence_rows import Losses, SequenceRows, check_long_sequences
+from flat_tokens.rows.window_steps import WindowSteps
 
 MOST_STREAMS = 8  # by default, so that 1, 2, 4 or 8 hosts see the same batches
 DTYPES = ("uint16", "int32", "uint32", "int64")

@@ -25,16 +25,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.ahead import working_ahead
 from flat_tokens.arguments import count_of, flag, integer, shown
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.loader import Loader, steps_range
-from flat_tokens.permutation import derive_key, permute
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.row_cut import RowCut
-from flat_tokens.row_order import WindowId
-from flat_tokens.window_steps import Window
+from flat_tokens.rows.ahead import working_ahead
+from flat_tokens.rows.permutation import derive_key, permute
+from flat_tokens.rows.row_cut import RowCut
+from flat_tokens.rows.row_order import WindowId
+from flat_tokens.rows.window_steps import Window
 
 PERIOD = 4096  # draws of a stream; a weight is met to 1 / 8,192
 LARGEST_DRAW = 2**61  # of a stream: its numbers stay within 64 bits

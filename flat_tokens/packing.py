@@ -17,11 +17,11 @@ import numpy.typing as npt
 from flat_tokens.arguments import flag, integer, shown, split
 from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printable
 from flat_tokens.format import LARGEST_TOKEN_ID, Uint32
-from flat_tokens.pack import Pack, PackBatch, build_pack, stack
-from flat_tokens.packing_best_fit import BestFitPlan, default_window_seqs
-from flat_tokens.packing_greedy import GreedyPlan
-from flat_tokens.packing_plan import PackingReport, Plan, Starts
-from flat_tokens.packing_split import SplitPlan
+from flat_tokens.packs.pack import Pack, PackBatch, build_pack, stack
+from flat_tokens.packs.packing_best_fit import BestFitPlan, default_window_seqs
+from flat_tokens.packs.packing_greedy import GreedyPlan
+from flat_tokens.packs.packing_plan import PackingReport, Plan, Starts
+from flat_tokens.packs.packing_split import SplitPlan
 
 LONGEST_PACK = 2**31 - 1
 LONGEST_BEST_FIT_PACK = 2**22  # a set of rooms is searched for every length; 512 KiB for the longest

@@ -20,15 +20,16 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens import arguments, zarr_metadata
+from flat_tokens import arguments
 from flat_tokens import format as flat_format
 from flat_tokens.arguments import integer, shown
 from flat_tokens.built import core
-from flat_tokens.elements import Elements
 from flat_tokens.errors import ArgumentError, DatasetError, RangeError, SplitError, printable
 from flat_tokens.format import Bools, Uint32
-from flat_tokens.manifest import MANIFEST_NAME, Manifest, read_manifest
-from flat_tokens.manifest_head import read_counts
+from flat_tokens.storage import zarr_metadata
+from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, read_manifest
+from flat_tokens.storage.manifest_head import read_counts
 
 _ONE = np.uint32(1)
 _NO_IDS = np.empty(0, dtype=np.uint32)

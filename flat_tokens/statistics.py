@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from flat_tokens.elements import Elements
-from flat_tokens.packing_plan import read_starts
+from flat_tokens.packs.packing_plan import read_starts
 from flat_tokens.reader import Dataset, FlatTokensArray
+from flat_tokens.storage.elements import Elements
 
 STARTS_AT_A_TIME = 2**20
 

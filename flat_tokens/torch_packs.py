@@ -3,8 +3,8 @@
     dataset = PackDataset(PackedSequences(train, max_seq_len=2048))
     for batch in DataLoader(dataset, batch_size=8, shuffle=True, collate_fn=collate_packs): ...
 
-Tensors are int64. Labels are not shifted (flat_tokens/pack.py): right for models that shift by themselves, as those of
-transformers and torchtune's recipes do.
+Tensors are int64. Labels are not shifted (flat_tokens/packs/pack.py): right for models that shift by themselves, as
+those of transformers and torchtune's recipes do.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 
 from flat_tokens.arguments import shown
 from flat_tokens.errors import ArgumentError
-from flat_tokens.pack import FIELDS, Pack, block_causal_mask, cumulative_lengths
 from flat_tokens.packing import PackedSequences
+from flat_tokens.packs.pack import FIELDS, Pack, block_causal_mask, cumulative_lengths
 
 try:
     import torch

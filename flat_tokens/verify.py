@@ -21,10 +21,10 @@ from typing import TypeVar
 import numpy as np
 
 from flat_tokens import arguments, reader
-from flat_tokens.elements import Elements
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.format import SPLITS
-from flat_tokens.manifest import MANIFEST_NAME, FileRecord, Manifest, read_manifest
+from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, read_manifest
 from flat_tokens.verify_units import ArrayUnit, UnitResult, verify_files, verify_starts, verify_tokens
 
 UNIT_TOKENS = 2**21  # some 7 ms of work: enough to hide the 0.3 ms of handing a unit to another process

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.chunks import (
+from flat_tokens.errors import DatasetError, printable
+from flat_tokens.storage.chunks import (
     decode_chunk,
     file_chunks,
     largest_file_bytes,
 )
-from flat_tokens.elements import Elements
-from flat_tokens.errors import DatasetError, printable
-from flat_tokens.files import AbsentFileError, open_regular, read_whole
-from flat_tokens.manifest import FileRecord
+from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.files import AbsentFileError, open_regular, read_whole
+from flat_tokens.storage.manifest import FileRecord
 
 READ_BYTES = 2**20
 FOREIGN_BLOCK = 2**20  # elements at a time where the zarr library reads

@@ -23,11 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens import format as flat_format
-from flat_tokens import zarr_metadata
-from flat_tokens.chunks import encode_shard, pad
 from flat_tokens.errors import ArgumentError
-from flat_tokens.layout import ArrayLayout
-from flat_tokens.manifest import MANIFEST_NAME, FileRecord, Manifest, SplitRecord, check_relative_path
+from flat_tokens.storage import zarr_metadata
+from flat_tokens.storage.chunks import encode_shard, pad
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, SplitRecord, check_relative_path
 
 
 def load_codecs(layout: ArrayLayout) -> None:

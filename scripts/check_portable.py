@@ -38,11 +38,9 @@ def main() -> None:
 
 
 def check_objects() -> list[str]:
-    objects = sorted((ROOT / "build").glob("*/CMakeFiles/*core.dir/*/native/*.o"))
-    newest = max(
-        (path.parents[3] for path in objects), key=lambda folder: folder.stat().st_mtime, default=None
-    )
-    objects = [path for path in objects if path.parents[3] == newest]
+    objects = sorted((ROOT / "build").glob("*/CMakeFiles/*core.dir/*/native/**/*.o"))
+    newest = max(map(build_of, objects), key=lambda folder: folder.stat().st_mtime, default=None)
+    objects = [path for path in objects if build_of(path) == newest]
     if not objects:
         return ["no object files in build/; run scripts/test first"]
     if not (shutil.which("objdump") and shutil.which("nm")):
@@ -67,6 +65,12 @@ def check_objects() -> list[str]:
     return problems
 
 
+def build_of(path: Path) -> Path:
+    """The folder of a build that an object file lies in."""
+    build = ROOT / "build"
+    return build / path.relative_to(build).parts[0]
+
+
 def wide_code(path: Path) -> list[tuple[str, str]]:
     """The first instruction beyond the baseline of each function whose name does not announce it."""
     found: dict[str, str] = {}
@@ -89,8 +93,10 @@ def check_arm64() -> list[str]:
     # The bindings need Python's headers for arm64 and hold no algorithm; AVX variants are built for x86-64 alone.
     sources = [
         s
-        for s in sorted(ROOT.glob("*/native/*.cpp"))
-        if not s.name.startswith("bind") and "avx" not in s.name and s.parts[-3] != "scripts"
+        for s in sorted(ROOT.glob("*/native/**/*.cpp"))
+        if not s.name.startswith("bind")
+        and "avx" not in s.name
+        and "scripts" not in s.relative_to(ROOT).parts
     ]
     with tempfile.TemporaryDirectory() as folder:
         flags = [
@@ -102,7 +108,15 @@ def check_arm64() -> list[str]:
         ]  # as CMakeLists.txt has them
         for source in sources:
             target = str(Path(folder) / f"{source.stem}.o")
-            command = [*shlex.split(compiler), *flags, "-c", str(source), "-o", target]
+            command = [
+                *shlex.split(compiler),
+                *flags,
+                f"-I{ROOT / 'bpe' / 'native'}",
+                "-c",
+                str(source),
+                "-o",
+                target,
+            ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0 or "warning:" in done.stderr.replace("zig: warning:", ""):
                 print(done.stderr, end="", file=sys.stderr)

@@ -1,9 +1,9 @@
-"""Write bpe/native/nfc_classes.cpp: what each code point means for the normal form NFC.
+"""Write bpe/native/text/nfc_classes.cpp: what each code point means for the normal form NFC.
 
 Which characters are in the form by themselves never changes once they are assigned (Unicode's stability policy), so
 the table holds for every Python whose `unicodedata` is at least as new; what is unassigned here is left to it.
 
-    python scripts/generate_nfc_classes.py > bpe/native/nfc_classes.cpp
+    python scripts/generate_nfc_classes.py > bpe/native/text/nfc_classes.cpp
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def cpp(found: list[tuple[int, int]]) -> str:
         "// Written by scripts/generate_nfc_classes.py; do not edit.",
         "//",
         f"// Unicode {unicodedata.unidata_version}.",
-        '#include "nfc.hpp"',
+        '#include "text/nfc.hpp"',
         "",
         "namespace bpe {",
         "",

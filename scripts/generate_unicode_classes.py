@@ -1,10 +1,10 @@
-"""Write bpe/native/unicode_classes.cpp: the class of every code point, as tiktoken sees it.
+"""Write bpe/native/text/unicode_classes.cpp: the class of every code point, as tiktoken sees it.
 
 Vocabularies are trained and served with tiktoken and Hugging Face tokenizers, so their Unicode version counts, not
 Python's nor that of the `regex` package. Each class is read off tiktoken itself: text that a pattern does not match
 is dropped, so encoding all scalars with the class as pattern leaves its members.
 
-    python scripts/generate_unicode_classes.py > bpe/native/unicode_classes.cpp
+    python scripts/generate_unicode_classes.py > bpe/native/text/unicode_classes.cpp
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def cpp(table: bytes) -> str:
         "// Unicode 16.0. Hugging Face tokenizers 0.23.3 (Oniguruma) agrees on every scalar. The regex package,",
         "// once it knows Unicode 17 or later, puts characters that are new since then in their classes (here: other,",
         "// for they are unassigned) and U+0295 among the letters without case (here: lower case).",
-        '#include "unicode_classes.hpp"',
+        '#include "text/unicode_classes.hpp"',
         "",
         "namespace bpe {",
         "",

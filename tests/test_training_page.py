@@ -15,8 +15,8 @@ import pytest
 import flat_tokens
 from flat_tokens import format as flat_format
 from flat_tokens import writer
-from flat_tokens.layout import ArrayLayout
-from flat_tokens.manifest import SplitRecord
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import SplitRecord
 
 ROOT = Path(__file__).parents[1]
 

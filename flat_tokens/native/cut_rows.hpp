@@ -2,7 +2,7 @@
 //
 // An encoded token is `id * 2 + 1` where a sequence starts and `id * 2` elsewhere. A row's targets are its
 // ids, its inputs the ids one further, 0 where a sequence starts. The same in numpy, which is the
-// specification and runs where this is not built: flat_tokens/row_cut.py.
+// specification and runs where this is not built: flat_tokens/rows/row_cut.py.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 //
 // A match that begins or ends inside a token saves next to nothing, so only a fourth of the places are looked
 // up, and none is shorter than a few tokens. The same in Python, the specification:
-// flat_tokens/token_matches.py.
+// flat_tokens/storage/token_matches.py.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 //
 // Half of the memory that is written once and read once for each token, which is what remains of a batch's
 // cost beside the decoding. For arrays whose ids all fit 16 bits. The same in numpy, the specification:
-// flat_tokens/narrow_window.py.
+// flat_tokens/rows/narrow_window.py.
 #pragma once
 
 #include <cstddef>

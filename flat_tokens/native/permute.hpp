@@ -1,4 +1,4 @@
-// The permutations of flat_tokens/permutation.py, which states the rule and is its specification.
+// The permutations of flat_tokens/rows/permutation.py, which states the rule and is its specification.
 #pragma once
 
 #include <cstddef>

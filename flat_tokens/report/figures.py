@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens import entries as tokenizer_entries
 from flat_tokens.errors import ArgumentError
 from flat_tokens.format import decode_ids
-from flat_tokens.packing_plan import read_starts
+from flat_tokens.packs.packing_plan import read_starts
 from flat_tokens.reader import Dataset, FlatTokensArray
 from flat_tokens.statistics import describe
+from flat_tokens.storage import entries as tokenizer_entries
 
 RUN_TOKENS = 2**16  # a zarr chunk or a quarter of one
 BLOCK_SEQS = 2**18

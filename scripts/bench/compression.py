@@ -18,7 +18,7 @@ import numpy as np
 from encoders import Ours
 from numpy.typing import NDArray
 
-from flat_tokens.codecs import CodecChain
+from flat_tokens.storage.codecs import CodecChain
 
 Encoded = NDArray[np.uint32]
 SHUFFLE, BITSHUFFLE, NO_SHUFFLE = 1, 2, 0

@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from flat_tokens import Loader, writer
 from flat_tokens import open as open_dataset
-from flat_tokens.layout import ArrayLayout
-from flat_tokens.manifest import SplitRecord
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import SplitRecord
 
 SEQ_LEN, BATCH_SIZE, SEED = 1024, 64, 7
 LAYOUTS = {

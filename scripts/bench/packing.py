@@ -21,8 +21,8 @@ import numpy as np
 
 from flat_tokens import PackedSequences, writer
 from flat_tokens import open as open_dataset
-from flat_tokens.layout import ArrayLayout
-from flat_tokens.packing_greedy import next_fit_plainly
+from flat_tokens.packs.packing_greedy import next_fit_plainly
+from flat_tokens.storage.layout import ArrayLayout
 
 
 class InMemory:

@@ -7,10 +7,10 @@
 // encoded by each variant. Merging is compared with merge_pretoken.hpp, which has no variants, and encoding
 // with the text as well. Texts lie flush with pages that may not be read, at either end, so a read outside
 // ends the program.
-#include "../../bpe/native/encoder.hpp"
-#include "../../bpe/native/merge_pretoken.hpp"
-#include "../../bpe/native/simd_variants.hpp"
-#include "../../bpe/native/utf8.hpp"
+#include "encode/encoder.hpp"
+#include "merge/merge_pretoken.hpp"
+#include "simd/simd_variants.hpp"
+#include "text/utf8.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bpe.__main__ import main
-from bpe.arguments import build_parser
+from bpe.cli.arguments import build_parser
 
 END = "<|endoftext|>"
 NO_NUMBERS = [

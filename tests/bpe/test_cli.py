@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from bpe.__main__ import main
+from bpe.cli.ids_file import format_of, read_ids, write_ids
 from bpe.errors import InvalidText
-from bpe.ids_file import format_of, read_ids, write_ids
 from bpe.tokenizer import Tokenizer
 
 TEXT = "It's a test: naïve café, 你好 <|endoftext|>123\n\nthe the then\n"
@@ -223,7 +223,7 @@ def test_an_interrupt(capfdbinary, monkeypatch, tokenizer):
     def interrupted(options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bpe.commands.info", interrupted)
+    monkeypatch.setattr("bpe.cli.commands.info", interrupted)
     failed(capfdbinary, 130, "bpe: interrupted", "info", tokenizer)
 
 
@@ -355,7 +355,7 @@ def test_ids_round_trip(form, lists):
 
 
 def test_text_ids_across_blocks(monkeypatch):
-    monkeypatch.setattr("bpe.ids_file._BLOCK", 3)
+    monkeypatch.setattr("bpe.cli.ids_file._BLOCK", 3)
     file = io.BytesIO(b" 1 22 333\n4444 55555 ")
     assert [id_ for block in read_ids(file, "text", "f") for id_ in block] == [1, 22, 333, 4444, 55555]
 
@@ -366,7 +366,7 @@ def test_formats_by_name():
 
 def test_bad_ids_in_a_later_block(monkeypatch, capfdbinary, tokenizer, tmp_path):
     """What came before is written; the error counts ids from the start."""
-    monkeypatch.setattr("bpe.ids_file._BLOCK", 4)
+    monkeypatch.setattr("bpe.cli.ids_file._BLOCK", 4)
     (tmp_path / "ids").write_bytes(b"97 98 99 x")
     code, out, err = run(capfdbinary, "decode", "--tokenizer", tokenizer, tmp_path / "ids")
     assert (code, out) == (3, b"abc")
@@ -380,7 +380,7 @@ def test_bad_ids_in_a_later_block(monkeypatch, capfdbinary, tokenizer, tmp_path)
 
 def test_a_number_without_an_end_is_not_waited_for(monkeypatch):
     """/dev/zero in place of the ids was read on and on, each block once more with all before it."""
-    monkeypatch.setattr("bpe.ids_file._BLOCK", 8)
+    monkeypatch.setattr("bpe.cli.ids_file._BLOCK", 8)
     file = io.BytesIO(b"12 " + b"\0" * 1000)
     with pytest.raises(InvalidText, match="f: id 1 is "):
         list(read_ids(file, "text", "f"))

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from bpe import _core, reference
-from bpe.counting import PretokenCounts, count_pretokens
 from bpe.errors import BadArgument, InvalidText, MissingInput
 from bpe.patterns import PATTERNS
+from bpe.pretoken_counts.counting import PretokenCounts, count_pretokens
 
 END = "<|endoftext|>"
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bpe import _core, counts_file
-from bpe.counts import PretokenCounts
-from bpe.counts_facts import CountedSource, CountsFacts
-from bpe.counts_file import CountsFile, CountsWriter, write_counts_file
+from bpe import _core
 from bpe.errors import BadCounts, EnvironmentFailure, MissingInput
-from bpe.merge_counts import joined
+from bpe.pretoken_counts import counts_file
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
+from bpe.pretoken_counts.counts_file import CountsFile, CountsWriter, write_counts_file
+from bpe.pretoken_counts.merge_counts import joined
 from bpe.pretokenizer import Pretokenizer, Stage
 
 FACTS = CountsFacts(

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from bpe.count_set import CountSet
-from bpe.counting import CountingOptions, count_pretokens, count_sources
-from bpe.counts import PretokenCounts
-from bpe.counts_facts import CountsFacts
-from bpe.counts_inputs import cut_of_files, still_to_count
 from bpe.errors import BadArgument, Refused
-from bpe.merge_counts import joined
+from bpe.pretoken_counts.count_set import CountSet
+from bpe.pretoken_counts.counting import CountingOptions, count_pretokens, count_sources
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.counts_facts import CountsFacts
+from bpe.pretoken_counts.counts_inputs import cut_of_files, still_to_count
+from bpe.pretoken_counts.merge_counts import joined
+from bpe.pretoken_counts.text_blocks import Stretch
 from bpe.pretokenizer import Pretokenizer
-from bpe.text_blocks import Stretch
 from bpe.training import train
 
 END = "<|endoftext|>"

@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bpe import counts_file, merge_parts
-from bpe.count_set import CountSet
-from bpe.counts import PretokenCounts
-from bpe.counts_facts import Arrays, CountedSource, CountsFacts, merged_facts
-from bpe.counts_file import CountsFile
 from bpe.errors import BadArgument, NotEnoughMemory
-from bpe.memory import MemoryBudget, training_bytes, used_bytes
-from bpe.merge_counts import joined, merge_sorted
+from bpe.pretoken_counts import counts_file, merge_parts
+from bpe.pretoken_counts.count_set import CountSet
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.counts_facts import Arrays, CountedSource, CountsFacts, merged_facts
+from bpe.pretoken_counts.counts_file import CountsFile
+from bpe.pretoken_counts.memory import MemoryBudget, training_bytes, used_bytes
+from bpe.pretoken_counts.merge_counts import joined, merge_sorted
+from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
-from bpe.workspace import Workspace
 
 
 def random_counts(rng: random.Random, size: int) -> dict[bytes, int]:

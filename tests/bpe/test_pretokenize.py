@@ -152,7 +152,7 @@ def classes(generator: object) -> bytes:
 
 
 def test_the_table_is_what_tiktoken_has(generator: object, classes: bytes) -> None:
-    checked_in = (ROOT / "bpe/native/unicode_classes.cpp").read_text()
+    checked_in = (ROOT / "bpe/native/text/unicode_classes.cpp").read_text()
     fresh = generator.cpp(classes)  # type: ignore[attr-defined]
     # The first line names tiktoken's version. A tiktoken with a later Unicode version: write the table again.
     assert checked_in.partition("\n")[2] == fresh.partition("\n")[2]

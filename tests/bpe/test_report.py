@@ -14,12 +14,12 @@ import pytest
 
 from bpe import reference
 from bpe.__main__ import main
-from bpe.counting import count_pretokens
-from bpe.counts import PretokenCounts
-from bpe.entry_use import measure_use, prefix_encoder, unreachable_ids
-from bpe.report import entry_text, make_report, strangeness
-from bpe.report_text import report_page, report_text
-from bpe.scripts import script_of, script_of_bytes, script_of_text, scripts_in
+from bpe.pretoken_counts.counting import count_pretokens
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.reports.entry_use import measure_use, prefix_encoder, unreachable_ids
+from bpe.reports.report import entry_text, make_report, strangeness
+from bpe.reports.report_text import report_page, report_text
+from bpe.reports.scripts import script_of, script_of_bytes, script_of_text, scripts_in
 from bpe.tokenizer import Tokenizer
 from bpe.training import train, train_sizes
 from bpe.training_options import TrainingOptions

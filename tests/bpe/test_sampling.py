@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bpe import sampling
 from bpe.errors import BadArgument, EnvironmentFailure
-from bpe.sampling import sampled
-from bpe.text_blocks import Stretch
+from bpe.pretoken_counts import sampling
+from bpe.pretoken_counts.sampling import sampled
+from bpe.pretoken_counts.text_blocks import Stretch
 from bpe.training import train
 
 END = "<|endoftext|>"

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from bpe import reference
-from bpe.counting import CountingOptions, count_pretokens, count_sources
-from bpe.counts_file import CountsFile
 from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory
-from bpe.memory import MIN_FREE_BYTES, MemoryBudget, available_bytes, used_bytes
+from bpe.pretoken_counts.counting import CountingOptions, count_pretokens, count_sources
+from bpe.pretoken_counts.counts_file import CountsFile
+from bpe.pretoken_counts.memory import MIN_FREE_BYTES, MemoryBudget, available_bytes, used_bytes
+from bpe.pretoken_counts.workspace import Workspace
 from bpe.training import train, train_on
-from bpe.workspace import Workspace
 
 END = "<|endoftext|>"
 
@@ -93,7 +93,7 @@ def test_random_letters_under_a_limit_were_killed(tmp_path: Path) -> None:
     script = (
         "import resource, sys\n"
         "from bpe.__main__ import main\n"
-        "import numpy, bpe.training_commands\n"
+        "import numpy, bpe.cli.training_commands\n"
         f"resource.setrlimit(resource.RLIMIT_AS, ({limit_bytes}, {limit_bytes}))\n"
         "sys.exit(main(sys.argv[1:]))"
     )

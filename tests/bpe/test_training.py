@@ -17,8 +17,8 @@ from tokenizers import models, pre_tokenizers, trainers
 
 import bpe
 from bpe import _core, reference
-from bpe.counting import PretokenCounts, count_pretokens
 from bpe.errors import BadArgument, BadTokenizer, BpeError, InvalidText, MissingInput
+from bpe.pretoken_counts.counting import PretokenCounts, count_pretokens
 from bpe.training import Training, train, train_on
 from bpe.training_options import TrainingOptions
 

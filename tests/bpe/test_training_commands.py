@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from bpe.__main__ import main
-from bpe.counting import count_pretokens
-from bpe.counts import PretokenCounts
-from bpe.counts_file import CountsFile
 from bpe.formats import by_path
 from bpe.patterns import PATTERNS
+from bpe.pretoken_counts.counting import count_pretokens
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.counts_file import CountsFile
 from bpe.progress import TrainingProgress
 from bpe.tokenizer import Tokenizer
 from bpe.training import train, train_sizes
@@ -219,7 +219,7 @@ def test_stdin_is_an_input(texts: list[Path], tmp_path: Path) -> None:
 def test_the_corpus_order_is_that_of_the_arguments(
     texts: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bpe.text_input import input_sources
+    from bpe.cli.text_input import input_sources
 
     class Stdin:
         buffer = io.BytesIO(b"x")
@@ -369,7 +369,7 @@ def test_no_memory_for_merging_keeps_the_counts(
     def no_memory(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("bpe.training_commands.train_on", no_memory)
+    monkeypatch.setattr("bpe.cli.training_commands.train_on", no_memory)
     code, err = run(
         "train", *texts, *SPECIAL, "--vocab-size", "300", "--output", tmp_path / "t.json", "--quiet"
     )

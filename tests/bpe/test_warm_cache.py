@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bpe.counting import count_pretokens
-from bpe.counts import PretokenCounts
 from bpe.errors import BadArgument, BadTokenizer, InvalidText
+from bpe.pretoken_counts.counting import count_pretokens
+from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.tokenizer import Tokenizer
 from bpe.warm_cache import commonest, warm_cache
 

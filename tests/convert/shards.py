@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from convert.shard import ShardRecord
-from convert.shard_writer import ShardWriter
+from convert.shards.shard import ShardRecord
+from convert.shards.shard_writer import ShardWriter
 
 
 def record_of(shard: ShardWriter, chunk_index: int = 0, token_bytes: int = 2) -> ShardRecord:

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from convert.aside import Aside
-from convert.executors import may_fork
+from convert.processes.executors import may_fork
 
 
 def test_the_result_comes_after_the_other_work() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from convert.blocks import FileRange, own_lines, record_blocks
 from convert.errors import BadInput
+from convert.inputs.blocks import FileRange, own_lines, record_blocks
 
 
 class Dribble:

@@ -19,7 +19,7 @@ import convert.pipeline
 import flat_tokens
 from bpe.tokenizer import Tokenizer
 from convert.__main__ import main
-from convert.executors import InlineExecutor
+from convert.processes.executors import InlineExecutor
 
 
 @pytest.fixture

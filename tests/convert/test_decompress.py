@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from convert.decompress import DecompressedFile
 from convert.errors import BadInput
+from convert.inputs.decompress import DecompressedFile
 
 
 def zstd(data: bytes, **options: object) -> bytes:

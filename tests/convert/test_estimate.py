@@ -15,9 +15,9 @@ from convert import ConvertOptions
 from convert.__main__ import main
 from convert.errors import StorageError
 from convert.estimate import estimate
+from convert.inputs.sources import find_sources
 from convert.plan import make_plan
-from convert.sources import find_sources
-from flat_tokens.layout import ArrayLayout
+from flat_tokens.storage.layout import ArrayLayout
 
 DiskUsage = namedtuple("DiskUsage", "total used free")
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from convert.errors import BadInput, WorkerLost
-from convert.executors import InlineExecutor, ProcessExecutor, may_fork
-from convert.worker_process import take_step
+from convert.processes.executors import InlineExecutor, ProcessExecutor, may_fork
+from convert.processes.worker_process import take_step
 
 _context: list[str] = []
 
@@ -320,7 +320,7 @@ def test_stopping_gives_tasks_in_work_no_more_than_their_time(tmp_path: Path) ->
 SCRIPT_WITHOUT_MAIN_GUARD = """
 import sys
 from pathlib import Path
-from convert.executors import ProcessExecutor
+from convert.processes.executors import ProcessExecutor
 from test_executors import context_and, die_once, set_context
 
 with Path(sys.argv[2]).open("a") as file:

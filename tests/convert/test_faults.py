@@ -19,8 +19,8 @@ import convert.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.errors import BadInput, BrokenInvariant, Refused, StorageError, UsageError, WorkerLost
-from convert.executors import InlineExecutor
 from convert.plan import TextChunk
+from convert.processes.executors import InlineExecutor
 from convert.summary import check_conservation
 from convert.worker import ChunkResult, encode_chunk, merge_run
 from convert.workspace import Workspace
@@ -123,7 +123,7 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
 ) -> None:
     small: dict[str, Any] = {"chunk_tokens": 64}
     run_conversion(options(output="clean2", **small), InlineExecutor)
-    monkeypatch.setattr("convert.runs.RUN_TOKENS", 64)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
     written: list[str] = []
 
     def merge_a_few(run: Any) -> Any:
@@ -199,7 +199,7 @@ def test_names_that_outlast_a_power_loss_without_their_bytes(
 ) -> None:
     small: dict[str, Any] = {"chunk_tokens": 64, "text_chunk_bytes": 400, "progress": "auto"}
     run_conversion(options(output="clean2", **small), InlineExecutor)
-    monkeypatch.setattr("convert.runs.RUN_TOKENS", 64)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
     written: list[object] = []
 
     def merge_a_few(run: Any) -> Any:

@@ -17,8 +17,8 @@ from bpe.errors import InvalidText
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from convert.executors import InlineExecutor
 from convert.long_document import ValidPieces, encode_pieces, safe_cut
+from convert.processes.executors import InlineExecutor
 
 
 def pieces_of(text: bytes, rng: random.Random, longest: int) -> Iterator[bytes]:
@@ -147,9 +147,9 @@ def test_conversions_do_not_depend_on_the_stretch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("convert.worker.STRETCH_BYTES", stretch_bytes)
-    monkeypatch.setattr("convert.shard_writer.FLUSH_BYTES", 100)
-    monkeypatch.setattr("convert.shard_writer._MOVED_BYTES", 64)
-    monkeypatch.setattr("convert.shard.STARTS_AT_ONCE", 3)
+    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 100)
+    monkeypatch.setattr("convert.shards.shard_writer._MOVED_BYTES", 64)
+    monkeypatch.setattr("convert.shards.shard.STARTS_AT_ONCE", 3)
     documents = make_documents(60, seed=8)
     documents[7] = " ".join(make_documents(40, seed=9)).replace(END, "")
     documents[30] = "x" * 700

@@ -15,7 +15,7 @@ from test_input_kinds import check, run
 
 from convert import worker
 from convert.errors import BadInput
-from convert.read_jsonl import JsonLines
+from convert.inputs.read_jsonl import JsonLines
 
 BLOCKS = [1, 3, 16, 64, 257]
 

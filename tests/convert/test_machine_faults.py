@@ -20,7 +20,7 @@ import flat_tokens.writer
 from bpe import _core
 from convert import ConvertOptions, convert
 from convert.__main__ import main
-from convert.executors import InlineExecutor
+from convert.processes.executors import InlineExecutor
 
 
 def arguments(*more: str, inputs: tuple[str, ...] = ("en.txt",), output: str = "out") -> list[str]:
@@ -57,9 +57,9 @@ def clean(here: Path) -> dict[str, bytes]:
 WITH_LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
-import convert.pipeline, convert.conversion, convert.stopping, flat_tokens.zstd_library
+import convert.pipeline, convert.conversion, convert.processes.stopping, flat_tokens.storage.zstd_library
 from convert.__main__ import main
-flat_tokens.zstd_library.library()
+flat_tokens.storage.zstd_library.library()
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * resource.getpagesize() + int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from shards import record_of
 
-from convert import runs as runs_module
-from convert.assembly import Assembly
 from convert.errors import BrokenInvariant
 from convert.journal import Journal
-from convert.merge import encoded_units, starts_run
-from convert.merge_tree import MergeTree, Totals
-from convert.runs import Run
-from convert.shard import (
+from convert.shards import runs as runs_module
+from convert.shards.assembly import Assembly
+from convert.shards.merge import encoded_units, starts_run
+from convert.shards.merge_tree import MergeTree, Totals
+from convert.shards.runs import Run
+from convert.shards.shard import (
     PARTS,
     ShardReader,
     ShardRecord,
@@ -25,8 +25,8 @@ from convert.shard import (
     part_path,
     token_dtype,
 )
-from convert.shard_writer import ShardWriter
-from flat_tokens.layout import ArrayLayout
+from convert.shards.shard_writer import ShardWriter
+from flat_tokens.storage.layout import ArrayLayout
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33])

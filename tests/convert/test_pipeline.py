@@ -9,7 +9,7 @@ import pytest
 from naive_conversion import END, Naive, Split, expected_dataset, make_documents, read_dataset, tree
 
 from convert import ConvertOptions, Summary, convert
-from convert.executors import InlineExecutor
+from convert.processes.executors import InlineExecutor
 
 CHUNK_BYTES = [1, 2, 3, 7, 13, 64, 1000, None]
 
@@ -21,7 +21,7 @@ def run(
     more = {"chunk_tokens": 64, "progress": "none", **more}
     options = ConvertOptions(inputs, str(tokenizer), str(output), workers=max(processes, 1), **more)
     if processes:
-        from convert.executors import ProcessExecutor
+        from convert.processes.executors import ProcessExecutor
 
         return convert(options, lambda init, args: ProcessExecutor(processes, init, args, start_method))
     return convert(options, InlineExecutor)
@@ -149,7 +149,7 @@ def test_both_layouts_and_every_compression(
 def test_runs_of_several_write_units_meet(
     corpus: list[Path], tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convert.runs.RUN_TOKENS", 24)  # three units of eight tokens
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 24)  # three units of eight tokens
     expected = naive.convert(corpus, fraction=0.2)
     output = tmp_path / "out"
     check(

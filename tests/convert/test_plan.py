@@ -6,8 +6,8 @@ import copy
 
 import pytest
 
+from convert.inputs.sources import Source
 from convert.plan import BLOCK_BYTES, Piece, default_chunk_bytes, first_difference, make_plan, plan_record
-from convert.sources import Source
 
 
 def sources(*sizes: int) -> list[Source]:

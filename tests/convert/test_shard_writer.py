@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from shards import record_of
 
-from convert import shard as shard_module
 from convert.errors import BrokenInvariant
-from convert.shard import PARTS, SPLITS, ShardReader, is_intact, part_path
-from convert.shard_writer import ShardWriter
+from convert.shards import shard as shard_module
+from convert.shards.shard import PARTS, SPLITS, ShardReader, is_intact, part_path
+from convert.shards.shard_writer import ShardWriter
 
 U2 = np.dtype(np.uint16)
 
@@ -25,8 +25,8 @@ def ids(values: list[int]) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
 def test_whole_documents_and_documents_in_pieces(
     flush_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convert.shard_writer.FLUSH_BYTES", flush_bytes)
-    monkeypatch.setattr("convert.shard_writer._MOVED_BYTES", 6)
+    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", flush_bytes)
+    monkeypatch.setattr("convert.shards.shard_writer._MOVED_BYTES", 6)
     monkeypatch.setattr(shard_module, "STARTS_AT_ONCE", 4)
     rng = random.Random(flush_bytes)
     expected: tuple[list[list[int]], list[list[int]]] = ([], [])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from convert.errors import BadInput, UsageError
-from convert.sources import check_unchanged, find_sources
+from convert.inputs.sources import check_unchanged, find_sources
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from shards import record_of
 
-from convert import spare_files
-from convert.shard import ShardReader, is_intact, part_path
-from convert.shard_writer import ShardWriter
+from convert.shards import spare_files
+from convert.shards.shard import ShardReader, is_intact, part_path
+from convert.shards.shard_writer import ShardWriter
 
 
 def test_a_file_is_taken_once(tmp_path: Path) -> None:

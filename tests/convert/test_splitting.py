@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from shards import record_of
 
-from convert.shard import SPLITS, ShardReader
-from convert.shard_writer import ShardWriter
+from convert.shards.shard import SPLITS, ShardReader
+from convert.shards.shard_writer import ShardWriter
 from convert.splitting import deal_out, hash_threshold, is_validation
 
 

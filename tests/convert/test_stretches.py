@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from convert.errors import BadInput
-from convert.overlapping import overlaps_itself
-from convert.stretches import STRETCH_BYTES, Stretch, own_stretches
-from convert.text_window import TextWindow
+from convert.inputs.overlapping import overlaps_itself
+from convert.inputs.stretches import STRETCH_BYTES, Stretch, own_stretches
+from convert.inputs.text_window import TextWindow
 
 SEPARATORS = [b"|", b"<s>", b"\n\n", b"aa", b"aaa", b"aba", b"abaab", b"abab", b"<|endoftext|>", "…".encode()]
 
@@ -84,7 +84,7 @@ def test_every_offset_of_a_border_in_a_run_of_separators(separator: bytes, tmp_p
 def test_runs_longer_than_a_block_are_walked_back(
     separator: bytes, repeated: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convert.overlapping.COMPARED_BYTES", 16)
+    monkeypatch.setattr("convert.inputs.overlapping.COMPARED_BYTES", 16)
     path = tmp_path / "text"
     for times in (15, 16, 17, 33):
         run = repeated * times

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from convert import watchdog
-from convert.watchdog import Watch, processor_ticks
+from convert.processes import watchdog
+from convert.processes.watchdog import Watch, processor_ticks
 
 HZ = os.sysconf("SC_CLK_TCK")
 PID = 7

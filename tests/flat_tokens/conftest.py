@@ -12,8 +12,8 @@ import pytest
 
 from flat_tokens import format as flat_format
 from flat_tokens import writer
-from flat_tokens.layout import ArrayLayout
-from flat_tokens.manifest import SplitRecord
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import SplitRecord
 
 sys.path.insert(0, str(Path(__file__).parent))  # packing_cases.py
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import flat_tokens
-from flat_tokens import ahead
-from flat_tokens.ahead import working_ahead
-from flat_tokens.layout import ArrayLayout
 from flat_tokens.loader import Loader
+from flat_tokens.rows import ahead
+from flat_tokens.rows.ahead import working_ahead
+from flat_tokens.storage.layout import ArrayLayout
 
 
 def fails() -> None:

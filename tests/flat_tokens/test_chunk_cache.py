@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from flat_tokens.chunk_cache import ChunkCache
+from flat_tokens.storage.chunk_cache import ChunkCache
 
 
 def new(capacity: int) -> ChunkCache:

@@ -10,7 +10,7 @@ import numcodecs
 import numpy as np
 import pytest
 
-from flat_tokens.codecs import CodecChain, UnknownCodecError
+from flat_tokens.storage.codecs import CodecChain, UnknownCodecError
 
 VALUES = np.arange(1000, dtype="<u4") * 3 % 97
 CHAINS = [

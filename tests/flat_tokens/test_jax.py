@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flat_tokens.layout import ArrayLayout
+from flat_tokens.storage.layout import ArrayLayout
 
 if importlib.util.find_spec("jax") is None:
     pytest.skip("jax is not installed", allow_module_level=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flat_tokens.errors import ArgumentError
-from flat_tokens.layout import ArrayLayout
+from flat_tokens.storage.layout import ArrayLayout
 
 
 def test_defaults() -> None:

@@ -12,8 +12,8 @@ import pytest
 import flat_tokens
 from flat_tokens import format as flat_format
 from flat_tokens.errors import ArgumentError, DatasetError
-from flat_tokens.layout import ArrayLayout
 from flat_tokens.loader import Loader
+from flat_tokens.storage.layout import ArrayLayout
 
 LAYOUTS = [
     pytest.param(ArrayLayout.create(2, 8), id="v2-8"),

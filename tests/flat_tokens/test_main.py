@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from flat_tokens import entries
 from flat_tokens.__main__ import main
 from flat_tokens.commands import _fact, _source
 from flat_tokens.errors import DatasetError
+from flat_tokens.storage import entries
 
 ROOT = Path(__file__).parents[2]
 

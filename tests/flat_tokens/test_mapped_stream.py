@@ -14,10 +14,10 @@ import pytest
 
 import flat_tokens
 from flat_tokens.errors import DatasetError
-from flat_tokens.layout import ArrayLayout
 from flat_tokens.loader import Loader
-from flat_tokens.mapped_stream import MappedStream
 from flat_tokens.packing import PackedSequences
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.mapped_stream import MappedStream
 
 CHUNK = mmap.PAGESIZE // 4
 OPTIONS: Any = {"block_tokens": 2 * CHUNK, "shuffle_blocks": 4}

@@ -12,8 +12,8 @@ import pytest
 import flat_tokens
 from flat_tokens import mixing
 from flat_tokens.errors import ArgumentError
-from flat_tokens.layout import ArrayLayout
 from flat_tokens.mixing import PERIOD, Mixture, apportion
+from flat_tokens.storage.layout import ArrayLayout
 
 OPTIONS: dict[str, Any] = {"block_tokens": 40, "shuffle_blocks": 6}
 

@@ -11,9 +11,9 @@ import flat_tokens
 from flat_tokens import Loader
 from flat_tokens import format as flat_format
 from flat_tokens.errors import DatasetError
-from flat_tokens.layout import ArrayLayout
-from flat_tokens.narrow_window import NarrowWindow, cut_narrow_with_numpy, narrow_with_numpy
-from flat_tokens.row_cut import cut_with_numpy
+from flat_tokens.rows.narrow_window import NarrowWindow, cut_narrow_with_numpy, narrow_with_numpy
+from flat_tokens.rows.row_cut import cut_with_numpy
+from flat_tokens.storage.layout import ArrayLayout
 
 core: Any = pytest.importorskip("flat_tokens._core")
 PLACES = 700

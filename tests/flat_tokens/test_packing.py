@@ -12,7 +12,7 @@ import pytest
 
 import flat_tokens
 from flat_tokens import ArgumentError, DatasetError, PackedSequences, RangeError
-from flat_tokens.layout import ArrayLayout
+from flat_tokens.storage.layout import ArrayLayout
 
 EXAMPLE = [[1, 2], [3, 4, 5], [6, 7, 8]]
 

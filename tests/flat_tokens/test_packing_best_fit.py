@@ -9,7 +9,7 @@ import pytest
 from packing_cases import InMemory, lengths_of
 
 from flat_tokens.errors import ArgumentError
-from flat_tokens.packing_best_fit import BestFitPlan, best_fit_plainly, default_window_seqs, plan_window
+from flat_tokens.packs.packing_best_fit import BestFitPlan, best_fit_plainly, default_window_seqs, plan_window
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 64, 300])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from packing_cases import InMemory, lengths_of
 
-from flat_tokens import packing_greedy
 from flat_tokens.errors import ArgumentError, DatasetError
-from flat_tokens.packing_greedy import LANE_SEQS, next_fit, next_fit_plainly, plan_greedy
+from flat_tokens.packs import packing_greedy
+from flat_tokens.packs.packing_greedy import LANE_SEQS, next_fit, next_fit_plainly, plan_greedy
 
 KINDS = ("equal", "short", "full", "long tail", "in turns", "uniform")
 COUNTS = (0, 1, 2, LANE_SEQS - 1, LANE_SEQS, LANE_SEQS + 1, 4 * LANE_SEQS - 1, 5000)

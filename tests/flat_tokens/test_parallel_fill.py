@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import flat_tokens
-from flat_tokens import parallel_fill
 from flat_tokens.errors import DatasetError
-from flat_tokens.layout import ArrayLayout
 from flat_tokens.loader import Loader
+from flat_tokens.rows import parallel_fill
+from flat_tokens.storage.layout import ArrayLayout
 
 
 def a_split(make_dataset: Any, random_sequences: Any, **layout: Any) -> Any:

@@ -20,8 +20,8 @@ import zarr
 import flat_tokens
 from flat_tokens import format as flat_format
 from flat_tokens.errors import ArgumentError, DatasetError, RangeError
-from flat_tokens.layout import ArrayLayout
-from flat_tokens.manifest import read_manifest
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import read_manifest
 
 FIXTURES = Path(__file__).parent / "datasets"
 TINY = [
@@ -146,8 +146,8 @@ def test_mapped_memory_outlives_the_dataset(make_dataset: Any) -> None:
 
 
 def test_more_zarr_chunks_than_the_cache_holds(make_dataset: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flat_tokens.chunk_source.CACHE_BYTES", 5 * 16)
-    monkeypatch.setattr("flat_tokens.chunk_source.LARGEST_MAP_COUNT", 3)
+    monkeypatch.setattr("flat_tokens.storage.chunk_source.CACHE_BYTES", 5 * 16)
+    monkeypatch.setattr("flat_tokens.storage.chunk_source.LARGEST_MAP_COUNT", 3)
     for compression in ("zstd", "none"):
         layout = ArrayLayout.create(2, 4, compression=compression)
         train = flat_tokens.open(

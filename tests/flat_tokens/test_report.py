@@ -19,11 +19,11 @@ import pytest
 import flat_tokens
 from flat_tokens.__main__ import main
 from flat_tokens.errors import ArgumentError
-from flat_tokens.layout import ArrayLayout
 from flat_tokens.report import Bounds, gather, report_html
 from flat_tokens.report.figures import spread
 from flat_tokens.report.page import length_edges
 from flat_tokens.report.token_boxes import boxes, parts
+from flat_tokens.storage.layout import ArrayLayout
 
 HOSTILE = [
     b"<script>alert(1)</script>",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flat_tokens.format import inputs_and_targets
-from flat_tokens.row_cut import BatchPool, RowCut, cut_with_numpy
+from flat_tokens.rows.row_cut import BatchPool, RowCut, cut_with_numpy
 
 core: Any = pytest.importorskip("flat_tokens._core")
 DTYPES = ("uint16", "int32", "uint32", "int64")

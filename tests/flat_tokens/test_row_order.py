@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flat_tokens.errors import ArgumentError
-from flat_tokens.row_order import RowOrder
+from flat_tokens.rows.row_order import RowOrder
 
 
 def epoch_rows(order: RowOrder, epoch: int) -> np.ndarray:

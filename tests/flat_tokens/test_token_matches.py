@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from flat_tokens import token_matches
 from flat_tokens.built import core
-from flat_tokens.codecs import CodecChain
-from flat_tokens.token_matches import BLOCK_TOKENS, FARTHEST, encode, find_with_python, shortest_match
+from flat_tokens.storage import token_matches
+from flat_tokens.storage.codecs import CodecChain
+from flat_tokens.storage.token_matches import BLOCK_TOKENS, FARTHEST, encode, find_with_python, shortest_match
 
 SIZES = [
     1,

@@ -10,8 +10,8 @@ import pytest
 
 import flat_tokens
 from flat_tokens.errors import ArgumentError
-from flat_tokens.layout import ArrayLayout
 from flat_tokens.loader import Loader
+from flat_tokens.storage.layout import ArrayLayout
 
 if importlib.util.find_spec("torch") is None:
     pytest.skip("torch is not installed", allow_module_level=True)

@@ -19,10 +19,11 @@ import pytest
 import zarr
 
 from flat_tokens import format as flat_format
-from flat_tokens import writer, zarr_metadata
+from flat_tokens import writer
 from flat_tokens.errors import ArgumentError
-from flat_tokens.layout import COMPRESSIONS, ArrayLayout
-from flat_tokens.manifest import FileRecord, SplitRecord, read_manifest
+from flat_tokens.storage import zarr_metadata
+from flat_tokens.storage.layout import COMPRESSIONS, ArrayLayout
+from flat_tokens.storage.manifest import FileRecord, SplitRecord, read_manifest
 
 LAYOUTS = [
     pytest.param(

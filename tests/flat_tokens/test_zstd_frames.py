@@ -12,9 +12,9 @@ import numcodecs
 import numpy as np
 import pytest
 
-from flat_tokens import zstd_frames
-from flat_tokens.codecs import CodecChain
-from flat_tokens.zstd_frames import BLOCK_BYTES, decode, decode_front
+from flat_tokens.storage import zstd_frames
+from flat_tokens.storage.codecs import CodecChain
+from flat_tokens.storage.zstd_frames import BLOCK_BYTES, decode, decode_front
 
 SIZES = [1, 255, 256, 257, 2**16, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 5 * BLOCK_BYTES + 77]
 
@@ -88,7 +88,7 @@ def test_numcodecs_is_not_imported_for_zstd() -> None:
     code = """
 import sys
 import numpy as np
-from flat_tokens.codecs import CodecChain
+from flat_tokens.storage.codecs import CodecChain
 chain = CodecChain.from_configs([], {"id": "zstd", "level": 1, "checksum": True})
 values, out = np.arange(1000, dtype=np.uint32), np.empty(1000, np.uint32)
 chain.decode(chain.encode(values), out)

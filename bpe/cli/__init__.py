@@ -1,0 +1,1 @@
+"""The commands of `python -m bpe`: thin over the functions of the package."""

@@ -1,0 +1,203 @@
+"""What each command of `python -m bpe` does with its parsed options; each gives the exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from bpe.cli.ids_file import format_of, read_ids, write_ids
+from bpe.cli.text_input import read_text
+from bpe.errors import BadArgument, InvalidText, MissingInput, printable, shown
+from bpe.output_file import check_output, open_output_file
+from bpe.tokenizer import Tokenizer
+
+
+def encode(options: Namespace) -> int:
+    """Write the ids of one text."""
+    from bpe.streaming import encode_stretches
+
+    tokenizer = load_tokenizer(options)
+    form = options.format or format_of(options.output)
+    if form == "npy" and options.output == "-":
+        raise BadArgument("--format npy needs --output FILE; stdout can carry text and bin")
+    allowed = () if options.plain else tuple(tokenizer.special_tokens)
+    with open_input(options.input) as source, open_output(options.output) as target:
+        texts = read_text(source, _name(options.input), options.invalid, _tell_replaced)
+        stretches = encode_stretches(tokenizer, texts, allowed)
+        write_ids(target, stretches, form, tokenizer.special_tokens.values())
+    return 0
+
+
+def decode(options: Namespace) -> int:
+    """Write the bytes of ids."""
+    tokenizer = load_tokenizer(options)
+    form = options.format or format_of(options.input)
+    name = _name(options.input)
+    with open_input(options.input) as source, open_output(options.output) as target:
+        first = 0
+        for ids in read_ids(source, form, name):
+            try:
+                target.write(tokenizer.decode_bytes(ids))
+            except BadArgument as error:  # the ids are data here
+                counted = f", counted from id {first}" if first else ""
+                raise InvalidText(f"{name}: {error}{counted}") from None
+            first += len(ids)
+    return 0
+
+
+def info(options: Namespace) -> int:
+    """Print what the tokenizer or the counts file is."""
+    path = Path(options.tokenizer)
+    facts = describe_counts(path) if is_counts_file(path) else describe(load_tokenizer(options))
+    if options.json:
+        print(json.dumps(facts, indent=2))
+        return 0
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            value = "  ".join(f"{text}={id_}" for text, id_ in value.items()) or "none"
+        elif isinstance(value, list):
+            value = "  ".join(map(str, value)) or "none"
+        print(f"{name:<{width}}  {printable(str(value))}")
+    return 0
+
+
+def describe(tokenizer: Tokenizer) -> dict[str, Any]:
+    """The facts that `info` prints, by name; texts are printable."""
+    from bpe.reports.report import describe_entries
+
+    merges = "of a rank file: all that make an entry" if tokenizer.is_rank_file else len(tokenizer.merges)
+    entries = describe_entries(tokenizer)
+    facts: dict[str, Any] = {
+        "entries": tokenizer.vocab_size,
+        "highest id": tokenizer.max_token_id,
+        "merges": merges,
+        "whole pretokens": "emitted if they are entries"
+        if tokenizer.whole_pretokens
+        else "reached by merges only",
+        "pattern": shown(tokenizer.pattern, 500)[1:-1],
+        "normalizer": tokenizer.normalizer or "none",
+        "special tokens": {shown(text)[1:-1]: id_ for text, id_ in tokenizer.special_tokens.items()},
+        "scripts": entries["entries_by_script"],
+        "longest entries": _first(entries["longest"]),
+        "strange entries": _first(entries["strange"]["listed"]),
+        "never produced": entries["unreachable"]["count"],
+        "for example": _first(entries["unreachable"]["listed"]),
+        "fingerprint": tokenizer.fingerprint(),
+    }
+    if not facts["never produced"]:
+        del facts["for example"]
+    if tokenizer.template is not None:
+        facts["template"] = "kept in the file, not applied: encoding adds no begin or end tokens"
+    return facts
+
+
+def _first(entries: list[dict[str, Any]]) -> list[str]:
+    return [f"{entry['text']} ({entry['id']})" for entry in entries[:5]]
+
+
+def describe_counts(path: Path) -> dict[str, Any]:
+    """The facts that `info` prints of a counts file, all of which is read and checked."""
+    from bpe.pretoken_counts.counts_file import CountsFile
+
+    file = CountsFile(path)
+    for _ in file.blocks():
+        pass
+    facts = file.facts
+    done = sum(source.is_complete for source in facts.sources)
+    return {
+        "distinct pretokens": len(file),
+        "pretokens": file.total,
+        "text bytes": facts.text_bytes,
+        "documents": facts.documents,
+        "pattern": shown(facts.pattern, 500)[1:-1],
+        "special tokens": [shown(text)[1:-1] for text in facts.special_tokens],
+        "replaced": facts.replaced,
+        "complete": facts.complete,
+        "sample": facts.sample or "none",
+        "sources": f"{done} of {len(facts.sources)} read to the end",
+        "written by": facts.tool,
+    }
+
+
+def is_counts_file(path: Path) -> bool:
+    """Whether it begins as a counts file does."""
+    try:
+        with path.open("rb") as file:
+            return file.read(8) == b"tmcounts"
+    except OSError:
+        return False  # whatever it is, what reads it says what is wrong
+
+
+def load_tokenizer(options: Namespace) -> Tokenizer:
+    """The tokenizer that the options name."""
+    path = Path(options.tokenizer)
+    if not options.tokenizer:  # of which Path makes the current folder
+        raise BadArgument("the tokenizer must be a path, got ''")
+    if options.pattern is None and path.suffix == ".tiktoken" and path.is_file():
+        raise BadArgument(
+            f"{path}: a rank file does not say its pattern; give --pattern (and --special-token)"
+        )
+    return Tokenizer.load(options.tokenizer, options.pattern, parse_special_tokens(options.special_token))
+
+
+def parse_special_tokens(arguments: list[str] | None) -> list[str] | dict[str, int] | None:
+    """["<s>=5", "<t>=6"] -> {"<s>": 5, "<t>": 6}; without ids a list. All or none must have one."""
+    if not arguments:
+        return None
+    with_id = {}
+    for argument in arguments:
+        text, equals, id_ = argument.rpartition("=")
+        if equals and text and id_.isascii() and id_.isdigit():
+            if text in with_id:
+                raise BadArgument(f"--special-token {shown(text)} is given twice")
+            with_id[text] = int(id_)
+    if not with_id:
+        return arguments
+    if len(with_id) < len(arguments):
+        raise BadArgument("--special-token: give all an id (TOKEN=ID) or none")
+    return with_id
+
+
+def _tell_replaced(count: int) -> None:
+    what = "byte sequence that is" if count == 1 else "byte sequences that are"
+    print(f"bpe: replaced by U+FFFD: {count:,} {what} not valid UTF-8", file=sys.stderr)
+
+
+def _name(path: str) -> str:
+    return "stdin" if path == "-" else path
+
+
+@contextmanager
+def open_input(path: str) -> Iterator[BinaryIO]:
+    """The file, or stdin for "-"."""
+    if path == "-":
+        if sys.stdin is None:  # closed by the shell: <&-
+            raise MissingInput("stdin is closed; name a file")
+        yield sys.stdin.buffer
+        return
+    if Path(path).is_dir():
+        raise MissingInput(f"{path or repr(path)}: is a folder, must be one file")
+    try:
+        file = Path(path).open("rb")  # noqa: SIM115 - opened here for its error alone
+    except OSError as error:
+        raise MissingInput(f"{path}: {error.strerror}") from None
+    with file:
+        yield file
+
+
+@contextmanager
+def open_output(path: str) -> Iterator[BinaryIO]:
+    """stdout for "-", or a file that gets its name when all is written and none if something fails."""
+    if path == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    check_output(path)
+    with open_output_file(path) as file:
+        yield file

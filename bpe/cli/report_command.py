@@ -1,0 +1,100 @@
+"""The `report` command, and the report that `train --report` writes: as text, JSON or one HTML page."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bpe.cli.commands import load_tokenizer, open_output
+from bpe.cli.text_input import input_sources
+from bpe.errors import BadArgument, printable, shown
+from bpe.output_file import check_output
+from bpe.pretoken_counts.count_set import CountSet
+from bpe.pretoken_counts.counting import count_pretokens
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.reports.report import make_report
+from bpe.reports.report_text import report_page, report_text
+from bpe.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from bpe.training import Training
+    from bpe.utf8 import Invalid
+
+
+def report(options: Namespace) -> int:
+    """Report on a tokenizer, measured on the texts or counts that are given, if any are."""
+    if options.inputs and options.counts:
+        raise BadArgument("a report is measured on texts or on --counts, not on both")
+    if options.output != "-":
+        check_output(options.output)
+    tokenizer = load_tokenizer(options)
+    counts, measured_on = None, ""
+    if options.counts:
+        counts = _load_counts(options.counts, tokenizer)
+        measured_on = _listed(options.counts)
+    elif options.inputs:
+        counts = _count(options.inputs, tokenizer, options.threads, options.invalid)
+        measured_on = _listed(options.inputs)
+    made = make_report(tokenizer, counts, measured_on)
+    _write(made, options.output, "json" if options.json else _form(options.output), options.tokenizer)
+    return 0
+
+
+def report_on_training(training: Training, sizes: list[int], options: Namespace) -> None:
+    """Write the report of a training, measured on the held-out texts or on the text of the training."""
+    if options.held_out:
+        counts = _count(options.held_out, training.tokenizer, options.threads, options.invalid)
+        measured_on = _listed(options.held_out)
+    else:
+        counts = training.counts
+        measured_on = "the text it was trained on (--held-out names a better one)"
+    made = make_report(training.tokenizer, counts, measured_on, sizes)
+    _write(made, options.report, _form(options.report), Path(options.output).name)
+    if not options.quiet:
+        print(
+            f"{printable(options.report)}: {made['text']['bytes_per_token']:.3f} bytes a token on {measured_on}",
+            file=sys.stderr,
+        )
+
+
+def _count(
+    arguments: list[str], tokenizer: Tokenizer, threads: int | None, invalid: Invalid
+) -> PretokenCounts:
+    counts = count_pretokens(
+        input_sources(arguments), list(tokenizer.special_tokens), tokenizer.pretokenizer, threads, invalid
+    )
+    if len(counts) == 0:
+        raise BadArgument(f"{_listed(arguments)}: no text to measure on")
+    return counts
+
+
+def _load_counts(paths: list[str], tokenizer: Tokenizer) -> PretokenCounts:
+    facts = CountSet.of_files(paths).facts
+    if facts.pretokenizer != tokenizer.pretokenizer:
+        raise BadArgument(
+            f"{paths[0]} was counted with the pattern {shown(facts.pattern)}, the tokenizer has "
+            f"{shown(tokenizer.pattern)}; count the text with that one"
+        )
+    return PretokenCounts.load(*paths)
+
+
+def _listed(names: list[str]) -> str:
+    return printable(names[0]) + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+
+
+def _form(path: str) -> str:
+    return {".json": "json", ".html": "html", ".htm": "html"}.get(Path(path).suffix, "text")
+
+
+def _write(made: dict[str, Any], path: str, form: str, title: str) -> None:
+    if form == "json":
+        text = json.dumps(made, indent=2) + "\n"
+    elif form == "html":
+        text = report_page(made, printable(title))
+    else:
+        text = report_text(made)
+    with open_output(path) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))

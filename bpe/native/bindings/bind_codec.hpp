@@ -1,0 +1,23 @@
+// The Encoder of Python: an encoder with the decoder that reads its vocabulary.
+#pragma once
+
+#include "bindings/bindings.hpp"
+#include "encode/decoder.hpp"
+
+namespace bpe::python {
+
+// An encoder with the decoder that reads its vocabulary.
+struct Codec {
+  std::unique_ptr<BufferView> start_image; // of the encoder
+  bpe::Encoder encoder;
+  bpe::Decoder decoder;
+
+  // What an Encoder is made of.
+  template <class First, class Second, class... Rest>
+  Codec(First &&first, Second &&second, Rest &&...rest)
+      : encoder(std::forward<First>(first), std::forward<Second>(second), std::forward<Rest>(rest)...),
+        decoder(encoder.vocabulary(), encoder.special_tokens()) {}
+  Codec(const Codec &) = delete;
+};
+
+} // namespace bpe::python

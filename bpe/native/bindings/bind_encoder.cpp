@@ -1,0 +1,404 @@
+// Encoding and decoding, for Python.
+#include "bindings/bind_codec.hpp"
+#include "common/image.hpp"
+#include "vocabulary/model_text.hpp"
+
+#include <algorithm>
+
+namespace bpe::python {
+
+namespace {
+
+std::vector<bpe::Vocabulary::Entry> entries_from(nb::dict entries) {
+  std::vector<bpe::Vocabulary::Entry> out;
+  out.reserve(entries.size());
+  for (const auto &[id, bytes] : entries)
+    out.push_back({id_from(id, "entry id"), view_of_bytes(bytes, "an entry")});
+  return out;
+}
+
+std::optional<bpe::Vocabulary::Merges> merges_from(nb::handle merges, nb::object &keep_alive) {
+  if (merges.is_none())
+    return std::nullopt;
+  keep_alive = nb::steal(PySequence_Tuple(merges.ptr()));
+  if (!keep_alive.is_valid())
+    throw nb::python_error();
+  bpe::Vocabulary::Merges out;
+  out.reserve(nb::len(keep_alive));
+  for (nb::handle merge : nb::borrow<nb::tuple>(keep_alive)) {
+    if (!PyTuple_Check(merge.ptr()) || PyTuple_GET_SIZE(merge.ptr()) != 2)
+      throw nb::type_error(("merge " + std::to_string(out.size()) + " must be a tuple of two bytes").c_str());
+    out.emplace_back(view_of_bytes(PyTuple_GET_ITEM(merge.ptr(), 0), "a merge's left part"),
+                     view_of_bytes(PyTuple_GET_ITEM(merge.ptr(), 1), "a merge's right part"));
+  }
+  return out;
+}
+
+// A dict of an encoder's entries; bytes objects of their own.
+nb::dict entries_of(const Codec &codec) {
+  const bpe::Vocabulary &vocabulary = codec.encoder.vocabulary();
+  nb::dict out;
+  for (uint32_t symbol = 0; symbol < vocabulary.size(); ++symbol) {
+    const std::string_view bytes = vocabulary.bytes(symbol);
+    out[nb::int_(vocabulary.id(symbol))] = nb::bytes(bytes.data(), bytes.size());
+  }
+  return out;
+}
+
+// uint32[2 * m], the ids of left and right of each merge.
+std::vector<uint32_t> merge_ids_of(const Codec &codec) {
+  const bpe::Vocabulary &vocabulary = codec.encoder.vocabulary();
+  std::vector<uint32_t> ids = bpe::listed_merges(vocabulary);
+  for (uint32_t &symbol : ids)
+    symbol = vocabulary.id(symbol);
+  return ids;
+}
+
+// A call on less text than this keeps the GIL: handing it over may cost a waiting thread's whole turn (5 ms),
+// while this much text takes about 20 microseconds.
+constexpr size_t gil_release_bytes = 4096;
+
+nb::list encode(const Codec &codec, nb::handle text, bool special) {
+  const std::string_view bytes = view_of_str(text, "text");
+  std::vector<uint32_t> ids;
+  if (bytes.size() < gil_release_bytes) {
+    codec.encoder.encode(bytes, special, ids);
+  } else {
+    nb::gil_scoped_release unlocked;
+    codec.encoder.encode(bytes, special, ids);
+  }
+  nb::list out = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(ids.size())));
+  if (!out.is_valid())
+    throw nb::python_error();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    PyObject *const id = PyLong_FromUnsignedLong(ids[i]);
+    if (!id)
+      throw nb::python_error();
+    PyList_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), id);
+  }
+  return out;
+}
+
+using LentTokens = nb::ndarray<nb::numpy, uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+bpe::TokenBuffer lent_tokens(const LentTokens &out, size_t text_bytes) {
+  const size_t needed = bpe::Encoder::out_tokens(text_bytes);
+  if (out.size() < needed)
+    throw nb::value_error(("out has room for " + std::to_string(out.size()) + " tokens; a buffer of " +
+                           std::to_string(text_bytes) + " bytes needs " + std::to_string(needed))
+                              .c_str());
+  return {out.data(), out.size()};
+}
+
+std::pair<TokenArray, OffsetArray> owned_rows(bpe::EncodedRows &&rows) {
+  return {owned_tokens(std::move(rows.tokens)), owned_array(std::move(rows.offsets))};
+}
+
+int64_t id_of_item(PyObject *item, Py_ssize_t place) {
+  int overflow = 0;
+  if (PyLong_CheckExact(item)) [[likely]] {
+    const long long id = PyLong_AsLongLongAndOverflow(item, &overflow);
+    if (overflow == 0)
+      return id;
+  }
+  const nb::object index = nb::steal(PyNumber_Index(item));
+  if (!index.is_valid())
+    throw nb::python_error();
+  const long long id = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+  if (overflow != 0)
+    throw nb::value_error(("ids[" + std::to_string(place) + "] = " + nb::cast<std::string>(nb::str(index)) +
+                           " is not an id of this vocabulary")
+                              .c_str());
+  return id;
+}
+
+std::vector<int64_t> ids_from(nb::handle ids) {
+  std::vector<int64_t> out;
+  nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> array;
+  if (!PyList_CheckExact(ids.ptr()) && nb::try_cast(ids, array, false)) {
+    out.resize(array.size());
+    const auto copy = [&]<class T>(T) {
+      std::copy_n(static_cast<const T *>(array.data()), out.size(), out.begin());
+    };
+    if (array.dtype() == nb::dtype<uint16_t>())
+      return copy(uint16_t()), out;
+    if (array.dtype() == nb::dtype<uint32_t>())
+      return copy(uint32_t()), out;
+    if (array.dtype() == nb::dtype<int32_t>())
+      return copy(int32_t()), out;
+    if (array.dtype() == nb::dtype<int64_t>())
+      return copy(int64_t()), out;
+    out.clear(); // any other: item by item
+  }
+  const nb::object items = nb::steal(PySequence_Fast(ids.ptr(), "ids must be a sequence of int or an array"));
+  if (!items.is_valid())
+    throw nb::python_error();
+  // An item's __index__ may change a list, so its size is asked for anew.
+  out.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr())));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
+    out.push_back(id_of_item(PySequence_Fast_GET_ITEM(items.ptr(), i), i));
+  return out;
+}
+
+// Fewer ids than these keep the GIL, as short texts do.
+constexpr size_t gil_release_ids = 2048;
+
+nb::object bytes_from(const bpe::Decoder &decoder, const std::vector<int64_t> &ids) {
+  const size_t size = decoder.size_of(ids.data(), ids.size());
+  nb::object out = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
+  if (!out.is_valid())
+    throw nb::python_error();
+  char *const data = PyBytes_AS_STRING(out.ptr());
+  if (ids.size() < gil_release_ids) {
+    decoder.write(ids.data(), ids.size(), data);
+  } else {
+    nb::gil_scoped_release unlocked;
+    decoder.write(ids.data(), ids.size(), data);
+  }
+  return out;
+}
+
+// `room` is used again and again by calls one after the other.
+nb::object text_from(const bpe::Decoder &decoder, const int64_t *ids, size_t count, const char *errors,
+                     std::vector<char> &room) {
+  const size_t size = decoder.size_of(ids, count);
+  if (room.size() < size)
+    room.resize(size);
+  decoder.write(ids, count, room.data());
+  nb::object out = nb::steal(PyUnicode_DecodeUTF8(room.data(), static_cast<Py_ssize_t>(size), errors));
+  if (!out.is_valid())
+    throw nb::python_error();
+  return out;
+}
+
+nb::list texts_from(const bpe::Decoder &decoder,
+                    nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> tokens,
+                    nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
+                    const char *errors) {
+  nb::list out;
+  std::vector<int64_t> ids;
+  std::vector<char> room;
+  for (size_t row = 0; row + 1 < offsets.size(); ++row) {
+    const uint64_t start = offsets.data()[row], stop = offsets.data()[row + 1];
+    if (start > stop || stop > tokens.size())
+      throw nb::value_error(("row " + std::to_string(row) + " is [" + std::to_string(start) + ", " +
+                             std::to_string(stop) + ") of " + std::to_string(tokens.size()) + " tokens")
+                                .c_str());
+    ids.assign(tokens.data() + start, tokens.data() + stop);
+    try {
+      out.append(text_from(decoder, ids.data(), ids.size(), errors, room));
+    } catch (const std::invalid_argument &error) {
+      throw nb::value_error(("row " + std::to_string(row) + ": " + error.what()).c_str());
+    }
+  }
+  return out;
+}
+
+} // namespace
+
+void bind_encoder(nb::module_ &m) {
+  m.attr("IMAGE_VERSION") = bpe::image_version;
+  nb::class_<Codec>(m, "Encoder")
+      .def(
+          "__init__",
+          [](Codec *self, nb::dict entries, nb::object merges, nb::dict special_tokens,
+             std::optional<std::string> pattern, bool whole_pretokens, int64_t cache_bytes) {
+            const size_t cache_size = cache_size_from(cache_bytes);
+            nb::object merge_tuple;
+            std::vector<bpe::Vocabulary::Entry> entry_list = entries_from(entries);
+            const std::optional<bpe::Vocabulary::Merges> merge_list = merges_from(merges, merge_tuple);
+            new (self) Codec(std::move(entry_list), merge_list, special_tokens_from(special_tokens),
+                             pattern_from(pattern), whole_pretokens, cache_size);
+          },
+          nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"), nb::arg("pattern").none(),
+          nb::arg("whole_pretokens"), nb::arg("cache_bytes") = default_cache_bytes)
+      .def_static(
+          "from_image",
+          [](nb::object image, nb::dict special_tokens, const std::optional<std::string> &pattern,
+             bool whole_pretokens, int64_t cache_bytes) {
+            const BufferView bytes(image);
+            const size_t cache_size = cache_size_from(cache_bytes);
+            std::vector<bpe::SpecialToken> special_list = special_tokens_from(special_tokens);
+            const std::optional<bpe::Pattern> known_pattern = pattern_from(pattern);
+            nb::gil_scoped_release unlocked;
+            bpe::ImageReader reader(view_of(bytes));
+            bpe::Vocabulary vocabulary(reader);
+            if (!reader.at_end())
+              throw std::invalid_argument("the image goes on behind its end");
+            return new Codec(std::move(vocabulary), std::move(special_list), known_pattern, whole_pretokens,
+                             cache_size);
+          },
+          nb::arg("image"), nb::arg("special_tokens"), nb::arg("pattern").none(), nb::arg("whole_pretokens"),
+          nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)
+      .def("image",
+           [](const Codec &codec) {
+             bpe::ImageWriter image;
+             {
+               nb::gil_scoped_release unlocked;
+               codec.encoder.vocabulary().write(image);
+             }
+             return nb::bytes(image.bytes.data(), image.bytes.size());
+           })
+      .def("__len__", [](const Codec &codec) { return codec.encoder.vocabulary().size(); })
+      .def_prop_ro("is_rank_file",
+                   [](const Codec &codec) { return codec.encoder.vocabulary().is_rank_file(); })
+      .def_prop_ro("merge_count", [](const Codec &codec) { return codec.encoder.vocabulary().pair_count(); })
+      .def_prop_ro("max_id",
+                   [](const Codec &codec) {
+                     const bpe::Vocabulary &vocabulary = codec.encoder.vocabulary();
+                     return vocabulary.id(static_cast<uint32_t>(vocabulary.size() - 1));
+                   })
+      .def("entries", &entries_of)
+      .def(
+          "entry",
+          [](const Codec &codec, int64_t id) -> nb::object {
+            const std::optional<std::string_view> entry =
+                id < 0 ? std::nullopt : codec.encoder.vocabulary().entry(static_cast<uint64_t>(id));
+            return entry ? nb::object(nb::bytes(entry->data(), entry->size())) : nb::none();
+          },
+          nb::arg("id"))
+      .def("merge_ids", [](const Codec &codec) { return owned_array(merge_ids_of(codec)); })
+      .def(
+          "find",
+          [](const Codec &codec, nb::handle entry) {
+            const bpe::Vocabulary &vocabulary = codec.encoder.vocabulary();
+            const uint32_t symbol = vocabulary.find(view_of_bytes(entry, "an entry"));
+            return optional_int(symbol == bpe::PairTable::no_symbol ? -1 : int64_t{vocabulary.id(symbol)});
+          },
+          nb::arg("entry"))
+      .def(
+          "vocab_json",
+          [](const Codec &codec, const std::vector<std::pair<uint32_t, nb::bytes>> &special_keys) {
+            std::vector<std::pair<uint32_t, std::string_view>> keys;
+            for (const auto &[id, key] : special_keys)
+              keys.emplace_back(id, std::string_view(key.c_str(), key.size()));
+            const std::string json = bpe::vocab_json(codec.encoder.vocabulary(), keys);
+            return nb::bytes(json.data(), json.size());
+          },
+          nb::arg("special_keys"))
+      .def(
+          "merges_json",
+          [](const Codec &codec, bool as_pairs) {
+            const std::string json = bpe::merges_json(codec.encoder.vocabulary(), as_pairs);
+            return nb::bytes(json.data(), json.size());
+          },
+          nb::arg("as_pairs"))
+      .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)
+      .def(
+          "encode_batch",
+          [](const Codec &codec, nb::object texts, int64_t threads, bool special) {
+            const size_t thread_limit = thread_count(threads);
+            // A tuple of our own: nobody can take the strings away while the GIL is released.
+            const nb::object items = nb::steal(PySequence_Tuple(texts.ptr()));
+            if (!items.is_valid())
+              throw nb::python_error();
+            std::vector<std::string_view> views;
+            views.reserve(nb::len(items));
+            for (nb::handle text : nb::borrow<nb::tuple>(items))
+              views.push_back(view_of_str(text, "a text"));
+            bpe::EncodedRows rows;
+            {
+              nb::gil_scoped_release unlocked;
+              rows = codec.encoder.encode_batch(views, thread_limit, special);
+            }
+            return owned_rows(std::move(rows));
+          },
+          nb::arg("texts"), nb::arg("threads"), nb::arg("special") = true)
+      .def(
+          "encode_documents",
+          [](const Codec &codec, nb::object buffer, nb::bytes separator, int64_t threads, bool special,
+             bool check, std::optional<LentTokens> out) {
+            const BufferView text(buffer);
+            const size_t thread_limit = thread_count(threads);
+            bpe::TokenBuffer lent = out ? lent_tokens(*out, text.size()) : bpe::TokenBuffer();
+            bpe::EncodedRows rows;
+            {
+              nb::gil_scoped_release unlocked;
+              rows = codec.encoder.encode_documents(view_of(text), {separator.c_str(), separator.size()},
+                                                    thread_limit, special, check, std::move(lent));
+            }
+            if (!out)
+              return owned_rows(std::move(rows));
+            TokenArray tokens(rows.tokens.data(), {rows.tokens.size()}, out->cast());
+            return std::pair(std::move(tokens), owned_array(std::move(rows.offsets)));
+          },
+          nb::arg("buffer"), nb::arg("separator"), nb::arg("threads"), nb::arg("special") = true,
+          nb::arg("check") = false, nb::arg("out").noconvert() = nb::none())
+      .def(
+          "encode_ragged",
+          [](const Codec &codec, nb::object buffer, const RowOffsets &offsets, int64_t threads, bool special,
+             std::optional<LentTokens> out) {
+            const BufferView text(buffer);
+            const size_t rows = row_count(text, offsets);
+            const size_t thread_limit = thread_count(threads);
+            bpe::TokenBuffer lent = out ? lent_tokens(*out, text.size()) : bpe::TokenBuffer();
+            bpe::EncodedRows encoded;
+            {
+              nb::gil_scoped_release unlocked;
+              encoded = codec.encoder.encode_ragged(view_of(text), offsets.data(), rows, thread_limit,
+                                                    special, std::move(lent));
+            }
+            if (!out)
+              return owned_rows(std::move(encoded));
+            TokenArray tokens(encoded.tokens.data(), {encoded.tokens.size()}, out->cast());
+            return std::pair(std::move(tokens), owned_array(std::move(encoded.offsets)));
+          },
+          nb::arg("buffer"), nb::arg("offsets"), nb::arg("threads"), nb::arg("special") = true,
+          nb::arg("out").noconvert() = nb::none())
+      .def_static("out_tokens", &bpe::Encoder::out_tokens, nb::arg("buffer_bytes"))
+      .def(
+          "encode_pretokens",
+          [](const Codec &codec, nb::object buffer,
+             nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> ends) {
+            const BufferView text(buffer);
+            bpe::TokenBuffer tokens;
+            {
+              nb::gil_scoped_release unlocked;
+              tokens = codec.encoder.encode_pretokens(view_of(text), ends.data(), ends.size());
+            }
+            return owned_tokens(std::move(tokens));
+          },
+          nb::arg("buffer"), nb::arg("ends"))
+      .def(
+          "decode",
+          [](const Codec &codec, nb::handle ids) { return bytes_from(codec.decoder, ids_from(ids)); },
+          nb::arg("ids"))
+      .def(
+          "decode_text",
+          [](const Codec &codec, nb::handle ids, const char *errors) {
+            const std::vector<int64_t> values = ids_from(ids);
+            std::vector<char> room;
+            return text_from(codec.decoder, values.data(), values.size(), errors, room);
+          },
+          nb::arg("ids"), nb::arg("errors"))
+      .def(
+          "decode_rows",
+          [](const Codec &codec,
+             nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> tokens,
+             nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
+             const char *errors) { return texts_from(codec.decoder, tokens, offsets, errors); },
+          nb::arg("tokens"), nb::arg("offsets"), nb::arg("errors"))
+      .def("cache_image",
+           [](const Codec &codec) {
+             std::string image;
+             {
+               nb::gil_scoped_release unlocked;
+               image = codec.encoder.cache_image();
+             }
+             return nb::bytes(image.data(), image.size());
+           })
+      .def(
+          "start_from_image",
+          [](Codec &codec, nb::object image) {
+            auto view = std::make_unique<BufferView>(image);
+            {
+              nb::gil_scoped_release unlocked;
+              codec.encoder.start_from_image(view_of(*view));
+            }
+            codec.start_image.swap(view);
+          },
+          nb::arg("image"))
+      .def("cache_bytes_used", [](const Codec &codec) { return codec.encoder.cache_bytes_used(); });
+}
+
+} // namespace bpe::python

@@ -1,0 +1,90 @@
+// Pretokenizing, UTF-8, SIMD variants and the quick look for NFC, for Python.
+#include "bindings/bindings.hpp"
+#include "simd/simd_variants.hpp"
+#include "text/nfc.hpp"
+
+#include <cstdlib>
+
+namespace bpe::python {
+
+void bind_pretokenize(nb::module_ &m) {
+  m.def(
+      "validate_utf8",
+      [](nb::object buffer) -> int64_t {
+        const BufferView text(buffer);
+        nb::gil_scoped_release unlocked;
+        const size_t bad = bpe::validate_utf8(text.data(), text.size());
+        return bad < text.size() ? static_cast<int64_t>(bad) : -1;
+      },
+      nb::arg("buffer"));
+  m.def(
+      "pretokenize",
+      [](nb::object buffer, const std::string &pattern) {
+        const BufferView text(buffer);
+        require_utf8(text);
+        std::vector<uint64_t> ends;
+        {
+          nb::gil_scoped_release unlocked;
+          bpe::Pretokenizer pretokenizer(bpe::pattern_from_name(pattern));
+          pretokenizer.reset(text.data(), text.size());
+          for (bpe::Spans spans = pretokenizer.next(); spans.count > 0; spans = pretokenizer.next()) {
+            const uint64_t origin = static_cast<uint64_t>(spans.origin - text.data());
+            for (size_t i = 0; i < spans.count; ++i)
+              ends.push_back(origin + spans.ends[i]);
+          }
+        }
+        return owned_array(std::move(ends));
+      },
+      nb::arg("buffer"), nb::arg("pattern"));
+  m.def(
+      "count_pretokens",
+      [](nb::object buffer, const std::string &pattern) {
+        const BufferView text(buffer);
+        require_utf8(text);
+        nb::gil_scoped_release unlocked;
+        bpe::Pretokenizer pretokenizer(bpe::pattern_from_name(pattern));
+        pretokenizer.reset(text.data(), text.size());
+        uint64_t count = 0;
+        for (bpe::Spans spans = pretokenizer.next(); spans.count > 0; spans = pretokenizer.next())
+          count += spans.count;
+        return count;
+      },
+      nb::arg("buffer"), nb::arg("pattern"));
+  m.def(
+      "last_safe_cut",
+      [](nb::object buffer, const std::string &pattern) {
+        const BufferView text(buffer);
+        nb::gil_scoped_release unlocked;
+        return bpe::last_safe_cut(bpe::pattern_from_name(pattern), text.data(), text.size());
+      },
+      nb::arg("buffer"), nb::arg("pattern"));
+  m.def("simd_variants", &bpe::simd_variant_names);
+  m.def("set_simd_variant", &bpe::choose_simd_variant, nb::arg("name"));
+  if (const char *name = std::getenv("BPE_SIMD"); name != nullptr && *name != '\0')
+    bpe::choose_simd_variant(name);
+}
+
+void bind_normalization(nb::module_ &m) {
+  m.def(
+      "doubtful_for_nfc",
+      [](nb::object buffer) {
+        const BufferView text(buffer);
+        std::vector<uint64_t> spans;
+        {
+          nb::gil_scoped_release unlocked;
+          spans = bpe::doubtful_for_nfc(text.data(), text.size());
+        }
+        return owned_array(std::move(spans));
+      },
+      nb::arg("buffer"));
+  m.def(
+      "surely_nfc",
+      [](nb::handle text) {
+        const std::string_view bytes = view_of_str(text, "text");
+        const uint8_t *const data = reinterpret_cast<const uint8_t *>(bytes.data());
+        return bpe::doubtful_for_nfc(data, bytes.size()).empty();
+      },
+      nb::arg("text"));
+}
+
+} // namespace bpe::python

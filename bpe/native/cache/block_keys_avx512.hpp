@@ -1,0 +1,106 @@
+// Keys of the up to sixteen pretokens of a block, from the 64 bytes in a register. Only for sources compiled
+// for simd_avx512.hpp.
+//
+// Byte permutations take four pretokens at a time to their places in a register of keys: no load a pretoken,
+// and no bytes behind the block are needed.
+#pragma once
+
+#include "cache/make_keys_avx512.hpp"
+#include "cache/walk_keys.hpp"
+
+#include <immintrin.h>
+
+namespace bpe {
+namespace {
+
+struct BlockKeyConstants {
+  alignas(64) uint8_t pretoken_of[4][64]; // for each four pretokens: which one a byte of their keys is of
+  alignas(64) uint8_t place[64];          // of a byte in its key
+  alignas(64) uint8_t own_place[64];      // the same; the last, which is the length's, is never the text's
+  alignas(64) uint8_t numbers[64];
+  alignas(64) uint32_t order[16]; // of hashes
+};
+constexpr BlockKeyConstants block_key_constants = [] {
+  BlockKeyConstants constants{};
+  for (int byte = 0; byte < 64; ++byte) {
+    for (int four = 0; four < 4; ++four)
+      constants.pretoken_of[four][byte] = static_cast<uint8_t>(4 * four + byte / 16);
+    constants.place[byte] = static_cast<uint8_t>(byte % 16);
+    constants.own_place[byte] = byte % 16 == 15 ? 255 : static_cast<uint8_t>(byte % 16);
+    constants.numbers[byte] = static_cast<uint8_t>(byte);
+  }
+  // Of fours 0 and 1, then of 2 and 3: the two sums of a lane's key side by side, as the interleaving left
+  // them.
+  for (uint32_t i = 0; i < 16; ++i)
+    constants.order[i] = i / 8 * 16 + i % 4 * 4 + i / 4 % 2 * 2;
+  return constants;
+}();
+
+struct Avx512BlockKeys {
+  static __m512i constant(const void *of) { return _mm512_load_si512(of); }
+
+  // The products of four keys' quarters, two a key.
+  static __m512i products(__m512i keys) {
+    const __m512i salts =
+        _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i *>(CacheKey::salts)));
+    const __m512i salted = _mm512_add_epi32(keys, salts);
+    return _mm512_mul_epu32(salted, _mm512_srli_epi64(salted, 32));
+  }
+  // The hashes of eight keys out of the products of two fours, in the lower half of each lane of 64 bits.
+  static __m512i folded(__m512i products, __m512i next_products) {
+    const __m512i sums = _mm512_add_epi64(_mm512_unpacklo_epi64(products, next_products),
+                                          _mm512_unpackhi_epi64(products, next_products));
+    return _mm512_xor_si512(sums, _mm512_srli_epi64(sums, 32));
+  }
+
+  [[gnu::always_inline]] static void make(const uint8_t *p, const uint8_t *block, uint64_t boundaries,
+                                          const uint8_t *, WalkedKeys &out) {
+    const BlockKeyConstants &constants = block_key_constants;
+    constexpr uint64_t last_bytes = 0x8000'8000'8000'8000;
+    const __m512i text = _mm512_loadu_si512(block);
+    const __m128i ends =
+        _mm512_castsi512_si128(_mm512_maskz_compress_epi8(boundaries, constant(constants.numbers)));
+    const __m128i starts = _mm_slli_si128(ends, 1);
+    const __m128i sizes = _mm_sub_epi8(ends, starts);
+    const __m512i all_starts = _mm512_castsi128_si512(starts), all_sizes = _mm512_castsi128_si512(sizes);
+    const unsigned count = static_cast<unsigned>(_mm_popcnt_u64(boundaries));
+    const __mmask16 there = static_cast<__mmask16>(_bzhi_u32(0xFFFF, count));
+    CacheKey *const keys = out.keys + out.count;
+    __m512i product[4];
+    for (int four = 0; four < 4; ++four) {
+      const __m512i pretoken_of = constant(constants.pretoken_of[four]);
+      const __m512i from =
+          _mm512_add_epi8(_mm512_permutexvar_epi8(pretoken_of, all_starts), constant(constants.place));
+      const __m512i size = _mm512_permutexvar_epi8(pretoken_of, all_sizes);
+      const __mmask64 own = _mm512_cmplt_epu8_mask(constant(constants.own_place), size);
+      const __m512i key =
+          _mm512_mask_mov_epi8(_mm512_maskz_permutexvar_epi8(own, from, text), last_bytes, size);
+      _mm512_storeu_si512(keys + 4 * four, key);
+      product[four] = products(key);
+    }
+    const __m512i hashes = _mm512_maskz_permutex2var_epi32(
+        there, folded(product[0], product[1]), constant(constants.order), folded(product[2], product[3]));
+    _mm512_storeu_si512(out.hashes + out.count, hashes);
+    alignas(64) uint32_t places[16]; // read one by one: see store_to_read
+    store_to_read(places, _mm512_and_si512(hashes, _mm512_set1_epi32(static_cast<int>(out.first.mask))));
+    for (const uint32_t place : places)
+      prefetch_to_read(out.first.slots + place);
+    uint32_t longs = _mm_mask_cmpgt_epu8_mask(there, sizes, _mm_set1_epi8(CacheKey::max_bytes));
+    if (longs != 0) [[unlikely]] {
+      alignas(16) uint8_t start_of[16], size_of[16];
+      _mm_store_si128(reinterpret_cast<__m128i *>(start_of), starts);
+      _mm_store_si128(reinterpret_cast<__m128i *>(size_of), sizes);
+      for (; longs != 0; longs &= longs - 1) {
+        const unsigned k = _tzcnt_u32(longs);
+        const size_t item = out.count + k;
+        out.bytes[item] = p + start_of[k];
+        out.values[item] = size_of[k];
+        out.long_items[out.long_count++] = static_cast<uint8_t>(item);
+      }
+    }
+    out.count += count;
+  }
+};
+
+} // namespace
+} // namespace bpe

@@ -1,0 +1,253 @@
+#include "cache/pretoken_cache.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace bpe {
+
+namespace {
+
+// Slots no key is in: stand for the table while there is none.
+constexpr PretokenCache::Slot no_slots[2]{};
+
+constexpr size_t first_slot_count = 1 << 10;
+// 2^20 slots, 32 MiB: fewer slow English down (128 k 274 MB/s, 256 k 405, 1 M 600); more slow many different
+// words down the first time, by memory that is new to the process (2^21 by 9 to 18 %, unbounded to a half),
+// and serve them on a second pass (by 20 to 25 %).
+constexpr size_t max_slot_count = 1 << 20;
+// Tables double at a third full, from 8 MiB on at half: fresh pages cost more than they gain there (en cold
+// +4 %, warm -6 % between the two; 50 ms a doubling where the memory is new to the process).
+constexpr size_t large_slot_count = 1 << 18;
+// Text whose words never come again would wash everything else out if each displaced another: of a full line
+// every fourth newcomer takes a slot.
+constexpr uint32_t displacing_newcomers = 4;
+// While more than new_percent of the pretokens looked for are new, a table of 1 MiB or more grows late, when
+// three quarters are taken, and then four times: to merge anew, 40 ns side by side, costs no more than a line
+// from far off and the pages of a larger table, until the same words come again. Growing as ever, 8 MB of
+// words take 174 ms the first time, so 133, and not growing at all 103; the second time 50, 80 and 93, of 24
+// MB 245, 255 and 342.
+constexpr size_t near_slot_count = 1 << 15;
+constexpr size_t new_percent = 40;
+// And to this part of the share at most: with many threads fresh pages would cost more than they gain.
+constexpr size_t late_share_part = 4;
+// The arena is filled from start to end, so it grows by steps, in small pages: clearing a huge one that is
+// new to the machine takes longer (English cold 306 -> 322 MB/s).
+constexpr size_t first_arena_bytes = 16 << 10, arena_step_bytes = 256 << 10;
+// Offsets into an arena are 32-bit words.
+constexpr size_t max_arena_bytes = size_t{256} << 20;
+
+} // namespace
+
+bool CacheBudget::reserve(size_t bytes) {
+  size_t used = used_bytes_.load(std::memory_order_relaxed);
+  do {
+    if (bytes > limit_bytes_ - used)
+      return false;
+  } while (!used_bytes_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+  return true;
+}
+
+bool BudgetedMemory::extend(size_t bytes, size_t most_bytes) {
+  constexpr size_t mapped_bytes_at_least = 256 << 10; // see page_memory.cpp
+  const size_t more = bytes - bytes_;
+  if (!budget_->reserve(more))
+    return false;
+  const auto move_to = [&](size_t room_bytes) {
+    try {
+      PageMemory fresh(room_bytes, pages_);
+      std::memcpy(fresh.data(), memory_.data(), bytes_);
+      memory_ = std::move(fresh);
+      return true;
+    } catch (const std::bad_alloc &) {
+      return false;
+    }
+  };
+  const bool reserve_all = bytes >= mapped_bytes_at_least && bytes < most_bytes;
+  if (bytes > memory_.bytes() && !(reserve_all && move_to(most_bytes)) && !move_to(bytes)) {
+    budget_->give_back(more); // a cache that can't grow is slower, not wrong
+    return false;
+  }
+  if (pages_ == PageMemory::Pages::small)
+    memory_.populate(bytes_, bytes);
+  bytes_ = bytes;
+  return true;
+}
+
+void BudgetedMemory::release() {
+  budget_->give_back(bytes_);
+  memory_.resize(0);
+  bytes_ = 0;
+}
+
+PretokenCache::PretokenCache(CacheBudget &budget, size_t share_bytes)
+    : share_bytes_(share_bytes), slots_(no_slots), slot_memory_(budget),
+      arena_memory_(budget, PageMemory::Pages::small) {}
+
+void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *ids, size_t count) {
+  Slot *slot = slot_for_new(hash);
+  if (!slot)
+    return;
+  Slot fresh{key.low, key.high, {}};
+  if (count <= 4) {
+    fresh.high |= uint64_t{count} << 61;
+    std::memcpy(fresh.ids, ids, sizeof fresh.ids);
+  } else if (count <= 6 && *std::max_element(ids, ids + count) >> packed_bits == 0) {
+    fresh.high |= uint64_t{count} << 61;
+    fresh.pack(ids, count);
+  } else {
+    uint32_t *const place = arena_room(count, hash, slot);
+    if (!place)
+      return;
+    std::memcpy(place, ids, max_ids * sizeof *ids);
+    fresh.high |= uint64_t{in_arena} << 61;
+    fresh.ids[0] = static_cast<uint32_t>(arena_words_);
+    fresh.ids[1] = static_cast<uint32_t>(count);
+    arena_words_ += count;
+  }
+  used_ += slot->high == 0;
+  *slot = fresh; // in place of another, if it must
+}
+
+void PretokenCache::insert_long(const CacheKey &key, uint32_t hash, const uint8_t *bytes, const uint32_t *ids,
+                                size_t count) {
+  Slot *slot = slot_for_new(hash);
+  if (!slot)
+    return;
+  const size_t byte_words = words_of(key.long_size());
+  uint32_t *const place = arena_room(byte_words + count, hash, slot);
+  if (!place)
+    return;
+  place[byte_words - 1] = 0; // what was copied along with other ids
+  std::memcpy(place, bytes, key.long_size());
+  std::copy(ids, ids + count, place + byte_words);
+  used_ += slot->high == 0;
+  *slot = {key.low,
+           key.high | uint64_t{in_arena} << 61,
+           {static_cast<uint32_t>(arena_words_), static_cast<uint32_t>(count)}};
+  arena_words_ += byte_words + count;
+}
+
+// Where to put a pretoken that is not there; null: it stays out.
+PretokenCache::Slot *PretokenCache::slot_for_new(uint32_t hash) {
+  ++inserts_;
+  if (used_ >= (slot_count_ < large_slot_count ? slot_count_ / 3 : slot_count_ / 2) && !full_size_ &&
+      inserts_ >= wait_inserts_)
+    grow_if_of_use();
+  if (slot_count_ == 0)
+    return nullptr;
+  Slot *const slot = empty_slot(hash & mask_);
+  if (!slot && settled() && newcomers_++ % displacing_newcomers != 0)
+    return nullptr;
+  return slot ? slot : own_slots_ + (hash & mask_);
+}
+
+// The first empty slot of those where a pretoken whose first slot is at `place` may be; null: all are taken.
+PretokenCache::Slot *PretokenCache::empty_slot(size_t place) const {
+  for (size_t line = 0; line <= farthest_; line += 2) {
+    Slot *const slot = own_slots_ + (place ^ line), *const other = own_slots_ + (place ^ line ^ 1);
+    if (slot->high == 0)
+      return slot;
+    if (other->high == 0)
+      return other;
+  }
+  return nullptr;
+}
+
+size_t PretokenCache::most_slot_bytes(size_t share_bytes) {
+  return std::min(max_slot_count * sizeof(Slot), share_bytes / 2);
+}
+
+size_t PretokenCache::most_arena_bytes(size_t share_bytes) {
+  return std::min(max_arena_bytes, share_bytes / 12 * 5);
+}
+
+// Enlarges the table, or settles.
+void PretokenCache::grow_if_of_use() {
+  const bool mostly_new = inserts_ * 100 > lookups_ * new_percent;
+  inserts_ = lookups_ = wait_inserts_ = 0;
+  const bool late = mostly_new && slot_count_ >= near_slot_count;
+  const size_t most_late = share_bytes_ / late_share_part / sizeof(Slot);
+  if (late && (used_ < slot_count_ / 4 * 3 || 2 * slot_count_ > most_late)) {
+    wait_inserts_ = slot_count_ / 16;
+    farthest_ = 0;
+    return;
+  }
+  farthest_ = farthest_line;
+  size_t wanted = slot_count_ == 0 ? first_slot_count : 2 * slot_count_;
+  if (late && 2 * wanted <= std::min(most_late, most_slot_bytes(share_bytes_) / sizeof(Slot)))
+    wanted *= 2;
+  if (wanted * sizeof(Slot) > most_slot_bytes(share_bytes_) ||
+      !slot_memory_.extend(wanted * sizeof(Slot), most_slot_bytes(share_bytes_))) {
+    full_size_ = true;
+    farthest_ = 0;
+    return;
+  }
+  const size_t old_slot_count = slot_count_;
+  take_slots(wanted);
+  wait_inserts_ = wanted / 16; // enough to tell, where a table that was full for a while doubles twice
+  for (size_t block = 0; block < old_slot_count; block += block_slots)
+    place_block_anew(block, old_slot_count, [](const Slot &) { return true; });
+}
+
+// The pretokens of eight lines go to the same lines, of either half or any quarter where the table has grown.
+// They are put there anew, so that no line nearer to a pretoken than its own has an empty slot.
+template <class Keep> void PretokenCache::place_block_anew(size_t block, size_t block_places, Keep keep) {
+  Slot old[block_slots];
+  std::memcpy(old, own_slots_ + block, sizeof old);
+  std::memset(own_slots_ + block, 0, sizeof old);
+  for (const Slot &slot : old) {
+    if (slot.high == 0 || !keep(slot))
+      continue;
+    const size_t place = slot.key().hash() & mask_;
+    if ((place & (block_places - 1) & ~(block_slots - 1)) != block) // out of a damaged image
+      continue;
+    if (Slot *const room = empty_slot(place)) // sixteen have room in sixteen
+      *room = slot;
+  }
+}
+
+// The table is what lies in slot_memory_ now.
+void PretokenCache::take_slots(size_t slot_count) {
+  slots_ = own_slots_ = static_cast<Slot *>(slot_memory_.data());
+  slot_count_ = slot_count;
+  mask_ = slot_count - 1;
+}
+
+// Room for `words` behind the used ones, and for max_ids beyond, which may be copied along; null: refused.
+// The slot is where what comes there belongs, and may change.
+uint32_t *PretokenCache::arena_room(size_t words, uint32_t hash, Slot *&slot) {
+  if (!make_arena_room(words)) {
+    if (arena_words_ == 0)
+      return nullptr;
+    forget_arena();
+    if (!make_arena_room(words))
+      return nullptr;
+    slot = empty_slot(hash & mask_);
+    if (!slot)
+      slot = own_slots_ + (hash & mask_);
+  }
+  return static_cast<uint32_t *>(arena_memory_.data()) + arena_words_;
+}
+
+bool PretokenCache::make_arena_room(size_t words) {
+  const size_t wanted = (arena_words_ + words + max_ids) * sizeof(uint32_t);
+  if (wanted <= arena_memory_.bytes())
+    return true;
+  const size_t limit = most_arena_bytes(share_bytes_);
+  const size_t step = std::clamp(arena_memory_.bytes(), first_arena_bytes, arena_step_bytes);
+  const size_t target = std::min(std::max(wanted, arena_memory_.bytes() + step), limit);
+  return target >= wanted && arena_memory_.extend(target, limit);
+}
+
+void PretokenCache::forget_arena() {
+  arena_words_ = 0;
+  used_ = 0;
+  for (size_t block = 0; block < slot_count_; block += block_slots)
+    place_block_anew(block, slot_count_, [&](const Slot &slot) {
+      used_ += slot.id_count() != in_arena;
+      return slot.id_count() != in_arena;
+    });
+}
+
+} // namespace bpe

@@ -1,0 +1,71 @@
+#include "common/recycled_memory.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace bpe {
+
+namespace {
+
+struct Kept {
+  std::mutex mutex;
+  std::vector<PageMemory> memories; // the oldest first
+  size_t bytes = 0;
+};
+
+// Never destroyed: arrays may still be dropped while the process ends.
+Kept &kept() {
+  static Kept *const the_one = new Kept;
+  return *the_one;
+}
+
+} // namespace
+
+PageMemory take_recycled(size_t bytes) {
+  if (bytes < min_recycled_bytes)
+    return PageMemory(bytes, PageMemory::Pages::small);
+  PageMemory memory;
+  Kept &pool = kept();
+  if (std::unique_lock lock(pool.mutex, std::try_to_lock); lock) {
+    // The largest that fits: what is asked for is an upper bound, several times what is used.
+    auto best = pool.memories.end();
+    for (auto it = pool.memories.begin(); it != pool.memories.end(); ++it)
+      if (it->bytes() <= bytes && (best == pool.memories.end() || it->bytes() > best->bytes()))
+        best = it;
+    if (best != pool.memories.end()) {
+      memory = std::move(*best);
+      pool.memories.erase(best);
+      pool.bytes -= memory.bytes();
+    }
+  }
+  if (memory.bytes() == 0)
+    return PageMemory(bytes, PageMemory::Pages::small);
+  memory.resize(bytes);
+  return memory;
+}
+
+void recycle(PageMemory memory) noexcept {
+  if (memory.bytes() < min_recycled_bytes || memory.bytes() > max_recycled_bytes)
+    return;
+  std::vector<PageMemory> oldest; // given back after the lock
+  Kept &pool = kept();
+  const std::unique_lock lock(pool.mutex, std::try_to_lock);
+  if (!lock)
+    return;
+  try {
+    pool.memories.reserve(pool.memories.size() + 1);
+    while (pool.bytes + memory.bytes() > max_recycled_bytes) {
+      pool.bytes -= pool.memories.front().bytes();
+      oldest.push_back(std::move(pool.memories.front()));
+      pool.memories.erase(pool.memories.begin());
+    }
+    pool.bytes += memory.bytes();
+    pool.memories.push_back(std::move(memory));
+  } catch (const std::bad_alloc &) { // not kept, then
+  }
+}
+
+} // namespace bpe

@@ -1,0 +1,378 @@
+#include "encode/encoder.hpp"
+
+#include "encode/piece_assembly.hpp"
+#include "text/find_bytes.hpp"
+#include "text/utf8.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+namespace bpe {
+
+namespace {
+
+// Small enough for a thread's buffer of ids to stay in its cache, large enough for the hand-over not to
+// matter (two threads, English cold 448 -> 460 MB/s, code 536 -> 546 against 1 MiB).
+constexpr size_t piece_bytes = 1 << 18;
+
+// Results that may be larger get address space for the largest they can be: growing would take huge pages
+// apart.
+constexpr size_t reserve_tokens_at_least = 1 << 20;
+
+const uint8_t *bytes_of(std::string_view text) {
+  return reinterpret_cast<const uint8_t *>(text.data());
+}
+
+void require_utf8(std::string_view text) {
+  if (validate_utf8(bytes_of(text), text.size()) < text.size())
+    throw std::invalid_argument("the text is not valid UTF-8");
+}
+
+// Whether two occurrences of the string can overlap ("aa", "\n\n"): then only a search from the start of the
+// text finds the leftmost ones.
+bool overlaps_itself(std::string_view text) {
+  for (size_t shift = 1; shift < text.size(); ++shift)
+    if (text.substr(shift) == text.substr(0, text.size() - shift))
+      return true;
+  return false;
+}
+
+// A place near `limit`, at or before it, at which a document goes on and may be cut without changing its
+// pretokens; 0: none. A cut needs two characters only, so it is looked for near the limit.
+size_t cut_within_document(std::string_view text, std::string_view separator, Pattern pattern, size_t limit) {
+  constexpr size_t window_bytes = 4096;
+  while (limit > 0 && (text[limit] & 0xC0) == 0x80)
+    --limit;
+  size_t start = limit - std::min(limit, window_bytes);
+  while (start < limit && (text[start] & 0xC0) == 0x80)
+    ++start;
+  const size_t cut = last_safe_cut(pattern, bytes_of(text) + start, limit - start);
+  if (cut == 0)
+    return 0;
+  // A separator is no part of a document.
+  const size_t place = start + cut;
+  const size_t reach = separator.size() - 1;
+  const std::string_view around = text.substr(place - std::min(place, reach), std::min(place, reach) + reach);
+  return around.find(separator) == std::string_view::npos ? place : 0;
+}
+
+// Where to cut a text into pieces of about piece_bytes: behind separators and, if a pattern is given, within
+// long documents. Starts of the pieces, then text.size().
+std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view separator,
+                                    const Pattern *within) {
+  std::vector<size_t> starts{0};
+  const uint8_t *const bytes = bytes_of(text);
+  const bool search_all = overlaps_itself(separator);
+  size_t position = 0, found = 0;
+  bool searched = false; // `found` is the first separator from `position` on
+  while (text.size() - starts.back() > piece_bytes) {
+    if (!search_all)
+      position = std::max(position, starts.back() + piece_bytes - separator.size());
+    if (!searched || found < position)
+      found = find_bytes(bytes, text.size(), position, separator);
+    searched = true;
+    if (within && !search_all && found - starts.back() > 2 * piece_bytes) {
+      const size_t cut = cut_within_document(text, separator, *within, starts.back() + piece_bytes);
+      if (cut > starts.back()) {
+        starts.push_back(cut);
+        continue;
+      }
+    }
+    if (found == text.size())
+      break;
+    position = found + separator.size();
+    searched = false;
+    if (position - starts.back() >= piece_bytes)
+      starts.push_back(position);
+  }
+  starts.push_back(text.size());
+  return starts;
+}
+
+} // namespace
+
+// A session out of the pool, back in it when the loan ends.
+class Encoder::SessionLoan {
+public:
+  SessionLoan(const Encoder &encoder, size_t threads) : encoder_(encoder) {
+    std::unique_ptr<EncoderSession> outgrown; // destroyed after the lock
+    const std::lock_guard lock(encoder.pool_mutex_);
+    const bool fresh = encoder.idle_.empty();
+    const size_t sessions = std::max(threads, encoder.session_count_ + fresh);
+    const size_t share = encoder.budget_.limit_bytes() / sessions;
+    if (!fresh) {
+      session_ = std::move(encoder.idle_.back());
+      encoder.idle_.pop_back();
+      if (session_->cache_share_bytes() <= share)
+        return;
+      outgrown = std::move(session_);
+      --encoder.session_count_;
+    }
+    session_ = std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.characters_, encoder.pattern_,
+                                                encoder.whole_pretokens_, encoder.budget_, share);
+    ++encoder.session_count_;
+    if (!encoder.start_image_.empty())
+      CacheImage::lay_into(session_->cache(), encoder.start_image_);
+  }
+  ~SessionLoan() {
+    session_->reset();
+    const std::lock_guard lock(encoder_.pool_mutex_);
+    try {
+      encoder_.idle_.push_back(std::move(session_));
+    } catch (const std::bad_alloc &) { // one session fewer
+      --encoder_.session_count_;
+    }
+  }
+  SessionLoan(const SessionLoan &) = delete;
+  SessionLoan &operator=(const SessionLoan &) = delete;
+  EncoderSession &operator*() const { return *session_; }
+  EncoderSession *operator->() const { return session_.get(); }
+
+private:
+  const Encoder &encoder_;
+  std::unique_ptr<EncoderSession> session_;
+};
+
+Encoder::Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
+                 std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern,
+                 bool whole_pretokens, size_t cache_bytes)
+    : Encoder(Vocabulary(std::move(entries), merges, whole_pretokens), std::move(special_tokens), pattern,
+              whole_pretokens, cache_bytes) {}
+
+Encoder::Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens,
+                 std::optional<Pattern> pattern, bool whole_pretokens, size_t cache_bytes)
+    : vocabulary_(std::move(vocabulary)), special_tokens_(std::move(special_tokens)), pattern_(pattern),
+      whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
+
+std::string Encoder::cache_image() const {
+  const std::lock_guard lock(pool_mutex_);
+  std::string largest;
+  for (const std::unique_ptr<EncoderSession> &session : idle_) {
+    std::string image = CacheImage::of(session->cache()).take();
+    if (image.size() > largest.size())
+      largest = std::move(image);
+  }
+  return largest;
+}
+
+void Encoder::start_from_image(std::string_view image) {
+  if (!image.empty() && !CacheImage::is_sound(image))
+    throw std::invalid_argument("the cache image of " + std::to_string(image.size()) +
+                                " bytes is damaged or of another version; make it anew");
+  std::vector<std::unique_ptr<EncoderSession>> outgrown; // destroyed after the lock
+  const std::lock_guard lock(pool_mutex_);
+  start_image_ = image;
+  session_count_ -= idle_.size();
+  outgrown.swap(idle_);
+}
+
+void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
+                          const SpecialTokens &special) const {
+  size_t start = 0;
+  for (;;) {
+    const SpecialTokens::Match match = special.find(text, size, start);
+    session.encode_text(text + start, match.start - start, readable);
+    if (match.start == size)
+      return;
+    session.append_token(match.value);
+    start = match.stop;
+  }
+}
+
+void Encoder::encode(std::string_view text, bool special, std::vector<uint32_t> &ids) const {
+  const SessionLoan session(*this, 1);
+  const uint8_t *const bytes = bytes_of(text);
+  if (special)
+    encode_text(*session, bytes, text.size(), bytes + text.size(), special_tokens_);
+  else
+    session->encode_text(bytes, text.size(), bytes + text.size());
+  session->finish();
+  ids.assign(session->tokens.data(), session->tokens.data() + session->tokens.size());
+}
+
+EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, size_t threads,
+                                  bool special) const {
+  std::vector<size_t> starts{0}; // pieces of whole texts
+  size_t total_bytes = 0, in_piece = 0;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    total_bytes += texts[i].size();
+    in_piece += texts[i].size();
+    if (in_piece >= piece_bytes || i + 1 == texts.size()) {
+      starts.push_back(i + 1);
+      in_piece = 0;
+    }
+  }
+  return encode_pieces(starts.size() - 1, threads, total_bytes, [&](EncoderSession &session, size_t piece) {
+    for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
+      const uint8_t *const bytes = bytes_of(texts[i]);
+      if (special)
+        encode_text(session, bytes, texts[i].size(), bytes + texts[i].size(), special_tokens_);
+      else
+        session.encode_text(bytes, texts[i].size(), bytes + texts[i].size());
+      session.end_row();
+    }
+  });
+}
+
+EncodedRows Encoder::encode_documents(std::string_view text, std::string_view separator, size_t threads,
+                                      bool special, bool check, TokenBuffer out) const {
+  if (check)
+    require_utf8(separator); // then the text is valid if all documents are
+  if (separator.empty())
+    throw std::invalid_argument("the separator is empty; documents need at least one byte between them");
+  // A special token that holds the separator can't lie within a document, so the usual case, one special
+  // token that is the separator, needs no second search.
+  std::vector<SpecialToken> within;
+  if (special)
+    for (const SpecialToken &token : special_tokens_.tokens())
+      if (token.text.find(separator) == std::string::npos)
+        within.push_back(token);
+  // A cut might fall into a special token.
+  const Pattern *const within_documents = within.empty() && pattern_ ? &*pattern_ : nullptr;
+  const SpecialTokens special_within(std::move(within));
+
+  const uint8_t *const bytes = bytes_of(text);
+  const uint8_t *const readable = bytes + text.size();
+  const std::vector<size_t> starts =
+      threads > 1 ? cut_into_pieces(text, separator, within_documents) : std::vector<size_t>{0, text.size()};
+  const size_t pieces = starts.size() - 1;
+  const auto encode_piece = [&](EncoderSession &session, size_t piece) {
+    const size_t stop = starts[piece + 1];
+    size_t start = starts[piece];
+    for (;;) {
+      const size_t found = find_bytes(bytes, stop, start, separator);
+      if (check)
+        require_utf8(text.substr(start, found - start));
+      encode_text(session, bytes + start, found - start, readable, special_within);
+      if (found == stop && piece + 1 < pieces)
+        return; // behind the separator of the last document, or within a document that goes on
+      session.end_row();
+      if (found == stop)
+        return;
+      start = found + separator.size();
+    }
+  };
+  return encode_pieces(pieces, threads, text.size(), encode_piece, std::move(out));
+}
+
+EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offsets, size_t rows,
+                                   size_t threads, bool special, TokenBuffer out) const {
+  const uint8_t *const bytes = bytes_of(text);
+  std::vector<size_t> starts{0}; // pieces of whole rows
+  for (size_t i = 0; threads > 1 && i + 1 < rows; ++i)
+    if (offsets[i + 1] - offsets[starts.back()] >= piece_bytes)
+      starts.push_back(i + 1);
+  starts.push_back(rows);
+  const auto encode_piece = [&](EncoderSession &session, size_t piece) {
+    for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
+      const uint8_t *const start = bytes + offsets[i];
+      const size_t size = offsets[i + 1] - offsets[i];
+      if (special)
+        encode_text(session, start, size, bytes + text.size(), special_tokens_);
+      else
+        session.encode_text(start, size, bytes + text.size());
+      session.end_row();
+    }
+  };
+  return encode_pieces(starts.size() - 1, threads, text.size(), encode_piece, std::move(out));
+}
+
+TokenBuffer Encoder::encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const {
+  const SessionLoan session(*this, 1);
+  if (text.size() >= reserve_tokens_at_least)
+    session->tokens.try_reserve(text.size());
+  const uint8_t *const bytes = bytes_of(text);
+  constexpr size_t block = 1024;
+  uint32_t block_ends[block];
+  uint64_t origin = 0, previous = 0;
+  size_t filled = 0;
+  const auto encode_block = [&] {
+    session->encode_spans({bytes + origin, block_ends, filled}, bytes + text.size());
+    origin = previous;
+    filled = 0;
+  };
+  for (size_t i = 0; i < count; ++i) {
+    if (ends[i] < previous || ends[i] > text.size())
+      throw std::invalid_argument(
+          "ends[" + std::to_string(i) + "] = " + std::to_string(ends[i]) +
+          (ends[i] < previous ? " is below ends[" + std::to_string(i - 1) + "] = " + std::to_string(previous)
+                              : " is beyond the buffer of " + std::to_string(text.size()) + " bytes") +
+          "; ends must ascend within the buffer");
+    if (ends[i] == previous) // nothing to encode
+      continue;
+    if (filled == block || ends[i] - origin > UINT32_MAX)
+      encode_block();
+    if (ends[i] - origin > UINT32_MAX)
+      throw std::length_error("pretoken " + std::to_string(i) + " has " + std::to_string(ends[i] - origin) +
+                              " bytes; at most " + std::to_string(UINT32_MAX) + " are supported");
+    block_ends[filled++] = static_cast<uint32_t>(ends[i] - origin);
+    previous = ends[i];
+  }
+  encode_block();
+  session->finish();
+  session->tokens.shrink();
+  return std::move(session->tokens);
+}
+
+EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t max_tokens,
+                                   const EncodePiece &encode, TokenBuffer out) const {
+  threads = std::min(threads, piece_count);
+  if (threads <= 1) {
+    const SessionLoan session(*this, 1);
+    if (out.lent())
+      session->tokens = std::move(out);
+    else if (max_tokens >= reserve_tokens_at_least)
+      session->tokens.try_reserve(max_tokens);
+    session->row_ends.push_back(0);
+    for (size_t piece = 0; piece < piece_count; ++piece)
+      encode(*session, piece);
+    session->finish();
+    session->tokens.shrink();
+    return {std::move(session->tokens), std::move(session->row_ends)};
+  }
+
+  PieceAssembly assembly(piece_count, max_tokens, std::move(out));
+  std::atomic<size_t> next_piece{0};
+  std::mutex failure_mutex;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    try {
+      const SessionLoan session(*this, threads);
+      for (;;) {
+        const size_t piece = next_piece.fetch_add(1);
+        if (piece >= piece_count)
+          return;
+        encode(*session, piece);
+        session->finish();
+        session->tokens = assembly.add(piece, std::move(session->tokens), std::move(session->row_ends));
+        session->row_ends.clear();
+      }
+    } catch (...) {
+      next_piece = piece_count; // the others stop after their piece
+      const std::lock_guard lock(failure_mutex);
+      if (!failure)
+        failure = std::current_exception();
+    }
+  };
+  std::vector<std::thread> helpers;
+  helpers.reserve(threads - 1);
+  try {
+    while (helpers.size() + 1 < threads)
+      helpers.emplace_back(work);
+  } catch (const std::system_error &) {
+    // The system gives no more threads; those there are do all the pieces.
+  }
+  work();
+  for (std::thread &helper : helpers)
+    helper.join();
+  if (failure)
+    std::rethrow_exception(failure);
+  return assembly.take();
+}
+
+} // namespace bpe

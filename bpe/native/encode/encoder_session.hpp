@@ -1,0 +1,132 @@
+// The encoding loop of one thread: texts in, ids and row ends out, in the order of the calls.
+//
+// Pretokens are gathered in batches of 128 that run on across texts: keys and hashes first, each asking for
+// its cache line, then, while the next batch's lines are on their way, the probes. Row ends and special
+// tokens stand in the batch as items of their own, so short documents cost no more than their pretokens.
+// Those that are not in the cache are gathered and merged many at once (gathered_misses.hpp). A pretoken of
+// more than 15 bytes is first cut between characters no entry crosses, and its parts are items too. Ids of a
+// part may differ from those of a pretoken with the same bytes (a whole pretoken that is an entry is emitted
+// at once where the rule says so), so their keys differ in CacheKey::part_bit.
+//
+// Belongs to one thread at a time. Texts must stay where they are until finish().
+#pragma once
+
+#include "cache/long_key.hpp"
+#include "cache/make_keys.hpp"
+#include "cache/pretoken_cache.hpp"
+#include "common/token_buffer.hpp"
+#include "encode/character_runs.hpp"
+#include "encode/gathered_misses.hpp"
+#include "merge/long_merge.hpp"
+#include "merge/merge_pretoken.hpp"
+#include "pretokenize/pretokenize.hpp"
+#include "vocabulary/character_table.hpp"
+#include "vocabulary/vocabulary.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace bpe {
+
+class EncoderSession {
+public:
+  // The vocabulary, its characters and the budget must outlive the session.
+  EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable &characters, std::optional<Pattern> pattern,
+                 bool whole_pretokens, CacheBudget &budget, size_t cache_share_bytes);
+
+  // What follows is appended to these; they are the caller's to take and to clear. Lent memory needs a token
+  // for each byte of text and spare_tokens beyond.
+  TokenBuffer tokens;
+  static constexpr size_t spare_tokens = 2048;
+  std::vector<uint64_t> row_ends; // token counts at the end_row() calls
+
+  // Bytes up to `readable` (>= text + size) may be read. Valid UTF-8 without special tokens; needs a pattern.
+  void encode_text(const uint8_t *text, size_t size, const uint8_t *readable);
+  // Given pretokens, as a Pretokenizer hands them out.
+  void encode_spans(const Spans &spans, const uint8_t *readable);
+  void append_token(uint32_t id);
+  void end_row();
+  // Nothing is complete before this. After an exception the session is in order again, its output is not.
+  void finish();
+  void reset(); // drops what is pending, tokens and rows included
+
+  size_t cache_share_bytes() const { return cache_share_bytes_; }
+  PretokenCache &cache() { return cache_; }
+
+private:
+  static constexpr size_t batch_items = 128;
+  // For the ids of a batch of short pretokens, and for whole registers stored behind the last.
+  static constexpr size_t batch_room = batch_items * short_pretoken_bytes;
+  static_assert(batch_room <= spare_tokens);
+  enum Item : uint64_t {
+    huge_pretoken = 1, // too long for the cache
+    huge_part,
+    characters,
+    row_end,
+    token
+  }; // in key.low where key.high is 0
+  struct Batch {
+    size_t count = 0;
+    CacheKey keys[batch_items + key_spare];
+    uint32_t hashes[batch_items + key_spare];
+    const uint8_t *bytes[batch_items]; // of long and huge pretokens and of characters
+    uint32_t values[batch_items];      // the size of the latter two, or the token
+    size_t long_count = 0;
+    uint8_t long_items[batch_items + walk_step]; // the items that are long pretokens
+  };
+
+  Batch &open_batch(size_t room = 1);
+  void walk_text(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable);
+  void push(Item item, const uint8_t *bytes, uint32_t value);
+  struct Cut {
+    size_t pretokens, items; // how many of the ones, and what became of them
+  };
+  Cut push_cut(const PretokenSpans &run, size_t i);
+  size_t run_of_characters(const PretokenSpans &run, size_t i, const uint8_t *p);
+  const uint8_t *next_safe_border(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const;
+  bool may_join(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const;
+  void push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable);
+  FirstSlots first_slots() const { return {cache_.slots(), cache_.slot_mask()}; }
+  void prefetch_long(const Batch &batch) const;
+  void emit(Batch &batch);
+  uint32_t *emit_slot(const Batch &batch, size_t i, const PretokenCache::Slot &slot, uint32_t *out);
+  uint32_t *emit_from_arena(const Batch &batch, size_t i, const PretokenCache::Slot &slot, uint32_t *out);
+  uint32_t *emit_item(Batch &batch, size_t i, uint32_t *out);
+  uint32_t *emit_missing(const Batch &batch, size_t i, uint32_t *out);
+  uint32_t *room_for(size_t count, uint32_t *out);
+  uint32_t *settle_misses(uint32_t *out);
+  uint32_t find_whole(const uint8_t *bytes, size_t size) const;
+  uint32_t *merge_long(const uint8_t *bytes, size_t size, uint32_t *out, size_t &count);
+  SweepScratch &sweep_scratch();
+
+  const Vocabulary &vocabulary_;
+  LazyCharacterTable &lazy_characters_;
+  const CharacterTable *characters_ = nullptr; // once asked for
+  Characters character_view_{};                // of it
+  const MergeTables merge_tables_;
+  const MakeKeys make_keys_;
+  WalkKeys walk_keys_ = nullptr; // if there is a pattern
+  const FindCharacters find_characters_;
+  const EmitCharacters emit_characters_;
+  const MergeShortPretokens merge_short_pretokens_;
+  const MergeLongPretoken merge_long_pretoken_;
+  const MergeLongPretokens merge_long_pretokens_;
+  const bool whole_pretokens_; // and there are entries that merges do not reach anyway
+  const size_t cache_share_bytes_;
+  std::optional<Pretokenizer> pretokenizer_;
+  PretokenCache cache_;
+  MergeScratch scratch_;
+  std::unique_ptr<SweepScratch> sweep_scratch_; // once there is a long pretoken
+  // Where the text is not for walk_keys_: pretokens to take as spans before it is tried again, how many that
+  // will be the next time, and those it has made since.
+  size_t spans_left_ = 0, spans_at_once_ = Pretokenizer::block_spans, walked_ = 0;
+  GatheredMisses misses_;
+  size_t careful_ = 0; // pretokens for which keys are made up to the next long one only
+  Batch batches_[2];
+  size_t open_ = 0; // the batch being filled; the other one, if not empty, comes before it
+};
+
+} // namespace bpe

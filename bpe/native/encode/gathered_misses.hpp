@@ -1,0 +1,116 @@
+// Pretokens that the cache has not, gathered over many batches so that they are merged side by side.
+//
+// English has a new pretoken among fifty, a batch two or three: too few to fill the lanes of
+// merge_by_lanes.hpp. So the loop that emits goes on behind a miss, into a window instead of the result, and
+// notes at which place of the window which pretoken's ids are missing. When there are enough of them, or the
+// window is full, all are merged at once, and window and ids are copied into the result in their order. A
+// pretoken missed twice until then is merged once. The copy is 5 % of cold English.
+//
+// Rows that end behind a miss end where the result is not known yet; they are noted in the same way. Bytes of
+// long pretokens must stay where they are until clear(). Belongs to one thread, holds nothing between
+// settlements.
+#pragma once
+
+#include "cache/cache_key.hpp"
+#include "merge/long_merge.hpp"
+#include "merge/short_merge.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace bpe {
+
+class GatheredMisses {
+public:
+  static constexpr size_t max_long_bytes =
+      512; // of one to be gathered; longer ones fill the lanes by themselves
+
+  struct Miss {
+    CacheKey key;
+    uint32_t hash;
+    uint32_t merge; // which of the short or the long ones
+  };
+
+  // The window is open from the first miss on.
+  bool is_open() const { return open_; }
+  uint32_t *open() {
+    open_ = true;
+    return window_;
+  }
+  const uint32_t *begin() const { return window_; }
+  // Where the next id goes. Room behind it is the caller's to ask for.
+  uint32_t *end() { return window_ + id_count_; }
+  void set_end(const uint32_t *end) { id_count_ = static_cast<size_t>(end - window_); }
+  bool has_room(const uint32_t *end, size_t count) const {
+    return static_cast<size_t>(window_ + window_ids - end) >= count;
+  }
+
+  // The ids at `place` are missing, those of a pretoken with this key. bytes: of a long one.
+  void add(const CacheKey &key, uint32_t hash, const uint8_t *bytes, const uint32_t *place);
+  void add_row_end(const uint32_t *place) { mark(place, row_end); }
+  // After each of the above: whether the window must be closed.
+  bool is_full() const {
+    return short_count_ == max_short || long_count_ == max_long || long_bytes_ + max_long_bytes > long_room ||
+           mark_count_ == max_marks;
+  }
+
+  // Merges all of them. `scratch` is asked for if there are long ones.
+  template <class Scratch>
+  void merge(const MergeTables &tables, MergeShortPretokens merge_short, MergeLongPretokens merge_long,
+             Scratch scratch) {
+    for (size_t i = 0; i < short_count_; i += max_short_merges)
+      merge_short(tables, shorts_ + i, std::min(short_count_ - i, max_short_merges));
+    if (long_count_ > 0)
+      merge_long(tables, longs_, long_count_, scratch());
+  }
+  const Miss *begin_misses() const { return misses_; }
+  const Miss *end_misses() const { return misses_ + miss_count_; }
+  struct Ids {
+    uint32_t *data; // sixteen of a short pretoken may be read
+    size_t count;
+  };
+  Ids ids(const Miss &miss) { // symbols, after merge()
+    if (miss.key.is_long())
+      return {longs_[miss.merge].symbols, longs_[miss.merge].count};
+    return {shorts_[miss.merge].symbols, shorts_[miss.merge].count};
+  }
+  const uint8_t *bytes(const Miss &miss) const { return longs_[miss.merge].bytes; } // of a long one
+  // How many there are in all, after merge().
+  size_t id_count();
+  // Writes them to `to`, which has room for 16 more; row_ends get their places counted from `origin`. Returns
+  // their end.
+  uint32_t *write(const uint32_t *origin, uint32_t *to, std::vector<uint64_t> &row_ends);
+
+  void clear(); // and closes the window
+
+private:
+  static constexpr size_t window_ids = 32768;
+  // Where nearly all is new one in twenty is long: so many short ones come with enough of them.
+  static constexpr size_t max_short = 4 * max_short_merges, max_long = 64, long_room = 4096, max_marks = 1024;
+  static constexpr size_t cells = 1024;
+  static_assert(max_short + max_long < cells);
+  static constexpr uint32_t row_end = UINT32_MAX;
+  struct Mark {
+    uint32_t place; // in the window: what comes here is
+    uint32_t miss;  // the ids of this one, or the end of a row
+  };
+
+  void mark(const uint32_t *place, uint32_t miss) {
+    marks_[mark_count_++] = {static_cast<uint32_t>(place - window_), miss};
+  }
+
+  bool open_ = false;
+  size_t id_count_ = 0, mark_count_ = 0, miss_count_ = 0, short_count_ = 0, long_count_ = 0, long_bytes_ = 0;
+  uint16_t cells_[cells] = {}; // by hash: a miss's number and 1; 0: none
+  Mark marks_[max_marks];
+  Miss misses_[max_short + max_long];
+  ShortMerge shorts_[max_short];
+  LongMerge longs_[max_long];
+  uint32_t long_symbols_[long_room + 16];
+  uint32_t window_[window_ids + 16];
+};
+
+} // namespace bpe

@@ -1,0 +1,134 @@
+// Pretokens -> symbols, side by side: what merge_short does, a pretoken in each lane of a vector.
+//
+// Place i of all pretokens is one vector of symbols and one of keys, rank * places + place, the rank being
+// that of the pair at i and i + 1 (see merge_pretoken.hpp). A round finds each lane's lowest key by vertical
+// minima, looks its two new pairs up by gathers, and moves what is behind the merge one place forward. All
+// that still merge are a place shorter then, so each round works on a row less than the one before (words of
+// 9 bytes 38 -> 34 ns, pretokens of 21 bytes 160 -> 112). Two groups take rounds in turns, so that one works
+// while the other waits for its gathers. Pretokens of like length stand side by side, since the longest of a
+// group decides. merge_short_by_lanes.hpp and merge_long_by_lanes.hpp bring the pretokens.
+//
+// Included only by the sources of the variants that have gathers, hence the unnamed namespace. `Lanes` is of
+// lanes_avx512.hpp or lanes_avx2.hpp.
+#pragma once
+
+#include "merge/short_merge.hpp"
+
+namespace bpe {
+
+namespace {
+
+template <class Lanes> struct SideBySide {
+  using Vector = typename Lanes::Vector;
+  using Unsigned = typename Lanes::Unsigned;
+  static constexpr size_t width = Lanes::width;
+  static constexpr int32_t dead = 0x7FFFFFFF;
+
+  // PairTable::View::rank of each lane.
+  [[gnu::always_inline]] static inline Vector ranks(const PairTable::View &pairs, Vector left, Vector right) {
+    const Unsigned l = (Unsigned)left, r = (Unsigned)right;
+    const Unsigned hash = l * pairs.left_multiplier + r * pairs.right_multiplier;
+    const Unsigned bucket = hash >> pairs.bucket_shift;
+    // Two displacements a word: no read behind the last one.
+    const uint32_t *const words = reinterpret_cast<const uint32_t *>(pairs.displacements);
+    const Unsigned two = (Unsigned)Lanes::gather(words, (Vector)(bucket >> 1));
+    const Unsigned displacement = two >> ((bucket & 1) << 4) & 0xFFFF;
+    const Unsigned slot = ((hash ^ l << 11) * (displacement * 2 + 1)) >> pairs.slot_shift;
+    Vector low, high; // right's lower ten bits and the rank; left and right's upper eleven
+    Lanes::gather_halves(pairs.slots, (Vector)slot, low, high);
+    const Unsigned rank = (Unsigned)low ^ r << 22; // with other bits on top if `right` is another
+    const Unsigned none = Unsigned{} + PairTable::no_rank;
+    const Unsigned found = rank < none ? rank : none;
+    return high == (Vector)(l << 11 | r >> 10) ? (Vector)found : (Vector)none;
+  }
+
+  // Up to `width` pretokens of up to `places` bytes on their way. Place p is symbols[p + 1]; no_symbol before
+  // the first and behind the last.
+  template <int32_t places> struct Group {
+    static constexpr int32_t bits = places == 16 ? 4 : places == 32 ? 5 : 6;
+    static constexpr int32_t end_key = static_cast<int32_t>(PairTable::no_rank << bits);
+    Vector symbols[places + 3], keys[places + 1];
+    Vector merged;  // how often
+    int32_t length; // of the longest that has not finished, at most
+    bool active;
+  };
+
+  // Lane w's bytes are those from bytes + offset[w] on, sizes[w] of them, length at most; up to three behind
+  // them are read.
+  template <int32_t places>
+  [[gnu::always_inline]] static inline void start(const MergeTables &tables, const uint8_t *bytes,
+                                                  Unsigned offset, Vector sizes, int32_t length,
+                                                  Group<places> &group) {
+    const Vector no_symbol = Vector{} + static_cast<int32_t>(PairTable::no_symbol);
+    group.symbols[0] = no_symbol;
+    Unsigned three{}; // bytes from place i on
+    for (int32_t i = 0; i < length; ++i) {
+      three = i % 3 == 0 ? (Unsigned)Lanes::gather_bytes(bytes + i, (Vector)offset) : three >> 8;
+      const Unsigned byte = three & 0xFF, two = byte << 8 | (three >> 8 & 0xFF);
+      const Vector symbol = Lanes::gather(tables.symbol_of_byte, (Vector)byte);
+      const Vector rank = Lanes::gather(tables.byte_ranks, (Vector)two);
+      group.symbols[i + 1] = i < sizes ? symbol : no_symbol;
+      group.keys[i] = i + 1 < sizes ? rank << group.bits | i : Vector{} + dead;
+    }
+    group.symbols[length + 1] = group.symbols[length + 2] = no_symbol;
+    group.keys[length] = Vector{} + dead;
+    group.merged = Vector{};
+    group.length = length;
+    group.active = true;
+  }
+
+  // One merge of each pretoken that has one left.
+  template <bool listed, int32_t places>
+  [[gnu::always_inline]] static inline void step(const MergeTables &tables, Group<places> &group) {
+    Vector *const symbols = group.symbols, *const keys = group.keys;
+    const int32_t length = group.length;
+    const Vector no_symbol = Vector{} + static_cast<int32_t>(PairTable::no_symbol);
+    Vector least = keys[0];
+    for (int32_t i = 1; i + 1 < length; ++i)
+      least = keys[i] < least ? keys[i] : least;
+    const Vector active = least < group.end_key;
+    group.active = Lanes::any(active);
+    if (!group.active)
+      return;
+    group.merged -= active;
+    const Vector place = active ? least & (places - 1) : Vector{} + 2 * places; // nothing below changes
+    const Vector rank = active ? least >> group.bits : Vector{};
+    const Vector product = listed ? Lanes::gather(tables.products, rank) : rank;
+    Vector before = no_symbol, after = no_symbol;
+    for (int32_t i = 0; i + 1 < length; ++i) {
+      const auto here = place == i;
+      before = here ? symbols[i] : before;
+      after = here ? symbols[i + 3] : after;
+    }
+    const Vector left_key = ranks(tables.pairs, before, product) << group.bits | (place - 1);
+    const Vector right_key = ranks(tables.pairs, product, after) << group.bits | place;
+    for (int32_t i = 0; i + 1 < length; ++i) {
+      Vector symbol = place < i ? symbols[i + 2] : symbols[i + 1];
+      Vector key = place < i ? keys[i + 1] - 1 : keys[i];
+      const auto here = place == i;
+      symbol = here ? product : symbol;
+      key = here ? right_key : key;
+      key = place == i + 1 ? left_key : key;
+      symbols[i + 1] = symbol;
+      keys[i] = key;
+    }
+    // The last place of the longest empties; of others it was empty.
+    symbols[length] = place < length ? no_symbol : symbols[length];
+    --group.length; // those that have merged are all shorter now, and the others will not change
+  }
+
+  template <bool listed, int32_t places>
+  [[gnu::always_inline]] static inline void take_turns(const MergeTables &tables,
+                                                       Group<places> (&groups)[2]) {
+    while (groups[0].active || groups[1].active) {
+      if (groups[0].active)
+        step<listed>(tables, groups[0]);
+      if (groups[1].active)
+        step<listed>(tables, groups[1]);
+    }
+  }
+};
+
+} // namespace
+
+} // namespace bpe

@@ -1,0 +1,113 @@
+// Pretokens of up to 64 bytes -> symbols, a lane each: merge_by_lanes.hpp behind the contract of
+// long_merge.hpp.
+//
+// Longer ones, and a few that would leave most lanes idle, go through merge_by_sweeps.hpp, each alone. New
+// pretokens of 16 to 31 bytes, 64 at once, 21 on average: 742 ns each by sweeps, 112 side by side with
+// AVX-512, 220 with AVX2; of 33 to 64 bytes, 40 on average, 1250, 272 and 520. Those of up to 32 bytes have
+// lanes of their own length, whose loops the compiler unrolls (124 ns in lanes of 64 places).
+//
+// Included only by the sources of the variants that have gathers, hence the unnamed namespace.
+#pragma once
+
+#include "merge/long_merge.hpp"
+#include "merge/merge_by_lanes.hpp"
+#include "merge/merge_by_sweeps.hpp"
+
+namespace bpe {
+
+namespace {
+
+template <class Lanes, class Simd> struct LongSideBySide : SideBySide<Lanes> {
+  using Base = SideBySide<Lanes>;
+  using Base::width;
+  using typename Base::Unsigned;
+  using typename Base::Vector;
+  template <int32_t places> using Group = typename Base::template Group<places>;
+
+  template <int32_t places>
+  [[gnu::always_inline]] static inline void start(const MergeTables &tables, LongMerge *const *pretokens,
+                                                  size_t size, Group<places> &group) {
+    constexpr size_t stride = places + 4; // what is behind a pretoken may be read, and is not used
+    uint8_t bytes[stride * width];
+    Unsigned offset{}; // idle lanes take the first pretoken
+    Vector sizes{};
+    for (size_t w = 0; w < size; ++w) {
+      const LongMerge &merge = *pretokens[w];
+      __builtin_memcpy(bytes + w * stride, merge.bytes, merge.size);
+      offset[w] = static_cast<uint32_t>(w * stride);
+      sizes[w] = static_cast<int32_t>(merge.size);
+    }
+    Base::start(tables, bytes, offset, sizes, static_cast<int32_t>(pretokens[0]->size), group);
+  }
+
+  template <int32_t places>
+  [[gnu::always_inline]] static inline void finish(const Group<places> &group, LongMerge *const *pretokens,
+                                                   size_t size) {
+    const uint32_t *const first = reinterpret_cast<const uint32_t *>(group.symbols + 1);
+    const uint32_t *const times = reinterpret_cast<const uint32_t *>(&group.merged);
+    for (size_t w = 0; w < size; ++w) {
+      LongMerge &merge = *pretokens[w];
+      merge.count = merge.size - times[w];
+      for (size_t i = 0; i < merge.count; ++i)
+        merge.symbols[i] = first[w + i * width];
+    }
+  }
+
+  template <bool listed, int32_t places>
+  static void merge_groups(const MergeTables &tables, LongMerge *const *sorted, size_t count) {
+    for (size_t i = 0; i < count; i += 2 * width) {
+      Group<places> groups[2];
+      const size_t first = count - i < width ? count - i : width;
+      const size_t second = count - i - first < width ? count - i - first : width;
+      start(tables, sorted + i, first, groups[0]);
+      groups[1].active = second > 0;
+      if (second > 0)
+        start(tables, sorted + i + first, second, groups[1]);
+      Base::template take_turns<listed>(tables, groups);
+      finish(groups[0], sorted + i, first);
+      if (second > 0)
+        finish(groups[1], sorted + i + first, second);
+    }
+  }
+
+  // Of up to `places` bytes, longest first.
+  template <int32_t places>
+  static void merge_sorted(const MergeTables &tables, LongMerge *const *sorted, size_t count,
+                           SweepScratch &scratch) {
+    if (count < Lanes::fewest_long)
+      for (size_t i = 0; i < count; ++i)
+        merge_each_by_sweeps<Simd>(tables, sorted[i], 1, scratch);
+    else if (tables.products)
+      merge_groups<true, places>(tables, sorted, count);
+    else
+      merge_groups<false, places>(tables, sorted, count);
+  }
+
+  // See long_merge.hpp.
+  static void merge(const MergeTables &tables, LongMerge *merges, size_t count, SweepScratch &scratch) {
+    constexpr uint32_t places = 64;
+    constexpr size_t most = 256; // sorted at a time
+    for (; count > 0; merges += count < most ? count : most, count -= count < most ? count : most) {
+      const size_t size = count < most ? count : most;
+      size_t starts[places + 2] = {}; // of those of `places` bytes, of one less, ...
+      for (size_t i = 0; i < size; ++i)
+        if (merges[i].size <= places)
+          ++starts[places - merges[i].size + 1];
+        else
+          merge_each_by_sweeps<Simd>(tables, merges + i, 1, scratch);
+      for (size_t i = 1; i < places + 2; ++i)
+        starts[i] += starts[i - 1];
+      const size_t over_32 = starts[places - 32], in_lanes = starts[places + 1];
+      LongMerge *sorted[most];
+      for (size_t i = 0; i < size; ++i)
+        if (merges[i].size <= places)
+          sorted[starts[places - merges[i].size]++] = merges + i;
+      merge_sorted<64>(tables, sorted, over_32, scratch);
+      merge_sorted<32>(tables, sorted + over_32, in_lanes - over_32, scratch);
+    }
+  }
+};
+
+} // namespace
+
+} // namespace bpe

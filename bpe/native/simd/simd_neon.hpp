@@ -1,0 +1,126 @@
+// 64 bytes to masks in four 16-byte registers, for arm64, of whose base instruction set NEON is a part.
+#pragma once
+
+#include "simd/simd_masks.hpp"
+#include "text/utf8_blocks.hpp"
+
+#include <arm_neon.h>
+#include <bit>
+
+namespace bpe {
+namespace {
+
+struct NeonSimd {
+  struct Block {
+    uint8x16_t v[4];
+  };
+  static Block load(const uint8_t *p) {
+    return {{vld1q_u8(p), vld1q_u8(p + 16), vld1q_u8(p + 32), vld1q_u8(p + 48)}};
+  }
+
+  // One bit for each byte for which test(v) is 0xFF; it is 0 for the others.
+  template <class Test> static uint64_t mask(const Block &block, Test test) {
+    alignas(16) static constexpr uint8_t weights[16] = {1, 2, 4, 8, 16, 32, 64, 128,
+                                                        1, 2, 4, 8, 16, 32, 64, 128};
+    const uint8x16_t weight = vld1q_u8(weights);
+    const auto weighed = [&](int i) { return vandq_u8(test(block.v[i]), weight); };
+    const uint8x16_t quarter =
+        vpaddq_u8(vpaddq_u8(weighed(0), weighed(1)), vpaddq_u8(weighed(2), weighed(3)));
+    return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(quarter, quarter)), 0);
+  }
+  static uint8x16_t between(uint8x16_t v, uint8_t low, uint8_t high) {
+    return vcleq_u8(vsubq_u8(v, vdupq_n_u8(low)), vdupq_n_u8(static_cast<uint8_t>(high - low)));
+  }
+  static uint8x16_t equal(uint8x16_t v, uint8_t byte) { return vceqq_u8(v, vdupq_n_u8(byte)); }
+
+  template <bool cased> static BlockMasks classify(const uint8_t *p) {
+    const Block block = load(p);
+    BlockMasks masks{};
+    if (cased) {
+      masks.upper = mask(block, [](uint8x16_t v) { return between(v, 'A', 'Z'); });
+      masks.lower = mask(block, [](uint8x16_t v) { return between(v, 'a', 'z'); });
+      masks.slash = mask(block, [](uint8x16_t v) { return equal(v, '/'); });
+    } else {
+      masks.lower =
+          mask(block, [](uint8x16_t v) { return between(vorrq_u8(v, vdupq_n_u8(0x20)), 'a', 'z'); });
+    }
+    masks.number = mask(block, [](uint8x16_t v) { return between(v, '0', '9'); });
+    masks.blank = mask(block, [](uint8x16_t v) { return equal(v, ' '); });
+    masks.space = masks.blank | mask(block, [](uint8x16_t v) { return between(v, '\t', '\r'); });
+    masks.line_break = mask(block, [](uint8x16_t v) { return vorrq_u8(equal(v, '\n'), equal(v, '\r')); });
+    masks.apostrophe = mask(block, [](uint8x16_t v) { return equal(v, '\''); });
+    masks.high = mask(block, [](uint8x16_t v) { return vcgeq_u8(v, vdupq_n_u8(0x80)); });
+    return masks;
+  }
+
+  template <bool cased> static LeadMasks leads(const uint8_t *p, uint64_t) {
+    const Block block = load(p);
+    const uint8x16_t places = vld1q_u8(cased ? caseless_leads : letter_leads), groups = vld1q_u8(lead_groups);
+    return {mask(block, [](uint8x16_t v) { return vcgeq_u8(v, vdupq_n_u8(0xC0)); }),
+            mask(block, [&](uint8x16_t v) {
+              return vtstq_u8(vqtbl1q_u8(places, vandq_u8(v, vdupq_n_u8(15))),
+                              vqtbl1q_u8(groups, vshrq_n_u8(v, 4)));
+            })};
+  }
+
+  // Tables as large as these need the byte permutations of AVX-512.
+  static uint64_t vector_classes(const uint8_t *, uint64_t, uint64_t *) { return 0; }
+
+  static bool any_high(const uint8_t *p) {
+    const Block block = load(p);
+    return vmaxvq_u8(vorrq_u8(vorrq_u8(block.v[0], block.v[1]), vorrq_u8(block.v[2], block.v[3]))) >= 0x80;
+  }
+
+  // Whether a byte of the block is at fault with the 3 bytes before it.
+  static bool utf8_faults(const uint8_t *p) {
+    const uint8x16_t first_high = vld1q_u8(utf8_tables.first_high),
+                     first_low = vld1q_u8(utf8_tables.first_low),
+                     second_high = vld1q_u8(utf8_tables.second_high);
+    uint8x16_t faults = vdupq_n_u8(0);
+    for (int part = 0; part < 64; part += 16) {
+      const uint8x16_t first = vld1q_u8(p + part - 1);
+      uint8x16_t pair = vqtbl1q_u8(first_high, vshrq_n_u8(first, 4));
+      pair = vandq_u8(pair, vqtbl1q_u8(first_low, vandq_u8(first, vdupq_n_u8(15))));
+      pair = vandq_u8(pair, vqtbl1q_u8(second_high, vshrq_n_u8(vld1q_u8(p + part), 4)));
+      // Top bit: a lead of 3 bytes two before, or of 4 bytes three before.
+      const uint8x16_t third = vcgeq_u8(vld1q_u8(p + part - 2), vdupq_n_u8(0xE0));
+      const uint8x16_t fourth = vcgeq_u8(vld1q_u8(p + part - 3), vdupq_n_u8(0xF0));
+      const uint8x16_t expected = vandq_u8(vorrq_u8(third, fourth), vdupq_n_u8(0x80));
+      faults = vorrq_u8(faults, veorq_u8(pair, expected));
+    }
+    return vmaxvq_u8(faults) != 0;
+  }
+
+  static uint32_t *emit(uint32_t *out, uint64_t bits, uint32_t base) {
+    uint32_t *end = out + std::popcount(bits);
+    while (bits != 0) { // a fixed four at a time spares a hard-to-predict branch for each
+      for (int i = 0; i < 4; ++i) {
+        out[i] = base + static_cast<uint32_t>(std::countr_zero(bits));
+        bits &= bits - 1;
+      }
+      out += 4;
+    }
+    return end;
+  }
+
+  // The least of values[0, 64), and a bit for each of them that equals `value`.
+  static uint32_t least_of_64(const uint32_t *values) {
+    uint32x4_t least = vld1q_u32(values);
+    for (int i = 4; i < 64; i += 4)
+      least = vminq_u32(least, vld1q_u32(values + i));
+    return vminvq_u32(least);
+  }
+  static uint64_t equal_in_64(const uint32_t *values, uint32_t value) {
+    alignas(16) static constexpr uint32_t weights[4] = {1, 2, 4, 8};
+    const uint32x4_t wanted = vdupq_n_u32(value), weight = vld1q_u32(weights);
+    uint64_t equal = 0;
+    for (int i = 0; i < 64; i += 4) {
+      const uint32x4_t here = vandq_u32(vceqq_u32(vld1q_u32(values + i), wanted), weight);
+      equal |= static_cast<uint64_t>(vaddvq_u32(here)) << i;
+    }
+    return equal;
+  }
+};
+
+} // namespace
+} // namespace bpe

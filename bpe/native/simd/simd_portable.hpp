@@ -1,0 +1,106 @@
+// 64 bytes to masks, eight at a time in general registers. Little-endian.
+#pragma once
+
+#include "simd/simd_masks.hpp"
+
+#include <bit>
+#include <cstring>
+
+static_assert(std::endian::native == std::endian::little, "the core reads words as little-endian");
+
+namespace bpe {
+namespace {
+
+struct PortableSimd {
+  static constexpr uint64_t ones = 0x0101010101010101, tops = 0x8080808080808080;
+
+  // The top bits of the eight bytes, gathered into the low byte. x has no other bits set.
+  static uint64_t gather(uint64_t x) { return (x * 0x0002040810204081) >> 56; }
+  // Top bit of each byte of v (all < 0x80) that lies in [low, high].
+  static uint64_t between(uint64_t v, uint8_t low, uint8_t high) {
+    return (v + ones * (0x80u - low)) & ~(v + ones * (0x7Fu - high)) & tops;
+  }
+
+  template <bool cased> static BlockMasks classify(const uint8_t *p) {
+    BlockMasks masks{};
+    for (unsigned i = 0; i < 64; i += 8) {
+      uint64_t word;
+      memcpy(&word, p + i, 8);
+      const uint64_t ascii = ~word & tops, v = word & ~tops;
+      const auto put = [&](uint64_t &mask, uint64_t bits) { mask |= gather(bits & ascii) << i; };
+      if (cased) {
+        put(masks.upper, between(v, 'A', 'Z'));
+        put(masks.lower, between(v, 'a', 'z'));
+        put(masks.slash, between(v, '/', '/'));
+      } else {
+        put(masks.lower, between(v | ones * 0x20, 'a', 'z'));
+      }
+      const uint64_t blank = between(v, ' ', ' ');
+      put(masks.number, between(v, '0', '9'));
+      put(masks.blank, blank);
+      put(masks.space, blank | between(v, '\t', '\r'));
+      put(masks.line_break, between(v, '\n', '\n') | between(v, '\r', '\r'));
+      put(masks.apostrophe, between(v, '\'', '\''));
+      masks.high |= gather(word & tops) << i;
+    }
+    return masks;
+  }
+
+  static bool any_high(const uint8_t *p) {
+    uint64_t words[8];
+    memcpy(words, p, sizeof words);
+    uint64_t any = 0;
+    for (const uint64_t word : words)
+      any |= word;
+    return (any & tops) != 0;
+  }
+
+  template <bool cased> static LeadMasks leads(const uint8_t *p, uint64_t high) {
+    LeadMasks masks{};
+    for (unsigned i = 0; i < 64; i += 8) {
+      uint64_t word;
+      memcpy(&word, p + i, 8);
+      masks.lead |= gather(word & (word << 1) & tops) << i;
+    }
+    masks.lead &= high;
+    for (uint64_t rest = masks.lead; rest != 0; rest &= rest - 1) {
+      const int i = std::countr_zero(rest);
+      masks.letter |= static_cast<uint64_t>(is_letter_lead(p[i], cased)) << i;
+    }
+    return masks;
+  }
+
+  // Tables as large as these need the byte permutations of AVX-512.
+  static uint64_t vector_classes(const uint8_t *, uint64_t, uint64_t *) { return 0; }
+
+  // Writes base + place of each bit of `bits`, ascending; may write up to 64 entries from out on.
+  static uint32_t *emit(uint32_t *out, uint64_t bits, uint32_t base) {
+    for (; bits != 0; bits &= bits - 1)
+      *out++ = base + static_cast<uint32_t>(std::countr_zero(bits));
+    return out;
+  }
+
+  // The least of values[0, 64), and a bit for each of them that equals `value`.
+  static uint32_t least_of_64(const uint32_t *values) {
+    int32_t least[8]; // signed: plain SSE2 compares nothing else
+    for (int i = 0; i < 8; ++i)
+      least[i] = static_cast<int32_t>(values[i]);
+    for (int i = 8; i < 64; i += 8)
+      for (int j = 0; j < 8; ++j) {
+        const int32_t value = static_cast<int32_t>(values[i + j]);
+        least[j] = value < least[j] ? value : least[j];
+      }
+    for (int j = 1; j < 8; ++j)
+      least[0] = least[j] < least[0] ? least[j] : least[0];
+    return static_cast<uint32_t>(least[0]);
+  }
+  static uint64_t equal_in_64(const uint32_t *values, uint32_t value) {
+    uint64_t equal = 0;
+    for (int i = 0; i < 64; ++i)
+      equal |= static_cast<uint64_t>(values[i] == value) << i;
+    return equal;
+  }
+};
+
+} // namespace
+} // namespace bpe

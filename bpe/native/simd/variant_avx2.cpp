@@ -1,0 +1,13 @@
+#include "merge/merge_long_by_lanes.hpp"
+#include "merge/merge_short_by_lanes.hpp"
+#include "simd/lanes_avx2.hpp"
+#include "simd/simd_avx2.hpp"
+#include "simd/variant_of.hpp"
+
+namespace bpe {
+
+constinit const SimdVariant avx2_variant =
+    variant_of<Avx2Simd>("avx2", valid_prefix<Avx2Simd>, ShortSideBySide<Avx2Lanes>::merge, make_keys,
+                         LongSideBySide<Avx2Lanes, Avx2Simd>::merge);
+
+} // namespace bpe

@@ -1,0 +1,38 @@
+// What the source of a SIMD variant hands out: every loop, built with that variant's operations.
+#pragma once
+
+#include "cache/walk_keys.hpp"
+#include "encode/character_runs.hpp"
+#include "merge/merge_by_sweeps.hpp"
+#include "merge/merge_in_turns.hpp"
+#include "pretokenize/pretokenize_blocks.hpp"
+
+namespace bpe {
+namespace {
+
+// valid_prefix may be null.
+template <class Simd, class BlockKeys = PlainBlockKeys>
+constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_prefix) valid_prefix,
+                                 MergeShortPretokens merge_short_pretokens = merge_in_turns,
+                                 MakeKeys make_keys = bpe::make_keys,
+                                 MergeLongPretokens merge_long_pretokens = merge_each_by_sweeps<Simd>,
+                                 FindCharacters find_characters = bpe::find_characters,
+                                 EmitCharacters emit_characters = bpe::emit_characters) {
+  return {name,
+          {walk_blocks<Simd, Pattern::gpt2>, walk_blocks<Simd, Pattern::cl100k>,
+           walk_blocks<Simd, Pattern::o200k>, walk_blocks<Simd, Pattern::llama3>,
+           walk_blocks<Simd, Pattern::qwen2>},
+          {walk_keys<Simd, Pattern::gpt2, BlockKeys>, walk_keys<Simd, Pattern::cl100k, BlockKeys>,
+           walk_keys<Simd, Pattern::o200k, BlockKeys>, walk_keys<Simd, Pattern::llama3, BlockKeys>,
+           walk_keys<Simd, Pattern::qwen2, BlockKeys>},
+          valid_prefix,
+          make_keys,
+          find_characters,
+          emit_characters,
+          merge_short_pretokens,
+          merge_by_sweeps<Simd>,
+          merge_long_pretokens};
+}
+
+} // namespace
+} // namespace bpe

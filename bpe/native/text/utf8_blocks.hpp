@@ -1,0 +1,74 @@
+// UTF-8 validation of whole vectors: three 16-entry lookups name the faults of a byte and the one before it.
+//
+// After Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte" (2021). Each kind of
+// fault is a bit that is set in all three lookups (high and low half of the first byte, high half of the
+// second) only if the two bytes have it. The one thing two bytes don't tell, whether the second of two
+// continuation bytes belongs to a 3 or 4 byte sequence, is compared with the lead bytes two and three before.
+// The bytes before are loaded from memory, so a block needs no state: it is valid if no byte of it is at
+// fault with those before it.
+#pragma once
+
+#include "simd/simd_variants.hpp"
+
+namespace bpe {
+namespace {
+
+constexpr uint8_t too_short = 1;       // a lead byte, then no continuation byte
+constexpr uint8_t too_long = 2;        // an ASCII byte, then a continuation byte
+constexpr uint8_t overlong_3 = 4;      // E0 80..9F
+constexpr uint8_t too_large = 8;       // F4 90.. and F5..FF, unless the next
+constexpr uint8_t surrogate = 16;      // ED A0..BF
+constexpr uint8_t overlong_2 = 32;     // C0, C1
+constexpr uint8_t overlong_4 = 64;     // F0 80..8F, and F5..FF 80..8F
+constexpr uint8_t continuations = 128; // two continuation bytes: right in places
+
+struct Utf8Tables {
+  alignas(16) uint8_t first_high[16], first_low[16], second_high[16];
+};
+
+constexpr Utf8Tables make_utf8_tables() {
+  Utf8Tables tables{};
+  for (int half = 0; half < 16; ++half) {
+    tables.first_high[half] = half < 8     ? too_long
+                              : half < 12  ? continuations
+                              : half == 12 ? too_short | overlong_2
+                              : half == 13 ? too_short
+                              : half == 14 ? too_short | overlong_3 | surrogate
+                                           : too_short | too_large | overlong_4;
+    // A low half of 5 and more after F is F5..FF: overlong_4 then stands for a second byte of 80..8F.
+    tables.first_low[half] =
+        static_cast<uint8_t>(too_short | too_long | continuations | (half < 2 ? overlong_2 : 0) |
+                             (half == 0 ? overlong_3 | overlong_4 : 0) | (half >= 4 ? too_large : 0) |
+                             (half >= 5 ? overlong_4 : 0) | (half == 13 ? surrogate : 0));
+    const bool continues = half >= 8 && half < 12;
+    tables.second_high[half] = static_cast<uint8_t>(
+        !continues ? too_short
+                   : too_long | overlong_2 | continuations | (half < 10 ? overlong_3 : 0) |
+                         (half == 8 ? overlong_4 : too_large) | (half >= 10 ? surrogate : 0));
+  }
+  return tables;
+}
+
+constexpr Utf8Tables utf8_tables = make_utf8_tables();
+
+// The end of a valid part of the text that ends with a whole character: short of the first block with a
+// fault, or of the last bytes that fill no block. `start` >= 3 is where a character starts, and what comes
+// before it is valid.
+template <class Simd> size_t valid_prefix(const uint8_t *text, size_t start, size_t size) {
+  size_t at = start;
+  bool behind_ascii = true; // or whole characters
+  for (; size - at >= block_bytes; at += block_bytes) {
+    const bool high = Simd::any_high(text + at);
+    if ((high || !behind_ascii) && Simd::utf8_faults(text + at))
+      break;
+    behind_ascii = !high;
+  }
+  for (size_t back = 1; back <= 3; ++back) { // a character that goes on behind `at` is left to the caller
+    if (text[at - back] >= 0xC0)
+      return at - back;
+  }
+  return at;
+}
+
+} // namespace
+} // namespace bpe

@@ -1,0 +1,220 @@
+// Which pairs there are, how often each occurs, where it stands, and which is the best.
+//
+// Counts only fall (see trainer.hpp), which gives two thresholds. Pairs that occur at least `known_from`
+// times are known: their counts are exact at any time, so none is counted twice. Those that occur at least
+// `threshold` times, far fewer, wait in a queue, each with the list of its places: none below it can be the
+// next merge while one at or above it is left. When the queue runs dry the threshold is lowered and lists are
+// written anew, from one reading of the slots. When the known pairs become too many the rarest are forgotten;
+// only where the threshold comes down to known_from, as it does when most of a text is merged, are they
+// counted again. All that is exact for any choice of the two.
+//
+// The places of a pair are a list written once, ascending, of the exact size needed; entries become stale as
+// other merges take the ids away and are recognised on reading. Lists lie in one arena. It never needs more
+// than two places a slot: list() writes at most one a slot, and each of the merges after it, which are fewer
+// than the slots, appends at most one, as the list of the left pair fits into the room of the list that is
+// used up.
+#pragma once
+
+#include "train/count_pairs.hpp"
+#include "train/listed_pairs.hpp"
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+
+namespace bpe {
+
+template <class Id, class Place> class PairIndex {
+public:
+  using Keys = PairKey<Id>;
+  using Key = typename Keys::Key;
+  static constexpr uint64_t no_list = std::numeric_limits<uint64_t>::max();
+
+  struct Waiting {
+    uint64_t count;      // when it was queued
+    uint64_t list_start; // in the arena
+    Key key;
+    Place list_size;
+  };
+
+  // Pairs that occur less often than `floor`, at least 1, do not matter. Some `most_known` are known at once.
+  PairIndex(uint64_t slots, uint64_t floor, uint64_t most_known)
+      : floor_(floor), known_from_(floor), most_known_(most_known),
+        arena_(static_cast<Place *>(std::malloc(2 * slots * sizeof(Place) + 1)), std::free) {
+    if (!arena_) // only what is written becomes resident
+      throw std::bad_alloc();
+  }
+
+  Place *arena() const { return arena_.get(); }
+  bool has_more() const { return threshold_ > floor_; } // than the queue has
+
+  // Lowers the threshold so far that about `wanted` pairs with `most_places` places reach it, or one pair,
+  // and lists those. For slots where an entry is one slot and ids are below id_count. Only pairs that are
+  // allowed(left, right) become known. After that best() works with `less`, a strict order of Waiting.
+  template <class Allowed, class Less, class Pause>
+  void list(const MergeSlots<Id, Place> &slots, size_t id_count, uint64_t wanted, uint64_t most_places,
+            Allowed allowed, Less less, Pause pause, ThreadTeam &team) {
+    auto keep_allowed = [&] {
+      pairs_.keep([&](const Pair &pair) {
+        return pair.count >= known_from_ && allowed(Keys::left(pair.key), Keys::right(pair.key));
+      });
+    };
+    if (threshold_ == unlimited) {
+      count_byte_pairs(slots, team, pairs_, pause);
+      keep_allowed();
+    } else if (threshold_ <= known_from_) {
+      pairs_.clear();
+      known_from_ = count_frequent_pairs(slots, team, most_known_ / 2, floor_, known_from_, pairs_, pause);
+      keep_allowed();
+    }
+    CountHistogram histogram;
+    pairs_.for_each([&](const Pair &pair) { histogram.add(pair.count, pair.places); });
+    threshold_ = std::max(known_from_, std::min({threshold_ - 1, histogram.reached_by_some(),
+                                                 histogram.reached_by(wanted, most_places)}));
+    queue_.clear();
+    arena_used_ = 0;
+    pairs_.for_each([&](const Pair &pair) {
+      if (pair.count < threshold_)
+        return;
+      queue_.push_back({pair.count, arena_used_, pair.key, pair.places});
+      arena_used_ += pair.places;
+    });
+    write_places(slots, id_count, pause, team);
+    std::make_heap(queue_.begin(), queue_.end(), less);
+  }
+
+  // The best pair, which leaves the queue and is gone; none if no pair is at or above the threshold.
+  template <class Less> std::optional<Waiting> best(Less less) {
+    while (!queue_.empty()) {
+      std::pop_heap(queue_.begin(), queue_.end(), less);
+      Waiting top = queue_.back();
+      queue_.pop_back();
+      Pair *pair = pairs_.find(top.key); // null when it was forgotten
+      if (!pair || pair->count < threshold_)
+        continue;
+      if (pair->count == top.count) {
+        pair->count = 0;
+        return top;
+      }
+      top.count = pair->count; // it fell since it was queued
+      push(top, less);
+    }
+    return std::nullopt;
+  }
+
+  // Occurrences of the pair, `count` by weight, are gone.
+  void subtract(Key key, uint64_t count, Place places) {
+    Pair *pair = pairs_.find(key);
+    if (pair && pair->count != 0) {
+      pair->count -= count;
+      pair->places -= places;
+    }
+  }
+
+  // Adds a pair. Returns where its list goes, for which there is room of list_size, taken from `room` if it
+  // fits there; or no_list.
+  template <class Less>
+  uint64_t add(Key key, uint64_t count, Place places, Place list_size, uint64_t &room, uint64_t room_stop,
+               Less less) {
+    if (count >= known_from_ && pairs_.size() >= most_known_)
+      forget();
+    if (count < known_from_)
+      return no_list;
+    Pair &pair = pairs_.find_or_add(key);
+    pair.count = count;
+    pair.places = places;
+    if (count < threshold_)
+      return no_list;
+    uint64_t &from = room + list_size <= room_stop ? room : arena_used_;
+    const uint64_t list_start = from;
+    from += list_size;
+    push({count, list_start, key, list_size}, less);
+    return list_start;
+  }
+
+  void prefetch(Key key) const { pairs_.prefetch(key); }
+
+private:
+  using Pair = typename KnownPairs<Id, Place>::Pair;
+  static constexpr uint64_t unlimited = std::numeric_limits<uint64_t>::max();
+
+  // Writes the lists of the queue: one thread reads the slots from the front and writes each list from its
+  // front, another does the same from the back, so that neither has to know how many places the other finds.
+  template <class Pause>
+  void write_places(const MergeSlots<Id, Place> &slots, size_t id_count, Pause pause, ThreadTeam &team) {
+    using Listed = ListedPairs<Id, Place>;
+    Listed upwards(id_count);
+    for (const Waiting &waiting : queue_)
+      upwards.add(Keys::left(waiting.key), Keys::right(waiting.key), static_cast<Place>(waiting.list_start));
+    upwards.place();
+    Listed downwards = upwards;
+    auto cell_in = [](Listed &listed, Key key) -> Place & {
+      return listed.cell_of(Keys::left(key), Keys::right(key)).next;
+    };
+    for (const Waiting &waiting : queue_)
+      cell_in(downwards, waiting.key) += waiting.list_size;
+
+    const Id *const ids = slots.ids();
+    Place *const places = arena();
+    const uint64_t last = slots.size() - 1, middle = threads_for(slots, team) > 1 ? last / 2 : last;
+    // Places of pairs that are not listed go, one over the other, behind all lists; those of the second
+    // thread to another cache line.
+    const uint64_t nowhere = arena_used_, nowhere_else = nowhere + 64;
+    auto read_upwards = [&] {
+      in_pieces(0, middle, pause, [&](uint64_t start, uint64_t stop) {
+        for (uint64_t at = start; at < stop; at++) {
+          auto &cell = upwards.cell_of(ids[at], ids[at + 1]);
+          const bool is_listed = cell.left == ids[at];
+          places[is_listed ? cell.next : nowhere] = static_cast<Place>(at);
+          cell.next += is_listed;
+        }
+      });
+    };
+    auto read_downwards = [&] {
+      for (uint64_t at = last; at-- > middle;) {
+        auto &cell = downwards.cell_of(ids[at], ids[at + 1]);
+        const bool is_listed = cell.left == ids[at];
+        cell.next -= is_listed;
+        places[is_listed ? cell.next : nowhere_else] = static_cast<Place>(at);
+      }
+    };
+    if (middle == last)
+      read_upwards();
+    else
+      team.run([&](unsigned thread) {
+        if (thread == 0)
+          read_upwards();
+        else if (thread == 1)
+          read_downwards();
+      });
+    for (const Waiting &waiting : queue_)
+      if (cell_in(upwards, waiting.key) != cell_in(downwards, waiting.key))
+        throw std::logic_error("a pair stands at other places than were counted");
+  }
+
+  // Makes room among the known pairs, if need be by raising their limit.
+  void forget() {
+    CountHistogram histogram;
+    pairs_.for_each([&](const Pair &pair) { histogram.add(pair.count, 0); });
+    known_from_ =
+        std::max(known_from_, std::min(threshold_, histogram.reached_by(most_known_ / 2, unlimited)));
+    pairs_.keep([&](const Pair &pair) { return pair.count >= known_from_; });
+    most_known_ = std::max<uint64_t>(most_known_, 2 * pairs_.size());
+  }
+
+  template <class Less> void push(const Waiting &waiting, Less less) {
+    queue_.push_back(waiting);
+    std::push_heap(queue_.begin(), queue_.end(), less);
+  }
+
+  const uint64_t floor_;
+  uint64_t known_from_, threshold_ = unlimited, most_known_;
+  std::unique_ptr<Place[], decltype(&std::free)> arena_;
+  uint64_t arena_used_ = 0;
+  KnownPairs<Id, Place> pairs_;
+  std::vector<Waiting> queue_;
+};
+
+} // namespace bpe

@@ -1,0 +1,291 @@
+#include "train/pretoken_counts.hpp"
+
+#include "common/run_threads.hpp"
+#include "text/utf8.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace bpe {
+namespace {
+
+// Pretokens whose cells are asked for before the first of them is looked at.
+constexpr size_t batch_pretokens = 64;
+
+// What a thread takes at a time: half a millisecond or so, so that the last one to finish is not far behind.
+constexpr size_t piece_bytes = 1 << 17;
+// A further thread is worth starting for so much text.
+constexpr size_t thread_bytes = 1 << 20;
+// Of the end of a text, where a place to cut is looked for first.
+constexpr size_t tail_bytes = 1 << 16;
+
+struct Part { // [start, stop) of the text, without special tokens
+  size_t start, stop;
+};
+
+// The largest place in [start, stop] that is not inside a character; text[stop] can be read.
+size_t character_start(const uint8_t *text, size_t start, size_t stop) {
+  while (stop > start && (text[stop] & 0xC0) == 0x80)
+    stop--;
+  return stop;
+}
+
+// Whether no two matches can overlap, so that a search may start anywhere: no token holds a byte, after its
+// first, that a token starts with.
+bool stand_apart(const SpecialTokens &special_tokens) {
+  std::array<bool, 256> starts{};
+  for (const SpecialToken &token : special_tokens.tokens())
+    starts[static_cast<uint8_t>(token.text[0])] = true;
+  for (const SpecialToken &token : special_tokens.tokens())
+    for (size_t i = 1; i < token.text.size(); i++)
+      if (starts[static_cast<uint8_t>(token.text[i])])
+        return false;
+  return true;
+}
+
+// Hands the text out in pieces and counts the documents on the way; any thread may ask.
+class PieceCutter {
+public:
+  PieceCutter(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, Pattern pattern,
+              bool in_document)
+      : text_(text), size_(size), special_tokens_(special_tokens), pattern_(pattern),
+        in_document_(in_document), match_(special_tokens.find(text, size, 0)) {}
+
+  // The next parts, in all about piece_bytes; false when there is none. Each is pretokenized by itself.
+  bool next(std::vector<Part> &parts) {
+    std::lock_guard lock(mutex_);
+    parts.clear();
+    for (size_t bytes = 0; bytes < piece_bytes && at_ < size_;) {
+      const size_t start = at_, stop = piece_stop();
+      at_ = stop;
+      if (stop > start) {
+        parts.push_back({start, stop});
+        documents_ += !in_document_;
+        in_document_ = true;
+      }
+      if (stop == match_.start && stop < size_) {
+        at_ = match_.stop;
+        match_ = special_tokens_.find(text_, size_, at_);
+        in_document_ = false;
+      }
+      bytes += stop - start;
+    }
+    return !parts.empty();
+  }
+
+  void stop() {
+    std::lock_guard lock(mutex_);
+    at_ = size_;
+  }
+
+  // Once all is handed out.
+  uint64_t documents() const { return documents_; }
+  bool in_document() const { return in_document_; }
+
+private:
+  // The next special token, or before it a place where the text may be cut.
+  size_t piece_stop() const {
+    const size_t bytes = match_.start - at_;
+    for (size_t tried = piece_bytes; 2 * tried < bytes; tried *= 2) {
+      const size_t stop = character_start(text_, at_, at_ + tried);
+      const size_t cut = last_safe_cut(pattern_, text_ + at_, stop - at_);
+      if (cut > 0)
+        return at_ + cut;
+    }
+    return match_.start;
+  }
+
+  std::mutex mutex_;
+  const uint8_t *text_;
+  size_t size_;
+  const SpecialTokens &special_tokens_;
+  Pattern pattern_;
+  size_t at_ = 0;
+  uint64_t documents_ = 0;
+  bool in_document_;
+  SpecialTokens::Match match_; // the next one at or after at_
+};
+
+} // namespace
+
+PretokenCounter::PretokenCounter(std::optional<Pattern> pattern) : pattern_(pattern) {}
+
+uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialTokens &special_tokens,
+                                unsigned threads, bool &in_document) {
+  if (!pattern_)
+    throw std::invalid_argument("this counter has no pattern; only add() may be used");
+  std::lock_guard busy(busy_);
+  threads_ = std::max({1u, threads, threads_});
+  const unsigned used =
+      static_cast<unsigned>(std::min<size_t>(std::max(1u, threads), size / thread_bytes + 1));
+  while (own_.size() < used)
+    own_.emplace_back();
+  PieceCutter cutter(text, size, special_tokens, *pattern_, in_document);
+  std::vector<size_t> invalid(used, size);
+  run_threads(used, [&](unsigned index) {
+    Own &own = own_[index];
+    Pretokenizer pretokenizer(*pattern_);
+    std::vector<Part> parts;
+    try {
+      while (cutter.next(parts)) {
+        for (const Part &part : parts) {
+          // Parts are handed out in order and each is looked at, so the lowest of the threads' places is the
+          // first.
+          const size_t bad = part.start + validate_utf8(text + part.start, part.stop - part.start);
+          if (bad < part.stop) {
+            invalid[index] = bad;
+            return cutter.stop();
+          }
+          pretokenizer.reset(text + part.start, part.stop - part.start);
+          for (Spans spans = pretokenizer.next(); spans.count > 0; spans = pretokenizer.next())
+            add_spans(spans, text + size, own);
+        }
+      }
+    } catch (...) {
+      cutter.stop(); // the others need not go on
+      throw;
+    }
+  });
+  const size_t bad = *std::min_element(invalid.begin(), invalid.end());
+  if (bad < size)
+    throw std::invalid_argument("the text is not valid UTF-8 at byte " + std::to_string(bad));
+  merge_if_many();
+  in_document = cutter.in_document();
+  return cutter.documents();
+}
+
+void PretokenCounter::add_spans(const Spans &spans, const uint8_t *text_stop, Own &own) {
+  std::array<PretokenKey, batch_pretokens> keys;
+  uint32_t start = 0;
+  for (size_t i = 0; i < spans.count; i += batch_pretokens) {
+    const size_t count = std::min(batch_pretokens, spans.count - i);
+    for (size_t j = 0; j < count; j++) {
+      const uint32_t stop = spans.ends[i + j];
+      keys[j] = pretoken_key(spans.origin + start, stop - start, text_stop);
+      own.pretokens.prefetch(keys[j].hash);
+      start = stop;
+    }
+    if (own.pretokens.is_full(batch_pretokens))
+      pour(own);
+    for (size_t j = 0; j < count; j++)
+      own.pretokens.add(keys[j]);
+  }
+}
+
+size_t PretokenCounter::last_cut(const uint8_t *text, size_t size,
+                                 const SpecialTokens &special_tokens) const {
+  size_t longest = 0;
+  for (const SpecialToken &token : special_tokens.tokens())
+    longest = std::max(longest, token.text.size());
+  // Matches that start before `decided` are the same whatever follows, and none starts between the last of
+  // them and `decided`.
+  const size_t decided = longest == 0 ? size : size - std::min(size, longest - 1);
+  const bool apart = stand_apart(special_tokens);
+  for (size_t tail = tail_bytes;; tail *= 4) {
+    const size_t from = apart && tail < decided ? decided - tail : 0;
+    size_t cut = 0;
+    for (auto match = special_tokens.find(text, size, from); match.start < decided;
+         match = special_tokens.find(text, size, match.stop))
+      cut = match.stop;
+    const bool found = cut > 0 || from == 0;
+    if (found && (!pattern_ || cut >= decided))
+      return cut;
+    if (!pattern_)
+      continue;
+    const size_t start = found ? cut : character_start(text, 0, from);
+    const size_t stop = decided < size ? character_start(text, start, decided) : size;
+    const size_t safe = last_safe_cut(*pattern_, text + start, stop - start);
+    // A special token that starts before the tail may reach into it.
+    if (found || safe > longest + 4)
+      return start + safe;
+  }
+}
+
+void PretokenCounter::add(const uint8_t *bytes, size_t size, uint64_t count) {
+  if (size == 0 || count == 0)
+    return;
+  std::lock_guard busy(busy_);
+  if (own_.empty())
+    own_.emplace_back();
+  if (own_[0].pretokens.is_full(1)) {
+    pour(own_[0]);
+    merge_if_many();
+  }
+  own_[0].pretokens.add(pretoken_key(bytes, size, bytes + size), count);
+}
+
+void PretokenCounter::pour(Own &own) {
+  if (own.pretokens.size() == 0)
+    return;
+  SortedRun run = own.sorter.sorted(own.pretokens.cells(), own.pretokens.size(), memory_);
+  own.pretokens.clear();
+  std::lock_guard lock(poured_mutex_);
+  poured_size_ += run.memory_bytes();
+  poured_.push_back(std::move(run));
+}
+
+void PretokenCounter::merge_if_many() {
+  if (poured_size_ >= std::max(merged_bytes, merged_size_))
+    merge_runs();
+}
+
+void PretokenCounter::merge_runs() {
+  if (poured_.empty())
+    return;
+  std::vector<SortedRun> runs = std::exchange(poured_, {});
+  std::move(merged_.begin(), merged_.end(), std::back_inserter(runs));
+  poured_size_ = merged_size_ = 0;
+  merged_ = merged_ranges(std::move(runs), memory_, threads_);
+  for (const SortedRun &run : merged_)
+    merged_size_ += run.memory_bytes();
+}
+
+void PretokenCounter::merge_all() {
+  if (!own_.empty())
+    run_threads(static_cast<unsigned>(own_.size()), [&](unsigned index) { pour(own_[index]); });
+  merge_runs();
+}
+
+size_t PretokenCounter::size() {
+  std::lock_guard busy(busy_);
+  merge_all();
+  size_t size = 0;
+  for (const SortedRun &run : merged_)
+    size += run.size();
+  return size;
+}
+
+PretokenItems PretokenCounter::items() {
+  std::lock_guard busy(busy_);
+  merge_all();
+  return items_of(merged_, threads_, true);
+}
+
+PretokenItems PretokenCounter::drain() {
+  std::lock_guard busy(busy_);
+  merge_all();
+  own_.clear();
+  memory_.give_back_free();
+  PretokenItems result = items_of(merged_, threads_, false);
+  merged_.clear();
+  merged_size_ = 0;
+  memory_.clear();
+  return result;
+}
+
+size_t PretokenCounter::memory_bytes() {
+  std::lock_guard busy(busy_);
+  size_t bytes = memory_.memory_bytes();
+  for (const Own &own : own_)
+    bytes += own.pretokens.memory_bytes() + own.sorter.memory_bytes();
+  for (const std::vector<SortedRun> *runs : {&merged_, &poured_})
+    for (const SortedRun &run : *runs)
+      bytes += run.large_text_bytes();
+  return bytes;
+}
+
+} // namespace bpe

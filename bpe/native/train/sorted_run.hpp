@@ -1,0 +1,123 @@
+// Pretokens with their counts, sorted as byte strings: what a counter keeps, merges and hands over.
+//
+// A record is 24 bytes, of which the first 16 compare as the pretokens do:
+//
+//   up to 15 bytes   first = bytes 0-7, second = bytes 8-14 and the length, big-endian; value = the count
+//   16 and more      first = bytes 0-7, second = bytes 8-14 and 0xFF; value = the address of size, count,
+//   bytes
+//
+// Two short pretokens are equal if these 16 bytes are; of two long ones the bytes behind have to be compared.
+#pragma once
+
+#include "train/pretoken_key.hpp"
+#include "train/run_memory.hpp"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace bpe {
+
+struct PretokenRecord {
+  uint64_t first, second, value;
+
+  unsigned __int128 key() const { return static_cast<unsigned __int128>(first) << 64 | second; }
+  bool is_long() const { return (second & 0xFF) == 0xFF; }
+  uint8_t *text() const { return reinterpret_cast<uint8_t *>(value); } // long ones only
+  uint64_t size() const { return is_long() ? load_word(text()) : second & 0xFF; }
+  uint64_t count() const { return is_long() ? load_word(text() + 8) : value; }
+};
+
+// Before the bytes of a long pretoken: its size and its count.
+inline constexpr size_t text_header_bytes = 16;
+
+// Whether a is less than b; both are long, with equal keys.
+bool tail_is_less(const PretokenRecord &a, const PretokenRecord &b);
+
+inline bool operator<(const PretokenRecord &a, const PretokenRecord &b) {
+  const unsigned __int128 left = a.key(), right = b.key();
+  return left != right ? left < right : a.is_long() && tail_is_less(a, b);
+}
+
+// Ascending records, no pretoken twice, and the texts of the long ones in the same order.
+class SortedRun {
+public:
+  static constexpr size_t block_records = RunMemory::block_bytes / sizeof(PretokenRecord);
+
+  SortedRun() = default;
+  explicit SortedRun(RunMemory &memory) : memory_(&memory) {}
+  ~SortedRun();
+  SortedRun(SortedRun &&other) noexcept { swap(other); }
+  SortedRun &operator=(SortedRun &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+
+  size_t size() const { return size_; }
+  uint64_t pretoken_bytes() const { return pretoken_bytes_; } // of all pretokens together
+  const PretokenRecord &operator[](size_t i) const { return blocks_[i / block_records][i % block_records]; }
+  // Records i up to the end of their block.
+  const PretokenRecord *from(size_t i) const { return &(*this)[i]; }
+  // What records and texts take, and of that texts that are too long for a block.
+  size_t memory_bytes() const { return size_ * sizeof(PretokenRecord) + text_bytes_; }
+  size_t large_text_bytes() const { return large_text_bytes_; }
+
+  // Adds a pretoken greater than all there are; the text of a long one is copied.
+  void append(const PretokenRecord &record) { append(record, record.count()); }
+  void append(const PretokenRecord &record, uint64_t count);
+  // Adds to the count of the last one.
+  void add_to_last(uint64_t count);
+
+  // Gives back the block of such records. Nothing of it may be looked at any more.
+  void give_records(size_t block) {
+    memory_->give(reinterpret_cast<uint8_t *>(std::exchange(blocks_[block], nullptr)));
+  }
+  // The block of texts, at or after `block`, that holds such a text; give_texts() gives one back.
+  size_t text_block_of(const uint8_t *text, size_t block) const;
+  void give_texts(size_t block);
+
+private:
+  struct TextBlock {
+    uint8_t *data;
+    size_t bytes;
+    bool is_large; // allocated apart
+  };
+
+  uint8_t *text_room(size_t bytes);
+  void swap(SortedRun &other) noexcept;
+
+  RunMemory *memory_ = nullptr;
+  size_t size_ = 0, text_left_ = 0, text_bytes_ = 0, large_text_bytes_ = 0;
+  uint64_t pretoken_bytes_ = 0;
+  uint8_t *text_next_ = nullptr;
+  std::vector<PretokenRecord *> blocks_;
+  std::vector<TextBlock> texts_;
+};
+
+// Sorts what a table of cells holds: a buffer that is used again.
+class RunSorter {
+public:
+  // The run of the cells that are not empty, `used` of them and no two the same, in any order.
+  SortedRun sorted(const std::vector<PretokenCell> &cells, size_t used, RunMemory &memory);
+  size_t memory_bytes() const { return 2 * room_ * sizeof(PretokenRecord); }
+
+private:
+  std::unique_ptr<PretokenRecord[]> records_, spare_;
+  size_t room_ = 0;
+};
+
+// The sum of the runs, of which nothing is left, in runs of which each is less than the next, by so many
+// threads. Cost: a comparison for each record and doubling of the number of runs; a few blocks of memory for
+// each run and thread, beside what the sum takes.
+std::vector<SortedRun> merged_ranges(std::vector<SortedRun> &&runs, RunMemory &memory, unsigned threads);
+
+// Pretoken i is bytes [i == 0 ? 0 : ends[i - 1], ends[i]); ascending as byte strings, none twice.
+struct PretokenItems {
+  size_t size = 0, byte_count = 0;
+  PageMemory bytes, ends, counts; // uint8[byte_count], uint64[size], uint64[size]
+};
+
+// What runs hold of which each is less than the next. keep: otherwise their blocks are given on the way.
+PretokenItems items_of(std::vector<SortedRun> &runs, unsigned threads, bool keep);
+
+} // namespace bpe

@@ -1,0 +1,372 @@
+// One merge: read the list of the pair, replace each occurrence that is still there, sum what its left and
+// right neighbours gain and lose in arrays indexed by neighbour, then do one table operation a distinct
+// neighbour and write the lists of the new pairs. A merge costs its occurrences plus its distinct neighbours,
+// never the corpus.
+#include "train/trainer.hpp"
+
+#include "train/merge_slots.hpp"
+#include "train/pair_index.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+namespace bpe {
+namespace {
+
+// Inside, ids are one higher than outside: 0 is the separator, 1 to 256 the bytes, 257 + k the entry of merge
+// k.
+constexpr uint32_t first_new_id = 257;
+
+// How far ahead in a list its slots are asked for: some 40 cache misses in flight or done.
+constexpr size_t prefetch_places = 40;
+
+// Waking the threads costs some 30 us, a place 10 to 40 ns.
+constexpr uint64_t places_for_threads = 1 << 14;
+constexpr uint64_t bytes_for_threads = 1 << 16; // of pretokens; below, no list is as long
+constexpr unsigned most_threads = 64;           // each takes some megabytes
+
+// Pairs of which the counts are kept: several times what can still be merged, so that hardly ever too many
+// are forgotten. Some 30 bytes each.
+uint64_t known_pairs_for(uint64_t new_entries) {
+  return std::max<uint64_t>(1 << 16, 8 * new_entries);
+}
+
+// The bytes in the order of their ids: by value, or as GPT-2 prints them (the 188 printable Latin-1 bytes
+// first).
+std::array<uint8_t, 256> byte_order(TieBreak tie_break) {
+  auto is_late = [&](int byte) {
+    bool printable = (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+    return tie_break == TieBreak::huggingface && !printable;
+  };
+  std::array<uint8_t, 256> order;
+  size_t used = 0;
+  for (bool late : {false, true})
+    for (int byte = 0; byte < 256; byte++)
+      if (is_late(byte) == late)
+        order[used++] = static_cast<uint8_t>(byte);
+  return order;
+}
+
+class Ticker {
+public:
+  explicit Ticker(const TrainingProgress &progress) : progress_(progress) {}
+  void tick(uint64_t entries) {
+    auto now = std::chrono::steady_clock::now();
+    if (!progress_ || now < next_)
+      return;
+    next_ = now + std::chrono::milliseconds(100);
+    progress_(entries);
+  }
+
+private:
+  const TrainingProgress &progress_;
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
+};
+
+template <class Id, class Place> class Trainer {
+public:
+  Trainer(SlotPlan &plan, const TrainingOptions &options, const TrainingProgress &progress, ThreadTeam &team)
+      : options_(options), order_(byte_order(options.tie_break)), slots_(plan, byte_ids(), team),
+        index_(plan.slots(), std::max<uint64_t>(1, options.min_frequency),
+               options.known_pairs ? options.known_pairs : known_pairs_for(options.new_entries)),
+        ticker_(progress), team_(team), parts_(team.size()) {
+    lengths_.assign(first_new_id, 1);
+    entries_.push_back("");
+    for (uint8_t byte : order_)
+      entries_.emplace_back(1, static_cast<char>(byte));
+    // Reserved, not filled: a training that is asked for more than there are pairs stops long before.
+    for (Part &part : parts_) {
+      part.left.neighbours.resize(first_new_id);
+      part.right.neighbours.resize(first_new_id);
+    }
+  }
+
+  std::vector<Merge> run() {
+    auto pause = [&] { ticker_.tick(merges_.size()); };
+    auto allowed = [&](Id left, Id right) { return is_allowed(left, right); };
+    auto list = [&](uint64_t wanted) {
+      index_.list(slots_, entries_.size(), wanted, slots_.size() / 5 * 3, allowed, less(), pause, team_);
+    };
+    if (options_.new_entries == 0)
+      return {};
+    list(options_.first_pairs);
+    while (merges_.size() < options_.new_entries) {
+      if (auto best = index_.best(less())) {
+        merge(*best);
+      } else if (index_.has_more()) {
+        slots_.compact(lengths_, team_);
+        std::fill(lengths_.begin(), lengths_.end(), 1);
+        // Enough for all that is left, as pairs born on the way make up for those that fall below; 1.25 times
+        // as many as are left need two lists more, which cost more than the places that are listed in vain.
+        list((options_.new_entries - merges_.size()) * 2);
+      } else {
+        break;
+      }
+      pause();
+    }
+    return std::move(merges_);
+  }
+
+private:
+  using Index = PairIndex<Id, Place>;
+  using Keys = PairKey<Id>;
+  using Waiting = typename Index::Waiting;
+  static constexpr uint64_t no_list = Index::no_list;
+
+  // What the entries on one side of the merged pair take part in; index: the neighbour's id.
+  struct Side {
+    struct Neighbour {
+      uint64_t count = 0; // of the new pair with it
+      uint64_t next = 0;  // where the next place of that pair goes
+      Place places = 0;
+    };
+    std::vector<Neighbour> neighbours;
+    std::vector<Id> touched;
+    void add(Id id, uint64_t count) {
+      Neighbour &neighbour = neighbours[id];
+      if (neighbour.places++ == 0)
+        touched.push_back(id);
+      neighbour.count += count;
+    }
+    // Takes in what the next thread found; there `next` becomes how many places were found before.
+    void include(Side &other) {
+      for (Id id : other.touched) {
+        Neighbour &mine = neighbours[id], &theirs = other.neighbours[id];
+        if (mine.places == 0)
+          touched.push_back(id);
+        theirs.next = std::exchange(mine.places, static_cast<Place>(mine.places + theirs.places));
+        mine.count += theirs.count;
+      }
+    }
+    // After include() and once the lists have room: where this thread writes.
+    void follow(const Side &all) {
+      for (Id id : touched) {
+        const uint64_t start = all.neighbours[id].next;
+        neighbours[id].next = start == no_list ? no_list : start + neighbours[id].next;
+      }
+    }
+    void clear() {
+      for (Id id : touched)
+        neighbours[id] = {};
+      touched.clear();
+    }
+  };
+
+  struct Occurrence {
+    Id left, right; // the neighbours when it was replaced
+    Place place;
+  };
+
+  // What one thread does of a merge: a range of the list that begins and ends between two pretokens.
+  struct Part {
+    Side left, right;
+    std::vector<Occurrence> occurrences;
+    // Of those that directly followed another one ("abab"), see add_pairs: by weight, and how many.
+    uint64_t after_merged = 0;
+    Place after_merged_places = 0;
+  };
+
+  std::array<Id, 256> byte_ids() const {
+    std::array<Id, 256> ids;
+    for (size_t i = 0; i < 256; i++)
+      ids[order_[i]] = static_cast<Id>(i + 1);
+    return ids;
+  }
+
+  uint32_t outside_id(Id id) const { return id >= first_new_id ? id - 1u : order_[id - 1u]; }
+
+  bool is_allowed(Id left, Id right) const {
+    return options_.max_token_bytes == 0 ||
+           entries_[left].size() + entries_[right].size() <= options_.max_token_bytes;
+  }
+
+  // The order of the queue: by count, then by the tie rule.
+  auto less() const {
+    return [this](const Waiting &a, const Waiting &b) {
+      if (a.count != b.count)
+        return a.count < b.count;
+      if (options_.tie_break == TieBreak::huggingface)
+        return a.key > b.key;
+      int left = entries_[Keys::left(a.key)].compare(entries_[Keys::left(b.key)]);
+      return left != 0 ? left < 0 : entries_[Keys::right(a.key)] < entries_[Keys::right(b.key)];
+    };
+  }
+
+  void merge(const Waiting &pair) {
+    Id a = Keys::left(pair.key), b = Keys::right(pair.key), merged = static_cast<Id>(entries_.size());
+    merges_.push_back({outside_id(a), outside_id(b), pair.count});
+    entries_.push_back(entries_[a] + entries_[b]);
+    lengths_.push_back(lengths_[a] + lengths_[b]);
+    for (Part &part : parts_) {
+      part.left.neighbours.emplace_back();
+      part.right.neighbours.emplace_back();
+    }
+    const bool shared = team_.size() > 1 && pair.list_size >= places_for_threads;
+    const Place *list = index_.arena() + pair.list_start;
+    if (shared) {
+      cuts_.clear(); // before the slots change
+      for (unsigned thread = 0; thread <= team_.size(); thread++)
+        cuts_.push_back(cut(pair, thread));
+      team_.run([&](unsigned thread) {
+        replace(parts_[thread], list + cuts_[thread], list + cuts_[thread + 1], a, b, merged);
+      });
+      for (size_t thread = 1; thread < parts_.size(); thread++) {
+        parts_[0].left.include(parts_[thread].left);
+        parts_[0].right.include(parts_[thread].right);
+        parts_[0].after_merged += parts_[thread].after_merged;
+        parts_[0].after_merged_places += parts_[thread].after_merged_places;
+      }
+    } else {
+      replace(parts_[0], list, list + pair.list_size, a, b, merged);
+    }
+    if (add_pairs(pair, a, b, merged)) {
+      if (shared) {
+        for (size_t thread = 1; thread < parts_.size(); thread++) {
+          parts_[thread].left.follow(parts_[0].left);
+          parts_[thread].right.follow(parts_[0].right);
+        }
+        team_.run([&](unsigned thread) { write_lists(parts_[thread]); });
+      } else {
+        write_lists(parts_[0]);
+      }
+    }
+    for (size_t thread = 0; thread < (shared ? parts_.size() : 1); thread++) {
+      parts_[thread].left.clear();
+      parts_[thread].right.clear();
+    }
+  }
+
+  // Where the part of a thread starts in the list: at the first place of a pretoken, so that no two threads
+  // see the same slots.
+  size_t cut(const Waiting &pair, unsigned thread) const {
+    const Place *list = index_.arena() + pair.list_start;
+    size_t at = static_cast<size_t>(static_cast<uint64_t>(pair.list_size) * thread / team_.size());
+    if (at == 0 || at == pair.list_size)
+      return at;
+    // One walk to its end: a pretoken may be of megabytes and hold all the places.
+    const uint64_t stop = slots_.pretoken_stop(list[at - 1]);
+    return static_cast<size_t>(std::lower_bound(list + at, list + pair.list_size, stop) - list);
+  }
+
+  // Replaces the pair at those places of [list, stop) that still hold it, and sums up the neighbours.
+  void replace(Part &part, const Place *list, const Place *stop, Id a, Id b, Id merged) {
+    Id *ids = slots_.ids();
+    size_t a_slots = lengths_[a], merged_slots = lengths_[merged], size = static_cast<size_t>(stop - list);
+    typename MergeSlots<Id, Place>::Counts counts(slots_);
+    part.after_merged = part.after_merged_places = 0;
+    part.occurrences.clear();
+    for (size_t i = 0; i < size; i++) {
+      if (i + prefetch_places < size)
+        __builtin_prefetch(ids + list[i + prefetch_places], 1);
+      Place at = list[i];
+      if (ids[at] != a || ids[at + a_slots] != b)
+        continue; // stale
+      uint64_t count = counts.at(at);
+      Id left = ids[at - 1], right = ids[at + merged_slots];
+      ids[at + a_slots] = MergeSlots<Id, Place>::dead;
+      ids[at] = ids[at + merged_slots - 1] = merged;
+      part.left.add(left, count);
+      part.right.add(right, count);
+      if (left == merged) {
+        part.after_merged += count;
+        part.after_merged_places++;
+      }
+      part.occurrences.push_back({left, right, at});
+    }
+  }
+
+  // Takes the counts of the pairs that are gone and adds the new pairs; true if one of them has a list to
+  // write.
+  //
+  // In "abab" the first occurrence sees a as its right neighbour, which the second then takes away: its left
+  // neighbour is the merged entry. So (merged, a) was counted once too often for each such place, and the
+  // pair (b, a) between the two is already taken off as a right neighbour.
+  bool add_pairs(const Waiting &pair, Id a, Id b, Id merged) {
+    Side &left_side = parts_[0].left, &right_side = parts_[0].right;
+    for (Id left : left_side.touched) {
+      index_.prefetch(Keys::of(left, a));
+      index_.prefetch(Keys::of(left, merged));
+    }
+    for (Id right : right_side.touched) {
+      index_.prefetch(Keys::of(b, right));
+      index_.prefetch(Keys::of(merged, right));
+    }
+    uint64_t room = pair.list_start, room_stop = pair.list_start + pair.list_size;
+    bool any = false;
+    auto add = [&](Id left, Id right, typename Side::Neighbour &neighbour, uint64_t count, Place places) {
+      if (is_allowed(left, right))
+        neighbour.next =
+            index_.add(Keys::of(left, right), count, places, neighbour.places, room, room_stop, less());
+      any |= neighbour.next != no_list;
+    };
+    for (Id left : left_side.touched) {
+      auto &neighbour = left_side.neighbours[left];
+      neighbour.next = no_list;
+      if (left == MergeSlots<Id, Place>::separator)
+        continue;
+      if (left != merged)
+        index_.subtract(Keys::of(left, a), neighbour.count, neighbour.places);
+      add(left, merged, neighbour, neighbour.count, neighbour.places);
+    }
+    for (Id right : right_side.touched) {
+      auto &neighbour = right_side.neighbours[right];
+      neighbour.next = no_list;
+      if (right == MergeSlots<Id, Place>::separator)
+        continue;
+      index_.subtract(Keys::of(b, right), neighbour.count, neighbour.places);
+      const bool taken = right == a; // some of them
+      add(merged, right, neighbour, neighbour.count - (taken ? parts_[0].after_merged : 0),
+          neighbour.places - (taken ? parts_[0].after_merged_places : 0));
+    }
+    return any;
+  }
+
+  // The list of the merged pair has been read: its room may be written over.
+  void write_lists(Part &part) {
+    Place *arena = index_.arena();
+    for (const Occurrence &occurrence : part.occurrences) {
+      uint64_t &left = part.left.neighbours[occurrence.left].next;
+      if (left != no_list)
+        arena[left++] = static_cast<Place>(occurrence.place - lengths_[occurrence.left]);
+      uint64_t &right = part.right.neighbours[occurrence.right].next;
+      if (right != no_list)
+        arena[right++] = occurrence.place;
+    }
+  }
+
+  const TrainingOptions options_;
+  const std::array<uint8_t, 256> order_;
+  MergeSlots<Id, Place> slots_;
+  Index index_;
+  Ticker ticker_;
+  std::vector<std::string> entries_; // the bytes of each id
+  std::vector<Place> lengths_;       // the slots of each id since the last compact()
+  std::vector<Merge> merges_;
+  ThreadTeam &team_;
+  std::vector<size_t> cuts_;
+  std::vector<Part> parts_; // one a thread; a merge of few places uses the first alone
+};
+
+} // namespace
+
+std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOptions &options,
+                                const TrainingProgress &progress) {
+  const uint64_t bytes = pretokens.size == 0 ? 0 : pretokens.ends[pretokens.size - 1];
+  ThreadTeam team(bytes < bytes_for_threads ? 1 : std::clamp(options.threads, 1u, most_threads));
+  SlotPlan plan(pretokens, team);
+  uint64_t slots = plan.slots();
+  if (options.new_entries > (uint64_t{1} << 31) - 256)
+    throw std::invalid_argument("new_entries is " + std::to_string(options.new_entries) +
+                                "; ids must stay below 2^31");
+  // The ids of 16 bits must leave room for the separator and `dead`; a merge takes a slot, so `slots` bounds
+  // both.
+  uint64_t ids = first_new_id + std::min(options.new_entries, slots);
+  if (options.wide || slots >= std::numeric_limits<uint32_t>::max())
+    return Trainer<uint32_t, uint64_t>(plan, options, progress, team).run();
+  if (ids >= std::numeric_limits<uint16_t>::max())
+    return Trainer<uint32_t, uint32_t>(plan, options, progress, team).run();
+  return Trainer<uint16_t, uint32_t>(plan, options, progress, team).run();
+}
+
+} // namespace bpe

@@ -1,8 +1,0 @@
-#include "simd_portable.hpp"
-#include "variant_of.hpp"
-
-namespace bpe {
-
-constinit const SimdVariant portable_variant = variant_of<PortableSimd>("portable", nullptr);
-
-} // namespace bpe

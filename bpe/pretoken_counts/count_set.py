@@ -1,0 +1,151 @@
+"""Counts that lie in memory or in files, as many as there are; added up when they are read.
+
+`blocks()` of a set equals the sum of its parts as dicts, in memory that depends neither on their sizes nor, beyond
+`merge_parts.FAN_IN`, on their number. `load()` gives what training wants, or says beforehand that it does not fit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from bpe.errors import BadArgument, check_whole
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts, merged_facts
+from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
+from bpe.pretoken_counts.memory import MemoryBudget, check_training_fits, training_bytes
+from bpe.pretoken_counts.merge_counts import joined
+from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
+from bpe.pretoken_counts.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bpe.progress import Progress
+
+_COUNTED_APART: Final = 1 << 16  # how high a lowest count `fit` looks for
+
+MinCount = int | Literal["fit"]
+
+
+class CountSet:
+    """Parts that are added up, and the facts of all of them."""
+
+    def __init__(self, parts: Sequence[PretokenCounts | CountsFile], facts: CountsFacts) -> None:
+        self.parts = list(parts)
+        self.facts = facts
+
+    @staticmethod
+    def of_files(paths: Iterable[str | os.PathLike[str]]) -> CountSet:
+        """The counts of the files together; BadArgument naming two whose pattern or special tokens differ."""
+        files = [CountsFile(path) for path in paths]
+        return CountSet(files, facts_of(files))
+
+    def with_parts_of(self, other: CountSet, name: str, other_name: str) -> CountSet:
+        """Both together; the names are for the BadArgument if they do not fit together."""
+        facts = merged_facts([(name, self.facts), (other_name, other.facts)])
+        return CountSet([*self.parts, *other.parts], facts)
+
+    @property
+    def most_distinct(self) -> int:
+        """The distinct pretokens of the parts, those in several counted for each: an upper bound."""
+        return sum(map(len, self.parts))
+
+    @property
+    def most_bytes(self) -> int:
+        """The bytes of those."""
+        return sum(
+            part.pretoken_bytes if isinstance(part, CountsFile) else part.pretoken_bytes.nbytes
+            for part in self.parts
+        )
+
+    def blocks(self, workspace: Workspace | None = None) -> Iterator[Arrays]:
+        """The sum, sorted. workspace: for what is merged in several rounds, needed for more than 64 parts."""
+        return merge_parts(self.parts, workspace)
+
+    def save(self, path: str | os.PathLike[str], workspace: Workspace | None = None) -> None:
+        """Write the sum as one counts file; it appears complete or not at all."""
+        write_counts_file(path, self.blocks(workspace), self.facts)
+
+    def load(
+        self,
+        budget: MemoryBudget,
+        workspace: Workspace,
+        min_count: MinCount = 1,
+        progress: Progress | None = None,
+        vocab_size: int = 1 << 15,
+    ) -> PretokenCounts:
+        """The sum in memory, less the pretokens that occur less often than min_count, which progress is told.
+
+        min_count "fit": the lowest with which merging to vocab_size fits whatever the text. NotEnoughMemory if merging
+        what is left does not fit.
+        """
+        check_min_count(min_count)
+        fits = budget.free_bytes >= training_bytes(
+            self.most_distinct, self.most_bytes, vocab_size, at_most=True
+        )
+        if fits and min_count in (1, "fit"):
+            return PretokenCounts(*joined(self.blocks(workspace)), self.facts)
+        if not fits and len(self.parts) > 1:  # pretokens that are in several parts are one in the sum
+            merged = workspace.new_file()
+            write_counts_file(merged, self.blocks(workspace), self.facts, temporary=True)
+            once = CountSet([CountsFile(merged)], self.facts)
+            return once.load(budget, workspace, min_count, progress, vocab_size)
+        lowest = self._survey(budget, min_count, progress, vocab_size)
+        return PretokenCounts(
+            *joined(_at_least(block, lowest) for block in self.blocks(workspace)), self.facts
+        )
+
+    def _survey(
+        self, budget: MemoryBudget, min_count: MinCount, progress: Progress | None, vocab_size: int
+    ) -> int:
+        """The lowest count to keep, by how many pretokens have each count; NotEnoughMemory if that does not help."""
+        lowest = 1 if min_count == "fit" else min_count
+        size = max(_COUNTED_APART, lowest + 1) if lowest < 1 << 24 else _COUNTED_APART
+        scale = 1 if lowest < size else lowest  # beyond: only "less" and "not less" matter
+        numbers, sizes, sums = (np.zeros(size, np.int64) for _ in range(3))
+        for _, ends, counts in self.blocks():
+            lengths = np.diff(ends, prepend=np.uint64(0)).astype(np.int64)
+            places = np.minimum(counts // np.uint64(scale), np.uint64(size - 1)).astype(np.int64)
+            np.add.at(numbers, places, 1)
+            np.add.at(sizes, places, lengths)
+            np.add.at(sums, places, counts.astype(np.int64))
+        numbers_above, sizes_above = (column[::-1].cumsum()[::-1] for column in (numbers, sizes))
+        place = 1 if scale > 1 else lowest
+        if min_count == "fit":
+            free = budget.free_bytes
+            while place < size - 1 and free < training_bytes(
+                int(numbers_above[place]), int(sizes_above[place]), vocab_size, at_most=True
+            ):
+                place += 1
+        check_training_fits(int(numbers_above[place]), int(sizes_above[place]), vocab_size, budget)
+        lowest = place * scale
+        if progress is not None and lowest > 1:
+            left_out, every = int(numbers[:place].sum()), int(numbers.sum())
+            share = 100 * int(sums[:place].sum()) / max(1, int(sums.sum()))
+            progress.note(
+                f"left out {left_out:,} of {every:,} distinct pretokens, {share:.3g} % of all occurrences: "
+                f"those that occur less than {lowest} times"
+            )
+        return lowest
+
+
+def check_min_count(min_count: MinCount) -> None:
+    """Nothing, or BadArgument if it is neither a whole number of at least 1 nor "fit"."""
+    if min_count == "fit":
+        return
+    check_whole("min_pretoken_count", min_count)
+    if not 1 <= min_count < 2**63:
+        raise BadArgument(f'min_pretoken_count must be at least 1 and below 2^63, or "fit", got {min_count}')
+
+
+def _at_least(block: Arrays, lowest: int) -> Arrays:
+    """The pretokens of the block that occur so often."""
+    pretoken_bytes, ends, counts = block
+    kept = counts >= np.uint64(lowest)
+    if kept.all():
+        return block
+    lengths = np.diff(ends, prepend=np.uint64(0))
+    text = pretoken_bytes[np.repeat(kept, lengths.astype(np.int64))]
+    return text, np.cumsum(lengths[kept], dtype=np.uint64), counts[kept]

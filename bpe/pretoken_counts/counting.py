@@ -1,0 +1,282 @@
+"""Count the distinct pretokens of files and texts, in blocks, in memory that is bounded.
+
+The counts equal `reference.count_pretokens`: they depend neither on the number of threads, the order of the sources,
+the size of the blocks nor on how often counts were spilled. For that a block ends only where the text may be cut
+whatever follows (`bpe.pretoken_counts.text_blocks`). Sources are texts of their own: no pretoken spans two.
+
+With a budget, counts that outgrow their share of it are written to a sorted file and counting starts afresh; what
+comes back is a `CountSet`, whose parts are merged when it is read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from bpe import _core, utf8
+from bpe.errors import BadArgument, check_whole, shown
+from bpe.pretoken_counts.count_set import CountSet
+from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
+from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
+from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
+from bpe.pretoken_counts.memory import MemoryBudget
+from bpe.pretoken_counts.text_blocks import (
+    MAX_BLOCK_BYTES,
+    THREAD_BLOCK_BYTES,
+    Block,
+    Reader,
+    path_of,
+    text_blocks,
+    total_bytes,
+)
+from bpe.pretoken_counts.workspace import Workspace
+from bpe.pretokenizer import Pretokenizer, cut
+from bpe.progress import Progress
+from bpe.reference import cut_at_special_tokens
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from bpe.pretoken_counts.text_blocks import Source
+
+__all__ = [
+    "CountingOptions",
+    "PretokenCounts",
+    "Progress",
+    "available_threads",
+    "count_pretokens",
+    "count_sources",
+]
+
+MAX_THREADS: Final = 4096  # more than any machine has cores; a typing error must not start a million threads
+# The regex package cuts at 2 to 10 MB/s: a second or less, and what Python holds for it stays small.
+EXPRESSION_BLOCK_BYTES: Final = 2 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class CountingOptions:
+    """How to count; see `count_pretokens`. stop: asked after each block whether to end with what is counted.
+
+    block_bytes: how much text is read and counted at a time; None: 2 MiB for each thread, 256 MiB at most.
+    """
+
+    special_tokens: Sequence[str] = ()
+    pattern: str | Pretokenizer = "gpt2"
+    threads: int | None = None
+    invalid: utf8.Invalid = "error"
+    block_bytes: int | None = None
+    stop: Callable[[], bool] | None = None
+
+    def check(self) -> None:
+        """Nothing, or BadArgument for the first option that is out of its range."""
+        if isinstance(self.special_tokens, str):
+            raise BadArgument(
+                f"special_tokens must be a list of texts, got the text {shown(self.special_tokens)}"
+            )
+        if self.invalid not in ("error", "replace"):
+            raise BadArgument(f'invalid must be "error" or "replace", got {shown(self.invalid)}')
+        check_threads(self.threads)
+        if self.block_bytes is not None and self.block_bytes < 1:
+            raise BadArgument(f"block_bytes must be at least 1, got {self.block_bytes}")
+
+
+def count_pretokens(
+    sources: Iterable[Source],
+    special_tokens: Sequence[str] = (),
+    pattern: str | Pretokenizer = "gpt2",
+    threads: int | None = None,
+    invalid: utf8.Invalid = "error",
+    progress: Progress | None = None,
+    block_bytes: int | None = None,
+) -> PretokenCounts:
+    """The pretokens of all sources with exact counts, in memory; special tokens cut the text and are not counted.
+
+    sources: a str or path names a file, bytes-like is a text, an open binary file is read to its end. pattern: a name
+    or an expression for the `regex` package, which runs on one thread at some 10 MB/s and cuts blocks at special tokens
+    only. threads None: one a core. invalid: "error" or "replace", as `bytes.decode` does.
+    count_pretokens([b"a b a"]).as_dict() -> {b" a": 1, b" b": 1, b"a": 1}
+    MissingInput names the files that are not there, InvalidText the file and byte, EnvironmentFailure a failed read.
+    """
+    options = CountingOptions(special_tokens, pattern, threads, invalid, block_bytes)
+    counted = count_sources(list(sources), options, progress)
+    (part,) = counted.parts
+    assert isinstance(part, PretokenCounts)  # without a budget nothing is spilled
+    return part
+
+
+def count_sources(
+    sources: Sequence[Source],
+    options: CountingOptions,
+    progress: Progress | None = None,
+    budget: MemoryBudget | None = None,
+    workspace: Workspace | None = None,
+    sample: str = "",
+) -> CountSet:
+    """The counts of the sources: one part in memory or, if they outgrew the budget, files in the workspace.
+
+    sample: what the sources are a sample of, for the facts. NotEnoughMemory for a text without a place to cut that
+    outgrows the budget.
+    """
+    options.check()
+    if budget is not None and workspace is None:
+        raise BadArgument("a budget needs a workspace to spill to")
+    all_bytes = total_bytes(sources)
+    counting = _Counting(options, progress, budget, workspace)
+    if progress is not None:
+        progress.begin("counting", all_bytes, "bytes")
+    for source in sources:
+        counting.count(source)
+    return counting.finish(sample)
+
+
+def check_threads(threads: int | None) -> None:
+    """Nothing, or BadArgument if that is no number of threads; None is."""
+    if threads is None:
+        return
+    check_whole("threads", threads)
+    if threads < 1:
+        raise BadArgument(f"threads must be at least 1, got {threads}")
+    if threads > MAX_THREADS:
+        raise BadArgument(f"threads must be at most {MAX_THREADS}, got {threads}")
+
+
+def available_threads() -> int:
+    """The cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Counting:
+    """The state of a count: the core's counter, what was spilled, and the sums."""
+
+    def __init__(
+        self,
+        options: CountingOptions,
+        progress: Progress | None,
+        budget: MemoryBudget | None,
+        workspace: Workspace | None,
+    ) -> None:
+        self.stopped = False
+        self._options = options
+        self._progress = progress
+        self._workspace = workspace
+        self._threads = options.threads or available_threads()
+        self._pretokenizer = Pretokenizer.from_pattern(options.pattern)
+        self._by_expression = self._pretokenizer.core_pattern is None
+        self._specials = [token.encode() for token in options.special_tokens]
+        self._counter = _core.PretokenCounter(self._pretokenizer.core_pattern)
+        self._block_bytes = options.block_bytes or min(self._threads * THREAD_BLOCK_BYTES, MAX_BLOCK_BYTES)
+        if self._by_expression:
+            self._block_bytes = min(self._block_bytes, EXPRESSION_BLOCK_BYTES)
+        self._spill_bytes = self._held_limit = None
+        if budget is not None:
+            # A block of short pretokens grows the counts by up to 15 times its size, and handing them over takes as
+            # much again: (1/5 + 15/128) * 2 = 0.63 of what is free, and the buffers.
+            free = budget.free_bytes
+            self._block_bytes = max(1 << 16, min(self._block_bytes, free // 128))
+            self._spill_bytes = free // 5
+            # A text held whole lies in memory up to three times; an expression sees it as characters of 4 bytes.
+            self._held_limit = free // (16 if self._by_expression else 6)
+        self._done_bytes = self._replaced = self._documents = 0
+        self._sources: list[CountedSource] = []
+        self._runs: list[PretokenCounts | CountsFile] = []
+
+    def count(self, source: Source) -> None:
+        """Count one source, or its beginning if `stop` says so; nothing of it if counting has stopped."""
+        options = self._options
+        with Reader(source, options.invalid) as reader:
+            if self.stopped:
+                return self._note_source(source, reader.where, 0)
+            in_document = reader.starts_in_document(self._specials)
+            position = reader.start
+            blocks = text_blocks(reader, self._last_cut, self._block_bytes, self._held_limit)
+            for block in blocks:
+                in_document = self._count_block(block, reader.where, in_document)
+                if self._spill_bytes is not None and self._counter.memory_bytes() > self._spill_bytes:
+                    self._spill()
+                position = reader.start + reader.read_bytes if block.position is None else block.position
+                if self._progress is not None:
+                    self._progress.update(self._done_bytes + position - reader.start)
+                if block.position is not None and options.stop is not None and options.stop():
+                    self.stopped = True
+                    break
+            else:
+                position = reader.start + reader.read_bytes
+            self._done_bytes += position - reader.start
+            self._replaced += reader.replaced
+        self._note_source(source, reader.where, position - reader.start)
+        if self._progress is not None:
+            self._progress.update(self._done_bytes)
+
+    def _last_cut(self, text: Buffer) -> int:
+        return self._counter.last_cut(text, self._specials)
+
+    def _count_block(self, block: Block, where: str, in_document: bool) -> bool:
+        """Whether the block ends within a document; `in_document`: whether it goes on with one."""
+        if self._by_expression:
+            utf8.check(block.text, where, block.base_bytes)
+            return self._count_by_expression(str(block.text, "utf-8"), in_document)
+        try:
+            started, in_document = self._counter.count(block.text, self._specials, self._threads, in_document)
+        except ValueError:
+            utf8.check(block.text, where, block.base_bytes)  # names the source and the byte in it
+            raise
+        self._documents += started
+        return in_document
+
+    def _count_by_expression(self, text: str, in_document: bool) -> bool:
+        counts: Counter[str] = Counter()
+        for part, is_special in cut_at_special_tokens(text, self._options.special_tokens):
+            if is_special:
+                in_document = False
+            elif part:
+                self._documents += not in_document
+                in_document = True
+                pieces: Iterable[str] = (part,)
+                for expression, keep in self._pretokenizer.compiled:
+                    pieces = chain.from_iterable(map(partial(cut, expression=expression, keep=keep), pieces))
+                counts.update(pieces)
+        add_mapping(self._counter, {pretoken.encode(): count for pretoken, count in counts.items()})
+        return in_document
+
+    def _spill(self) -> None:
+        assert self._workspace is not None
+        run = self._workspace.new_file()
+        write_counts_file(run, [self._counter.drain()], CountsFacts(), temporary=True)
+        self._runs.append(CountsFile(run))
+
+    def _note_source(self, source: Source, where: str, counted_bytes: int) -> None:
+        path = path_of(source)
+        if path is None or not path.is_file():
+            self._sources.append(CountedSource(where, counted_bytes + self.stopped, counted_bytes))
+            return
+        status = path.stat()
+        self._sources.append(
+            CountedSource(str(path.absolute()), status.st_size, counted_bytes, status.st_mtime_ns)
+        )
+
+    def finish(self, sample: str) -> CountSet:
+        """What was counted."""
+        if self._replaced and self._progress is not None:
+            what = "byte sequence that is" if self._replaced == 1 else "byte sequences that are"
+            self._progress.note(f"replaced by U+FFFD: {self._replaced:,} {what} not valid UTF-8")
+        sources = joined_sources(self._sources)
+        facts = CountsFacts(
+            self._pretokenizer,
+            tuple(self._options.special_tokens),
+            self._done_bytes,
+            self._documents,
+            self._replaced,
+            complete=not self.stopped or all(source.is_complete for source in sources),  # at the very end
+            sample=sample,
+            sources=sources,
+        )
+        if not self._runs:
+            return CountSet([PretokenCounts(*self._counter.drain(), facts)], facts)
+        if len(self._counter):
+            self._spill()
+        return CountSet(self._runs, facts)

@@ -1,0 +1,92 @@
+"""Counted pretokens in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe import _core
+from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts
+from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
+from bpe.pretoken_counts.merge_counts import joined
+from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
+from bpe.pretoken_counts.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PretokenCounts:
+    """Distinct pretokens, ascending as byte strings, and how often each occurs.
+
+    pretoken_bytes: uint8[sum of lengths], end to end. ends, counts: uint64[pretokens].
+    {b"a": 2, b"bc": 1} -> pretoken_bytes b"abc", ends [1, 3], counts [2, 1].
+    """
+
+    pretoken_bytes: NDArray[np.uint8]
+    ends: NDArray[np.uint64]
+    counts: NDArray[np.uint64]
+    facts: CountsFacts = field(default_factory=CountsFacts)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @property
+    def total(self) -> int:
+        """How many pretokens the texts have, repeated ones each time."""
+        return int(self.counts.sum())
+
+    @property
+    def text_bytes(self) -> int:
+        """Bytes of text read."""
+        return self.facts.text_bytes
+
+    @property
+    def replaced(self) -> int:
+        """How many U+FFFD were put in for what was not valid UTF-8."""
+        return self.facts.replaced
+
+    @property
+    def arrays(self) -> Arrays:
+        """(pretoken_bytes, ends, counts)."""
+        return self.pretoken_bytes, self.ends, self.counts
+
+    def blocks(self) -> list[Arrays]:
+        """All of it as the one block that it is, as a counts file gives its own."""
+        return [self.arrays]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a counts file (format: `bpe.pretoken_counts.counts_file`); it appears complete or not at all."""
+        write_counts_file(path, [self.arrays], self.facts)
+
+    def as_dict(self) -> dict[bytes, int]:
+        """{pretoken: count}, ascending; some 200 bytes a pretoken, so for small sets."""
+        text = self.pretoken_bytes.tobytes()
+        ends = self.ends.tolist()
+        spans = zip([0, *ends[:-1]], ends, self.counts.tolist(), strict=True) if ends else ()
+        return {text[start:stop]: count for start, stop, count in spans}
+
+    @staticmethod
+    def load(*paths: str | os.PathLike[str]) -> PretokenCounts:
+        """The counts of one or more files, added up.
+
+        MissingInput and BadCounts name the file that is at fault, BadArgument two that were not cut in the same way.
+        """
+        files = [CountsFile(path) for path in paths]
+        with Workspace() as workspace:
+            return PretokenCounts(*joined(merge_parts(files, workspace)), facts_of(files))
+
+    @staticmethod
+    def from_mapping(counts: Mapping[bytes, int], facts: CountsFacts | None = None) -> PretokenCounts:
+        """The counts of a {pretoken: count}."""
+        counter = _core.PretokenCounter(None)
+        add_mapping(counter, counts)
+        return PretokenCounts(*counter.items(), facts or CountsFacts())
+
+
+def add_mapping(counter: _core.PretokenCounter, counts: Mapping[bytes, int]) -> None:
+    """Add the counts of a {pretoken: count} to the core's counter."""
+    ends = np.cumsum([len(pretoken) for pretoken in counts], dtype=np.uint64)
+    counter.add(b"".join(counts), ends, np.array(list(counts.values()), dtype=np.uint64))

@@ -1,0 +1,297 @@
+"""Counts files: distinct pretokens with their counts, sorted, checksummed, in blocks (docs/counts.md).
+
+All numbers are little-endian; XXH64 is the content hash of bpe.native. The file is, end to end,
+
+    "tmcounts"  uint32 version (1)  uint32 0
+    block       uint32 pretokens n >= 1, uint8 a, uint8 b, uint16 0, uint64 bytes t
+                uint a bytes wide [n] lengths, uint b bytes wide [n] counts, t bytes of the pretokens end to end
+                uint64 XXH64 of all the above of the block; the seed is the block's number, 0 first
+    footer      JSON in UTF-8: the facts (`CountsFacts.to_json`), and "blocks", "distinct", "total", "pretoken_bytes"
+    tail        uint64 where the footer starts, uint64 XXH64 of header, footer and the number before, "tmcntend"
+
+Pretokens ascend as byte strings through the whole file and none is empty or comes twice, so that files of any size are
+merged in one pass. A reader checks every hash, the order and the sums: what it returns is what was written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe import _core
+from bpe.errors import BadCounts, BadTokenizer, EnvironmentFailure, MissingInput
+from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts
+from bpe.pretoken_counts.merge_counts import joined
+
+VERSION: Final = 1
+_MAGIC: Final = b"tmcounts"
+_END: Final = b"tmcntend"
+_HEADER: Final = struct.Struct("<8sII")
+_BLOCK: Final = struct.Struct("<IBBHQ")
+_TAIL: Final = struct.Struct("<QQ8s")
+_HASH_BYTES: Final = 8
+# Small, so that many files are merged in little memory: 64 of them hold some 40 MB.
+BLOCK_PRETOKENS: Final = 1 << 14
+BLOCK_BYTES: Final = 1 << 18
+_AGAIN: Final = "it is damaged or cut short; count its texts again"
+
+
+class CountsWriter:
+    """Writes one counts file: `write` sorted counts, then `finish`. The file is the caller's to open and to name."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._header = _HEADER.pack(_MAGIC, VERSION, 0)
+        self._offset = file.write(self._header)
+        self._blocks = self._distinct = self._total = self._pretoken_bytes = 0
+        self._waiting: list[Arrays] = []
+        self._waiting_pretokens = self._waiting_bytes = 0
+
+    def write(self, arrays: Arrays) -> None:
+        """Write counts whose pretokens come after all before; how they are dealt out to calls changes nothing."""
+        self._waiting.append(arrays)
+        self._waiting_pretokens += len(arrays[1])
+        self._waiting_bytes += arrays[0].nbytes
+        if self._waiting_pretokens >= BLOCK_PRETOKENS or self._waiting_bytes > BLOCK_BYTES:
+            self._write_blocks(all_of_it=False)
+
+    def _write_blocks(self, all_of_it: bool) -> None:
+        """Write full blocks: as many pretokens as are allowed in number and bytes, at least one."""
+        pretoken_bytes, ends, counts = joined(self._waiting)
+        first = 0
+        while first < len(ends):
+            start = int(ends[first - 1]) if first else 0
+            fitting = int(np.searchsorted(ends, np.uint64(start + BLOCK_BYTES), "right"))
+            stop = min(max(fitting, first + 1), first + BLOCK_PRETOKENS)
+            if stop == len(ends) and stop < first + BLOCK_PRETOKENS and not all_of_it:
+                break  # what comes next may go into it
+            self._write_block(
+                pretoken_bytes[start : int(ends[stop - 1])],
+                ends[first:stop] - np.uint64(start),
+                counts[first:stop],
+            )
+            first = stop
+        start = int(ends[first - 1]) if first else 0
+        self._waiting = [(pretoken_bytes[start:], ends[first:] - np.uint64(start), counts[first:])]
+        self._waiting_pretokens, self._waiting_bytes = len(ends) - first, pretoken_bytes.nbytes - start
+
+    def _write_block(
+        self, pretoken_bytes: NDArray[np.uint8], ends: NDArray[np.uint64], counts: NDArray[np.uint64]
+    ) -> None:
+        lengths = np.diff(ends, prepend=np.uint64(0))
+        columns = [_narrow(lengths), _narrow(counts)]
+        head = _BLOCK.pack(len(ends), columns[0].itemsize, columns[1].itemsize, 0, pretoken_bytes.nbytes)
+        block = b"".join((head, columns[0].tobytes(), columns[1].tobytes(), pretoken_bytes.tobytes()))
+        self._file.write(block)
+        self._file.write(_core.xxh64(block, self._blocks).to_bytes(_HASH_BYTES, "little"))
+        self._offset += len(block) + _HASH_BYTES
+        self._blocks += 1
+        self._distinct += len(ends)
+        self._total += int(counts.sum())
+        self._pretoken_bytes += pretoken_bytes.nbytes
+
+    def finish(self, facts: CountsFacts) -> None:
+        """Write what is waiting, footer and tail."""
+        self._write_blocks(all_of_it=True)
+        sums = {
+            "blocks": self._blocks,
+            "distinct": self._distinct,
+            "total": self._total,
+            "pretoken_bytes": self._pretoken_bytes,
+        }
+        footer = json.dumps(facts.to_json() | sums, separators=(",", ":")).encode()
+        offset = self._offset.to_bytes(8, "little")
+        self._file.write(
+            footer + offset + _core.xxh64(self._header + footer + offset).to_bytes(8, "little") + _END
+        )
+
+
+def _narrow(values: NDArray[np.uint64]) -> NDArray[Any]:
+    highest = int(values.max())
+    for kind, limit in (("<u1", 1 << 8), ("<u2", 1 << 16), ("<u4", 1 << 32)):
+        if highest < limit:
+            return values.astype(kind)
+    return values.astype("<u8")
+
+
+class CountsFile:
+    """A counts file; header and footer are read and checked, the blocks when they are asked for.
+
+    distinct: pretokens. total: occurrences. pretoken_bytes: of the distinct pretokens, end to end.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """MissingInput if there is none, BadCounts if it is damaged, EnvironmentFailure if it can't be read."""
+        self.path = Path(path)
+        try:
+            with self.path.open("rb") as file:
+                self._file_bytes = os.fstat(file.fileno()).st_size
+                footer = self._read_footer(file)
+        except (FileNotFoundError, IsADirectoryError) as error:
+            raise MissingInput(f"{path}: can't read the counts: {error.strerror}") from None
+        except OSError as error:
+            raise EnvironmentFailure(f"{path}: {error.strerror}") from error
+        try:
+            facts = json.loads(footer)
+            self.facts = CountsFacts.from_json(facts)
+            self._blocks, self.distinct, self.total, self.pretoken_bytes = (
+                int(facts[name]) for name in ("blocks", "distinct", "total", "pretoken_bytes")
+            )
+            if self.facts.pretokenizer is not None:
+                _ = self.facts.pretokenizer.compiled if self.facts.pretokenizer.core_pattern is None else None
+        except (ValueError, KeyError, TypeError, RecursionError, BadTokenizer) as error:
+            raise self._bad(
+                f"its footer is not as version {VERSION} has it ({type(error).__name__})"
+            ) from None
+
+    def __len__(self) -> int:
+        return self.distinct
+
+    def _bad(self, what: str) -> BadCounts:
+        return BadCounts(f"{self.path}: {what}; {_AGAIN}")
+
+    def _read_footer(self, file: BinaryIO) -> bytes:
+        header = file.read(_HEADER.size)
+        if header[:8] != _MAGIC[: len(header)] or not header:
+            raise BadCounts(f"{self.path}: is no counts file, as python -m bpe count writes them")
+        if len(header) < _HEADER.size or self._file_bytes < _HEADER.size + _TAIL.size:
+            raise self._bad(f"has only {self._file_bytes} bytes")
+        _, version, _ = _HEADER.unpack(header)
+        if version != VERSION:
+            raise BadCounts(
+                f"{self.path}: is a counts file of version {version}, this tokenmill reads version {VERSION}; "
+                "update it, or count again"
+            )
+        tail_start = self._file_bytes - _TAIL.size
+        file.seek(tail_start)
+        tail = file.read(_TAIL.size)
+        self._footer_start, digest, end = _TAIL.unpack(tail)
+        if end != _END or not _HEADER.size <= self._footer_start <= tail_start:
+            raise self._bad(f"does not end as a counts file does, at byte {self._file_bytes}")
+        file.seek(self._footer_start)
+        footer = file.read(tail_start - self._footer_start)
+        if _core.xxh64(header + footer + tail[:8]) != digest:
+            raise self._bad(f"the checksum of its footer, at byte {self._footer_start}, does not fit")
+        return footer
+
+    def blocks(self) -> Iterator[Arrays]:
+        """(pretoken bytes, ends, counts) of each block, ascending; BadCounts names the byte of one that is damaged."""
+        distinct = total = pretoken_bytes = 0
+        last = b""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(_HEADER.size)
+                offset = _HEADER.size
+                for number in range(self._blocks):
+                    arrays, size = self._read_block(file, offset, number)
+                    self._check_order(arrays, last, offset)
+                    last = _pretoken(arrays, len(arrays[1]) - 1)
+                    offset += size
+                    distinct += len(arrays[1])
+                    total += int(arrays[2].sum())
+                    pretoken_bytes += arrays[0].nbytes
+                    yield arrays
+        except OSError as error:
+            raise EnvironmentFailure(f"{self.path}: {error.strerror}") from error
+        if (offset, distinct, total, pretoken_bytes) != (
+            self._footer_start,
+            self.distinct,
+            self.total,
+            self.pretoken_bytes,
+        ):
+            raise self._bad("its blocks are not what its footer says")
+
+    def _read_block(self, file: BinaryIO, offset: int, number: int) -> tuple[Arrays, int]:
+        """(the block's arrays, its bytes with head and hash)."""
+        head = file.read(_BLOCK.size)
+        size = 0
+        if len(head) == _BLOCK.size:
+            pretokens, length_width, count_width, _, text_bytes = _BLOCK.unpack(head)
+            size = pretokens * (length_width + count_width) + text_bytes
+        # Before anything is read into memory: a number that was damaged may ask for any amount.
+        if not 0 < size <= self._footer_start - offset - _BLOCK.size - _HASH_BYTES:
+            raise self._bad(f"block {number}, at byte {offset}, does not fit into the file")
+        body = file.read(size + _HASH_BYTES)
+        block = head + body[:size]
+        if _core.xxh64(block, number) != int.from_bytes(body[size:], "little"):
+            raise self._bad(f"the checksum of block {number}, at byte {offset}, does not fit")
+        if {length_width, count_width} - {1, 2, 4, 8}:
+            raise self._bad(
+                f"block {number}, at byte {offset}, has numbers {length_width} and {count_width} wide"
+            )
+        lengths_stop = _BLOCK.size + pretokens * length_width
+        counts_stop = lengths_stop + pretokens * count_width
+        lengths = np.frombuffer(block, f"<u{length_width}", pretokens, _BLOCK.size)
+        counts = np.frombuffer(block, f"<u{count_width}", pretokens, lengths_stop).astype(np.uint64)
+        ends = np.cumsum(lengths, dtype=np.uint64)
+        if not lengths.all() or ends[-1] != text_bytes:
+            raise self._bad(f"block {number}, at byte {offset}: its lengths are not those of its pretokens")
+        return (np.frombuffer(block, np.uint8, text_bytes, counts_stop), ends, counts), len(
+            block
+        ) + _HASH_BYTES
+
+    def _check_order(self, arrays: Arrays, last: bytes, offset: int) -> None:
+        prefixes = prefix_keys(arrays)
+        unsure = prefixes[1:] <= prefixes[:-1]
+        if last >= _pretoken(arrays, 0) or any(
+            _pretoken(arrays, place) >= _pretoken(arrays, place + 1)
+            for place in np.flatnonzero(unsure).tolist()
+        ):
+            raise self._bad(f"the pretokens of the block at byte {offset} do not ascend")
+
+
+def prefix_keys(arrays: Arrays) -> NDArray[np.uint64]:
+    """The first 8 bytes of each pretoken as a big-endian number, shorter ones filled up with zeros: they ascend too."""
+    pretoken_bytes, ends, _ = arrays
+    padded = np.concatenate([pretoken_bytes, np.zeros(8, np.uint8)])
+    every: NDArray[np.uint64] = np.ndarray(
+        (len(padded) - 7,), ">u8", padded, strides=(1,)
+    )  # the 8 bytes at each place
+    lengths = np.diff(ends, prepend=np.uint64(0))
+    keys = every[(ends - lengths).astype(np.int64)].astype(np.uint64)
+    missing = (np.uint64(8) * (np.uint64(8) - np.minimum(lengths, np.uint64(8)))).astype(np.uint64)
+    prefixes: NDArray[np.uint64] = (keys >> missing) << missing
+    return prefixes
+
+
+def _pretoken(arrays: Arrays, place: int) -> bytes:
+    pretoken_bytes, ends, _ = arrays
+    return pretoken_bytes[int(ends[place - 1]) if place else 0 : int(ends[place])].tobytes()
+
+
+def write_counts_file(
+    path: str | os.PathLike[str], blocks: Iterable[Arrays], facts: CountsFacts, temporary: bool = False
+) -> None:
+    """Write a counts file; it appears complete or not at all.
+
+    temporary: in a folder that nobody else looks into, so neither renamed nor made to reach the disk.
+    """
+    from bpe.output_file import open_output_file
+
+    if not temporary:
+        with open_output_file(Path(path)) as file:
+            _write(file, blocks, facts)
+        return
+    try:
+        with Path(path).open("wb") as file:
+            _write(file, blocks, facts)
+    except OSError as error:
+        if isinstance(error, EnvironmentFailure):
+            raise  # of what is read while writing
+        raise EnvironmentFailure(
+            f"{path}: can't write: {error.strerror or error}; --temp-dir names another place for such files"
+        ) from None
+
+
+def _write(file: BinaryIO, blocks: Iterable[Arrays], facts: CountsFacts) -> None:
+    writer = CountsWriter(file)
+    for arrays in blocks:
+        writer.write(arrays)
+    writer.finish(facts)

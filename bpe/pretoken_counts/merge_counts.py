@@ -1,0 +1,99 @@
+"""Sorted counts added up: many sorted streams become one, in memory that depends on the number of streams alone.
+
+One block of each stream is held. Up to the lowest of their last pretokens nothing can come from later blocks, so that
+much of each is added in a hash table, given on sorted, and the streams that are used up read their next block.
+`merge_sorted` of any streams equals the sum of their counts as dicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe import _core
+from bpe.pretoken_counts.counts_facts import Arrays
+
+
+def merge_sorted(streams: Sequence[Iterable[Arrays]]) -> Iterator[Arrays]:
+    """Blocks of (pretoken bytes, ends, counts) of all the streams together, ascending, each pretoken once.
+
+    Each stream gives blocks that ascend, within and from one to the next, and no pretoken twice.
+    [{a: 1, c: 2}], [{b: 1}, {c: 3}] -> {a: 1, b: 1, c: 5}, in one or more blocks. Cost: some 0.2 µs a pretoken.
+    """
+    heads = [head for head in map(_Head, streams) if head.holds_some()]
+    while len(heads) > 1:
+        bound = min(head.last for head in heads)
+        counter = _core.PretokenCounter(None)
+        for head in heads:
+            text, ends, counts = head.take(bound)
+            counter.add(text.data, ends, counts)
+        yield counter.items()
+        heads = [head for head in heads if head.holds_some()]
+    for head in heads:
+        while head.holds_some():
+            yield head.take(head.last)
+
+
+class _Head:
+    """The block of a stream that is being used, and how much of it is left."""
+
+    def __init__(self, stream: Iterable[Arrays]) -> None:
+        self._blocks = iter(stream)
+        self._first = 0  # pretokens before it are taken
+        self._text: NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self._ends = self._counts = np.zeros(0, np.uint64)
+        self.last = b""
+
+    def holds_some(self) -> bool:
+        """Whether there is something to take; reads the next block where that is needed."""
+        while self._first == len(self._ends):
+            block = next(self._blocks, None)
+            if block is None:
+                return False
+            self._text, self._ends, self._counts = block
+            self._first = 0
+            self.last = self._pretoken(len(self._ends) - 1) if len(self._ends) else b""
+        return True
+
+    def take(self, bound: bytes) -> Arrays:
+        """What is left of the block, up to and including `bound`."""
+        first, stop = self._first, len(self._ends)
+        if self.last > bound:
+            low = first
+            while low < stop:
+                middle = (low + stop) // 2
+                if self._pretoken(middle) <= bound:
+                    low = middle + 1
+                else:
+                    stop = middle
+        start_byte = self._start(first)
+        self._first = stop
+        return (
+            self._text[start_byte : self._start(stop)],
+            self._ends[first:stop] - np.uint64(start_byte),
+            self._counts[first:stop],
+        )
+
+    def _start(self, place: int) -> int:
+        return int(self._ends[place - 1]) if place else 0
+
+    def _pretoken(self, place: int) -> bytes:
+        return self._text[self._start(place) : self._start(place + 1)].tobytes()
+
+
+def joined(blocks: Iterable[Arrays]) -> Arrays:
+    """The blocks of one stream end to end."""
+    texts, ends, counts = [], [], []
+    offset = 0
+    for text, block_ends, block_counts in blocks:
+        texts.append(text)
+        ends.append(block_ends + np.uint64(offset))
+        counts.append(block_counts)
+        offset += text.nbytes
+    if len(texts) == 1:
+        return texts[0], ends[0], counts[0]
+    if not texts:
+        return np.zeros(0, np.uint8), np.zeros(0, np.uint64), np.zeros(0, np.uint64)
+    return np.concatenate(texts), np.concatenate(ends), np.concatenate(counts)

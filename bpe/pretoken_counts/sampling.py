@@ -1,0 +1,133 @@
+"""A sample of files, taken evenly: stretches of whole documents at seeded places, as many from each part of the text.
+
+The bytes of all files, end to end, are divided into as many equal strata as there are windows; each stratum has one
+window at a place the seed decides. Of a window, those documents are taken whose first byte lies in it; of one that lies
+within a long document its lines, and of one within a long line its characters. What goes on for long behind the window
+is cut off at the end of a line, so that it does not take the place of many. Nothing is taken twice.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from bpe import _core
+from bpe.errors import BadArgument, EnvironmentFailure, check_whole
+from bpe.pretoken_counts.text_blocks import Stretch, cut_character_bytes, path_of
+from bpe.sizes import bytes_text
+
+if TYPE_CHECKING:
+    from bpe.pretoken_counts.text_blocks import Source
+
+WINDOW_BYTES: Final = (1 << 12, 1 << 20)  # at least a document or two, at most what one stretch should weigh
+WINDOWS: Final = 1000  # wanted: the share of a kind of text is then right to some percents of itself
+_CONTINUATION: Final = bytes(range(0x80, 0xC0))
+_LONGEST: Final = 4  # windows that a document is followed for
+
+
+def sampled(
+    sources: Sequence[Source], sample_bytes: int, seed: int, special_tokens: Sequence[str]
+) -> tuple[list[Source], str]:
+    """(stretches of the files that have about sample_bytes together, what was sampled in words).
+
+    All sources and "" if they have no more than that. BadArgument for what can't be read at any place: pipes.
+    """
+    check_whole("sample_bytes", sample_bytes)
+    check_whole("seed", seed)
+    if sample_bytes < 1:
+        raise BadArgument(f"sample_bytes must be at least 1, got {sample_bytes}")
+    files: list[tuple[Path, int]] = []
+    for source in sources:
+        path = path_of(source)
+        if path is None or not path.is_file() or isinstance(source, Stretch):
+            raise BadArgument(
+                "sample_bytes needs files, which can be read at any place; write the text to one first"
+            )
+        files.append((path, path.stat().st_size))
+    total_bytes = sum(size for _, size in files)
+    if total_bytes <= sample_bytes:
+        return list(sources), ""
+    smallest, largest = WINDOW_BYTES
+    window_bytes = min(max(sample_bytes // WINDOWS, smallest), largest, sample_bytes)
+    windows = max(1, round(sample_bytes / window_bytes))
+    generator = random.Random(seed)
+    separators = [token.encode() for token in special_tokens] or [b"\n"]
+    stretches: list[Source] = []
+    taken = 0
+    file_start = place = taken_stop = 0  # taken_stop: of the last stretch, in the file at `place`
+    for window in range(windows):
+        first = window * total_bytes // windows
+        room = (window + 1) * total_bytes // windows - first - window_bytes
+        start = first + generator.randrange(max(1, room + 1)) - file_start
+        while start >= files[place][1]:
+            start -= files[place][1]
+            file_start += files[place][1]
+            place += 1
+            taken_stop = 0
+        path, size = files[place]
+        stop = min(size, start + window_bytes)
+        if taken_stop >= stop:
+            continue
+        try:
+            with path.open("rb") as file:
+                first, stop = _part(file, size, max(start, taken_stop), stop, separators)
+        except OSError as error:
+            raise EnvironmentFailure(f"{path}: {error.strerror}") from None
+        if stop > first:
+            stretches.append(Stretch(path, first, stop))
+            taken += stop - first
+            taken_stop = stop
+    used = len({stretch.path for stretch in stretches if isinstance(stretch, Stretch)})
+    what = "documents" if special_tokens else "lines"
+    return stretches, (
+        f"sampled {bytes_text(taken)} of {bytes_text(total_bytes)} ({100 * taken / total_bytes:.3g} %): {what} at "
+        f"{len(stretches):,} places in {used:,} of {len(files):,} files, seed {seed}"
+    )
+
+
+def _part(file: BinaryIO, size: int, start: int, stop: int, separators: Sequence[bytes]) -> tuple[int, int]:
+    """[first, stop) of what the window [start, stop) of a file takes: documents, lines or characters."""
+    for ends in (separators, [b"\n"]):
+        longest = max(map(len, ends))
+        before = min(start, longest)  # for a separator that ends at `start`
+        file.seek(start - before)
+        text = file.read(before + stop - start)
+        first = 0 if start == 0 else _behind_separator(text, ends, before, start - before)
+        if first is not None and first < stop:
+            return first, _end_of_document(file, size, stop, stop - start, ends)
+    text = text[before:]
+    continued = len(text) - len(text.lstrip(_CONTINUATION))
+    return start + continued, stop - cut_character_bytes(text[-3:])
+
+
+def _behind_separator(text: bytes, separators: Sequence[bytes], least: int, base: int) -> int | None:
+    """Where the first document at or behind `least` starts, in the file that has the text at `base`."""
+    starts, which = _core.find_special_tokens(text, separators)
+    for start, kind in zip(starts.tolist(), which.tolist(), strict=True):
+        stop: int = start + len(separators[kind])
+        if stop >= least:
+            return base + stop
+    return None
+
+
+def _end_of_document(
+    file: BinaryIO, size: int, window_stop: int, window_bytes: int, separators: Sequence[bytes]
+) -> int:
+    """Where the document ends that the byte before window_stop lies in, or the place where it is cut off."""
+    if window_stop >= size:
+        return size
+    longest = max(map(len, separators))
+    base = max(0, window_stop - longest)
+    file.seek(base)
+    text = file.read(longest + _LONGEST * window_bytes)
+    starts, which = _core.find_special_tokens(text, separators)
+    for start, kind in zip(starts.tolist(), which.tolist(), strict=True):
+        # A separator that ends in the window is followed by a document of the window.
+        if base + start + len(separators[kind]) >= window_stop:
+            return base + int(start)
+    if base + len(text) >= size:
+        return size
+    line_end = text.rfind(b"\n", longest)
+    return base + (line_end + 1 if line_end >= 0 else len(text) - cut_character_bytes(text[-3:]))

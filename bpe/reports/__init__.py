@@ -1,0 +1,1 @@
+"""What a tokenizer does with a text, measured and worded."""

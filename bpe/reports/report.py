@@ -1,0 +1,268 @@
+"""What a tokenizer is good for: bytes a token by size of the vocabulary, scripts, strange and useless entries.
+
+Measured on counted pretokens, the text's bytes between special tokens; special tokens themselves are not counted. The
+curve is exact, not estimated: each point encodes the text with the beginning of the list of merges.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.reports.entry_use import (
+    NEVER_IN_UTF8,
+    Use,
+    is_one_pretoken,
+    measure_use,
+    prefix_encoder,
+    unreachable_ids,
+)
+from bpe.reports.scripts import is_script, script_of_bytes, scripts_in
+from bpe.tokenizer import Tokenizer
+
+LISTED: Final = 20  # entries shown of each kind
+_MANY: Final = 400_000  # pretokens looked at one by one: a second or two
+_LONG_RUN: Final = 8
+_SHOWN: Final = 60  # characters of an entry
+_ORDINARY: Final = "\t\n\r\u200c\u200d"  # the joiners belong to the writing of many languages
+
+
+def make_report(
+    tokenizer: Tokenizer, counts: PretokenCounts | None, measured_on: str, sizes: Iterable[int] = ()
+) -> dict[str, Any]:
+    """The report as JSON has it; `report_text` and `report_page` show it to people.
+
+    counts None: on no text. measured_on: what the text is, in words. sizes: further points of the curve.
+    """
+    report: dict[str, Any] = {
+        "tokenizer": {
+            "entries": tokenizer.vocab_size,
+            "special_tokens": len(tokenizer.special_tokens),
+            "pattern": tokenizer.pattern,
+            "fingerprint": tokenizer.fingerprint(),
+        },
+        **describe_entries(tokenizer),
+    }
+    if counts is None or len(counts) == 0:
+        return report
+    use = measure_use(tokenizer.core_encoder, counts)
+    facts = counts.facts
+    report["text"] = {
+        "measured_on": measured_on,
+        "bytes": use.bytes_total,
+        "documents": facts.documents,
+        "pretokens": counts.total,
+        "distinct_pretokens": len(counts),
+        "tokens": use.tokens_total,
+        "bytes_per_token": round(use.bytes_per_token, 4),
+        "tokens_per_pretoken": round(use.tokens_total / counts.total, 4),
+        "pretokens_in_one_token": round(int(counts.counts[use.tokens == 1].sum()) / counts.total, 4),
+    }
+    if tokenizer.normalizer:
+        report["text"]["note"] = (
+            f"the tokenizer applies {tokenizer.normalizer} first; the text was taken as it is"
+        )
+    report["curve"] = bytes_per_token_curve(tokenizer, counts, sizes)
+    report["scripts"] = script_table(tokenizer, counts, use)
+    report["unused"] = unused_entries(tokenizer, use, set(unreachable_ids(tokenizer)))
+    return report
+
+
+def describe_entries(tokenizer: Tokenizer) -> dict[str, Any]:
+    """What can be said without a text: the longest and the strangest entries, those that are never produced."""
+    entries = tokenizer.ordinary_entries
+    longest = sorted(entries, key=lambda id_: (-len(entries[id_]), id_))[:LISTED]
+    strange = {id_: reasons for id_, entry in entries.items() if (reasons := strangeness(entry))}
+    strangest = _mixed(
+        sorted(strange, key=lambda id_: (-len(strange[id_]), -len(entries[id_]), id_)), strange
+    )
+    unreachable = unreachable_ids(tokenizer)
+    by_script = Counter(script_of_bytes(entry) for entry in entries.values())
+    return {
+        "entries_by_script": dict(by_script.most_common()),
+        "longest": [_entry(entries, id_) for id_ in longest],
+        "strange": {
+            "count": len(strange),
+            "by_reason": dict(
+                Counter(_kind(reason) for reasons in strange.values() for reason in reasons).most_common()
+            ),
+            "listed": [_entry(entries, id_) | {"reasons": strange[id_]} for id_ in strangest],
+        },
+        "unreachable": {
+            "count": len(unreachable),
+            "listed": [_entry(entries, id_) for id_ in unreachable[:LISTED]],
+        },
+    }
+
+
+def _entry(entries: dict[int, bytes], id_: int) -> dict[str, Any]:
+    return {"id": id_, "text": entry_text(entries[id_]), "bytes": len(entries[id_])}
+
+
+def entry_text(entry: bytes) -> str:
+    """The entry as a printable line: b" caf\\xc3" -> "' caf\\\\xc3'"."""
+    text = entry.decode("utf-8", "surrogateescape")
+    if len(text) >= _LONG_RUN and len(set(text)) == 1:  # 50 dashes: '-' x 50
+        return f"'{_escaped(text[0])}' x {len(text)}"
+    shown = "".join(map(_escaped, text))
+    return f"'{shown}'" if len(shown) <= _SHOWN else f"'{shown[:_SHOWN]}…"
+
+
+def _escaped(character: str) -> str:
+    """A character that prints, or its escape; a byte that is no character is written as \\xc3."""
+    if character.isprintable():
+        return character
+    if "\udc80" <= character <= "\udcff":
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return character.encode("unicode_escape").decode()
+
+
+def _mixed(ids: Sequence[int], reasons: dict[int, list[str]]) -> list[int]:
+    """The first of each reason before the second of any, in the order given."""
+    seen: Counter[str] = Counter()
+    turns = {}
+    for place, id_ in enumerate(ids):
+        kind = _kind(reasons[id_][0])
+        turns[id_] = seen[kind], place
+        seen[kind] += 1
+    return sorted(turns, key=lambda id_: turns[id_])[:LISTED]
+
+
+def _kind(reason: str) -> str:
+    """A reason without the particulars of one entry."""
+    return reason.partition(":")[0]
+
+
+def strangeness(entry: bytes) -> list[str]:
+    """Why a person would look twice at the entry; empty for most.
+
+    Not strange are single bytes and the parts of one character, which every byte-level vocabulary has.
+    """
+    if len(entry) == 1:
+        return []
+    reasons = []
+    text = entry.decode("utf-8", "replace")
+    if "\ufffd" in text:
+        whole = entry.decode("utf-8", "ignore")
+        if "\ufffd" in whole:
+            reasons.append("holds U+FFFD, left by text that was decoded wrongly")
+        elif whole:
+            reasons.append("joins parts of characters to whole ones")
+        elif sum(byte & 0xC0 == 0xC0 for byte in entry) > 1 or (
+            entry[0] & 0xC0 == 0x80 and entry[-1] >= 0xC0
+        ):
+            reasons.append("joins parts of two characters")
+        text = whole
+    categories = {unicodedata.category(character) for character in text if character not in _ORDINARY}
+    if "Cc" in categories:
+        reasons.append("holds control characters")
+    if categories & {"Cn", "Co"}:
+        reasons.append("holds unassigned or private characters")
+    if categories & {"Cf"}:
+        reasons.append("holds invisible format characters")
+    scripts = scripts_in(text)
+    if len(scripts) > 1:
+        reasons.append(f"mixes scripts: {' and '.join(scripts[:3])}")
+    run = text.strip(" ") if text.strip(" ") else text
+    if len(run) >= _LONG_RUN and len(set(run)) == 1:
+        reasons.append(f"repeats one character: {len(run)} times")
+    return reasons
+
+
+def bytes_per_token_curve(
+    tokenizer: Tokenizer, counts: PretokenCounts, sizes: Iterable[int] = ()
+) -> list[dict[str, Any]]:
+    """[{"vocab_size", "tokens", "bytes_per_token"}] by ascending size: powers of two, the sizes given, and all of it.
+
+    Sizes count special tokens, as `train --vocab-size` does.
+    """
+    specials = len(tokenizer.special_tokens)
+    whole = tokenizer.vocab_size
+    points = {2**power for power in range(9, 31)} | set(sizes)
+    curve = []
+    for size in sorted(point for point in points if 256 + specials <= point < whole):
+        curve.append(
+            _point(size, measure_use(prefix_encoder(tokenizer, size - specials), counts, each_entry=False))
+        )
+    return [*curve, _point(whole, measure_use(tokenizer.core_encoder, counts, each_entry=False))]
+
+
+def _point(vocab_size: int, use: Use) -> dict[str, Any]:
+    return {
+        "vocab_size": vocab_size,
+        "tokens": use.tokens_total,
+        "bytes_per_token": round(use.bytes_per_token, 4),
+    }
+
+
+def script_table(tokenizer: Tokenizer, counts: PretokenCounts, use: Use) -> dict[str, Any]:
+    """{"covered": share of the text's bytes looked at, "rows": [...]} by bytes, the most first.
+
+    A row: script, bytes, share of the bytes, characters and tokens, bytes and characters a token, entries of it. Of a
+    large text the commonest pretokens are looked at.
+    """
+    most = np.argsort(counts.counts, kind="stable")[::-1][:_MANY]
+    ends = counts.ends.tolist()
+    text = counts.pretoken_bytes.tobytes()
+    sums: dict[str, list[int]] = {}
+    for place, weight, tokens in zip(
+        most.tolist(), counts.counts[most].tolist(), use.tokens[most].tolist(), strict=True
+    ):
+        pretoken = text[ends[place - 1] if place else 0 : ends[place]]
+        row = sums.setdefault(script_of_bytes(pretoken), [0, 0, 0])
+        row[0] += weight * len(pretoken)
+        row[1] += weight * len(pretoken.decode("utf-8", "replace"))
+        row[2] += weight * tokens
+    covered = sum(row[0] for row in sums.values())
+    entries = Counter(script_of_bytes(entry) for entry in tokenizer.ordinary_entries.values())
+    rows = [
+        {
+            "script": script,
+            "bytes": byte_count,
+            "share": round(byte_count / covered, 6),
+            "characters": characters,
+            "tokens": tokens,
+            "bytes_per_token": round(byte_count / tokens, 4),
+            "characters_per_token": round(characters / tokens, 4),
+            "entries": entries.get(script, 0),
+        }
+        for script, (byte_count, characters, tokens) in sorted(sums.items(), key=lambda item: -item[1][0])
+    ]
+    scripts = {row["script"] for row in rows}
+    return {
+        "covered": round(covered / use.bytes_total, 4),
+        "rows": rows,
+        "entries_of_absent_scripts": sum(
+            number for script, number in entries.items() if is_script(script) and script not in scripts
+        ),
+    }
+
+
+def unused_entries(tokenizer: Tokenizer, use: Use, unreachable: set[int]) -> dict[str, Any]:
+    """The entries that the text does not make the tokenizer produce, those apart that no text does."""
+    entries = tokenizer.ordinary_entries
+    unused = [id_ for id_ in entries if not use.by_id[id_] and id_ not in unreachable]
+    impossible = [id_ for id_ in unused if len(entries[id_]) == 1 and entries[id_][0] in NEVER_IN_UTF8]
+    left = [id_ for id_ in unused if len(entries[id_]) > 1]
+    cut = [id_ for id_ in left if _is_text(entries[id_]) and not is_one_pretoken(tokenizer, entries[id_])]
+    return {
+        "count": len(unused),
+        "share": round(len(unused) / max(1, len(entries)), 4),
+        "bytes_never_in_utf8": len(impossible),
+        "other_single_bytes": len(unused) - len(left) - len(impossible),
+        "cut_by_the_pattern": len(cut),
+        "listed": [_entry(entries, id_) for id_ in _longest_first(entries, left)],
+    }
+
+
+def _is_text(entry: bytes) -> bool:
+    return "\ufffd" not in entry.decode("utf-8", "replace")
+
+
+def _longest_first(entries: dict[int, bytes], ids: Sequence[int]) -> list[int]:
+    return sorted(ids, key=lambda id_: (-len(entries[id_]), id_))[:LISTED]

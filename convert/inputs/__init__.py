@@ -1,0 +1,1 @@
+"""Where documents come from: files and their kinds, what is read of them, a reader a kind."""

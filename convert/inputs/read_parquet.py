@@ -1,0 +1,265 @@
+"""Parquet: a row a record, its text in one column; of the file only that column is read, row group by row group.
+
+A row group belongs to the piece that its column begins in, so the row groups of a file are read by many workers and
+nobody need open the file to plan. Pages are read with their check sums where the file has them. Without them damage
+in Parquet cannot be told from text (more than half of all flipped bits stay unnoticed).
+
+pyarrow is imported where the first piece is read, in a worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate, chain, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe import _core, utf8
+from convert.errors import BadInput, printable
+from convert.inputs.batch import Batch
+from convert.inputs.sources import Source
+from convert.intake import BadRecord, Intake
+from convert.plan import Piece
+from convert.rules import IntakeRules
+
+# A batch of rows is about so much text by the file's own account.
+BATCH_BYTES = 4 << 20
+MAX_BATCH_ROWS = 8192
+_READ_BYTES = 1 << 20
+
+
+class _ParquetText:
+    """The text column of an open Parquet file."""
+
+    def __init__(self, path: str, text_path: tuple[str, ...]) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        self._arrow: Any = pyarrow
+        self.path = path
+        self._names = text_path
+        self.column = ".".join(text_path)
+        self._file: Any = self._try(
+            lambda: pyarrow.parquet.ParquetFile(
+                path, buffer_size=_READ_BYTES, pre_buffer=False, page_checksum_verification=True
+            )
+        )
+        self._metadata = self._file.metadata
+        self._check_column()
+
+    def __enter__(self) -> _ParquetText:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def _try(self, action: Any, where: str = "") -> Any:
+        try:
+            return action()
+        except (self._arrow.ArrowException, OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            detail = " ".join(str(error).split())
+            raise BadInput(
+                f"{printable(self.path)}: {where}not readable as Parquet: {printable(detail)[:300]}"
+            ) from None
+
+    def _check_column(self) -> None:
+        """Raise BadInput unless the column is there and holds text."""
+        schema = self._try(lambda: self._file.schema_arrow)
+        fields = {field.name: field for field in schema}
+        shown = ", ".join(sorted(fields)[:20])
+        kind = None
+        for name in self._names:
+            if name not in fields:
+                raise BadInput(
+                    f"{printable(self.path)}: has no column {self.column!r}; --text-field can name one of: "
+                    f"{printable(shown)}"
+                )
+            kind = fields[name].type
+            types = self._arrow.types
+            fields = {field.name: field for field in kind} if types.is_struct(kind) else {}
+        assert kind is not None
+        if types.is_dictionary(kind):
+            kind = kind.value_type
+        if not any(
+            test(kind)
+            for test in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+        ):
+            raise BadInput(
+                f"{printable(self.path)}: the column {self.column!r} holds {kind}, not text; name another with "
+                f"--text-field"
+            )
+        matches = [
+            index
+            for index in range(self._metadata.num_columns)
+            if self._metadata.schema.column(index).path == self.column
+        ]
+        if len(matches) != 1:
+            raise BadInput(
+                f"{printable(self.path)}: has {len(matches)} columns {self.column!r}; one is needed"
+            )
+        self._index = matches[0]
+
+    @property
+    def group_count(self) -> int:
+        """How many row groups the file has."""
+        return int(self._metadata.num_row_groups)
+
+    @property
+    def row_count(self) -> int:
+        """How many rows the file has."""
+        return int(self._metadata.num_rows)
+
+    def groups(self, size: int, piece: Piece) -> Iterator[tuple[int, int]]:
+        """(row group, number of its first row) of those whose column begins in the piece, in order.
+
+        A row group counts as beginning no earlier than the one before it, so the order of the documents is that of
+        the file, however it is cut; and within the file, whatever it says.
+        """
+        groups = [self._metadata.row_group(index) for index in range(self._metadata.num_row_groups)]
+        starts = accumulate((min(self._start(group), size - 1) for group in groups), max)
+        first_row = 0
+        for index, (group, start) in enumerate(zip(groups, starts, strict=True)):
+            if piece.start <= start < piece.stop:
+                yield index, first_row
+            first_row += group.num_rows
+
+    def _start(self, group: Any) -> int:
+        column = group.column(self._index)
+        places = [column.data_page_offset]
+        if column.has_dictionary_page and column.dictionary_page_offset is not None:
+            places.append(column.dictionary_page_offset)
+        return max(0, int(min(places)))
+
+    def arrays(self, group: int) -> Iterator[Any]:
+        """The column's values, a few MiB at a time."""
+        column = self._metadata.row_group(group).column(self._index)
+        rows = max(1, self._metadata.row_group(group).num_rows)
+        row_bytes = max(1, column.total_uncompressed_size // rows)
+        batch_rows = min(MAX_BATCH_ROWS, max(1, BATCH_BYTES // row_bytes))
+        where = f"row group {group}, column {self.column!r}: "
+        batches = self._try(
+            lambda: self._file.iter_batches(
+                batch_size=batch_rows, row_groups=[group], columns=[self.column], use_threads=False
+            ),
+            where,
+        )
+        while (batch := self._try(lambda: next(batches, None), where)) is not None:
+            array = batch.column(0)
+            for name in self._names[1:]:
+                array = self._inner(array, name)
+            if self._arrow.types.is_dictionary(array.type):
+                array = array.dictionary_decode()
+            yield array
+
+    def _inner(self, array: Any, name: str) -> Any:
+        import pyarrow.compute
+
+        return pyarrow.compute.struct_field(array, name)
+
+
+def parquet_batches(
+    source_index: int, source: Source, piece: Piece, intake: Intake
+) -> Iterator[tuple[Batch, NDArray[np.uint64]]]:
+    """(documents, the row of each in the file) of the row groups that begin in the piece; bad rows go to `intake`."""
+    with _ParquetText(source.path, intake.rules.text_path) as file:
+        for group, row in file.groups(source.size_bytes, piece):
+            for array in file.arrays(group):
+                intake.records += len(array)
+                yield _documents(array, row, source_index, source, intake)
+                row += len(array)
+
+
+def text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple[int, int, list[bytes]]:
+    """(rows, rows of the whole file, their texts) of row groups all over the file; texts may be invalid UTF-8."""
+    rows, texts, text_bytes = 0, [], 0
+    with _ParquetText(source.path, rules.text_path) as file:
+        step = max(1, file.group_count // 64)
+        for array in chain.from_iterable(map(file.arrays, range(0, file.group_count, step))):
+            batch = _batch_of(array)
+            view = memoryview(batch.text)
+            texts += [bytes(view[start:stop]) for start, stop in pairwise(batch.offsets.tolist())]
+            rows += len(array)
+            text_bytes += view.nbytes
+            if text_bytes >= sample_bytes:
+                break
+        return rows, file.row_count, texts
+
+
+def _documents(
+    array: Any, first_row: int, source_index: int, source: Source, intake: Intake
+) -> tuple[Batch, NDArray[np.uint64]]:
+    """The texts of an Arrow array of strings or bytes; without a copy if all are good."""
+    batch = _batch_of(array)
+    count = len(array)
+    data = memoryview(batch.text)
+    rows = np.arange(first_row, first_row + count, dtype=np.uint64)
+    bad: dict[int, BadRecord | bytes] = {}
+    if array.null_count:
+        for index in np.flatnonzero(~_valid(array)).tolist():
+            bad[index] = BadRecord("not a text", "the text is null", first_row + index, b"", 0, is_row=True)
+    if not _rows_are_utf8(batch):
+        _look_for_bad_rows(batch, first_row, intake, bad)
+    if not bad:
+        return batch, rows
+    texts: list[Any] = []
+    kept: list[int] = []
+    bounds = batch.offsets.tolist()
+    for index in range(count):
+        found = bad.get(index)
+        if isinstance(found, BadRecord):
+            intake.bad(source_index, source, found)
+            continue
+        texts.append(data[bounds[index] : bounds[index + 1]] if found is None else found)
+        kept.append(index)
+    return Batch.of(texts), rows[kept]
+
+
+def _batch_of(array: Any) -> Batch:
+    _, offset_buffer, data_buffer = array.buffers()
+    dtype = np.dtype(np.int64 if str(array.type).startswith("large_") else np.int32)
+    if not len(array):
+        return Batch.of([])
+    offsets = np.frombuffer(offset_buffer, dtype, len(array) + 1, array.offset * dtype.itemsize)
+    begin, end = int(offsets[0]), int(offsets[-1])
+    data = memoryview(data_buffer)[begin:end] if data_buffer is not None else memoryview(b"")
+    return Batch(data, offsets.astype(np.uint64) - np.uint64(begin))
+
+
+def _valid(array: Any) -> NDArray[np.bool_]:
+    return np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _rows_are_utf8(batch: Batch) -> bool:
+    """Whether each row by itself is valid: all together are, and none begins within a character."""
+    if _core.validate_utf8(batch.text) >= 0:
+        return False
+    data = np.frombuffer(memoryview(batch.text), dtype=np.uint8)
+    starts = batch.offsets[:-1]
+    starts = starts[starts < len(data)]
+    return not bool(np.any((data[starts] & 0xC0) == 0x80))
+
+
+def _look_for_bad_rows(
+    batch: Batch, first_row: int, intake: Intake, bad: dict[int, BadRecord | bytes]
+) -> None:
+    """Add to `bad` a record for each row that is not valid UTF-8, or its mended text."""
+    view = memoryview(batch.text).cast("B")  # Arrow's buffers are of signed bytes
+    bounds = batch.offsets.tolist()
+    for index in range(len(batch)):
+        text = view[bounds[index] : bounds[index + 1]]
+        place = _core.validate_utf8(text)
+        if place < 0 or index in bad:
+            continue
+        if intake.rules.invalid == "replace":
+            mended, replaced = utf8.replace_invalid(text)
+            intake.replaced += replaced
+            bad[index] = bytes(mended)
+        else:
+            detail = f"byte {place} of the text (0x{text[place]:02x}) is not valid UTF-8"
+            bad[index] = BadRecord(
+                "invalid UTF-8", detail, first_row + index, bytes(text), len(text), is_row=True
+            )

@@ -1,0 +1,213 @@
+"""Which files a conversion reads, in which order.
+
+Arguments keep their order; what a folder or a glob stands for is sorted by the bytes of the path, so the list does
+not depend on the machine. Folders are walked down to the last level; names that begin with a dot are left out;
+links are followed. Everything wrong with the arguments is found before the work starts and told in one error.
+"""
+
+# ruff: noqa: PTH112, PTH115, PTH116, PTH118, PTH120, PTH207, PTH208 - paths stay as they were given; Path would make "./a" and "a" one
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from convert.errors import BadInput, UsageError, printable
+from convert.inputs.kinds import Kind, check_libraries, kind_of
+
+SHOWN_PROBLEMS = 20
+STANDARD_INPUT = "-"
+
+
+def recorded_path(path: str) -> str:
+    """The path as plan and manifest keep it: by its bytes, as UTF-8, so the same on a machine with another locale.
+
+    Bytes that are no UTF-8 are kept as Python's surrogate escapes, "\\udcff" for 0xff.
+    """
+    return os.fsencode(path).decode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input file. path: as the arguments name it; split: "validation", or None where the hash decides.
+
+    digest: of standard input, whose path is that of the file it was put in; else None.
+    """
+
+    path: str
+    size_bytes: int
+    mtime_ns: int
+    split: str | None = None
+    kind: Kind = Kind()  # noqa: RUF009 - it is frozen
+    digest: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What plans, manifests and people call it: "-" for standard input."""
+        return "-" if self.digest is not None else self.path
+
+
+def find_sources(
+    inputs: Sequence[str],
+    validation: Sequence[str] = (),
+    output: str | None = None,
+    input_format: str = "auto",
+    standard_input: Source | None = None,
+) -> tuple[Source, ...]:
+    """The files that the arguments stand for, in order, `validation` after `inputs`.
+
+    standard_input: what stands for "-" among the inputs; without it that is refused.
+    A file that both name is validation only. UsageError (exit 2) lists every path that is missing, special,
+    unreadable or given twice, and an output that lies inside an input folder or the other way round.
+    """
+    problems: list[str] = []
+    if STANDARD_INPUT in validation:
+        problems.append("-: standard input cannot be held out; name a file for --validation")
+    elif STANDARD_INPUT in inputs and standard_input is None:
+        problems.append("-: there is no standard input here; name a file")
+    elif list(inputs).count(STANDARD_INPUT) > 1:
+        problems.append("-: standard input can be read once only")
+    expand = _Expansion(input_format, standard_input, problems)
+    validation_files = list(expand(validation))
+    held_out = {_identity(status) for _, status in validation_files}
+    train_files = [file for file in expand(inputs) if _identity(file[1]) not in held_out]
+
+    sources: list[Source] = []
+    seen: dict[tuple[int, int], str] = {}
+    for files, split in ((train_files, None), (validation_files, "validation")):
+        for path, status in files:
+            if _identity(status) in seen:
+                problems.append(f"{path} is the same file as {seen[_identity(status)]}; name it once")
+            seen[_identity(status)] = path
+            if standard_input is not None and path == standard_input.path:
+                sources.append(standard_input)
+            else:
+                kind = kind_of(path, input_format)
+                sources.append(Source(path, status.st_size, status.st_mtime_ns, split, kind))
+    if output is not None:
+        problems.extend(_overlaps([*inputs, *validation], [source.path for source in sources], output))
+    if not sources and not problems:
+        problems.append(
+            f"{', '.join([*inputs, *validation])}: no files in it; those that begin with a dot are left out"
+        )
+    if problems:
+        shown = [printable(problem) for problem in problems[:SHOWN_PROBLEMS]]
+        if len(problems) > SHOWN_PROBLEMS:
+            shown.append(f"and {len(problems) - SHOWN_PROBLEMS} more")
+        raise UsageError("; ".join(shown))
+    check_libraries({source.kind for source in sources})
+    return tuple(sources)
+
+
+def check_unchanged(sources: Sequence[Source]) -> None:
+    """Raise BadInput (exit 3) naming the first source whose size or time is no longer what it was."""
+    for source in sources:
+        status = os.stat(source.path)
+        if status.st_size != source.size_bytes:
+            raise BadInput(
+                f"{source.path} changed while it was read: {source.size_bytes} bytes at first, "
+                f"{status.st_size} now; convert it again when nothing writes to it"
+            )
+        if status.st_mtime_ns != source.mtime_ns:
+            raise BadInput(f"{source.path} was written to while it was read; convert it again")
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+@dataclass(frozen=True)
+class _Expansion:
+    """Arguments to readable regular files with their status, in order; what is wrong is added to `problems`."""
+
+    input_format: str
+    standard_input: Source | None
+    problems: list[str]
+
+    def __call__(self, arguments: Sequence[str]) -> Iterator[tuple[str, os.stat_result]]:
+        for argument in arguments:
+            if argument == STANDARD_INPUT:
+                if self.standard_input is not None:
+                    yield self.standard_input.path, os.stat(self.standard_input.path)
+            elif os.path.lexists(argument):
+                yield from self._walk(argument, ())
+            elif glob.has_magic(argument):
+                matches = sorted(glob.glob(argument, recursive=True), key=os.fsencode)
+                if not matches:
+                    self.problems.append(f"{argument} matches no file")
+                for match in matches:
+                    # "**" also yields the folders whose files it yields.
+                    if not ("**" in argument and os.path.isdir(match)):
+                        yield from self._walk(match, ())
+            else:
+                self.problems.append(f"{argument} does not exist")
+
+    def _walk(self, path: str, above: tuple[tuple[int, int], ...]) -> Iterator[tuple[str, os.stat_result]]:
+        problems = self.problems
+        try:
+            status = os.stat(path)
+        except FileNotFoundError:
+            problems.append(f"{path} is a link to {os.readlink(path)}, which does not exist")
+            return
+        except OSError as error:
+            problems.append(f"{path}: {error.strerror}")
+            return
+        if stat.S_ISDIR(status.st_mode):
+            if _identity(status) in above:
+                problems.append(f"{path} is a link to a folder that it lies in")
+                return
+            try:
+                names = sorted(
+                    (name for name in os.listdir(path) if not name.startswith(".")), key=os.fsencode
+                )
+            except OSError as error:
+                problems.append(f"{path}: {error.strerror}")
+                return
+            for name in names:
+                yield from self._walk(os.path.join(path, name), (*above, _identity(status)))
+        elif not stat.S_ISREG(status.st_mode):
+            problems.append(f"{path} is {_kind(status.st_mode)}, not a file or folder")
+        elif not os.access(path, os.R_OK):
+            problems.append(f"{path} may not be read: permission denied")
+        else:
+            try:
+                kind = kind_of(path, self.input_format)
+            except ValueError as error:
+                problems.append(f"{path}: {error}")
+            else:
+                if kind.format == "parquet" and not status.st_size:
+                    problems.append(f"{path}: is empty, which no Parquet file is")
+                else:
+                    yield path, status
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    if stat.S_ISSOCK(mode):
+        return "a socket"
+    return "a device"
+
+
+def _overlaps(arguments: Sequence[str], files: Sequence[str], output: str) -> Iterator[str]:
+    """What is wrong with the place of `output` among the inputs, links resolved."""
+    target = os.path.realpath(output)
+    for argument in arguments:
+        if argument == STANDARD_INPUT:
+            continue
+        place = os.path.realpath(argument)
+        if place == target:
+            yield f"--output {output} is the input {argument}; choose another output"
+        elif os.path.isdir(place) and _is_inside(target, place):
+            yield f"--output {output} lies inside the input folder {argument}; choose a place outside"
+    folders = {os.path.realpath(folder or ".") for folder in {os.path.dirname(file) for file in files}}
+    for folder in sorted(folders):
+        if folder == target or _is_inside(folder, target):
+            yield f"the input folder {folder} lies inside --output {output}; choose another output"
+            return
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip(os.sep) + os.sep)

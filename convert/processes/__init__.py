@@ -1,0 +1,1 @@
+"""Worker processes: starting, feeding, watching and ending them."""

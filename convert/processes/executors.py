@@ -1,0 +1,347 @@
+"""Where tasks run. The rest of `convert` knows only `concurrent.futures.Executor`: any other one (dask's
+`Client.get_executor()`, the standard pools) can stand in.
+
+`ProcessExecutor` is a pool for one machine that keeps promises the standard process pool does not:
+
+- a worker that dies is noticed at once and by name: each worker has its own pipe, so it is known which task it held,
+  and no lock can be left locked by the dead;
+- a fresh worker takes its place, and its task is tried once more with no other beside it, in case memory was short;
+- a worker that does nothing for too long (a deadlock, a disk that does not answer), or works without getting on, is
+  ended (convert/processes/watchdog.py);
+- workers end with their parent however that ends: their pipe closes, and long tasks look (`take_step`);
+- Ctrl-C reaches the parent alone, so a worker never prints a traceback in the middle of the parent's message.
+
+Start-up. `fork` costs about a millisecond and children inherit the loaded tokenizer, but it is safe only while the
+process has a single thread; "auto" takes it then, on Linux, and `spawn` otherwise. All workers are forked before the
+pool starts its own thread; those that replace the dead are spawned. A process's own life:
+convert/processes/worker_process.py.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection
+from concurrent.futures import CancelledError, Executor, Future
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+from convert.errors import WorkerLost
+from convert.processes.watchdog import Watch, dump_stack
+from convert.processes.worker_process import Start, Task, Worker, how_it_ended
+
+# A task this small is sent to a worker while it still works on another: it fits the pipe's buffer, so sending never
+# blocks, and the worker need not wait for the parent between two tasks (a parent that imports may answer 5 ms late).
+_AHEAD_BYTES = 16 << 10
+_TASKS_AHEAD = 2
+# So many workers may die one after the other without a task being done between; then no other is started.
+_LOSSES_IN_A_ROW = 3
+_TICK_SECONDS = 1.0
+
+
+class InlineExecutor(Executor):
+    """Runs each task at once, in this process: for tests, for debugging, for callers who may not start processes."""
+
+    def __init__(
+        self, initializer: Callable[..., None] | None = None, initargs: tuple[Any, ...] = ()
+    ) -> None:
+        if initializer is not None:
+            initializer(*initargs)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """A future that is already done."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def may_fork() -> bool:
+    """Whether fork is safe here and now: Linux, and not a second thread in the process, native ones included."""
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        return sum(1 for _ in Path("/proc/self/task").iterdir()) == 1
+    except OSError:
+        return False
+
+
+class ProcessExecutor(Executor):
+    """`workers` processes, each with its own pipe. initializer(*initargs) runs once in each before its first task.
+
+    start_method: "auto", "fork", "spawn" or "forkserver"; but for fork, functions of the main module (a script's own)
+    are not found in a worker. replace: a task whose worker dies is tried once more by a
+    fresh one, and gets WorkerLost if that dies too; else it gets it at once. Tasks that had not begun go to the others.
+    When no worker is left every task gets WorkerLost. notice(text) is called in a thread of the pool when a worker was
+    lost. stall_seconds: a worker that has a task but uses no processor time for so long, or so much without a step
+    (`take_step`), is ended, 0 for never; the file `stacks`, if given, then says where its threads were.
+    gathered: functions whose tasks as few workers do as keep up with them, see `_choose`; gathered_waiting: how many
+    may wait for it, for each worker that leaves them to others.
+    """
+
+    def __init__(
+        self,
+        workers: int,
+        initializer: Callable[..., None] | None = None,
+        initargs: tuple[Any, ...] = (),
+        start_method: str = "auto",
+        *,
+        replace: bool = True,
+        notice: Callable[[str], None] | None = None,
+        stall_seconds: float = 0,
+        stacks: Path | None = None,
+        gathered: Collection[Callable[..., Any]] = (),
+        gathered_waiting: int = 2,
+    ) -> None:
+        if start_method == "auto":
+            start_method = "fork" if may_fork() else "spawn"
+        self.start_method = start_method
+        context = multiprocessing.get_context(start_method)
+        self._queue: deque[Task] = deque()
+        self._lock = threading.Lock()
+        self._closing = self._killed = False
+        self._all_lost: WorkerLost | None = None
+        self._wake_read, self._wake_write = os.pipe()
+        self._workers: list[Worker] = []
+        self._initializer, self._initargs = initializer, initargs
+        self._replace, self._notice = replace, notice
+        self._losses_in_a_row = 0
+        self._stall_seconds, self._stacks = stall_seconds, stacks
+        self._gathered, self._gathered_waiting = gathered, gathered_waiting
+        # No SIGINT between a child's birth and its first statement, which is to ignore it.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        if start_method == "fork":
+            gc.freeze()  # else the first collection in each child would write to, and so copy, every page it inherited
+        try:
+            start = Start(initializer, initargs, pickled=start_method != "fork")
+            for index in range(workers):
+                self._workers.append(Worker(index, context, self._workers, start, stacks))
+        except BaseException:
+            for worker in self._workers:
+                worker.process.kill()
+            raise
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            gc.unfreeze()
+        self._thread = threading.Thread(target=self._manage, name="convert-workers", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:
+            for worker in self._workers:
+                worker.process.kill()
+            raise OSError(errno.EAGAIN, "no thread can be started") from None
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """A future for fn(*args, **kwargs) in some worker; all of it must be picklable."""
+        future: Future[Any] = Future()
+        payload = pickle.dumps((fn, args, kwargs), protocol=pickle.HIGHEST_PROTOCOL)
+        with self._lock:
+            if self._closing:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._queue.append(Task(future, payload, fn in self._gathered))
+        self._wake()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let the workers end after the tasks they have, and those waiting unless they are cancelled."""
+        with self._lock:
+            was_closing, self._closing = self._closing, True
+            if cancel_futures:
+                while self._queue:
+                    future = self._queue.popleft().future
+                    if not future.cancel():  # handed back by a worker that died
+                        future.set_exception(CancelledError())
+        if not was_closing or cancel_futures:
+            self._wake()
+        if wait:
+            self._thread.join()
+
+    def stop(self, seconds: float) -> None:
+        """End: what waits is cancelled, tasks in work have so many seconds. Files are renamed when whole, so any task
+        may be killed."""
+        self.shutdown(wait=False, cancel_futures=True)
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            self.kill()
+
+    def kill(self) -> None:
+        """End the workers now, whatever they do."""
+        with self._lock:
+            self._closing = self._killed = True
+        for worker in list(self._workers):
+            worker.process.kill()
+        self.shutdown(wait=False, cancel_futures=True)
+        self._thread.join(5)  # one that hangs in the kernel ends when that lets it go
+
+    # -- the manager thread: the only one that touches the pipes after the start
+
+    def _wake(self) -> None:
+        with self._lock:
+            if self._wake_write >= 0:
+                os.write(self._wake_write, b"w")
+
+    def _manage(self) -> None:
+        alive = list(self._workers)
+        for worker in alive:
+            worker.send_start()
+        watch = Watch(self._stall_seconds)
+        while True:
+            self._hand_out(alive)
+            with self._lock:
+                idle = not self._queue and not any(worker.tasks for worker in alive)
+                if self._closing and (idle or self._killed):
+                    break
+            ready = wait(
+                [self._wake_read, *(w.connection for w in alive), *(w.process.sentinel for w in alive)],
+                _TICK_SECONDS if self._stall_seconds else None,
+            )
+            if self._wake_read in ready:
+                os.read(self._wake_read, 4096)
+            for worker in list(alive):
+                told = worker.connection in ready or worker.process.sentinel in ready
+                if told:
+                    still_there = worker.collect()
+                    if worker.answers:
+                        self._losses_in_a_row = 0
+                    if not still_there:
+                        alive.remove(worker)
+                        self._lose(worker, alive)
+            busy = {worker.process.pid: worker for worker in alive if worker.tasks}
+            for pid, why in watch.stalled({pid: worker.steps for pid, worker in busy.items()}):
+                self._end_stalled(busy[pid], why)
+        for worker in self._workers:
+            worker.connection.close()
+        for worker in self._workers:
+            worker.process.join(5 if worker.stalled or self._killed else None)
+        self._fail_all(WorkerLost("the workers were ended"))
+        with self._lock:
+            os.close(self._wake_write)
+            os.close(self._wake_read)
+            self._wake_write = -1
+
+    def _fail_all(self, error: WorkerLost) -> None:
+        """Tasks that are still open when the workers are gone."""
+        for worker in self._workers:
+            for task in worker.tasks:
+                task.future.set_exception(error)
+            worker.tasks.clear()
+
+    def _hand_out(self, alive: list[Worker]) -> None:
+        """Give each worker a task, then a second one ahead where it is small and enough are left for the others.
+
+        A task that a worker died of is done alone, with nothing beside it.
+        """
+        for ahead in range(_TASKS_AHEAD):
+            for worker in alive:
+                while len(worker.tasks) <= ahead:
+                    with self._lock:
+                        if any(task.tries for other in alive for task in other.tasks) or not self._queue:
+                            break
+                        if self._queue[0].tries and any(other.tasks for other in alive):
+                            break
+                        place = self._choose(worker, len(alive) - 1 - alive.index(worker))
+                        if place is None:
+                            break
+                        task = self._queue[place]
+                        small = len(task.payload) <= _AHEAD_BYTES
+                        if worker.tasks and not (small and len(self._queue) > len(alive)):
+                            break  # the last tasks wait here for whoever is free first
+                        del self._queue[place]
+                    if not task.future.running() and not task.future.set_running_or_notify_cancel():
+                        continue
+                    worker.tasks.append(task)
+                    worker.gathers |= task.gathered
+                    try:
+                        worker.connection.send_bytes(task.payload)
+                    except OSError:
+                        break  # it is dead; its sentinel tells in a moment
+        with self._lock:
+            if self._all_lost is not None:
+                while self._queue:
+                    future = self._queue.popleft().future
+                    if not future.cancelled():
+                        future.set_exception(self._all_lost)
+
+    def _choose(self, worker: Worker, others_behind: int) -> int | None:
+        """The place in the queue of the task that is a worker's turn, None if it leaves those there are to others.
+
+        Of the gathered tasks the last worker takes each as it comes, the one before it only while more than
+        `gathered_waiting` wait, and so on: each kind of work finds a core's caches, and what it needs in memory, as it
+        left them (one worker encodes, the other merges: 5 to 8 % of the processor time of 256 MB of English).
+        """
+        if not self._gathered or self._queue[0].tries:
+            return 0
+        places = [place for place, task in enumerate(self._queue) if task.gathered]
+        if len(places) > others_behind * self._gathered_waiting:
+            return places[0]
+        if len(places) < len(self._queue):
+            return next(place for place, task in enumerate(self._queue) if not task.gathered)
+        return 0 if worker.gathers else None
+
+    def _lose(self, worker: Worker, alive: list[Worker]) -> None:
+        """A worker died: the task it was at is tried once more or fails, those behind it go back to the queue."""
+        worker.process.join(5)
+        exitcode = worker.process.exitcode
+        if exitcode in (-signal.SIGTERM, -signal.SIGHUP):
+            time.sleep(0.1)  # meant for all of us: then this process is about to end, too
+        lost = WorkerLost(f"worker {worker.index} {worker.stalled or how_it_ended(exitcode)}")
+        with self._lock:
+            self._losses_in_a_row += 1
+            goes_on = self._replace and not self._closing and self._losses_in_a_row <= _LOSSES_IN_A_ROW
+        begun = worker.tasks.popleft() if worker.tasks else None
+        again = begun is not None and goes_on and not begun.tries and not worker.stalled
+        with self._lock:
+            self._queue.extendleft(reversed(worker.tasks))
+            if begun is not None and again:
+                begun.tries = 1
+                self._queue.appendleft(begun)
+        worker.tasks.clear()
+        fresh = self._start_fresh(worker.index) if goes_on else None
+        if fresh is not None:
+            alive.append(fresh)
+            if self._notice is not None:
+                what = "its task is tried once more" if again else "its task is given up"
+                self._notice(
+                    f"warning: {lost}; a fresh worker takes its place"
+                    + (f", {what}" if begun is not None else "")
+                )
+        with self._lock:
+            self._all_lost = None if alive else lost
+        if begun is not None and not again:
+            begun.future.set_exception(lost)
+
+    def _start_fresh(self, index: int) -> Worker | None:
+        """A worker in place of a dead one; not forked, since this process has threads by now."""
+        context = multiprocessing.get_context("spawn")
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            start = Start(self._initializer, self._initargs, pickled=True)
+            fresh = Worker(index, context, [], start, self._stacks)
+        except (
+            Exception
+        ):  # no process to be had, or an initializer that cannot be sent: the others go on alone
+            return None
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        self._workers.append(fresh)
+        fresh.send_start()
+        return fresh
+
+    def _end_stalled(self, worker: Worker, why: str) -> None:
+        if worker.stalled:
+            return  # killed before, but the system has not let it go
+        worker.stalled = f"{why} and was ended"
+        if self._stacks is not None and dump_stack(worker.process.pid, self._stacks):
+            worker.stalled += f" (where it was: {self._stacks})"
+        worker.process.kill()

@@ -1,0 +1,220 @@
+"""A worker process's life: how it is started, what it does first, the tasks it answers, how it ends.
+
+`Worker` is the parent's view of it, `serve` its own: it begins with the initializer, takes a task from its pipe,
+answers it, and so on until the pipe closes, as it does however the parent ends. A long task calls `take_step`.
+
+A spawned worker does not import the caller's main module, so a script needs no main guard, and gets its initializer by
+its own pipe: `Process.start()` would wait for ever for a child that died before it had read more than a pipe holds.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import BaseContext
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from convert.processes.watchdog import let_stack_be_dumped
+
+_REPORT_SECONDS = 0.25  # between two reports of a worker that its task goes on
+
+_parent_id: int | None = None  # in a worker: of the process it works for
+_reports: Connection | None = None  # in a worker: where it reports to
+_next_report = 0.0
+
+
+def take_step() -> None:
+    """A task goes on: for tasks of seconds, to call every 0.1 s of work or so. 0.2 µs. Ends a worker without parent.
+
+    The parent is told now and then; a task that never does so looks like an endless loop in the end.
+    """
+    global _next_report
+    if _parent_id is not None and os.getppid() != _parent_id:
+        os._exit(1)
+    if _reports is not None and (now := time.monotonic()) >= _next_report:
+        _next_report = now + _REPORT_SECONDS
+        with suppress(OSError):  # the parent is gone; the next look at it ends this
+            _reports.send_bytes(b"")
+
+
+@dataclass
+class Task:
+    """What is to be run; gathered: by few workers; tries: how many workers died of it."""
+
+    future: Future[Any]
+    payload: bytes
+    gathered: bool = False
+    tries: int = 0
+
+
+class Start:
+    """What a worker does first, `initializer(*initargs)`: inherited by a forked one, sent (pickled) to any other."""
+
+    def __init__(
+        self, initializer: Callable[..., None] | None, initargs: tuple[Any, ...], *, pickled: bool
+    ) -> None:
+        call = (initializer, initargs)
+        self.inherited = None if pickled else call
+        self.message = pickle.dumps(call, protocol=pickle.HIGHEST_PROTOCOL) if pickled else None
+
+
+class Worker:
+    """A process, the parent's end of its pipe, and the tasks it was given and has not answered, oldest first."""
+
+    def __init__(
+        self,
+        index: int,
+        context: BaseContext,
+        earlier: list[Worker],
+        start: Start,
+        stacks: Path | None,
+    ) -> None:
+        self.index = index
+        self._start_message = start.message
+        self.tasks: deque[Task] = deque()
+        self.answers = 0
+        self.steps = 0  # answers, and reports that a task goes on
+        self.stalled = ""
+        self.gathers = False  # it was given a gathered task
+        self.connection, remote = context.Pipe()
+        # A forked child inherits the parent's ends of its own and of the earlier pipes; were they to stay open, it
+        # would never see the end of its pipe.
+        inherited = (
+            [self.connection, *(w.connection for w in earlier)]
+            if context.get_start_method() == "fork"
+            else []
+        )
+        # mypy knows Process only on the concrete contexts.
+        make: Any = context
+        self.process: Any = make.Process(
+            target=serve,
+            args=(remote, inherited, start.inherited, os.getpid(), stacks),
+            name=f"convert-{index}",
+            daemon=True,
+        )
+        with _main_left_out():
+            self.process.start()
+        remote.close()
+
+    def send_start(self) -> None:
+        """Tell one that was not forked what it does first; waits until it reads."""
+        if self._start_message is None:
+            return
+        with suppress(OSError):  # it is dead; its sentinel tells in a moment
+            self.connection.send_bytes(self._start_message)
+        self._start_message = None
+
+    def collect(self) -> bool:
+        """Take the answers that lie in the pipe; False if the worker is gone."""
+        try:
+            while self.connection.poll():
+                answer = self.connection.recv_bytes()
+                self.steps += 1
+                if not answer:
+                    continue  # its task goes on
+                future = self.tasks.popleft().future
+                self.answers += 1
+                try:
+                    good, value = pickle.loads(answer)
+                except Exception as error:
+                    good, value = False, RuntimeError(f"a task's answer could not be read: {error}")
+                if good:
+                    future.set_result(value)
+                else:
+                    future.set_exception(value)
+        except (EOFError, OSError):
+            return False
+        return bool(self.process.is_alive())
+
+
+@contextmanager
+def _main_left_out() -> Iterator[None]:
+    """While it lasts, a process that is started finds no main module to import before it begins."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def serve(
+    connection: Connection,
+    inherited: list[Connection],
+    start: tuple[Callable[..., None] | None, tuple[Any, ...]] | None,
+    parent_id: int,
+    stacks: Path | None,
+) -> None:
+    """A worker's whole life: begin with `start`, or what its pipe brings first; answer tasks till it ends."""
+    global _parent_id, _reports
+    _reports = connection
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGHUP):  # a forked worker has inherited the parent's handlers
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    if multiprocessing.parent_process() is not None and os.getppid() == parent_id:
+        _parent_id = parent_id  # not so with a fork server, whose end closes the pipe too
+    if stacks is not None:
+        let_stack_be_dumped(stacks)
+    for other in inherited:
+        other.close()
+    broken: BaseException | None = None
+    message = b""
+    if start is None:
+        try:
+            message = connection.recv_bytes()
+        except (EOFError, OSError):
+            return  # the parent is gone
+    try:
+        initializer, initargs = start or pickle.loads(message)
+        if initializer is not None:
+            initializer(*initargs)
+    except BaseException as error:
+        broken = error
+    while True:
+        try:
+            payload = connection.recv_bytes()
+        except (EOFError, OSError):
+            return
+        try:
+            if broken is not None:
+                raise broken
+            function, args, kwargs = pickle.loads(payload)
+            answer = (True, function(*args, **kwargs))
+        except BaseException as error:
+            error.add_note("in a worker:\n" + "".join(traceback.format_exception(error)))
+            answer = (False, error)
+        try:
+            connection.send(answer)
+        except OSError:
+            return  # the parent is gone
+        except Exception as error:
+            connection.send((False, RuntimeError(f"a task's answer could not be sent: {error}")))
+
+
+def how_it_ended(exitcode: int | None) -> str:
+    if exitcode is not None and exitcode < 0:
+        try:
+            name = signal.Signals(-exitcode).name
+        except ValueError:
+            name = f"signal {-exitcode}"
+        hint = ""
+        if -exitcode == signal.SIGKILL:
+            hint = ", likely for lack of memory"
+        elif -exitcode in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE):
+            hint = ", a bug of ours: please report it with that text"
+        return f"was ended by {name}{hint}"
+    return f"ended with exit status {exitcode}"

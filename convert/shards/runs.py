@@ -1,0 +1,114 @@
+"""Runs of the dataset's arrays: which shards' parts each is made of, known as soon as those shards are.
+
+A run is a stretch of an array aligned to the unit that one writer may write alone, so any worker can write it at any
+time; it reads the parts of the shards that lie in it, each token once, and writes it once. Runs are given out while
+other shards are still being encoded: then a shard's ids are read while they are in memory, and go before the next
+shards need room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from convert.shards.merge_tree import MergeTree
+from convert.shards.shard import STARTS_OF, ShardShape
+
+# 2 Mi tokens: 8 MiB encoded, some 15 ms to compress; far above the cost of a task, and enough runs for many workers.
+RUN_TOKENS = 2 << 20
+ARRAYS = ("tokens", "starts")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Tokens or sequences [start, stop) of one shard; token_offset: the place of its first token in the array."""
+
+    shape: ShardShape
+    start: int
+    stop: int
+    token_offset: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """Items [first, first + sum of the parts) of one array of a split. closing: the array's last start, or None."""
+
+    split: str
+    array: str  # one of ARRAYS
+    first: int
+    parts: tuple[Part, ...]
+    closing: int | None = None
+
+    def describe(self) -> str:
+        """For errors and progress."""
+        return f"{self.split} {self.array} from {self.first}"
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Which parts of its shards the run reads: ids get their start flags by the starts."""
+        starts = STARTS_OF[self.split]
+        return (self.split, starts) if self.array == "tokens" else (starts,)
+
+    @property
+    def item_count(self) -> int:
+        """How many items the run has, the closing start included."""
+        return sum(part.stop - part.start for part in self.parts) + (self.closing is not None)
+
+    @property
+    def raw_bytes(self) -> int:
+        """How many bytes the run has before compression, for progress."""
+        return self.item_count * (4 if self.array == "tokens" else 8)
+
+
+class RunPlanner:
+    """The runs of one array of a split, about RUN_TOKENS in whole units, in order and each once.
+
+    shapes: the shards' shapes by index, where known; tree: the split's totals, to which shards are added.
+    """
+
+    def __init__(
+        self, split: str, array: str, unit: int, tree: MergeTree, shapes: Sequence[ShardShape | None]
+    ) -> None:
+        self.split, self.array = split, array
+        self._run_items = max(1, RUN_TOKENS // unit) * unit
+        self._tree, self._shapes = tree, shapes
+        self._shard = 0  # the next one to take
+        self._first = 0  # where the next run begins
+        self._parts: list[Part] = []  # of the next run
+        self._items = 0  # in those parts
+        self._done = False
+
+    def ready(self) -> Iterator[Run]:
+        """The runs that became known since the last call; the last of all ends with the array."""
+        while self._shard < self._tree.leaf_count:
+            shape, before = self._shapes[self._shard], self._tree.offset(self._shard)
+            if shape is None or before is None:
+                return
+            yield from self._take(shape, before.tokens)
+            self._shard += 1
+        total = self._tree.total
+        if self._done or total is None:
+            return
+        self._done = True
+        if self.array == "starts":
+            yield self._run(total.tokens)
+        elif self._items:
+            yield self._run()
+
+    def _take(self, shape: ShardShape, token_offset: int) -> Iterator[Run]:
+        count = shape.sequence_count(self.split) if self.array == "starts" else shape.token_count(self.split)
+        start = 0
+        while start < count:
+            stop = min(count, start + self._run_items - self._items)
+            self._parts.append(Part(shape, start, stop, token_offset))
+            self._items += stop - start
+            start = stop
+            # The closing start belongs to the last run: a run that is full may still be followed by it.
+            if self._items == self._run_items:
+                yield self._run()
+
+    def _run(self, closing: int | None = None) -> Run:
+        run = Run(self.split, self.array, self._first, tuple(self._parts), closing)
+        self._first += self._items
+        self._parts, self._items = [], 0
+        return run

@@ -1,0 +1,231 @@
+"""The files between encoding and merging: the ids of one text chunk, up to four a chunk.
+
+    00000003.train               uint16 or uint32[tokens], ids of the sequences in train
+    00000003.train-starts        uint64[sequences], where they start
+    00000003.validation          the same for validation
+    00000003.validation-starts
+
+Starts count from the shard's own first token of the split and increase strictly. Ids have the narrowest type that
+holds the vocabulary. A part without items has no file. The files have no header: what they hold is said by the
+`ShardRecord`, which the journal keeps and which exists only after all parts are whole under their final names.
+Parts are files of their own since each is written as its items come (convert/shards/shard_writer.py), and since they
+live for different times: they are deleted as soon as they are merged.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe import _core
+from convert.errors import BrokenInvariant, naming
+from convert.intake import IntakeCounts
+
+SPLITS = ("train", "validation")
+# A part is one array; those of the ids are named for their split.
+STARTS_OF = {split: f"{split}-starts" for split in SPLITS}
+PARTS = (*SPLITS, *STARTS_OF.values())
+START_BYTES = 8
+# Up to so many starts of a shard are read at once; among more, those of a run are searched for in the file.
+STARTS_AT_ONCE = 1 << 17
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class SplitCounts:
+    """What a text chunk gave to one split: documents = sequences + empty."""
+
+    documents: int
+    empty: int
+    sequences: int
+    tokens: int
+    max_token_id: int  # 0 where there are no tokens
+
+
+@dataclass(frozen=True)
+class ShardShape:
+    """Where the parts of a shard file lie."""
+
+    chunk_index: int
+    token_bytes: int
+    sequences: tuple[int, int]  # train, validation
+    tokens: tuple[int, int]
+
+    def sequence_count(self, split: str) -> int:
+        """How many sequences of `split` the shard holds."""
+        return self.sequences[SPLITS.index(split)]
+
+    def token_count(self, split: str) -> int:
+        """How many tokens of `split` the shard holds."""
+        return self.tokens[SPLITS.index(split)]
+
+    def part_bytes(self, part: str) -> int:
+        """The size the file of one of PARTS must have; 0: there is none."""
+        if part in SPLITS:
+            return self.token_count(part) * self.token_bytes
+        return self.sequences[PARTS.index(part) - len(SPLITS)] * START_BYTES
+
+
+@dataclass(frozen=True)
+class ShardRecord:
+    """All that is known of a finished shard; the journal's entry."""
+
+    chunk_index: int
+    text_bytes: int
+    replaced: int  # invalid UTF-8 sequences that became U+FFFD
+    token_bytes: int
+    checksums: tuple[int, ...]  # XXH64 of each of PARTS
+    train: SplitCounts
+    validation: SplitCounts
+    digests: tuple[
+        tuple[int, int, str], ...
+    ]  # (source, block, hex) of the source blocks that start in the chunk
+    intake: IntakeCounts = field(default_factory=IntakeCounts)
+
+    @property
+    def shape(self) -> ShardShape:
+        """Where the parts lie."""
+        return ShardShape(
+            self.chunk_index,
+            self.token_bytes,
+            (self.train.sequences, self.validation.sequences),
+            (self.train.tokens, self.validation.tokens),
+        )
+
+    def split(self, name: str) -> SplitCounts:
+        """The counts of split `name`."""
+        return self.validation if name == SPLITS[1] else self.train
+
+    def as_json(self) -> dict[str, Any]:
+        """The record as plain JSON; `from_json` is its inverse."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, entry: dict[str, Any]) -> ShardRecord:
+        """The record that `as_json` wrote; KeyError, TypeError or ValueError for anything else."""
+        counts = {name: SplitCounts(**entry[name]) for name in SPLITS}
+        digests = tuple((int(source), int(block), str(hex_)) for source, block, hex_ in entry["digests"])
+        checksums = tuple(int(checksum) for checksum in entry["checksums"])
+        intake = IntakeCounts.from_json(entry["intake"])
+        return cls(**{**entry, **counts, "digests": digests, "checksums": checksums, "intake": intake})
+
+
+def token_dtype(max_token_id: int) -> np.dtype[Any]:
+    """uint16 if ids up to `max_token_id` fit, else uint32."""
+    return np.dtype(np.uint16 if max_token_id < 1 << 16 else np.uint32)
+
+
+def part_path(folder: Path, chunk_index: int, part: str) -> Path:
+    """Where one of PARTS of the shard of a text chunk lies."""
+    return folder / f"{chunk_index:08}.{part}"
+
+
+def is_intact(folder: Path, record: ShardRecord, parts: Sequence[str] = PARTS) -> bool:
+    """Whether the `parts` of the shard of `record` are there with every byte they were written with; reads them."""
+    return all(
+        _is_part_intact(part_path(folder, record.chunk_index, part), record.shape.part_bytes(part), checksum)
+        for part, checksum in zip(PARTS, record.checksums, strict=True)
+        if part in parts
+    )
+
+
+def _is_part_intact(path: Path, size: int, checksum: int) -> bool:
+    if size == 0:
+        return True
+    found = _core.Xxh64()
+    try:
+        with path.open("rb", buffering=0) as file, naming(path):
+            if os.fstat(file.fileno()).st_size != size:
+                return False
+            while block := file.read(_READ_BYTES):
+                found.update(block)
+    except FileNotFoundError:
+        return False
+    return found.digest() == checksum
+
+
+def drop_part(folder: Path, chunk_index: int, part: str) -> None:
+    """Delete one of PARTS that is not needed any more."""
+    part_path(folder, chunk_index, part).unlink(missing_ok=True)
+
+
+class ShardReader:
+    """Reads parts of one shard, open as a context. [start, stop) count tokens or sequences of a split within it."""
+
+    def __init__(self, folder: Path, shape: ShardShape) -> None:
+        self._folder = folder
+        self._shape = shape
+        self._open: dict[str, BinaryIO] = {}
+        self._files = ExitStack()
+
+    def __enter__(self) -> ShardReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._files.close()
+
+    def starts(self, split: str, start: int, stop: int) -> NDArray[np.uint64]:
+        """Where sequences [start, stop) of the split start, in tokens from the shard's first: uint64[stop - start]."""
+        out = np.empty(stop - start, dtype=np.uint64)
+        self._read(STARTS_OF[split], start * START_BYTES, out)
+        return out
+
+    def tokens(self, split: str, start: int, stop: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Ids [start, stop) of the split: uint16 or uint32[stop - start]; `out`, of that kind, if it is given."""
+        if out is None:
+            out = np.empty(stop - start, dtype=np.dtype(f"u{self._shape.token_bytes}"))
+        self._read(split, start * self._shape.token_bytes, out)
+        return out
+
+    def starts_within(self, split: str, token_start: int, token_stop: int) -> NDArray[np.uint64]:
+        """The starts that lie in [token_start, token_stop), as `starts` gives them.
+
+        Memory is that of the answer, or of STARTS_AT_ONCE; among more starts, 8 bytes are read some 40 times.
+        """
+        count = self._shape.sequence_count(split)
+        if count > STARTS_AT_ONCE:
+            low = self._first_start_from(split, token_start, count)
+            return self.starts(split, low, self._first_start_from(split, token_stop, count))
+        starts = self.starts(split, 0, count)
+        # As uint64 like the starts: for a list of int, numpy would turn both to float64.
+        low, high = np.searchsorted(starts, np.array([token_start, token_stop], dtype=np.uint64))
+        return starts[low:high]
+
+    def _first_start_from(self, split: str, token: int, count: int) -> int:
+        low, high = 0, count
+        while low < high:
+            middle = (low + high) // 2
+            if int(self.starts(split, middle, middle + 1)[0]) < token:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _read(self, part: str, offset: int, out: NDArray[Any]) -> None:
+        if not out.size:
+            return
+        path = part_path(self._folder, self._shape.chunk_index, part)
+        with naming(path):
+            if part not in self._open:
+                self._open[part] = self._files.enter_context(path.open("rb", buffering=0))
+            read_at(self._open[part], offset, out.data.cast("B"), path)
+
+
+def read_at(file: BinaryIO, offset: int, view: memoryview, path: Path) -> None:
+    """Fill `view` with the file's bytes from `offset` on."""
+    file.seek(offset)
+    while view.nbytes:
+        got = file.readinto(view)  # type: ignore[attr-defined]
+        if not got:
+            raise BrokenInvariant(f"{path} is shorter than its record says; delete it and run again")
+        view = view[got:]

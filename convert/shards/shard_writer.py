@@ -1,0 +1,244 @@
+"""Writing a shard while its text is encoded: items go to the files as they come, so a shard needs no memory.
+
+Much at once is written at once, from a buffer that is used again; little waits until there are FLUSH_BYTES of it, or
+until the end.
+Which split a document in pieces falls in is known when it ends. Its ids go where they most likely belong; if they were
+wrong there, they move, which costs one more copy.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe import _core
+from convert.errors import BrokenInvariant, naming
+from convert.shards import spare_files
+from convert.shards.shard import PARTS, SPLITS, STARTS_OF, SplitCounts, part_path, read_at
+
+FLUSH_BYTES = 128 << 10
+LONGEST_COUNT = 3
+FIRST_IDS = 24
+_MOVED_BYTES = 4 << 20
+# Narrow ids on their way to a file, one buffer a process: fresh memory for them cost 4 % of the encoding of English.
+_narrow = np.empty(0, dtype=np.uint16)
+
+
+class ShardWriter:
+    """The shard of one text chunk, open as a context; without `finish` nothing stays of it.
+
+    dtype: of the ids, uint16 or uint32. largest_id: of the tokenizer; a higher one is a bug and raises
+    BrokenInvariant. spares: how many spare files there may be in the folder to write over. Splits: 0 train,
+    1 validation. OSError names the file. Up to 20 MiB of memory.
+    """
+
+    def __init__(
+        self, folder: Path, chunk_index: int, dtype: np.dtype[Any], largest_id: int, spares: int = 0
+    ) -> None:
+        self._dtype = dtype
+        self._largest_id = largest_id
+        self._ids = [_Part(part_path(folder, chunk_index, split), spares) for split in SPLITS]
+        self._starts = [_Part(part_path(folder, chunk_index, STARTS_OF[split])) for split in SPLITS]
+        self._documents, self._sequences, self._tokens, self._highest = [0, 0], [0, 0], [0, 0], [0, 0]
+        self.longest: list[
+            int
+        ] = []  # of the sequences so far, up to LONGEST_COUNT lengths in tokens, falling
+        self.first_ids: list[int] = []  # with which the first sequence of train begins
+        self._open_first: list[int] = []
+        self._guess: int | None = None  # the split in which the document lies that has not ended
+        self._open_tokens = self._open_highest = 0  # of that document
+
+    def __enter__(self) -> ShardWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for part in (*self._ids, *self._starts):
+            part.discard()
+
+    def add(self, split: int, tokens: NDArray[np.uint32], lengths: NDArray[np.uint64]) -> None:
+        """Add whole documents to a split: their ids end to end and the length of each, empty ones too. Copies."""
+        if self._guess is not None:
+            raise BrokenInvariant("a document begins before the one in pieces has ended")
+        self._documents[split] += len(lengths)
+        narrow, highest = self._narrowed(tokens)
+        self._highest[split] = max(self._highest[split], highest)
+        lengths = lengths[lengths > 0]
+        if split == 0 and len(lengths) and not self.first_ids:
+            self.first_ids = tokens[: min(FIRST_IDS, int(lengths[0]))].tolist()
+        self._add_starts(split, lengths)
+        self._ids[split].add(narrow)
+        self._tokens[split] += len(tokens)
+
+    def extend(self, tokens: NDArray[np.uint32], guess: int = 0) -> None:
+        """Add the next ids of a document that comes in pieces and most likely falls in the split `guess`. Copies."""
+        if self._guess is None:
+            self._guess = guess
+            self._open_first = tokens[:FIRST_IDS].tolist()
+            self._ids[guess].mark()
+        narrow, highest = self._narrowed(tokens)
+        self._open_highest = max(self._open_highest, highest)
+        self._open_tokens += len(tokens)
+        self._ids[self._guess].add(narrow)
+
+    def end_document(self, split: int) -> None:
+        """The document of the pieces since the last one ends and belongs to this split; without ids it is empty."""
+        if self._guess not in (None, split):
+            self._ids[1 - split].move_marked(self._ids[split])
+        if split == 0 and self._open_tokens and not self.first_ids:
+            self.first_ids = self._open_first
+        self._documents[split] += 1
+        self._highest[split] = max(self._highest[split], self._open_highest)
+        self._add_starts(split, np.array([self._open_tokens] if self._open_tokens else [], dtype=np.uint64))
+        self._tokens[split] += self._open_tokens
+        self._open_tokens = self._open_highest = 0
+        self._guess = None
+
+    def drop_document(self) -> None:
+        """The document of the pieces since the last one is a bad record after all: nothing of it counts."""
+        if self._guess is not None:
+            self._ids[self._guess].drop_marked()
+        self._open_tokens = self._open_highest = 0
+        self._guess = None
+
+    def finish(self) -> tuple[tuple[int, ...], tuple[SplitCounts, SplitCounts]]:
+        """Give the parts their names; (their checksums in the order of PARTS, the counts of both splits)."""
+        if self._guess is not None:
+            raise BrokenInvariant("a document in pieces has no end")
+        checksums = tuple(part.finish() for part in (*self._ids, *self._starts))
+        assert len(checksums) == len(PARTS)
+        train, validation = (
+            SplitCounts(documents, documents - sequences, sequences, tokens, highest)
+            for documents, sequences, tokens, highest in zip(
+                self._documents, self._sequences, self._tokens, self._highest, strict=True
+            )
+        )
+        return checksums, (train, validation)
+
+    def _narrowed(self, tokens: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
+        """The ids in the type of the file, valid until the next call, and the highest; every one is found to fit."""
+        global _narrow
+        narrow: NDArray[Any]
+        if self._dtype == np.uint32:
+            narrow, highest = tokens, int(tokens.max()) if tokens.size else 0
+        else:
+            if len(_narrow) < len(tokens):
+                _narrow = np.empty(len(tokens), dtype=np.uint16)
+            narrow = _narrow[: len(tokens)]
+            highest = _core.narrow_ids(tokens, narrow)
+        if highest > self._largest_id:
+            raise BrokenInvariant(
+                f"the encoder gave id {highest}, above the tokenizer's highest id {self._largest_id}"
+            )
+        return narrow, highest
+
+    def _add_starts(self, split: int, lengths: NDArray[np.uint64]) -> None:
+        if len(lengths):
+            top = lengths if len(lengths) <= LONGEST_COUNT else np.partition(lengths, -LONGEST_COUNT)
+            self.longest = sorted(self.longest + top[-LONGEST_COUNT:].tolist(), reverse=True)[:LONGEST_COUNT]
+        starts = np.cumsum(lengths, dtype=np.uint64)
+        starts -= lengths
+        starts += np.uint64(self._tokens[split])
+        self._sequences[split] += len(starts)
+        self._starts[split].add(starts)
+
+
+class _Part:
+    """One file of a shard: written under a temporary name, renamed when whole; none if there is nothing in it."""
+
+    def __init__(self, path: Path, spares: int = 0) -> None:
+        self._path = path
+        self._spares = spares
+        self._temporary = path.with_name(f"{path.name}.tmp")
+        self._file: BinaryIO | None = None
+        self._waiting: list[NDArray[Any]] = []
+        self._waiting_bytes = 0
+        self._checksum = _core.Xxh64()
+        self._written_bytes = 0
+        self._mark = (0, self._checksum)
+
+    def add(self, values: NDArray[Any]) -> None:
+        """Put the items behind the others. Copies."""
+        if values.nbytes >= FLUSH_BYTES:
+            self._flush()
+            self._write([values])
+        elif values.size:
+            self._waiting.append(values.copy())
+            self._waiting_bytes += values.nbytes
+            if self._waiting_bytes >= FLUSH_BYTES:
+                self._flush()
+
+    def mark(self) -> None:
+        """Remember this place for `move_marked`."""
+        self._flush()
+        self._mark = self._written_bytes, self._checksum.copy()
+
+    def move_marked(self, to: _Part) -> None:
+        """Take what came since `mark` out of this part and put it behind the items of another."""
+        self._flush()
+        stop = self._written_bytes
+        place, self._checksum = self._mark
+        self._written_bytes = place
+        if stop == place or self._file is None:
+            return
+        with naming(self._temporary):
+            for start in range(place, stop, _MOVED_BYTES):
+                block = np.empty(min(_MOVED_BYTES, stop - start), dtype=np.uint8)
+                read_at(self._file, start, block.data, self._temporary)
+                to.add(block)
+            self._file.seek(place)
+            self._file.truncate()
+
+    def drop_marked(self) -> None:
+        """Take what came since `mark` out of this part."""
+        self._flush()
+        self._written_bytes, self._checksum = self._mark
+        if self._file is not None:
+            with naming(self._temporary):
+                self._file.seek(self._written_bytes)
+                self._file.truncate()
+
+    def finish(self) -> int:
+        """Give the file its name; its checksum. What lies there from an earlier run is replaced, or removed."""
+        self._flush()
+        if not self._written_bytes:
+            self.discard()
+            self._path.unlink(missing_ok=True)
+        elif self._file is not None:
+            with naming(self._temporary):
+                if self._spares:
+                    self._file.truncate(self._written_bytes)  # a spare file may have been longer
+                self._file.close()
+                self._temporary.replace(self._path)
+            self._file = None
+        return self._checksum.digest()
+
+    def discard(self) -> None:
+        """Remove what was not finished: on a full disk its space is needed to go on."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+            self._temporary.unlink(missing_ok=True)
+
+    def _flush(self) -> None:
+        waiting = self._waiting
+        self._waiting, self._waiting_bytes = [], 0
+        if waiting:
+            self._write(waiting)
+
+    def _write(self, arrays: list[NDArray[Any]]) -> None:
+        with naming(self._temporary):
+            if self._file is None:
+                is_spare = spare_files.take(self._path.parent, self._temporary, self._spares)
+                self._file = self._temporary.open("r+b" if is_spare else "w+b", buffering=0)
+            for values in arrays:
+                view = values.data.cast("B")
+                self._checksum.update(view)
+                self._written_bytes += view.nbytes
+                while view.nbytes:
+                    view = view[self._file.write(view) :]

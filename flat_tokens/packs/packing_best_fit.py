@@ -1,0 +1,239 @@
+"""Which sequences share a pack when there shall be next to no padding: best-fit decreasing, window by window.
+
+The sequences of a window are taken by length, the longest first, and each goes into the pack with the least
+room that still takes it. Packs with the same room are interchangeable, so whole groups are placed at once: the
+work is that of the different lengths (some 5,000 steps a window), not of the sequences. Equally long sequences
+go in the dataset's order, and so do the packs of a window, by their first sequences. The plan of a window
+depends on the window alone; opening counts the packs of each, for which a histogram of its lengths suffices, so
+pack i is found without planning the windows before: resuming anywhere costs the plan of one window.
+
+Spec: `best_fit_plainly` below, which leaves the same rooms (tests/flat_tokens/test_packing_best_fit.py).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flat_tokens.packs.packing_plan import Int64, PackingReport, Pieces, Starts, read_starts, too_long_error
+
+CACHED_WINDOWS = 4  # plans of windows: 4 MB each by default
+
+
+class WindowPlan(NamedTuple):
+    """The packs of one window: pack i holds the pieces [bounds[i], bounds[i + 1]) of starts and stops, which
+    are token positions in the dataset. bounds: int64[packs + 1]; starts, stops: int64[pieces]."""
+
+    bounds: Int64
+    starts: Int64
+    stops: Int64
+
+
+# (first, items, pack, per_pack): the items [first, first + items), longest first, go to the packs from `pack` on,
+# `per_pack` into each. Plain tuples: some 5,000 a window.
+Placing = tuple[int, int, int, int]
+
+
+def default_window_seqs(max_seq_len: int) -> int:
+    """2^18 sequences; for packs over 2,048 tokens, where there are more different lengths, up to 2^20."""
+    return min(max(2**18, 128 << (max_seq_len - 1).bit_length()), 2**20)
+
+
+class BestFitPlan:
+    """Packs of sequences of one window each. With `split`, sequences over max_seq_len are cut: full packs, and
+    a rest that is packed like any other sequence."""
+
+    def __init__(
+        self, seq_starts: Starts, max_seq_len: int, max_packs: int | None, window_seqs: int, split: bool
+    ) -> None:
+        self._seq_starts = seq_starts
+        self._max_seq_len = max_seq_len
+        self._window_seqs = window_seqs
+        self._seq_count = len(seq_starts) - 1
+        counts = [0]
+        for window in range(-(-self._seq_count // window_seqs)):
+            if max_packs is not None and counts[-1] >= max_packs:
+                break
+            lengths = np.diff(self._read(window))
+            if not split and lengths.max() > max_seq_len:
+                at = int(np.argmax(lengths > max_seq_len))
+                raise too_long_error(
+                    seq_starts.name, window * window_seqs + at, int(lengths[at]), max_seq_len
+                )
+            full_packs, rests = _full_and_rest(lengths, max_seq_len)
+            counts.append(counts[-1] + int(full_packs.sum()) + place(*_counted(rests), max_seq_len)[0])
+        self._pack_counts: Int64 = np.array(counts)
+        self._pack_count: int = counts[-1] if max_packs is None else min(counts[-1], max_packs)
+        self._windows: OrderedDict[int, WindowPlan] = OrderedDict()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_windows": OrderedDict()}
+
+    @property
+    def pack_count(self) -> int:
+        """How many packs there are."""
+        return self._pack_count
+
+    def pieces(self, index: int) -> Pieces:
+        """A range for each sequence. Cost: some 30 ms for the first pack of a window, microseconds for the
+        others."""
+        window = int(np.searchsorted(self._pack_counts, index, "right")) - 1
+        plan = self._window(window)
+        inside = index - int(self._pack_counts[window])
+        first, stop = int(plan.bounds[inside]), int(plan.bounds[inside + 1])
+        ranges = zip(plan.starts[first:stop].tolist(), plan.stops[first:stop].tolist(), strict=True)
+        return Pieces(list(ranges), 0)  # a piece begins at a multiple of max_seq_len in its sequence
+
+    def report(self) -> PackingReport:
+        """The account. Cost: with max_packs the plan of one window, without two reads."""
+        seqs_used = tokens_used = seqs_split = 0
+        for window in range(len(self._pack_counts) - 1):
+            starts = self._read(window)
+            if self._pack_counts[window + 1] <= self._pack_count:
+                seqs_used += len(starts) - 1
+                tokens_used += int(starts[-1] - starts[0])
+                seqs_split += int(np.count_nonzero(np.diff(starts) > self._max_seq_len))
+                continue
+            plan = self._window(window)
+            stop = int(plan.bounds[self._pack_count - int(self._pack_counts[window])])
+            tokens_used += int((plan.stops[:stop] - plan.starts[:stop]).sum())
+            touched = np.unique(np.searchsorted(starts, plan.starts[:stop], "right") - 1)
+            seqs_used += len(touched)
+            seqs_split += int(np.count_nonzero(np.diff(starts)[touched] > self._max_seq_len))
+        token_count = int(self._seq_starts.read(self._seq_count, self._seq_count + 1)[0])
+        return PackingReport(
+            self._pack_count,
+            self._max_seq_len,
+            tokens_used,
+            token_count - tokens_used,
+            seqs_used,
+            seqs_split,
+            self._seq_count - seqs_used,
+        )
+
+    def _read(self, window: int) -> Int64:
+        first = window * self._window_seqs
+        return read_starts(self._seq_starts, first, min(first + self._window_seqs, self._seq_count))
+
+    def _window(self, window: int) -> WindowPlan:
+        plan = self._windows.get(window)
+        if plan is None:
+            plan = plan_window(self._read(window), self._max_seq_len)
+            self._windows[window] = plan
+            if len(self._windows) > CACHED_WINDOWS:
+                self._windows.popitem(last=False)
+        return plan
+
+
+def _full_and_rest(lengths: Int64, max_seq_len: int) -> tuple[Int64, Int64]:
+    """How many full packs each sequence gives, and how many tokens are left. [3, 6, 14], 6 -> [0, 1, 2], [3, 0,
+    2]."""
+    if lengths.max(initial=0) < max_seq_len:
+        return np.zeros_like(lengths), lengths
+    return np.divmod(lengths, max_seq_len)
+
+
+def plan_window(starts: Int64, max_seq_len: int) -> WindowPlan:
+    """The packs of the sequences between starts: int64[n + 1].
+
+    [0, 3, 5, 9], max_seq_len 6 -> packs {[0, 3)} and {[3, 5), [5, 9)}: bounds [0, 1, 3]."""
+    full_packs, rests = _full_and_rest(np.diff(starts), max_seq_len)
+    stops = starts[1:]
+    # longest first; numpy sorts 16-bit integers by radix, three times as fast
+    shortness = (max_seq_len - rests).astype(np.uint16 if max_seq_len < 2**16 else np.int64)
+    items = np.argsort(shortness, kind="stable")[: np.count_nonzero(rests)]
+    pack_count, placings = place(*_counted(rests), max_seq_len)
+    table = np.array(placings, np.int64).reshape(-1, 4)
+    group = np.repeat(np.arange(len(table)), table[:, 1])
+    packs = table[group, 2] + (np.arange(len(items)) - table[group, 0]) // table[group, 3]
+    cut = np.flatnonzero(full_packs)
+    if len(cut):
+        counts = full_packs[cut]
+        nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        full_starts = np.repeat(starts[cut], counts) + nth * max_seq_len
+        piece_starts = np.concatenate([stops[items] - rests[items], full_starts])
+        piece_stops = np.concatenate([stops[items], full_starts + max_seq_len])
+        packs = np.concatenate([packs, pack_count + np.arange(len(full_starts))])
+        pack_count += len(full_starts)
+    else:
+        piece_starts, piece_stops = stops[items] - rests[items], stops[items]
+    in_order = np.argsort(piece_starts)
+    packs = packs[in_order]
+    first_piece = np.empty(pack_count, np.int64)
+    first_piece[packs[::-1]] = np.arange(
+        len(packs) - 1, -1, -1
+    )  # of several the last written stays: the first piece
+    renamed = np.empty(pack_count, np.int64)
+    renamed[np.argsort(first_piece)] = np.arange(pack_count)
+    packs = renamed[packs]
+    by_pack = in_order[np.argsort(packs, kind="stable")]
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(packs, minlength=pack_count))])
+    return WindowPlan(bounds, piece_starts[by_pack], piece_stops[by_pack])
+
+
+def _counted(lengths: Int64) -> tuple[list[int], list[int]]:
+    """The different lengths but 0, the greatest first, and their counts. [3, 0, 5, 3] -> [5, 3], [1, 2]."""
+    histogram = np.bincount(lengths)
+    different = np.flatnonzero(histogram[1:])[::-1] + 1
+    return different.tolist(), histogram[different].tolist()
+
+
+def place(lengths: list[int], counts: list[int], max_seq_len: int) -> tuple[int, list[Placing]]:
+    """Best-fit decreasing: how many packs it takes, and the placings. lengths fall, in [1, max_seq_len].
+
+    Items of 4, 3, 2 into 6, one each -> 2 packs: 4 into pack 0, 3 into pack 1, 2 into pack 0."""
+    placings: list[Placing] = []
+    # room -> runs of packs (first, count) that have it
+    rooms: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    occupied = 0  # bit r: some pack has room r; a Python integer, searched in 0.1 us
+    pack_count = first = 0
+    for length, todo in zip(lengths, counts, strict=True):
+        while todo:
+            enough = occupied >> length
+            if enough:
+                room = (enough & -enough).bit_length() - 1 + length
+                per_pack = (
+                    room // length
+                )  # the room that is left is the least again, so it takes the next one, too
+                runs = rooms[room]
+                pack, packs = runs.pop()
+                needed = -(-todo // per_pack)
+                if needed < packs:
+                    runs.append((pack + needed, packs - needed))
+                    packs = needed
+                elif not runs:
+                    occupied ^= 1 << room
+            else:
+                room, per_pack, pack = max_seq_len, max_seq_len // length, pack_count
+                packs = -(-todo // per_pack)
+                pack_count += packs
+            items = packs * per_pack
+            if items > todo:
+                items = todo
+            placings.append((first, items, pack, per_pack))
+            first += items
+            todo -= items
+            filled, over = divmod(items, per_pack)
+            left = room - per_pack * length
+            if left and filled:
+                rooms[left].append((pack, filled))
+                occupied |= 1 << left
+            if over:
+                rooms[room - over * length].append((pack + filled, 1))
+                occupied |= 1 << (room - over * length)
+    return pack_count, placings
+
+
+def best_fit_plainly(lengths: list[int], max_seq_len: int) -> list[list[int]]:
+    """The same in plain words, the specification, for the tests: the lengths in each pack. [3, 2, 4], 6 -> [[4, 2],
+    [3]]."""
+    packs: list[list[int]] = []
+    for length in sorted(lengths, reverse=True):
+        fitting = [pack for pack in packs if sum(pack) + length <= max_seq_len]
+        if fitting:
+            max(fitting, key=sum).append(length)
+        else:
+            packs.append([length])
+    return packs

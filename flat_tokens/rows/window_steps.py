@@ -1,0 +1,129 @@
+"""The batches of steps whose rows are read a window at a time into memory, each zarr chunk once a window.
+
+Steps in a row share the reading of their window; a step that does not follow the one before is read alone, by several
+threads (flat_tokens/rows/parallel_fill.py). Where a thread works ahead, two windows are in memory: one is filled while
+the other is used.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens.batch import Batch
+from flat_tokens.reader import FlatTokensArray
+from flat_tokens.rows import parallel_fill
+from flat_tokens.rows.ahead import Ahead
+from flat_tokens.rows.narrow_window import NarrowWindow
+from flat_tokens.rows.row_cut import RowCut
+from flat_tokens.rows.row_order import HostOrder, WindowId
+from flat_tokens.rows.row_source import ChunkReader, PackedRows
+from flat_tokens.rows.row_window import RowWindow
+from flat_tokens.rows.sequence_rows import SequenceRows
+
+Window = RowWindow | NarrowWindow
+
+
+class WindowSteps:
+    """Batches of one host's rows of `source`, with ids of `dtype`. For one thread at a time."""
+
+    def __init__(
+        self,
+        array: FlatTokensArray,
+        source: PackedRows | SequenceRows,
+        host: HostOrder,
+        dtype: np.dtype[Any],
+    ) -> None:
+        self._tokens = array.encoded_tokens
+        self._source = source
+        self._host = host
+        self._cut = RowCut(source.length, dtype)
+        self._is_narrow = (
+            isinstance(source, PackedRows)
+            and self._tokens.is_decoded
+            and NarrowWindow.holds(array.max_token_id)
+        )
+        self._kept: tuple[WindowId, Window] | None = None
+        self._reader: ChunkReader | None = None
+
+    def batch(self, step: int, follows: bool) -> Batch:
+        """The batch of a step; follows: whether the one before was asked for last, so that more may be expected."""
+        window = self._host.order.window_at(step)
+        if self._kept is None or self._kept[0] != window:
+            if not follows:
+                return self._batch_alone(step)
+            kept, self._kept = self._kept, None  # not to be found half filled after an error
+            self._kept = window, self.read_window(window, None if kept is None else kept[1])
+        return self._batch_of(self._kept[1], window, step)
+
+    def run(self, step: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
+        """The batches [step, stop), stop above step, while the next window is read."""
+        host = self._host
+        memories = [self._new_memory() for _ in range(1 + ahead.is_threaded)]
+        window = host.order.window_at(step)
+        alone = self._batch_alone(step)  # first, for who waits
+        pending = ahead.begin(functools.partial(self.read_window, window, memories[0]))
+        yield alone
+        del alone
+        step += 1
+        while stop is None or step < stop:
+            memory = pending.result()
+            _, following = host.steps_of(window)
+            next_window = host.order.window_at(following)
+            if stop is None or following < stop:
+                memories.reverse()
+                pending = ahead.begin(functools.partial(self.read_window, next_window, memories[0]))
+            for at in range(step, following if stop is None else min(following, stop)):
+                yield self._batch_of(memory, window, at)
+            step, window = following, next_window
+
+    def read_window(self, window: WindowId, memory: Window | None = None) -> Window:
+        """All rows of a window for this host, in the order of the steps; memory: that of another window."""
+        rows = self._host.rows(window).reshape(-1)
+        memory = self._new_memory() if memory is None else memory
+        if isinstance(memory, RowWindow):
+            self._source.fill(rows, memory, self._chunks())
+        else:
+            assert isinstance(self._source, PackedRows)  # no others are given a narrow window
+            self._source.fill(rows, memory, self._chunks())
+        return memory
+
+    def read_rows(self, rows: npt.NDArray[np.int64]) -> RowWindow:
+        """Some rows, in the order given."""
+        memory = RowWindow(len(rows), self._source.length, self._source.is_padded)
+        self._source.fill(rows, memory, self._chunks())
+        return memory
+
+    def _batch_alone(self, step: int) -> Batch:
+        rows = self._host.rows_at(step)
+        memory = RowWindow(len(rows), self._source.length, self._source.is_padded)
+        own = self._chunks()
+        more = parallel_fill.usable_threads(self._tokens, len(rows)) - 1
+        readers = [own, *(ChunkReader(self._tokens) for _ in range(more))]
+        for reader in readers:
+            reader.is_brief = True  # 12 -> 9 ms for the first batch
+        try:
+            parallel_fill.fill(self._source, rows, memory, readers)
+        finally:
+            own.is_brief = False
+        return memory.batch(0, len(rows), self._cut)
+
+    def _batch_of(self, memory: Window, window: WindowId, step: int) -> Batch:
+        count = self._host.rows_per_batch
+        first = self._host.place(step, window) * count
+        return memory.batch(first, first + count, self._cut)
+
+    def _new_memory(self) -> Window:
+        rows = self._host.window_rows
+        if self._is_narrow:
+            return NarrowWindow(rows, self._source.length)
+        return RowWindow(rows, self._source.length, self._source.is_padded)
+
+    def _chunks(self) -> ChunkReader:
+        if self._reader is None:
+            self._reader = ChunkReader(self._tokens)
+        return self._reader

@@ -1,0 +1,295 @@
+"""Zarr chunks of one array, at random: mapped into memory where they are stored as they are, else decoded
+and kept in a bounded cache.
+
+Raw: no filter, no compressor. A file or shard is mapped once; a crc32c behind a zarr chunk is compared when
+that zarr chunk is touched first. Decoded: at most CACHE_BYTES of decoded zarr chunks (or two) are kept
+(flat_tokens/storage/chunk_cache.py), and their memory is used again. Memory that a process touches first costs 0.2 us a
+KiB, a third of the decoding.
+
+Invariant: a zarr chunk that is handed out was whole, its checksums right and its file there when this process read
+it first: zarr reads a missing file as zeros, here it is an error. Later it is decoded only as far as it is asked
+for, and without a checksum, where the codec can (flat_tokens/storage/zstd_frames.py). A loader's batch that is read
+alone, as on resuming, is so at once: whether the file is whole is looked at, and the checksum is compared when the zarr
+chunk is read next. Safe to use from several threads; a child of a fork begins with an empty cache.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens.errors import DatasetError, printable
+from flat_tokens.storage.chunk_cache import ChunkCache
+from flat_tokens.storage.chunks import (
+    ABSENT,
+    ShardIndex,
+    decode_again,
+    decode_chunk,
+    index_length,
+    largest_file_bytes,
+    parse_index,
+)
+from flat_tokens.storage.codecs import crc32c_bytes
+from flat_tokens.storage.files import AbsentFileError, ReadBuffer, open_regular, read_into
+from flat_tokens.storage.mapped_stream import LARGEST_MAP_COUNT, MappedStream
+from flat_tokens.storage.mapping import map_file
+from flat_tokens.storage.zarr_metadata import StoredArray
+from flat_tokens.storage.zstd_frames import Took
+
+CACHED_INDEXES = 64  # of shards: 4 KiB each by default
+CACHE_BYTES = 2**23  # 32 zarr chunks of 64 Ki tokens; two arrays of two splits stay under 32 MiB
+
+UNREAD, BRIEF, SOUND = (
+    0,
+    1,
+    2,
+)  # of a zarr chunk that is decoded: whether its checksum was compared, or its front read
+
+Values = npt.NDArray[Any]
+
+
+class ChunkSource:
+    """The zarr chunks of a stored array, one method for a short stay and one for a copy.
+
+    missing_is_zero: an absent file means zeros, as in zarr, since nothing says that it should be there.
+    largest: no element may be greater; compared when a zarr chunk is decoded, 0.1 ns an element. What is
+    mapped is for those who use it to compare."""
+
+    def __init__(self, stored: StoredArray, missing_is_zero: bool, largest: int | None = None) -> None:
+        self.stored = stored
+        self.is_raw = not stored.codecs.filters and stored.codecs.compressor is None
+        self._missing_is_zero = missing_is_zero
+        self._largest = largest
+        self._dtype = np.dtype(stored.dtype)
+        self._chunk_bytes = stored.chunk_elements * self._dtype.itemsize
+        self._largest_file_bytes = largest_file_bytes(stored)
+        self._largest_cached = max(2, CACHE_BYTES // self._chunk_bytes)
+        self.forget()
+        _SOURCES.add(self)
+
+    def forget(self) -> None:
+        """Drop every mapping, decoded zarr chunk and index, and the lock with them."""
+        self._lock = threading.Lock()
+        self._mapped: dict[int, Values] = {}
+        self._files: OrderedDict[int, npt.NDArray[np.uint8]] = OrderedDict()
+        self._decoded = ChunkCache(self._largest_cached, self.stored.chunk_elements, self._dtype)
+        self._last_copied = -2
+        self._state = bytearray(  # UNREAD all of them
+            0 if self.is_raw else -(-self.stored.element_count // self.stored.chunk_elements)
+        )
+        self._indexes: OrderedDict[int, ShardIndex] = OrderedDict()
+        self._stream: MappedStream | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "stored": self.stored,
+            "missing_is_zero": self._missing_is_zero,
+            "largest": self._largest,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    def mapped(self, index: int) -> Values:
+        """Zarr chunk `index` of a raw array, a read-only view that stays valid. Cost when known: 50 ns."""
+        values = self._mapped.get(index)
+        if values is None:
+            try:
+                values = self._map(index)
+            except AbsentFileError:
+                if not self._missing_is_zero:
+                    raise
+                values = np.zeros(self.stored.chunk_elements, dtype=self._dtype)
+            with self._lock:
+                if len(self._mapped) >= LARGEST_MAP_COUNT:
+                    self._mapped.clear()  # a mapping ends with the last array that looks into it
+                self._mapped[index] = values
+        return values
+
+    def stream(self) -> MappedStream | None:
+        """All elements as one array, if they are stored so that this is possible."""
+        if self._missing_is_zero or not MappedStream.fits(self.stored):
+            return None
+        with self._lock:
+            if self._stream is None:
+                self._stream = MappedStream(self.stored, self._check)
+            return self._stream
+
+    def _check(self, values: Values, first: int) -> None:
+        check_largest(values, self._largest, self.stored, first)
+
+    def copy(self, index: int, start: int, stop: int, out: Values) -> None:
+        """Put elements [start, stop) of zarr chunk `index` into `out`. Cost: a copy if they are kept decoded, else
+        the decoding of its front up to them, or of all of it for those who read one after the other."""
+        if self.is_raw:
+            out[:] = self.mapped(index)[start:stop]
+            return
+        with self._lock:
+            goes_on = 0 <= index - self._last_copied <= 1
+            self._last_copied = index
+            kept = self._decoded.find(index)
+            if kept is not None and stop <= kept[1]:
+                out[:] = kept[0][start:stop]
+                return
+            buffer = self._decoded.buffer()
+        filled = self.decode(index, buffer, None if goes_on or kept is not None else stop)
+        out[:] = buffer[start:stop]
+        with self._lock:
+            self._decoded.put(index, buffer, filled)
+
+    def decode(
+        self,
+        index: int,
+        out: Values,
+        count: int | None = None,
+        is_checked: bool = True,
+        is_brief: bool = False,
+        took: Took | None = None,
+    ) -> int:
+        """Fill `out`, one whole zarr chunk, or at least its first `count` elements, past the cache; how many are
+        filled. The first time all of it, and its checksum is compared; is_brief: the second time, for one who will
+        come again. is_checked: whether its elements are compared with the largest allowed one. took: see
+        CodecChain.decode."""
+        stored = self.stored
+        if self.is_raw:
+            out[:] = self.mapped(index)
+            return len(out)
+        file_index, inside = divmod(index, stored.shard_elements // stored.chunk_elements)
+        path = stored.file_path(file_index)
+        buffer = _take_buffer()
+        try:
+            if stored.sharded:
+                payload: bytes | memoryview = self._shard_part(file_index, inside)
+            else:
+                payload = read_into(path, self._largest_file_bytes, buffer)
+            is_sound = self._state[index] == SOUND
+            is_brief = is_brief and self._state[index] == UNREAD
+            if is_sound or is_brief:
+                filled = decode_again(stored, payload, out, path, len(out) if count is None else count, took)
+            else:
+                decode_chunk(stored, payload, out, path, took)
+                filled = len(out)
+        except AbsentFileError:
+            if not self._missing_is_zero:
+                raise
+            out[:] = 0
+            return len(out)
+        finally:
+            _BUFFERS.append(buffer)
+        if is_checked:
+            check_largest(out[:filled], self._largest, stored, index * stored.chunk_elements)
+        self._state[index] = BRIEF if is_brief else SOUND
+        return filled
+
+    def _map(self, index: int) -> Values:
+        stored = self.stored
+        file_index, inside = divmod(index, stored.shard_elements // stored.chunk_elements)
+        path = stored.file_path(file_index)
+        where = printable(str(path))
+        data = self._files.get(file_index)
+        if data is None:
+            data = map_file(path)
+            if stored.sharded:  # its other zarr chunks lie in the same mapping
+                with self._lock:
+                    self._files[file_index] = data
+                    while len(self._files) > CACHED_INDEXES:
+                        self._files.popitem(last=False)
+        extra = 4 * stored.codecs.crc32c
+        offset, length = 0, len(data)
+        if stored.sharded:
+            offset, length = self._shard_entry(file_index, inside)
+        if length != self._chunk_bytes + extra:
+            raise DatasetError(
+                f"{where}: zarr chunk {index} has {length} bytes, it must have {self._chunk_bytes + extra}; "
+                "restore it or convert again"
+            )
+        part = data[offset : offset + self._chunk_bytes]
+        if extra and crc32c_bytes(part.tobytes()) != bytes(
+            data[offset + self._chunk_bytes : offset + length]
+        ):
+            raise DatasetError(f"{where}: crc32c of zarr chunk {index} differs; restore it or convert again")
+        return part.view(self._dtype)
+
+    def _shard_index(self, file_index: int) -> ShardIndex:
+        index = self._indexes.get(file_index)
+        if index is None:
+            stored, path = self.stored, self.stored.file_path(file_index)
+            file, size = open_regular(path)
+            with file:
+                length = index_length(stored)
+                if size < length:
+                    raise DatasetError(
+                        f"{printable(str(path))}: too short for the index of a shard; restore it or convert again"
+                    )
+                file.seek(size - length if stored.index_at_end else 0)
+                index = parse_index(stored, file.read(length), size, path)
+            with self._lock:
+                self._indexes[file_index] = index
+                while len(self._indexes) > CACHED_INDEXES:
+                    self._indexes.popitem(last=False)
+        return index
+
+    def _shard_entry(self, file_index: int, inside: int) -> tuple[int, int]:
+        offset, length = (int(value) for value in self._shard_index(file_index)[inside])
+        if offset == ABSENT:
+            per_file = self.stored.shard_elements // self.stored.chunk_elements
+            where = printable(str(self.stored.file_path(file_index)))
+            raise AbsentFileError(
+                f"{where}: zarr chunk {file_index * per_file + inside} is not in the shard; "
+                "zarr would read zeros. Restore it or convert again"
+            )
+        return offset, length
+
+    def _shard_part(self, file_index: int, inside: int) -> bytes:
+        offset, length = self._shard_entry(file_index, inside)
+        path = self.stored.file_path(file_index)
+        file, _ = open_regular(path)
+        with file:
+            payload = os.pread(file.fileno(), length, offset)
+        if len(payload) != length:
+            raise DatasetError(
+                f"{printable(str(path))}: ends before zarr chunk {inside}; restore it or convert again"
+            )
+        return payload
+
+
+def check_largest(values: Values, largest: int | None, where: str | StoredArray, first: int) -> None:
+    """DatasetError if an element is above `largest`, which is 2 * max_token_id + 1; first: position of
+    values[0]. where: a name, or the array whose file is named."""
+    if largest is not None and len(values) and int(values.max()) > largest:
+        at = int(values.argmax())
+        if isinstance(where, StoredArray):
+            where = str(where.file_path((first + at) // where.shard_elements))
+        raise DatasetError(
+            f"{printable(where)}: id {values[at] >> 1} at position {first + at} is above max_token_id "
+            f"{largest >> 1}; the dataset is damaged, convert again"
+        )
+
+
+# What encoded zarr chunks are read into: as many as threads read at once.
+_BUFFERS: list[ReadBuffer] = []
+
+
+def _take_buffer() -> ReadBuffer:
+    try:
+        return _BUFFERS.pop()
+    except IndexError:
+        return ReadBuffer()
+
+
+_SOURCES: weakref.WeakSet[ChunkSource] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    """In the child of a fork: another thread of the parent may have held a lock, or been filling a buffer."""
+    for source in list(_SOURCES):
+        source.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)

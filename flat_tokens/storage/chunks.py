@@ -1,0 +1,135 @@
+"""From files to elements: the zarr chunks of an array, read without zarr, and shards, written without it.
+
+A file of zarr format 2 is one zarr chunk. A shard of format 3 is its encoded zarr chunks one after the other
+and an index: offset and length of each as two little-endian uint64, both 2^64 - 1 for a zarr chunk that is
+not there, then the index's crc32c. Cost: one read a file or zarr chunk and the codec's work, where zarr adds
+half a millisecond a read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens.errors import DatasetError, printable
+from flat_tokens.storage.codecs import CodecChain, crc32c_bytes
+from flat_tokens.storage.zarr_metadata import StoredArray
+from flat_tokens.storage.zstd_frames import Took
+
+ABSENT = 2**64 - 1
+ShardIndex = npt.NDArray[np.uint64]
+
+
+def pad(values: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+    """values with zeros behind them up to `length`, since zarr stores whole zarr chunks. [1, 2], 3 -> [1, 2,
+    0]."""
+    if len(values) == length:
+        return values
+    padded = np.zeros(length, dtype=values.dtype)
+    padded[: len(values)] = values
+    return padded
+
+
+def encode_shard(values: npt.NDArray[Any], chunk: int, chunks_per_shard: int, codecs: CodecChain) -> bytes:
+    """The bytes of a shard: values are its elements, as many as there are; the last zarr chunk is padded
+    with zeros, those beyond the array are absent, as zarr writes it."""
+    index = np.full((chunks_per_shard, 2), ABSENT, dtype="<u8")
+    parts = []
+    offset = 0
+    for chunk_index in range(-(-len(values) // chunk)):
+        payload = codecs.encode(pad(values[chunk_index * chunk : (chunk_index + 1) * chunk], chunk))
+        index[chunk_index] = offset, len(payload)
+        offset += len(payload)
+        parts.append(payload)
+    index_bytes = index.tobytes()
+    return b"".join([*parts, index_bytes, crc32c_bytes(index_bytes)])
+
+
+def largest_file_bytes(stored: StoredArray) -> int:
+    """A bound on the length of one file of the array: no codec doubles what it is given."""
+    raw = stored.shard_elements * np.dtype(stored.dtype).itemsize
+    return 2 * raw + 64 * (stored.shard_elements // stored.chunk_elements) + 2**16
+
+
+def decode_chunk(
+    stored: StoredArray,
+    payload: bytes | memoryview,
+    values: npt.NDArray[Any],
+    path: Path,
+    took: Took | None = None,
+) -> None:
+    """Fill `values`, one whole zarr chunk, from its encoded bytes; DatasetError names the file. took: see
+    CodecChain.decode."""
+    try:
+        stored.codecs.decode(payload, values, took=took)
+    except ValueError as error:
+        raise _damaged(path, error) from None
+
+
+def decode_again(
+    stored: StoredArray,
+    payload: bytes | memoryview,
+    values: npt.NDArray[Any],
+    path: Path,
+    count: int,
+    took: Took | None = None,
+) -> int:
+    """Fill at least the first `count` elements of a zarr chunk that was decoded whole before, so that what it holds
+    for checksums need not be compared; how many are filled. DatasetError names the file."""
+    try:
+        return stored.codecs.decode_front(payload, values, count, took)
+    except ValueError as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: ValueError) -> DatasetError:
+    return DatasetError(f"{printable(str(path))}: {error}; restore it or convert again")
+
+
+def file_chunks(
+    stored: StoredArray, file_index: int, payload: bytes
+) -> Iterator[tuple[int, memoryview | None]]:
+    """The encoded zarr chunks in the bytes of a whole file, those that hold elements of the array, in order.
+
+    Yields (index of the zarr chunk in the array, its bytes, or None where a shard has none)."""
+    per_file = stored.shard_elements // stored.chunk_elements
+    first = file_index * per_file
+    chunk_count = -(-stored.element_count // stored.chunk_elements)
+    view = memoryview(payload)
+    if not stored.sharded:
+        yield first, view
+        return
+    path = stored.file_path(file_index)
+    index_bytes = index_length(stored)
+    at = len(payload) - index_bytes if stored.index_at_end else 0
+    index = parse_index(stored, view[max(at, 0) : at + index_bytes], len(payload), path)
+    for chunk_index in range(first, min(first + per_file, chunk_count)):
+        offset, length = (int(value) for value in index[chunk_index - first])
+        yield chunk_index, None if offset == ABSENT else view[offset : offset + length]
+
+
+def index_length(stored: StoredArray) -> int:
+    """Bytes of the index of a shard."""
+    return 16 * (stored.shard_elements // stored.chunk_elements) + 4 * stored.index_crc32c
+
+
+def parse_index(stored: StoredArray, data: bytes | memoryview, file_bytes: int, path: Path) -> ShardIndex:
+    """The index of a shard, uint64[zarr chunks, 2] of offset and length, every entry inside the file;
+    DatasetError."""
+    where = printable(str(path))
+    if len(data) != index_length(stored):
+        raise DatasetError(f"{where}: too short for the index of a shard; restore it or convert again")
+    body = data[: len(data) - 4] if stored.index_crc32c else data
+    if stored.index_crc32c and crc32c_bytes(body) != bytes(data[len(body) :]):
+        raise DatasetError(f"{where}: crc32c of the shard's index differs; restore it or convert again")
+    index = np.frombuffer(body, dtype="<u8").reshape(-1, 2)
+    offsets, lengths = index[:, 0], index[:, 1]
+    present = (offsets != ABSENT) | (lengths != ABSENT)
+    outside = present & ((lengths > file_bytes) | (offsets > file_bytes - np.minimum(lengths, file_bytes)))
+    if outside.any():
+        raise DatasetError(f"{where}: the shard's index points outside the file; restore it or convert again")
+    return index

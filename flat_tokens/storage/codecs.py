@@ -1,0 +1,238 @@
+"""From an array of one zarr chunk to the bytes of its file and back, by numcodecs, or by the libzstd it brings.
+
+A chain is what the metadata of an array says: filters and compressor of zarr format 2, or the bytes-to-bytes
+codecs of format 3. Only names on the allow-list are taken, so that no dataset can make a reader run code
+(pickle is a codec, too). Invariant: decode(encode(x)) == x, and encode depends on nothing but x and the
+chain: Blosc is kept from its threads, which would store blocks in the order they finish and do not survive a
+fork.
+
+zarr is not imported here: its 0.2 s would be paid in every worker process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens.errors import printable
+from flat_tokens.storage import token_matches, zstd_frames
+from flat_tokens.storage.zstd_frames import Took
+
+Json = Mapping[str, Any]
+
+FILTERS = frozenset({"delta", "shuffle"})  # both keep the number of bytes
+COMPRESSORS = frozenset({"zstd", "blosc", "lz4", "zlib", "gzip", "bz2", "lzma"})
+
+
+class UnknownCodecError(ValueError):
+    """A codec outside the allow-list, or one whose configuration makes no sense."""
+
+
+@dataclass(frozen=True)
+class CodecChain:
+    """What happens to a zarr chunk between memory and file: filters, then compressor, then a crc32c where
+    asked for.
+
+    filters and compressor hold numcodecs configurations as JSON text, so that a chain is hashable and cheap
+    to pickle."""
+
+    filters: tuple[str, ...] = ()
+    compressor: str | None = None
+    crc32c: bool = False
+
+    @classmethod
+    def from_configs(cls, filters: list[Json], compressor: Json | None, crc32c: bool = False) -> CodecChain:
+        """A chain of numcodecs configurations, each on the allow-list and accepted by its codec;
+        UnknownCodecError."""
+        for config in filters:
+            _check(config, FILTERS)
+        if compressor is not None:
+            _check(compressor, COMPRESSORS)
+        chain = cls(
+            tuple(json.dumps(config, sort_keys=True) for config in filters),
+            None if compressor is None else json.dumps(compressor, sort_keys=True),
+            crc32c,
+        )
+        for text in chain.filters:
+            _codec(text)
+        if chain.compressor is not None and not _is_known(compressor):
+            _codec(chain.compressor)
+        return chain
+
+    def encode(self, values: npt.NDArray[Any]) -> bytes:
+        """The bytes of a zarr chunk: values are the whole zarr chunk, padded, C-contiguous, little endian."""
+        data: Any = values
+        for text in self.filters:
+            data = _codec(text).encode(data)
+        if self.compressor is not None:
+            data = _compressed(self.compressor, data, is_tokens=data is values and values.dtype == np.uint32)
+        payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
+        return payload + crc32c_bytes(payload) if self.crc32c else payload
+
+    def decode(
+        self,
+        payload: bytes | memoryview,
+        values: npt.NDArray[Any],
+        is_checked: bool = False,
+        took: Took | None = None,
+    ) -> None:
+        """Fill `values`, a whole zarr chunk, from the bytes of its file. is_checked: a checksum inside the
+        compressed bytes was compared before and need not be again. took(elements): may be called with how many of
+        the first elements are there, while the rest is decoded.
+
+        A payload that would decode to any other length is refused, as far as its header tells before
+        anything is allocated. ValueError says why it does not fit; `values` is then undefined."""
+        if self.crc32c:
+            payload = _without_crc32c(payload)
+        data: Any = payload
+        if self.compressor is not None:
+            codec_id = _codec_id(self.compressor)
+            # numcodecs fills what there is of `out`: an earlier zarr chunk must not show through a short one
+            declared = _declared_bytes(codec_id, payload)
+            if declared is not None and declared > values.nbytes:
+                raise ValueError(f"decodes to {declared} bytes, a zarr chunk has {values.nbytes}")
+            in_place = declared == values.nbytes and not self.filters
+            as_bytes = values.view(np.uint8)
+            if in_place and codec_id == "zstd":
+                part = None if took is None else _in_elements(took, values.itemsize)
+                if _run(zstd_frames.decode, payload, as_bytes, is_checked, part):
+                    return
+            data = _run(_codec(self.compressor).decode, payload, *([values] if in_place else []))
+            if in_place and data is values:
+                return
+        for text in reversed(self.filters):
+            data = _run(_codec(text).decode, data)
+        flat = np.frombuffer(data, dtype=np.uint8)
+        if flat.nbytes != values.nbytes:
+            raise ValueError(f"decodes to {flat.nbytes} bytes, a zarr chunk has {values.nbytes}")
+        values.view(np.uint8)[:] = flat
+
+    def decode_front(
+        self,
+        payload: bytes | memoryview,
+        values: npt.NDArray[Any],
+        count: int,
+        took: Took | None = None,
+    ) -> int:
+        """Fill at least the first `count` elements of `values` as `decode` would, and all of them where it is not
+        known how to do less; how many are filled. For bytes that were decoded whole before: damage behind the front is
+        not noticed, nor a checksum compared."""
+        if self.compressor is not None and not self.filters and _codec_id(self.compressor) == "zstd":
+            body = _without_crc32c(payload) if self.crc32c else payload
+            if _declared_bytes("zstd", body) == values.nbytes:
+                wanted = count * values.itemsize
+                filled: int = _run(zstd_frames.decode_front, body, values.view(np.uint8), wanted)
+                if filled:
+                    return filled // values.itemsize
+        self.decode(payload, values, True, took)
+        return len(values)
+
+
+def _in_elements(took: Took, itemsize: int) -> Took:
+    return lambda done_bytes: took(done_bytes // itemsize)
+
+
+def _check(config: Json, allowed: frozenset[str]) -> None:
+    name = config.get("id") if isinstance(config, Mapping) else None
+    if not isinstance(name, str) or name not in allowed:
+        raise UnknownCodecError(
+            f"codec {printable(repr(name), 60)} is not one of {', '.join(sorted(allowed))}"
+        )
+    if config.get("astype") not in (None, config.get("dtype")):
+        raise UnknownCodecError(f"codec {name} changes the data type")
+
+
+def _is_known(config: Json | None) -> bool:
+    """Whether its codec surely takes it, as that of the writer's default: known without 50 ms to import numcodecs."""
+    if config is None or config.get("id") != "zstd" or not set(config) <= {"id", "level", "checksum"}:
+        return False
+    level, checksum = config.get("level", 1), config.get("checksum", False)
+    return type(level) is int and -(1 << 17) <= level <= 22 and type(checksum) is bool
+
+
+def _compressed(config_text: str, data: Any, is_tokens: bool) -> Any:
+    setting = _zstd_setting(config_text)
+    frame = None
+    if setting is not None:
+        level, checksum = setting
+        if is_tokens and level == token_matches.LEVEL:
+            frame = token_matches.encode(np.ascontiguousarray(data).reshape(-1), checksum)
+        if frame is None:
+            as_bytes = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+            frame = zstd_frames.encode(as_bytes, level, checksum)
+    return _codec(config_text).encode(data) if frame is None else frame
+
+
+@lru_cache(maxsize=64)
+def _zstd_setting(config_text: str) -> tuple[int, bool] | None:
+    """Level and checksum, None if that is another codec's configuration, or one that only numcodecs may judge."""
+    config = json.loads(config_text)
+    return (config.get("level", 1), config.get("checksum", False)) if _is_known(config) else None
+
+
+@lru_cache(maxsize=64)
+def _codec_id(config_text: str) -> str:
+    return str(json.loads(config_text)["id"])
+
+
+@lru_cache(maxsize=64)
+def _codec(config_text: str) -> Any:
+    import numcodecs
+    import numcodecs.blosc
+
+    numcodecs.blosc.use_threads = False
+    config = json.loads(config_text)
+    try:
+        return numcodecs.get_codec(config)
+    except (TypeError, ValueError, KeyError) as error:
+        raise UnknownCodecError(f"codec {printable(config_text)}: {printable(str(error))}") from error
+
+
+def _run(step: Any, *arguments: Any) -> Any:
+    """A codec's step, with every way in which it reports bad bytes turned into ValueError."""
+    try:
+        return step(*arguments)
+    except MemoryError:
+        raise
+    except Exception as error:  # RuntimeError, zlib.error, EOFError, LZMAError: each codec has its own
+        raise ValueError(f"does not decode: {printable(str(error), 100)}") from error
+
+
+def _declared_bytes(codec_id: str, payload: bytes | memoryview) -> int | None:
+    """The decoded length that the header of a compressed buffer states, None if it states none."""
+    if codec_id == "blosc" and len(payload) >= 16:
+        return int.from_bytes(payload[4:8], "little")
+    if codec_id == "lz4" and len(payload) >= 4:
+        return int.from_bytes(payload[:4], "little")
+    if codec_id == "zstd" and len(payload) >= 14 and bytes(payload[:4]) == b"\x28\xb5\x2f\xfd":
+        descriptor = payload[
+            4
+        ]  # RFC 8878, 3.1.1.1: size of the content size field, single segment, dictionary id
+        size_flag, single_segment, dictionary_flag = descriptor >> 6, descriptor >> 5 & 1, descriptor & 3
+        at = 5 + (not single_segment) + (0, 1, 2, 4)[dictionary_flag]
+        width = (1 if single_segment else 0, 2, 4, 8)[size_flag]
+        if width:
+            return int.from_bytes(payload[at : at + width], "little") + (256 if width == 2 else 0)
+    return None
+
+
+def crc32c_bytes(payload: bytes | memoryview) -> bytes:
+    """The crc32c of some bytes as zarr appends it: four bytes, little endian."""
+    import google_crc32c
+
+    return int(google_crc32c.value(bytes(payload))).to_bytes(4, "little")
+
+
+def _without_crc32c(payload: bytes | memoryview) -> bytes | memoryview:
+    if len(payload) < 4:
+        raise ValueError(f"has {len(payload)} bytes, too few for its crc32c")
+    body, stored = payload[:-4], bytes(payload[-4:])
+    if crc32c_bytes(body) != stored:
+        raise ValueError("crc32c differs: the bytes were changed after they were written")
+    return body

@@ -1,0 +1,187 @@
+"""The manifest: what a finished dataset consists of, file by file, and where it came from.
+
+`manifest.json` at the dataset's root is written last. It lists every other file with its size and sha256, so
+that a missing zarr chunk, which zarr reads as zeros, is noticed. It holds no times, host names or absolute
+paths of its own: its bytes are a function of inputs, tokenizer and options. The format itself needs no
+manifest; datasets of others have none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flat_tokens.errors import DatasetError, printable
+from flat_tokens.format import FORMAT_NAME, FORMAT_VERSION, LARGEST_TOKEN_ID, SPLITS
+from flat_tokens.storage.files import read_whole
+from flat_tokens.storage.zarr_metadata import parse_json
+
+MANIFEST_NAME = "manifest.json"
+SELF_HASH_NAME = "manifest_sha256"
+SELF_HASH_ZEROS = "0" * 64
+LARGEST_MANIFEST_BYTES = 2**32  # 130 bytes a file: 30 million files
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """One file: path relative to the dataset's root with `/`, length in bytes, sha256 in hexadecimal."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class SplitRecord:
+    """What a split holds."""
+
+    token_count: int
+    seq_count: int
+    max_token_id: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The content of manifest.json. tokenizer: {"path", "sha256", "fingerprint", "source_sha256"} or None; layout,
+    sources, options and versions are what the writer of the dataset wants kept, as plain JSON values."""
+
+    splits: Mapping[str, SplitRecord]
+    files: tuple[FileRecord, ...]
+    layout: Mapping[str, Any] = field(default_factory=dict)
+    tokenizer: Mapping[str, Any] | None = None
+    sources: tuple[Mapping[str, Any], ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """The bytes of manifest.json: one member a line, one file a line, ASCII.
+
+        Its member manifest_sha256 is the hash of these bytes with 64 zeros in the place of the digits."""
+        head = {
+            "format": FORMAT_NAME,
+            "format_version": FORMAT_VERSION,
+            "splits": {name: vars(split) for name, split in self.splits.items()},
+            "layout": dict(self.layout),
+            "tokenizer": None if self.tokenizer is None else dict(self.tokenizer),
+            "options": dict(self.options),
+            "versions": dict(self.versions),
+        }
+        members = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
+        members += [_json_lines("sources", [dict(source) for source in self.sources])]
+        members += [_json_lines("files", [vars(record) for record in self.files])]
+        members += [f'"{SELF_HASH_NAME}": "{SELF_HASH_ZEROS}"']
+        text = "{\n" + ",\n".join(members) + "\n}\n"
+        digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+        head_text, _, tail = text.rpartition(SELF_HASH_ZEROS)
+        return (head_text + digest + tail).encode("ascii")
+
+
+def _json_lines(name: str, values: list[dict[str, Any]]) -> str:
+    return f'"{name}": [' + ",".join("\n" + json.dumps(value) for value in values) + "\n]"
+
+
+def read_manifest(root: Path) -> Manifest | None:
+    """The manifest of the dataset at `root`, None if it has none. DatasetError names what is wrong with
+    it."""
+    path = root / MANIFEST_NAME
+    if not path.is_file():
+        return None
+    data = read_whole(path, LARGEST_MANIFEST_BYTES)
+    value = parse_json(data, path)
+    where = printable(str(path))
+    if value.get("format") != FORMAT_NAME:
+        shown = printable(repr(value.get("format")), 60)
+        raise DatasetError(
+            f"{where}: format is {shown}, not {FORMAT_NAME}; this is another program's manifest"
+        )
+    version = value.get("format_version")
+    if version != FORMAT_VERSION:
+        raise DatasetError(
+            f"{where}: format_version is {printable(repr(version), 60)}, this program reads "
+            f"{FORMAT_VERSION}; "
+            "update this program"
+        )
+    stated = value.get(SELF_HASH_NAME)
+    if not isinstance(stated, str) or not _self_hash_fits(data, stated):
+        raise DatasetError(
+            f"{where}: changed after it was written ({SELF_HASH_NAME}); restore it or convert again"
+        )
+    try:
+        return _parse(value)
+    except (KeyError, TypeError, ValueError) as error:
+        reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise DatasetError(f"{where}: {printable(reason)}; restore it or convert again") from None
+
+
+def _self_hash_fits(data: bytes, stated: str) -> bool:
+    digits = f'"{stated}"'.encode("utf-8", "surrogatepass")
+    head, found, tail = data.rpartition(digits)
+    zeroed = head + f'"{SELF_HASH_ZEROS}"'.encode("ascii") + tail
+    return bool(found) and hashlib.sha256(zeroed).hexdigest() == stated
+
+
+def _parse(value: dict[str, Any]) -> Manifest:
+    splits = {}
+    for name, split in _typed(value["splits"], dict, "splits").items():
+        if name not in SPLITS:
+            raise ValueError(f"split {name!r} is none of {', '.join(SPLITS)}")
+        splits[name] = SplitRecord(
+            _count(split["token_count"], f"{name}.token_count"),
+            _count(split["seq_count"], f"{name}.seq_count"),
+            _count(split["max_token_id"], f"{name}.max_token_id", LARGEST_TOKEN_ID),
+        )
+    files = tuple(_file_record(record) for record in _typed(value["files"], list, "files"))
+    paths = {record.path for record in files}
+    if len(paths) != len(files):
+        raise ValueError("a file is listed twice")
+    tokenizer = value.get("tokenizer")
+    if tokenizer is not None:
+        relative = _typed(tokenizer, dict, "tokenizer").get("path")
+        if relative not in paths:
+            raise ValueError(f"tokenizer.path {relative!r} is not among the files")
+    return Manifest(
+        splits=splits,
+        files=files,
+        layout=_typed(value.get("layout", {}), dict, "layout"),
+        tokenizer=tokenizer,
+        sources=tuple(_typed(value.get("sources", []), list, "sources")),
+        options=_typed(value.get("options", {}), dict, "options"),
+        versions=_typed(value.get("versions", {}), dict, "versions"),
+    )
+
+
+def _typed(value: Any, kind: type, name: str) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} is a {type(value).__name__}, not a {kind.__name__}")
+    return value
+
+
+def _count(value: Any, name: str, largest: int = 2**63 - 1) -> int:
+    if type(value) is not int or not 0 <= value <= largest:
+        raise ValueError(f"{name} = {value!r} is outside [0, {largest}]")
+    return value
+
+
+def _file_record(record: dict[str, Any]) -> FileRecord:
+    path = _typed(record["path"], str, "files.path")
+    check_relative_path(path)
+    sha256 = record["sha256"]
+    if not isinstance(sha256, str) or len(sha256) != 64 or set(sha256) - set("0123456789abcdef"):
+        raise ValueError(f"sha256 of {path!r} is not 64 hexadecimal digits")
+    return FileRecord(path, _count(record["bytes"], f"bytes of {path!r}"), sha256)
+
+
+def check_relative_path(path: str) -> None:
+    """ValueError unless `path` is a plain relative path: no `..`, no root, no empty part, no NUL, not the
+    manifest."""
+    parts = path.split("/")
+    if (
+        "\0" in path or "\\" in path or "" in parts or "." in parts or ".." in parts
+    ):  # a root is an empty part
+        raise ValueError(f"path {path!r} escapes the dataset")
+    if path == MANIFEST_NAME:
+        raise ValueError("the manifest lists itself")

@@ -1,0 +1,328 @@
+"""The metadata files of zarr formats 2 and 3, for one-dimensional arrays of tokens and starts, both
+directions.
+
+What is written equals what zarr-python writes (tests/flat_tokens/test_zarr_metadata.py), but that a zstd
+frame's checksum is not announced in `.zarray`: decoders check it anyway, while zarr-python 2 with numcodecs
+0.12 and tensorstore 0.1.86 refuse an array whose compressor has a member "checksum" (measured). For the same
+reason there are no filters: tensorstore knows none. zarr is not imported: 0.2 s for a few lines of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flat_tokens.errors import DatasetError, printable
+from flat_tokens.storage.codecs import CodecChain, UnknownCodecError
+from flat_tokens.storage.files import read_whole
+from flat_tokens.storage.layout import ArrayLayout
+
+LARGEST_METADATA_BYTES = 2**24  # a few hundred are usual
+LARGEST_FILE_COUNT = 2**40
+LARGEST_CHUNK_BYTES = 2**31  # what Blosc takes at once
+LARGEST_SHARD_CHUNKS = 2**24  # 256 MiB of index
+
+
+class ForeignLayoutError(DatasetError):
+    """Valid zarr perhaps, but nothing that this package decodes by itself; the zarr library may."""
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """Where and how the elements of one array lie; small and picklable, so that any process can read zarr
+    chunks by it.
+
+    path: the array's folder. chunk_elements: elements a zarr chunk; shard_elements: elements a file, the
+    same in format 2. element_count may be 0. sharded: whether a file has a shard index at its end (or
+    start)."""
+
+    path: Path
+    zarr_format: int
+    dtype: str
+    element_count: int
+    chunk_elements: int
+    shard_elements: int
+    codecs: CodecChain
+    sharded: bool = False
+    index_at_end: bool = True
+    index_crc32c: bool = True
+    key_prefix: str = ""
+    compression: str = "none"
+
+    @property
+    def file_count(self) -> int:
+        """Files that a complete array has."""
+        return -(-self.element_count // self.shard_elements)
+
+    def file_path(self, file_index: int) -> Path:
+        """The file with the elements [file_index * shard_elements, ...)."""
+        return self.path / f"{self.key_prefix}{file_index}"
+
+
+def group_files(zarr_format: int, attributes: Mapping[str, Any]) -> dict[str, bytes]:
+    """Metadata of a group: file name -> content."""
+    if zarr_format == 2:
+        files = {".zgroup": _json_bytes({"zarr_format": 2})}
+        return files | ({".zattrs": _json_bytes(attributes)} if attributes else {})
+    node = {"attributes": dict(attributes), "zarr_format": 3, "node_type": "group"}
+    return {"zarr.json": _json_bytes(node)}
+
+
+def array_files(
+    layout: ArrayLayout, dtype: np.dtype[Any], element_count: int, chunk: int, shard: int
+) -> dict[str, bytes]:
+    """Metadata of an array with zarr chunks of `chunk` and, in format 3, shards of `shard` elements: name ->
+    content."""
+    if layout.zarr_format == 2:
+        array: dict[str, Any] = {
+            "shape": [element_count],
+            "chunks": [chunk],
+            "dtype": dtype.str,
+            "fill_value": 0,
+            "order": "C",
+            "filters": None,
+            "dimension_separator": ".",
+            "compressor": _v2_compressor(layout),
+            "zarr_format": 2,
+        }
+        return {".zarray": _json_bytes(array)}
+    little_endian = {"name": "bytes", "configuration": {"endian": "little"}}
+    sharding = {
+        "chunk_shape": [chunk],
+        "codecs": [little_endian, *_v3_compressor(layout, dtype.itemsize), {"name": "crc32c"}],
+        "index_codecs": [little_endian, {"name": "crc32c"}],
+        "index_location": "end",
+    }
+    array = {
+        "shape": [element_count],
+        "data_type": dtype.name,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [shard]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 0,
+        "codecs": [{"name": "sharding_indexed", "configuration": sharding}],
+        "attributes": {},
+        "zarr_format": 3,
+        "node_type": "array",
+        "storage_transformers": [],
+    }
+    return {"zarr.json": _json_bytes(array)}
+
+
+@lru_cache(maxsize=16)
+def write_chain(layout: ArrayLayout) -> CodecChain:
+    """The codecs that the writer uses; in format 2 zstd frames carry a checksum, in format 3 crc32c
+    follows."""
+    compressor = _v2_compressor(layout)
+    if compressor is not None and compressor["id"] == "zstd":
+        compressor["checksum"] = layout.zarr_format == 2
+    return CodecChain.from_configs([], compressor, crc32c=layout.zarr_format == 3)
+
+
+def _v2_compressor(layout: ArrayLayout) -> dict[str, Any] | None:
+    if layout.compression == "none":
+        return None
+    if layout.compression == "zstd":
+        return {"id": "zstd", "level": layout.level}
+    shuffle = 2 if layout.compression == "lz4-bitshuffle" else 0
+    return {"id": "blosc", "cname": "lz4", "clevel": layout.level, "shuffle": shuffle, "blocksize": 0}
+
+
+def _v3_compressor(layout: ArrayLayout, item_bytes: int) -> list[dict[str, Any]]:
+    if layout.compression == "none":
+        return []
+    if layout.compression == "zstd":
+        return [{"name": "zstd", "configuration": {"level": layout.level, "checksum": False}}]
+    shuffle = "bitshuffle" if layout.compression == "lz4-bitshuffle" else "noshuffle"
+    blosc = {
+        "typesize": item_bytes,
+        "cname": "lz4",
+        "clevel": layout.level,
+        "shuffle": shuffle,
+        "blocksize": 0,
+    }
+    return [{"name": "blosc", "configuration": blosc}]
+
+
+def _json_bytes(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, indent=2) + "\n").encode("ascii")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; DatasetError if it is not there or cannot be one."""
+    return parse_json(read_whole(path, LARGEST_METADATA_BYTES), path)
+
+
+def parse_json(data: bytes, path: Path) -> dict[str, Any]:
+    """The object in the bytes of a JSON file; DatasetError names the file."""
+    where = printable(str(path))
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(
+            f"{where}: not valid JSON ({printable(str(error), 80)}); restore it or convert again"
+        ) from None
+    if not isinstance(value, dict):
+        raise DatasetError(
+            f"{where}: holds a {type(value).__name__}, not an object; restore it or convert again"
+        )
+    return value
+
+
+def read_group(path: Path) -> tuple[int, dict[str, Any]] | None:
+    """(zarr format, attributes) of the group at `path`, None if there is no group."""
+    if (path / "zarr.json").is_file():
+        node = read_json(path / "zarr.json")
+        attributes = node.get("attributes", {})
+        if node.get("node_type") == "group" and node.get("zarr_format") == 3 and isinstance(attributes, dict):
+            return 3, attributes
+        return None
+    if (path / ".zgroup").is_file():
+        if read_json(path / ".zgroup").get("zarr_format") != 2:
+            return None
+        return 2, read_json(path / ".zattrs") if (path / ".zattrs").is_file() else {}
+    return None
+
+
+def read_array(path: Path) -> StoredArray:
+    """How the array at `path` is stored. DatasetError if it is no array of one dimension, ForeignLayoutError
+    if zarr may read it but this package does not."""
+    if (path / "zarr.json").is_file():
+        return _guarded(path, path / "zarr.json", _parse_v3)
+    if (path / ".zarray").is_file():
+        return _guarded(path, path / ".zarray", _parse_v2)
+    raise DatasetError(f"{printable(str(path))}: no zarr array here (neither .zarray nor zarr.json)")
+
+
+def _guarded(path: Path, file: Path, parse: Any) -> StoredArray:
+    node = read_json(file)
+    where = printable(str(file))
+    try:
+        stored: StoredArray = parse(path, node)
+    except UnknownCodecError as error:
+        raise ForeignLayoutError(f"{where}: {error}") from None
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        if isinstance(error, DatasetError):
+            raise
+        raise ForeignLayoutError(f"{where}: {type(error).__name__} {printable(str(error), 80)}") from None
+    if stored.file_count > LARGEST_FILE_COUNT:
+        raise DatasetError(f"{where}: {stored.file_count} zarr chunks cannot be; restore it or convert again")
+    if stored.chunk_elements * np.dtype(stored.dtype).itemsize > LARGEST_CHUNK_BYTES:
+        raise DatasetError(
+            f"{where}: zarr chunks of {stored.chunk_elements} elements are over 2 GiB; write smaller ones"
+        )
+    if stored.shard_elements // stored.chunk_elements > LARGEST_SHARD_CHUNKS:
+        raise DatasetError(
+            f"{where}: a shard of more than {LARGEST_SHARD_CHUNKS} zarr chunks; write smaller ones"
+        )
+    return stored
+
+
+def _length(value: Any, least: int, what: str) -> int:
+    if not isinstance(value, list) or len(value) != 1:
+        raise ValueError(f"{what} {printable(repr(value), 60)} is not of one dimension")
+    if type(value[0]) is not int or not least <= value[0] < 2**63:
+        raise ValueError(f"{what} {printable(repr(value[0]), 60)} is outside [{least}, 2^63)")
+    return value[0]
+
+
+def _parse_v2(path: Path, node: dict[str, Any]) -> StoredArray:
+    if node["zarr_format"] != 2 or node.get("fill_value") not in (0, None):
+        raise ValueError("zarr_format must be 2 and fill_value 0")
+    chunk = _length(node["chunks"], 1, "chunks")
+    compressor = node.get("compressor")
+    codecs = CodecChain.from_configs(node.get("filters") or [], compressor)
+    names = [f["id"] for f in node.get("filters") or []] + ([_v2_name(compressor)] if compressor else [])
+    dtype = _dtype(node["dtype"])
+    return StoredArray(
+        path=path,
+        zarr_format=2,
+        dtype=dtype,
+        element_count=_length(node["shape"], 0, "shape"),
+        chunk_elements=chunk,
+        shard_elements=chunk,
+        codecs=codecs,
+        compression=" ".join(names) or "none",
+    )
+
+
+def _v2_name(compressor: dict[str, Any]) -> str:
+    if compressor["id"] != "blosc":
+        return f"{compressor['id']} {compressor['level']}" if "level" in compressor else str(compressor["id"])
+    shuffle = {1: " shuffle", 2: " bitshuffle"}.get(compressor.get("shuffle", 0), "")
+    return printable(f"blosc {compressor.get('cname')} {compressor.get('clevel')}{shuffle}", 60)
+
+
+def _dtype(text: Any) -> str:
+    if not isinstance(text, str) or text not in ("<u4", "<u8", "<i4", "<i8", "<u2"):
+        raise ValueError(f"data type {printable(repr(text), 60)} is not a little-endian integer")
+    return text
+
+
+def _parse_v3(path: Path, node: dict[str, Any]) -> StoredArray:
+    if node["zarr_format"] != 3 or node["node_type"] != "array" or node["fill_value"] != 0:
+        raise ValueError("zarr_format must be 3, node_type array and fill_value 0")
+    if node["chunk_grid"]["name"] != "regular" or node.get("storage_transformers"):
+        raise ValueError("the chunk grid must be regular, without storage transformers")
+    shard = _length(node["chunk_grid"]["configuration"]["chunk_shape"], 1, "chunk_shape")
+    separator = node["chunk_key_encoding"].get("configuration", {}).get("separator", "/")
+    if node["chunk_key_encoding"]["name"] != "default" or separator not in ("/", "."):
+        raise ValueError("the chunk key encoding must be default")
+    codecs, chunk, sharding = node["codecs"], shard, None
+    if codecs[0]["name"] == "sharding_indexed" and len(codecs) == 1:
+        sharding = codecs[0]["configuration"]
+        codecs = sharding["codecs"]
+        chunk = _length(sharding["chunk_shape"], 1, "chunk_shape")
+        if shard % chunk:
+            raise ValueError(f"shards of {shard} are no multiple of zarr chunks of {chunk}")
+        if [codec["name"] for codec in sharding["index_codecs"]] not in (["bytes"], ["bytes", "crc32c"]):
+            raise ValueError("the shard index must be bytes, or bytes and crc32c")
+        _require_little_endian(sharding["index_codecs"][0])
+    dtype = _dtype(np.dtype(node["data_type"]).newbyteorder("<").str)
+    chain, name = _v3_chain(codecs, np.dtype(dtype).itemsize)
+    return StoredArray(
+        path=path,
+        zarr_format=3,
+        dtype=dtype,
+        element_count=_length(node["shape"], 0, "shape"),
+        chunk_elements=chunk,
+        shard_elements=shard,
+        codecs=chain,
+        sharded=sharding is not None,
+        index_at_end=sharding is None or sharding.get("index_location", "end") == "end",
+        index_crc32c=sharding is not None and len(sharding["index_codecs"]) == 2,
+        key_prefix=f"c{separator}",
+        compression=name,
+    )
+
+
+def _require_little_endian(codec: dict[str, Any]) -> None:
+    if codec["name"] != "bytes" or codec.get("configuration", {}).get("endian") != "little":
+        raise ValueError("the first codec must be bytes, little endian")
+
+
+def _v3_chain(codecs: list[dict[str, Any]], item_bytes: int) -> tuple[CodecChain, str]:
+    """The chain of format 3's codecs: little-endian bytes, at most one compressor, at most one crc32c at the
+    end."""
+    _require_little_endian(codecs[0])
+    steps = codecs[1:]
+    crc32c = bool(steps) and steps[-1]["name"] == "crc32c"
+    steps = steps[: len(steps) - crc32c]
+    if len(steps) > 1:
+        raise UnknownCodecError(f"{len(steps)} codecs in a row")
+    if not steps:
+        return CodecChain.from_configs([], None, crc32c), "crc32c" if crc32c else "none"
+    name, options = steps[0]["name"], dict(steps[0].get("configuration", {}))
+    if name == "blosc":
+        shuffle = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}[options["shuffle"]]
+        config = {"id": "blosc", "cname": options["cname"], "clevel": options["clevel"], "shuffle": shuffle}
+    elif name in ("zstd", "gzip"):
+        config = {"id": name, "level": options["level"]}
+    else:
+        raise UnknownCodecError(f"codec {printable(repr(name), 60)} is none of blosc, gzip, zstd")
+    return CodecChain.from_configs([], config, crc32c), _v2_name(config) + (" crc32c" if crc32c else "")

@@ -1,0 +1,146 @@
+"""Zstd frames made and decoded by the functions of libzstd (flat_tokens/storage/zstd_library.py).
+
+numcodecs makes a new context for each buffer: 160 KiB of memory that the process touches first, 12 to 20 % of the
+time to decode a zarr chunk of 64 Ki tokens. And it decodes whole frames only, where a row needs the front: a frame is
+made of blocks of up to 128 KiB, so rows in the first half of such a zarr chunk cost half. Where the functions cannot be
+called, `encode` and `decode` are numcodecs' own and `decode_front` decodes everything. Invariant: frames, and what is
+decoded of them, equal those of numcodecs (tests/flat_tokens/test_zstd_frames.py). A frame's checksum, if it has one,
+is compared unless the caller knows that it was: it costs 8 to 15 %, and a front has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens.storage.zstd_library import RESET_SESSION, Buffer, Library, library
+
+Bytes = npt.NDArray[np.uint8]
+Took = Callable[[int], None]
+
+BLOCK_BYTES = 2**17  # RFC 8878: no block decodes to more
+MAGIC = b"\x28\xb5\x2f\xfd"
+STEP_BYTES = (
+    2**18
+)  # of what is decoded at a time for `took`: stays in a second-level cache with what it came from
+MOST_STREAMED_BYTES = 2**26  # zstd refuses to stream from 2^27 on
+_RLE, _RESERVED = 1, 3
+
+
+def encode(data: Bytes, level: int, checksum: bool) -> bytes | None:
+    """The frame of some bytes; None where that is left to numcodecs. ValueError says what is wrong."""
+    zstd = library()
+    if zstd is None:
+        return None
+    encoder = zstd.take_encoder(level, checksum)
+    try:
+        room = encoder.room(zstd.compress_bound(len(data)))
+        size = zstd.compress(encoder.context, room.ctypes.data, len(room), data.ctypes.data, len(data))
+        return room[: zstd.checked(size)].tobytes()
+    finally:
+        zstd.give_encoder(encoder, level, checksum)
+
+
+def decode(
+    payload: bytes | memoryview, out: Bytes, is_checked: bool = False, took: Took | None = None
+) -> bool:
+    """Fill `out` from a payload that must decode to just its length; False, and nothing is done, where that is left
+    to numcodecs. is_checked: its checksum was compared before. took(bytes): called now and then with how much is
+    there, for those who take it on while it is in the processor's cache. ValueError says what is wrong."""
+    zstd = library()
+    if zstd is None:
+        return False
+    source = np.frombuffer(payload, dtype=np.uint8)
+    context = zstd.take_decoder(is_checked)
+    try:
+        in_steps = took if STEP_BYTES < len(out) <= MOST_STREAMED_BYTES else None
+        if in_steps is not None and _decode_in_steps(zstd, context, source, out, in_steps):
+            return True
+        done = zstd.decompress(context, out.ctypes.data, len(out), source.ctypes.data, len(source))
+    finally:
+        zstd.give_decoder(context, is_checked)
+    if zstd.checked(done) != len(out):
+        raise ValueError(f"decodes to {done} bytes, a zarr chunk has {len(out)}")
+    return True
+
+
+def _decode_in_steps(zstd: Library, context: int, source: Bytes, out: Bytes, took: Took) -> bool:
+    """Whether that was all of it; what is cut off or goes on is for `decode` to tell, or to accept."""
+    steps = -(-len(out) // STEP_BYTES)
+    given = Buffer(source.ctypes.data, 0, 0)
+    made = Buffer(out.ctypes.data, len(out), 0)
+    left = 1
+    try:
+        zstd.reset(context, RESET_SESSION)
+        for step in range(1, steps + 1):
+            given.size = len(source) * step // steps
+            before = -1, -1
+            while given.pos < given.size and left and (given.pos, made.pos) != before:
+                before = given.pos, made.pos
+                left = zstd.checked(zstd.stream(context, made, given))
+            took(made.pos)
+        return not left and given.pos == len(source) and made.pos == len(out)
+    finally:
+        zstd.reset(context, RESET_SESSION)
+
+
+def decode_front(payload: bytes | memoryview, out: Bytes, wanted_bytes: int) -> int:
+    """Fill at least the first `wanted_bytes` of `out` from a payload whose header says that it decodes to the
+    length of `out`; how many bytes are filled, 0 where it must be decoded whole: the front is (nearly) all of it, the
+    frame is cut off or not alone, or the library is not there. No checksum is compared. ValueError says what is wrong
+    with the front."""
+    zstd = library()
+    if zstd is None or wanted_bytes > len(out) - BLOCK_BYTES:
+        return 0
+    ends, is_whole = _block_ends(payload)
+    wanted_blocks = -(-wanted_bytes // BLOCK_BYTES)
+    if len(ends) <= wanted_blocks or not is_whole:
+        return 0
+    source = np.frombuffer(payload, dtype=np.uint8)
+    given = Buffer(source.ctypes.data, 0, 0)
+    made = Buffer(out.ctypes.data, len(out), 0)
+    context = zstd.take_decoder(True)
+    try:
+        zstd.reset(context, RESET_SESSION)
+        for end in ends[wanted_blocks - 1 :]:
+            given.size = end
+            while given.pos < end:
+                before = given.pos, made.pos
+                zstd.checked(zstd.stream(context, made, given))
+                if (given.pos, made.pos) == before:
+                    raise ValueError("the frame goes on beyond its blocks")
+            if made.pos >= wanted_bytes:
+                return int(made.pos)
+        return 0
+    finally:
+        zstd.reset(context, RESET_SESSION)
+        zstd.give_decoder(context, True)
+
+
+def _block_ends(payload: bytes | memoryview) -> tuple[list[int], bool]:
+    """Where the blocks of a frame end, those inside the payload, and whether the frame ends where the payload does;
+    none if it has a dictionary (RFC 8878, 3.1.1)."""
+    size = len(payload)
+    if size < 6 or bytes(payload[:4]) != MAGIC:
+        return [], False
+    descriptor = payload[4]
+    size_flag, single_segment, dictionary_flag = descriptor >> 6, descriptor >> 5 & 1, descriptor & 3
+    if dictionary_flag:
+        return [], False
+    checksum_bytes = 4 * (descriptor >> 2 & 1)
+    at = 5 + (not single_segment) + (1 if single_segment and not size_flag else (0, 2, 4, 8)[size_flag])
+    ends = []
+    while at + 3 <= size:
+        header = payload[at] | payload[at + 1] << 8 | payload[at + 2] << 16
+        kind = header >> 1 & 3
+        if kind == _RESERVED:
+            break
+        at += 3 + (1 if kind == _RLE else header >> 3)
+        if at > size:
+            break
+        ends.append(at)
+        if header & 1:
+            return ends, at + checksum_bytes == size
+    return ends, False
