@@ -176,7 +176,7 @@ def test_n_separators_make_n_plus_one_rows(listed, buffer, rows):
 @pytest.mark.parametrize("broken", [b"\xff", b"\xe6\xbc", b"\x80", b"\xed\xa0\x80", b"\xf0\x9f\x99"])
 @pytest.mark.parametrize("place", [0, 4, 70_000, 399_990])
 def test_documents_that_are_not_utf8_are_refused_wherever_they_break(listed, threads, broken, place):
-    """Documents are checked one by one while others are encoded; the first fault of the buffer is the one told."""
+    """Documents are checked while others are encoded; the first fault of the buffer is the one told."""
     tokenizer = listed()
     text = "a caf\u00e9 <s>".encode() * 40_000
     place = text.index(b"<s>", place) - place % 2  # behind a character or before its document ends
@@ -185,6 +185,22 @@ def test_documents_that_are_not_utf8_are_refused_wherever_they_break(listed, thr
     with pytest.raises(InvalidText, match=rf"text: byte {offset} "):
         tokenizer.encode_documents(wrong, "<s>", threads)
     assert len(tokenizer.encode_documents(text, "<s>", threads)) == 40_001
+
+
+@pytest.mark.parametrize("shift", range(4))
+def test_what_is_checked_ahead_may_end_within_a_character(listed, shift):
+    """The check runs 16 KiB ahead: over documents of every size, cut by it wherever they lie."""
+    tokenizer = listed()
+    rng = random.Random(shift)
+    sizes = [rng.choice([0, 1, 2, 3, 30, 300]) for _ in range(200)] + [6_000, 0, 20_000]
+    documents = ["\u6f22" * size for size in sizes] + ["a" * shift]
+    rng.shuffle(documents)
+    text = "<s>".join(["b" * shift, *documents]).encode()
+    assert len(tokenizer.encode_documents(text, "<s>")) == len(documents) + 1
+    for place in [*range(16_380, 16_390), *range(32_760, 32_770), len(text) - 1]:
+        wrong = text[:place] + b"\xfe" + text[place + 1 :]
+        with pytest.raises(InvalidText, match=rf"text: byte {_core.validate_utf8(wrong)} "):
+            tokenizer.encode_documents(wrong, "<s>")
 
 
 def test_a_separator_may_cut_characters_apart(listed):

@@ -24,9 +24,9 @@ Kept &kept() {
 
 } // namespace
 
-PageMemory take_recycled(size_t bytes) {
+RecycledMemory take_recycled(size_t bytes) {
   if (bytes < min_recycled_bytes)
-    return PageMemory(bytes, PageMemory::Pages::small);
+    return {PageMemory(bytes, PageMemory::Pages::small), 0};
   PageMemory memory;
   Kept &pool = kept();
   if (std::unique_lock lock(pool.mutex, std::try_to_lock); lock) {
@@ -41,10 +41,12 @@ PageMemory take_recycled(size_t bytes) {
       pool.bytes -= memory.bytes();
     }
   }
-  if (memory.bytes() == 0)
-    return PageMemory(bytes, PageMemory::Pages::small);
-  memory.resize(bytes);
-  return memory;
+  const size_t known_bytes = memory.bytes();
+  if (known_bytes == 0)
+    memory = PageMemory(bytes, PageMemory::Pages::small);
+  else
+    memory.resize(bytes);
+  return {std::move(memory), known_bytes};
 }
 
 void recycle(PageMemory memory) noexcept {

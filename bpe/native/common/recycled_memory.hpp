@@ -19,11 +19,17 @@ namespace bpe {
 inline constexpr size_t min_recycled_bytes = size_t{1} << 20;
 inline constexpr size_t max_recycled_bytes = size_t{256} << 20;
 
+struct RecycledMemory {
+  PageMemory memory;
+  size_t known_bytes; // from its start on, whose pages are there: not to be asked for again
+};
+
 // At least `bytes`, with anything in it: kept memory if there is some of no more than `bytes`, grown, else
 // new. Throws std::bad_alloc.
-PageMemory take_recycled(size_t bytes);
+RecycledMemory take_recycled(size_t bytes);
 
-// Keeps the memory if it is large enough to be worth it; otherwise the system gets it back.
+// Keeps the memory, all of which has been written, if it is large enough to be worth it; otherwise the system
+// gets it back.
 void recycle(PageMemory memory) noexcept;
 
 } // namespace bpe

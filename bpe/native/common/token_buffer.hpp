@@ -67,7 +67,7 @@ public:
 
   // Of reserved room that is not written by way of room(): ids [start, stop) are about to be. Any thread.
   void prepare(size_t start, size_t stop) const {
-    memory_.populate(start * sizeof *data_, stop * sizeof *data_);
+    memory_.populate(std::max(start, ready_) * sizeof *data_, stop * sizeof *data_);
   }
 
 private:
@@ -85,10 +85,13 @@ private:
   void resize(size_t capacity) {
     if (lent_)
       throw std::bad_alloc();
-    if (memory_.bytes() > 0)
+    if (memory_.bytes() > 0) {
       memory_.resize(capacity * sizeof(uint32_t));
-    else
-      memory_ = take_recycled(capacity * sizeof(uint32_t));
+    } else { // to map pages again that are there took 5 % of Chinese on a second pass
+      auto [memory, known_bytes] = take_recycled(capacity * sizeof(uint32_t));
+      memory_ = std::move(memory);
+      ready_ = known_bytes / sizeof(uint32_t);
+    }
     data_ = static_cast<uint32_t *>(memory_.data());
     capacity_ = capacity;
     ready_ = std::min(ready_, capacity);

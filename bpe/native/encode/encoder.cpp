@@ -28,9 +28,18 @@ const uint8_t *bytes_of(std::string_view text) {
   return reinterpret_cast<const uint8_t *>(text.data());
 }
 
-void require_utf8(std::string_view text) {
-  if (validate_utf8(bytes_of(text), text.size()) < text.size())
-    throw std::invalid_argument("the text is not valid UTF-8");
+// That text[at, needed) is valid, where `at` is a character's start; it moves to where the text is known to
+// be valid. That is 16 KiB ahead, over short documents with what separates them: looked at one by one, a
+// tenth of the time of Chinese poems went into their last bytes.
+void require_utf8(std::string_view text, size_t &at, size_t needed) {
+  constexpr size_t bytes_ahead = 16 << 10;
+  while (at < needed) {
+    const size_t size = std::min(std::max(needed - at, bytes_ahead), text.size() - at);
+    const size_t valid = validate_utf8(bytes_of(text) + at, size);
+    if (valid == 0)
+      throw std::invalid_argument("the text is not valid UTF-8");
+    at += valid; // short of the size perhaps by a character that goes on behind
+  }
 }
 
 // Whether two occurrences of the string can overlap ("aa", "\n\n"): then only a search from the start of the
@@ -221,8 +230,8 @@ EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, si
 
 EncodedRows Encoder::encode_documents(std::string_view text, std::string_view separator, size_t threads,
                                       bool special, bool check, TokenBuffer out) const {
-  if (check)
-    require_utf8(separator); // then the text is valid if all documents are
+  if (check && validate_utf8(bytes_of(separator), separator.size()) < separator.size())
+    throw std::invalid_argument("the separator is not valid UTF-8"); // then the text is if all documents are
   if (separator.empty())
     throw std::invalid_argument("the separator is empty; documents need at least one byte between them");
   // A special token that holds the separator can't lie within a document, so the usual case, one special
@@ -243,11 +252,11 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
   const size_t pieces = starts.size() - 1;
   const auto encode_piece = [&](EncoderSession &session, size_t piece) {
     const size_t stop = starts[piece + 1];
-    size_t start = starts[piece];
+    size_t start = starts[piece], valid_stop = start;
     for (;;) {
       const size_t found = find_bytes(bytes, stop, start, separator);
       if (check)
-        require_utf8(text.substr(start, found - start));
+        require_utf8(text.substr(0, stop), valid_stop, found);
       encode_text(session, bytes + start, found - start, readable, special_within);
       if (found == stop && piece + 1 < pieces)
         return; // behind the separator of the last document, or within a document that goes on
