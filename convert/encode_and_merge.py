@@ -28,6 +28,7 @@ from convert.shards.assembly import Assembly, drop, recorded_assembly
 from convert.shards.runs import Run
 from convert.shards.shard import SPLITS, ShardRecord
 from convert.shards.spare_files import spare_count
+from convert.touched import check_touched
 from convert.workspace import Workspace
 from flat_tokens.storage.durability import Syncer
 from flat_tokens.storage.layout import ArrayLayout
@@ -66,10 +67,13 @@ def encode_and_merge(
     journal = Journal(workspace.shards)
     threshold = None
     if options.validation_docs is not None:
-        threshold = _threshold(executor, options, plan, journal, progress)
+        threshold = _threshold(executor, options, plan, workspace, journal, progress)
     workers = options.worker_count
     earlier, written, lost_runs = _earlier_work(executor, workers, plan, layout, workspace, journal)
     check_earlier(workspace.shards, earlier.records, options.intake_rules)
+    if workspace.touched:
+        check_touched(executor, workers, plan, workspace, earlier.records, progress)
+        syncer.add([workspace.plan])
     for split in SPLITS:
         create_arrays(workspace.dataset, split, layout)
     result = Result(Assembly(plan.chunk_count, layout))
@@ -199,12 +203,17 @@ class _Loop:
 
 
 def _threshold(
-    executor: Executor, options: ConvertOptions, plan: Plan, journal: Journal, progress: Progress
+    executor: Executor,
+    options: ConvertOptions,
+    plan: Plan,
+    workspace: Workspace,
+    journal: Journal,
+    progress: Progress,
 ) -> int:
     """The hash below which the documents of --validation-docs lie; reads the whole corpus, but only once."""
     count = options.validation_docs or 0
     known = journal.recorded_threshold(count)
-    if known is not None:
+    if known is not None and not workspace.touched:
         return known
     smallest = SmallestHashes(count)
     choose = partial(worker.smallest_hashes, count=count)
@@ -219,6 +228,11 @@ def _threshold(
             smallest.add(hashes)
             stage.advance(chunk.text_bytes)
     threshold = smallest.threshold()
+    if known not in (None, threshold):
+        raise Refused(
+            f"an input is other text than when {workspace.root} was begun, though it has its former size and time: "
+            f"other documents would be the {count} of --validation-docs; begin anew with --overwrite"
+        )
     journal.keep_threshold(count, threshold)
     return threshold
 

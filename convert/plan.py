@@ -19,7 +19,8 @@ from convert.inputs.sources import Source, recorded_path
 MIB = 1 << 20
 # The sources are hashed in blocks of this size (convert/inputs/digest.py); chunks of whole blocks read no byte twice.
 BLOCK_BYTES = 4 * MIB
-PLAN_VERSION = 2
+PLAN_VERSION = 3
+_MARKS = ("changed_ns", "inode")
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,10 @@ def default_chunk_bytes(total_bytes: int) -> int:
 
 
 def plan_record(plan: Plan, tokenizer_sha256: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """All that finished shards depend on, as plain JSON: the same record, the same shards."""
+    """All that finished shards depend on, as plain JSON: the same record, the same shards.
+
+    But "changed_ns" and "inode" of a source only say whether its bytes may be others; `without_marks` leaves them out.
+    """
     return {
         "tokenmill_plan": PLAN_VERSION,
         "tokenizer_sha256": tokenizer_sha256,
@@ -119,6 +123,8 @@ def plan_record(plan: Plan, tokenizer_sha256: str, options: Mapping[str, Any]) -
                 "path": recorded_path(s.name),
                 "bytes": s.size_bytes,
                 "mtime_ns": s.mtime_ns if s.digest is None else None,
+                "changed_ns": s.changed_ns if s.digest is None else None,
+                "inode": s.inode if s.digest is None else None,
                 "digest": s.digest,
                 "split": s.split,
                 "kind": s.kind.name,
@@ -126,6 +132,22 @@ def plan_record(plan: Plan, tokenizer_sha256: str, options: Mapping[str, Any]) -
             for s in plan.sources
         ],
     }
+
+
+def without_marks(record: Any) -> Any:
+    """A plan record of this version without what may change while the sources' bytes do not."""
+    if not isinstance(record, dict) or record.get("tokenmill_plan") != PLAN_VERSION:
+        return record
+    sources = [
+        {name: value for name, value in source.items() if name not in _MARKS} for source in record["sources"]
+    ]
+    return {**record, "sources": sources}
+
+
+def touched_sources(old: dict[str, Any], new: dict[str, Any]) -> list[int]:
+    """The sources, by number, that something was done to between two records that are equal without marks."""
+    pairs = zip(old.get("sources", []), new.get("sources", []), strict=True)
+    return [index for index, (was, is_) in enumerate(pairs) if any(was[mark] != is_[mark] for mark in _MARKS)]
 
 
 def first_difference(old: Any, new: Any, name: str = "") -> tuple[str, Any, Any] | None:

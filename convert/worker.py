@@ -7,7 +7,7 @@ any moment and done again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -21,9 +21,9 @@ from bpe.tokenizer import Tokenizer
 from convert.document_encoder import Clock, DocumentEncoder
 from convert.errors import BadInput, BrokenInvariant, naming
 from convert.held_out import DocumentHasher
-from convert.inputs.blocks import Block, record_blocks
+from convert.inputs.blocks import Block, own_lines, record_blocks
 from convert.inputs.decompress import DecompressedFile
-from convert.inputs.digest import BlockDigests
+from convert.inputs.digest import BlockDigests, first_changed
 from convert.inputs.kinds import PLAIN_TEXT
 from convert.inputs.long_line import LongLine
 from convert.inputs.read_jsonl import JsonLines
@@ -46,6 +46,8 @@ from flat_tokens.verify_units import verify_files
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+Need = Callable[[int, int], None]  # (start, stop) of a source
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ def encode_chunk(
 
     clock = Clock()
     digests: list[tuple[int, int, str]] = []
+    edges: list[tuple[int, int, int, str]] = []
     dtype = token_dtype(job.max_token_id)
     intake = Intake(job.rules, job.shards, chunk.index)
     with (
@@ -121,7 +124,9 @@ def encode_chunk(
         threshold = job.threshold if threshold is None else threshold
         encoder = DocumentEncoder(job.tokenizer, job.separator, job.seed, threshold, shard, intake, clock)
         for piece in chunk.pieces:
-            _encode_piece(job, piece, encoder, intake, digests, clock)
+            blocks, own_edges = _encode_piece(job, piece, encoder, intake, clock)
+            digests.extend((piece.source_index, *block) for block in blocks)
+            edges.extend((piece.source_index, *edge) for edge in own_edges)
         checksums, (train, validation) = shard.finish()
         counts = intake.finish(shard.longest, shard.first_ids)
     record = ShardRecord(
@@ -133,6 +138,7 @@ def encode_chunk(
         train,
         validation,
         tuple(digests),
+        tuple(edges),
         counts,
     )
     journal.finish(record)
@@ -154,7 +160,7 @@ def smallest_hashes(chunk: TextChunk, count: int) -> NDArray[np.uint64]:
         source = job.sources[piece.source_index]
         with TextWindow(source.path, source.size_bytes, _buffer) as window:
             _require_unchanged(source, window)
-            _read_piece(job, piece, source, window, hasher, intake)
+            _read_piece(job, piece, source, window, hasher, intake, lambda start, stop: None)
     return hasher.smallest.get()
 
 
@@ -163,10 +169,9 @@ def _encode_piece(
     piece: Piece,
     encoder: DocumentEncoder,
     intake: Intake,
-    digests: list[tuple[int, int, str]],
     clock: Clock,
-) -> None:
-    """Encode the documents of one source's part of a chunk, and hash its blocks."""
+) -> tuple[list[tuple[int, str]], list[tuple[int, int, str]]]:
+    """Encode the documents of one source's part of a chunk; its blocks and edges (convert/inputs/digest.py)."""
     source = job.sources[piece.source_index]
     own_digests = BlockDigests(piece.start, piece.stop, source.size_bytes)
 
@@ -177,11 +182,13 @@ def _encode_piece(
 
     with TextWindow(source.path, source.size_bytes, _buffer, seen) as window:
         _require_unchanged(source, window)
-        _read_piece(job, piece, source, window, encoder, intake)
+        _read_piece(job, piece, source, window, encoder, intake, own_digests.need)
         clock.lap("read")
-        digests.extend((piece.source_index, block, digest) for block, digest in own_digests.finish(window))
+        edges = own_digests.edges(window)
+        blocks = own_digests.finish(window)
         clock.lap("hash")
         _require_unchanged(source, window)
+    return blocks, edges
 
 
 def _read_piece(
@@ -191,39 +198,57 @@ def _read_piece(
     window: TextWindow,
     encoder: DocumentEncoder,
     intake: Intake,
+    need: Need,
 ) -> None:
+    """need: is told which bytes of the file the documents depend on, once they are read."""
     if source.kind == PLAIN_TEXT:
-        _encode_plain_text(job, piece, source, window, encoder)
+        _encode_plain_text(job, piece, source, window, encoder, need)
     else:
-        _encode_records(job, piece, source, encoder, intake)
+        _encode_records(job, piece, source, encoder, intake, need)
 
 
 def _encode_plain_text(
-    job: Job, piece: Piece, source: Source, window: TextWindow, encoder: DocumentEncoder
+    job: Job, piece: Piece, source: Source, window: TextWindow, encoder: DocumentEncoder, need: Need
 ) -> None:
+    stop = piece.stop
+
+    def seen(stretch: Stretch) -> None:
+        nonlocal stop
+        take_step()
+        stop = max(stop, stretch.stop + len(job.separator))
+
     stretches = own_stretches(window, job.separator, piece.start, piece.stop, STRETCH_BYTES)
     for stretch in stretches:
-        take_step()
+        seen(stretch)
         if stretch.is_piece:
-            pieces = _window_pieces(window, chain([stretch], stretches))
+            pieces = _window_pieces(window, chain([stretch], stretches), seen)
             encoder.pieces(piece.source_index, source, pieces, stretch.start)
         else:
             with window.view(stretch.start, stretch.stop) as view:
                 encoder.stretch(piece.source_index, source, view, stretch.start)
+    need(piece.start, stop)
 
 
-def _window_pieces(window: TextWindow, stretches: Iterator[Stretch]) -> Iterator[tuple[Buffer, bool]]:
+def _window_pieces(
+    window: TextWindow, stretches: Iterator[Stretch], seen: Callable[[Stretch], None]
+) -> Iterator[tuple[Buffer, bool]]:
     for stretch in stretches:
-        take_step()
+        seen(stretch)
         with window.view(stretch.start, stretch.stop) as view:
             yield view, stretch.final
         if stretch.final:
             return
 
 
-def _encode_records(job: Job, piece: Piece, source: Source, encoder: DocumentEncoder, intake: Intake) -> None:
+def _encode_records(
+    job: Job, piece: Piece, source: Source, encoder: DocumentEncoder, intake: Intake, need: Need
+) -> None:
     """Encode a piece of anything but plain text. What is compressed belongs to the piece that the file begins in."""
     index, rules = piece.source_index, intake.rules
+    if source.kind.is_plain and source.kind.format == "jsonl":
+        need(piece.start - 1, own_lines(source.path, source.size_bytes, piece.start, piece.stop)[1])
+    elif not source.kind.is_plain and piece.start == 0:
+        need(0, source.size_bytes)
     if source.kind.format == "jsonl":
         for found in _json_lines.batches(index, source, piece, intake):
             take_step()
@@ -232,7 +257,7 @@ def _encode_records(job: Job, piece: Piece, source: Source, encoder: DocumentEnc
             else:
                 encoder.batch(index, source, *found)
     elif source.kind.format == "parquet":
-        for batch, places in parquet_batches(index, source, piece, intake):
+        for batch, places in parquet_batches(index, source, piece, intake, need):
             take_step()
             encoder.batch(index, source, batch, places)
     elif piece.start == 0:
@@ -264,6 +289,12 @@ def _require_unchanged(source: Source, window: TextWindow) -> None:
         )
     if status.st_mtime_ns != source.mtime_ns:
         raise BadInput(f"{source.path} was written to while it was read; convert it again")
+
+
+def changed_part(source_parts: tuple[int, Sequence[tuple[int, int, str]]]) -> tuple[int, int] | None:
+    """The first of the parts (start, stop, digest) of a source that is not what it was when its shard was made."""
+    source_index, parts = source_parts
+    return first_changed(_prepared().sources[source_index].path, parts)
 
 
 def merge_run(run: Run) -> list[FileRecord]:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from convert.errors import Refused, StorageError, UsageError, naming, printable
-from convert.plan import changed_source, first_difference
+from convert.plan import changed_source, first_difference, touched_sources, without_marks
 from flat_tokens.storage.durability import sync, sync_folders
 
 PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME, STACKS_NAME, INPUT_NAME = (
@@ -58,6 +58,9 @@ class Workspace:
         self.shards = self.root / SHARDS_NAME
         self.dataset = self.root / DATASET_NAME
         self.stacks = self.root / STACKS_NAME
+        # Of the sources of an earlier run that goes on, by number: those whose bytes may be others by now.
+        self.touched: list[int] = []
+        self._plan: dict[str, Any] = {}
         self._overwrite = overwrite
         self._lock: IO[str] | None = None
 
@@ -96,12 +99,18 @@ class Workspace:
             self._clear()
         self.shards.mkdir(exist_ok=True)
         self.dataset.mkdir(exist_ok=True)
+        self._plan = plan
         if not goes_on:
-            temporary = self.root / (PLAN_NAME + ".tmp")
-            with naming(temporary):
-                temporary.write_text(json.dumps(plan), encoding="utf-8")
-                temporary.replace(self.root / PLAN_NAME)
+            self.settle()
         return goes_on
+
+    def settle(self) -> None:
+        """Note the plan, in place of the one there is: the sources that were touched hold what they held."""
+        temporary = self.root / (PLAN_NAME + ".tmp")
+        with naming(temporary):
+            temporary.write_text(json.dumps(self._plan), encoding="utf-8")
+            temporary.replace(self.root / PLAN_NAME)
+        self.touched = []
 
     def take(self) -> None:
         """Make the folder if need be and lock it; Refused (exit 6) if another run is at work or it is not ours."""
@@ -227,8 +236,9 @@ class Workspace:
                 return False
             raise Refused(f"{path} cannot be read ({error}); start anew with --overwrite") from None
         new = json.loads(json.dumps(plan))  # compared as JSON would give it back: tuples are lists there
-        difference = first_difference(old, new)
+        difference = first_difference(without_marks(old), without_marks(new))
         if difference is None:
+            self.touched = touched_sources(old, new)
             return True
         if self._overwrite or not any(self.shards.glob("*.json")):
             return False  # asked for, or nothing would be lost

@@ -9,7 +9,7 @@ pyarrow is imported where the first piece is read, in a worker.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate, chain, pairwise
 from typing import Any
 
@@ -134,6 +134,17 @@ class _ParquetText:
             places.append(column.dictionary_page_offset)
         return max(0, int(min(places)))
 
+    def column_range(self, group: int) -> tuple[int, int]:
+        """The bytes of the file [start, stop) that the column of a row group lies in."""
+        column = self._metadata.row_group(group).column(self._index)
+        start = self._start(self._metadata.row_group(group))
+        return start, start + max(0, int(column.total_compressed_size))
+
+    @property
+    def footer_bytes(self) -> int:
+        """How long the metadata at the end of the file are, with their length and the mark behind them."""
+        return int(self._metadata.serialized_size) + 8
+
     def arrays(self, group: int) -> Iterator[Any]:
         """The column's values, a few MiB at a time."""
         column = self._metadata.row_group(group).column(self._index)
@@ -162,11 +173,16 @@ class _ParquetText:
 
 
 def parquet_batches(
-    source_index: int, source: Source, piece: Piece, intake: Intake
+    source_index: int, source: Source, piece: Piece, intake: Intake, need: Callable[[int, int], None]
 ) -> Iterator[tuple[Batch, NDArray[np.uint64]]]:
-    """(documents, the row of each in the file) of the row groups that begin in the piece; bad rows go to `intake`."""
+    """(documents, the row of each in the file) of the row groups that begin in the piece; bad rows go to `intake`.
+
+    need(start, stop): which bytes of the file were read for them.
+    """
     with _ParquetText(source.path, intake.rules.text_path) as file:
+        need(source.size_bytes - file.footer_bytes, source.size_bytes)
         for group, row in file.groups(source.size_bytes, piece):
+            need(*file.column_range(group))
             for array in file.arrays(group):
                 intake.records += len(array)
                 yield _documents(array, row, source_index, source, intake)

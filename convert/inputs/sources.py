@@ -33,7 +33,8 @@ def recorded_path(path: str) -> str:
 class Source:
     """One input file. path: as the arguments name it; split: "validation", or None where the hash decides.
 
-    digest: of standard input, whose path is that of the file it was put in; else None.
+    digest: of standard input, whose path is that of the file it was put in; else None. changed_ns, inode: the time of
+    the last change, of the name or rights too, and the number of the file: what no tool sets back (0: not known).
     """
 
     path: str
@@ -42,6 +43,8 @@ class Source:
     split: str | None = None
     kind: Kind = Kind()  # noqa: RUF009 - it is frozen
     digest: str | None = None
+    changed_ns: int = 0
+    inode: int = 0
 
     @property
     def name(self) -> str:
@@ -84,8 +87,17 @@ def find_sources(
             if standard_input is not None and path == standard_input.path:
                 sources.append(standard_input)
             else:
-                kind = kind_of(path, input_format)
-                sources.append(Source(path, status.st_size, status.st_mtime_ns, split, kind))
+                sources.append(
+                    Source(
+                        path,
+                        status.st_size,
+                        status.st_mtime_ns,
+                        split,
+                        kind_of(path, input_format),
+                        changed_ns=status.st_ctime_ns,
+                        inode=status.st_ino,
+                    )
+                )
     if output is not None:
         problems.extend(_overlaps([*inputs, *validation], [source.path for source in sources], output))
     if not sources and not problems:

@@ -85,9 +85,9 @@ class ShardRecord:
     checksums: tuple[int, ...]  # XXH64 of each of PARTS
     train: SplitCounts
     validation: SplitCounts
-    digests: tuple[
-        tuple[int, int, str], ...
-    ]  # (source, block, hex) of the source blocks that start in the chunk
+    # (source, block, hex) of the blocks that start in the chunk; (source, start, stop, hex) of what else was read.
+    digests: tuple[tuple[int, int, str], ...]
+    edges: tuple[tuple[int, int, int, str], ...] = ()
     intake: IntakeCounts = field(default_factory=IntakeCounts)
 
     @property
@@ -113,9 +113,11 @@ class ShardRecord:
         """The record that `as_json` wrote; KeyError, TypeError or ValueError for anything else."""
         counts = {name: SplitCounts(**entry[name]) for name in SPLITS}
         digests = tuple((int(source), int(block), str(hex_)) for source, block, hex_ in entry["digests"])
+        edges = tuple((int(source), int(a), int(b), str(hex_)) for source, a, b, hex_ in entry["edges"])
         checksums = tuple(int(checksum) for checksum in entry["checksums"])
         intake = IntakeCounts.from_json(entry["intake"])
-        return cls(**{**entry, **counts, "digests": digests, "checksums": checksums, "intake": intake})
+        lists = {"digests": digests, "edges": edges, "checksums": checksums}
+        return cls(**{**entry, **counts, **lists, "intake": intake})
 
 
 def token_dtype(max_token_id: int) -> np.dtype[Any]:

@@ -1,0 +1,76 @@
+"""Sources that something was done to since the work was begun, though size and time are those of then.
+
+A time can be set back (`touch -d`, `cp -p`, `rsync -t`), so equal ones do not say that the text is the same. The time
+of the last change (ctime) and the file's number cannot: where those are others, what finished shards were made from is
+read again and compared with the digests in their records. Harmless changes (`chmod`, a file copied back) cost that
+reading, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+
+from convert import worker
+from convert.errors import Refused, printable
+from convert.inputs.digest import block_part
+from convert.plan import Plan
+from convert.processes.tasks import run_tasks
+from convert.progress import Progress
+from convert.shards.shard import ShardRecord
+from convert.workspace import Workspace
+
+_Parts = tuple[int, tuple[tuple[int, int, str], ...]]  # source, (start, stop, digest) of parts of it
+
+
+def check_touched(
+    executor: Executor,
+    workers: int,
+    plan: Plan,
+    workspace: Workspace,
+    records: Sequence[ShardRecord | None],
+    progress: Progress,
+) -> None:
+    """Refused (exit 6) if a source of `workspace.touched` is not what the shards of `records` were made from.
+
+    If all are, the plan says so, and they are no longer touched.
+    """
+    progress.note(
+        f"{_names(workspace, plan)} may have been edited, with size and time set back; what was encoded is compared"
+    )
+
+    def describe(parts: _Parts) -> str:
+        return f"a check of {plan.sources[parts[0]].path}"
+
+    tasks = _parts(workspace, plan, records)
+    for (source, _), changed in run_tasks(executor, worker.changed_part, tasks, 4 * workers, describe):
+        if changed is not None:
+            raise Refused(
+                f"{printable(plan.sources[source].path)} has its former size and time, but other bytes between "
+                f"{changed[0]} and {changed[1]} than when {workspace.root} was begun: what was encoded of it no longer "
+                f"holds; begin anew with --overwrite"
+            )
+    workspace.settle()
+
+
+def _parts(workspace: Workspace, plan: Plan, records: Sequence[ShardRecord | None]) -> Iterator[_Parts]:
+    touched = set(workspace.touched)
+    for record in records:
+        if record is None:
+            continue
+        of_source: dict[int, list[tuple[int, int, str]]] = {}
+        for source, block, digest in record.digests:
+            if source in touched:
+                part = block_part(block, plan.sources[source].size_bytes, digest)
+                of_source.setdefault(source, []).append(part)
+        for source, start, stop, digest in record.edges:
+            if source in touched:
+                of_source.setdefault(source, []).append((start, stop, digest))
+        for source, parts in of_source.items():
+            yield source, tuple(parts)
+
+
+def _names(workspace: Workspace, plan: Plan) -> str:
+    first = printable(plan.sources[workspace.touched[0]].path)
+    more = len(workspace.touched) - 1
+    return f"{first} and {more} more" if more else first
