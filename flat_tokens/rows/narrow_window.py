@@ -61,7 +61,6 @@ class NarrowWindow:
 
     ids: uint16[capacity * (length + 1)]. start_bits: as above. firsts: int64[capacity]."""
 
-    compares = True
     lengths = None  # rows are full
 
     def __init__(self, capacity: int, length: int) -> None:

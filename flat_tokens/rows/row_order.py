@@ -112,60 +112,64 @@ class RowOrder:
         first = index * self.window_steps
         return WindowId(epoch, index, first, min(self.window_steps, self.steps_per_epoch - first))
 
-    def window_order(self, window: WindowId, first_stream: int, stop_stream: int) -> Int64:
+    def window_order(
+        self, window: WindowId, first_stream: int, stop_stream: int, steps: tuple[int, int] | None = None
+    ) -> Int64:
         """The rows of a window in the order of the batches, int64[steps, streams, rows_per_stream], of the
-        streams [first_stream, stop_stream). Cost: 0.1 us a row."""
+        streams [first_stream, stop_stream). steps: [first, stop) of the window's; all of them by default. Cost: 40 us
+        for the keys and 25 ns a row."""
         streams = np.arange(first_stream, stop_stream, dtype=np.int64)[:, None]
-        first = window.first_step * self.rows_per_stream
-        count = window.step_count * self.rows_per_stream
-        places = np.broadcast_to(np.arange(count, dtype=np.int64), (len(streams), count))
+        count = self.rows_per_stream
+        first_step, stop_step = (0, window.step_count) if steps is None else steps
+        positions = np.arange(first_step * count, stop_step * count, dtype=np.int64)
+        first = window.first_step * count
         if not self.shuffle:
-            steps, inside = np.divmod(places + first, self.rows_per_stream)
-            rows = steps * self.batch_size + streams * self.rows_per_stream + inside
+            turns = (positions + first) // count
+            rows = turns * (self.batch_size - count) + streams * count + positions + first
         else:
             keys = [
                 [derive_key(self.seed, window.epoch, WINDOW, stream, window.index)]
                 for stream in range(first_stream, stop_stream)
             ]
-            places = permute(places, count, np.array(keys, dtype=np.uint64))
-            rows = self._rows_at(window.epoch, streams, places + first)
-        per_stream: Int64 = rows.reshape(len(streams), window.step_count, self.rows_per_stream)
+            places = np.broadcast_to(positions, (len(streams), len(positions)))
+            places = permute(places, window.step_count * count, np.array(keys, dtype=np.uint64))
+            rows = self._rows_at(window, streams, places + first)
+        per_stream: Int64 = rows.reshape(len(streams), stop_step - first_step, count)
         return per_stream.transpose(1, 0, 2)
 
-    def _rows_at(self, epoch: int, streams: Int64, positions: Int64) -> Int64:
-        """The rows at some positions of some streams, before the permutation of a window."""
+    def _rows_at(self, window: WindowId, streams: Int64, positions: Int64) -> Int64:
+        """The rows at some positions of some streams that lie in a window, before its permutation; int64[streams, n]
+        of int64[streams, 1] and int64[streams, n]."""
         whole = self.row_count // self.block_rows
         left_out = self.row_count % self.batch_size
         dealt = max(0, whole // self.streams - (1 if left_out else 0))
         in_blocks = dealt * self.block_rows
-        streams = np.broadcast_to(streams, positions.shape)
-        rows = np.empty(positions.shape, dtype=np.int64)
-        early = positions < in_blocks
-        turns, inside = np.divmod(positions[early], self.block_rows)
-        rows[early] = self._blocks(epoch, turns * self.streams + streams[early]) * self.block_rows + inside
-        if not early.all():
-            late = ~early
+        key = derive_key(self.seed, window.epoch, BLOCKS)
+        first = window.first_step * self.rows_per_stream
+        stop = first + window.step_count * self.rows_per_stream
+        first_turn, stop_turn = first // self.block_rows, -(-min(stop, in_blocks) // self.block_rows)
+        rows = np.empty_like(positions)
+        is_late = positions >= in_blocks
+        if first_turn < stop_turn:  # few blocks, many rows: each is permuted once
+            blocks = permute(
+                np.arange(first_turn, stop_turn) * self.streams + streams, whole, key
+            )  # [streams, turns]
+            turns = np.minimum(positions // self.block_rows, stop_turn - 1)
+            of_stream = np.arange(len(streams))[:, None] * blocks.shape[1] - first_turn
+            rows = (blocks.reshape(-1)[turns + of_stream] - turns) * self.block_rows + positions
+        if stop > in_blocks and is_late.any():
             tail_first = dealt * self.streams
             tail_count = self.row_count - tail_first * self.block_rows
             share = self.steps_per_epoch * self.rows_per_stream - in_blocks
-            places = streams[late] * share + positions[late] - in_blocks
-            places = permute(places, tail_count, derive_key(self.seed, epoch, TAIL))
-            blocks, inside = np.divmod(places, self.block_rows)
-            blocks += tail_first
-            is_whole = blocks < whole  # the last block, if it is not, keeps its place
-            blocks[is_whole] = self._blocks(epoch, blocks[is_whole])
-            rows[late] = blocks * self.block_rows + inside
+            places = (streams * share + positions - in_blocks)[is_late]
+            places = permute(places, tail_count, derive_key(self.seed, window.epoch, TAIL))
+            tail, inside = np.divmod(places, self.block_rows)
+            tail += tail_first
+            is_whole = tail < whole  # the last block, if it is not, keeps its place
+            if is_whole.any():
+                tail[is_whole] = permute(tail[is_whole], whole, key)
+            rows[is_late] = tail * self.block_rows + inside
         return rows
-
-    def _blocks(self, epoch: int, places: Int64) -> Int64:
-        if not places.size:
-            return places
-        # Few blocks, many rows: each is permuted once.
-        distinct, back = np.unique(places, return_inverse=True)
-        whole = self.row_count // self.block_rows
-        permuted = permute(distinct, whole, derive_key(self.seed, epoch, BLOCKS))
-        blocks: Int64 = permuted[back.reshape(places.shape)]
-        return blocks
 
 
 @dataclass(frozen=True)
@@ -194,8 +198,9 @@ class HostOrder:
     def rows_at(self, step: int) -> Int64:
         """Which rows this host has in the batch of a step, int64[rows_per_batch]."""
         window = self.order.window_at(step)
-        rows: Int64 = self.rows(window)[self.place(step, window)]
-        return rows
+        place = self.place(step, window)
+        steps = place, place + 1
+        return self.order.window_order(window, self.first_stream, self.stop_stream, steps).reshape(-1)
 
     def place(self, step: int, window: WindowId) -> int:
         """The place of a step among those of its window."""

@@ -29,10 +29,9 @@ Uint32 = npt.NDArray[np.uint32]
 
 class StretchWindow(Protocol):
     """Where packed rows are put: RowWindow, or NarrowWindow where ids are small. firsts: int64[capacity], where each
-    row begins. compares: whether `put` tells the largest of what it is given, else 0."""
+    row begins. put: brings encoded tokens to their places and tells the largest, which the caller compares."""
 
     firsts: Int64
-    compares: bool
 
     def room(self, at: int, count: int) -> Uint32 | None: ...
 
@@ -83,20 +82,23 @@ class ChunkReader:
     ) -> Uint32:
         """The encoded tokens of a zarr chunk, or at least those in front of `stop`. into: uint32[chunk_tokens] that
         they may be decoded to; without it they are valid until the next call. is_checked: False for those who compare
-        what they use with `tokens.largest`, if they are decoded. took(tokens): may be called with how many of the first
+        what they use with `tokens.largest`. took(tokens): may be called with how many of the first
         ones are in `scratch`."""
         scratch = self._scratch if into is None else into
         values: Uint32 = self.tokens.load_chunk(index, scratch, stop, is_checked, self.is_brief, took)
-        if self.tokens.is_mapped:
-            self.tokens.check(values, index * self.chunk_tokens)
-        if len(self._last) and (stop is None or self.tokens.is_mapped):
+        first = index * self.chunk_tokens
+        if self.tokens.is_mapped and is_checked:
+            self.tokens.check(values, first)
+        if len(self._last) and len(values) == min(self.chunk_tokens, len(self.tokens) - first):
             self._last[index] = int(values[-1])
         return values
 
     def last_token(self, index: int) -> int:
         """The last token of a zarr chunk, encoded. Cost: nothing if it was loaded before, else its decoding."""
         known = int(self._last[index]) if len(self._last) else -1
-        return known if known >= 0 else int(self.load(index)[-1])
+        if 0 <= known <= self.tokens.largest:  # it may have been read by those who compare what they use
+            return known
+        return int(self.load(index)[-1])
 
     def pieces(self, starts: Int64, stops: Int64) -> Iterator[tuple[int, int, Uint32]]:
         """(i, offset, encoded) for ranges [starts[i], stops[i]) that rise: the part of range i from `offset`
@@ -146,7 +148,7 @@ class PackedRows:
 
 class _Put:
     """put(count) brings what is wanted of the first `count` tokens of a zarr chunk into a window, as far as it is not
-    there. pieces: (low, high, place), rising. largest: of the tokens that were put, where the window compares."""
+    there. pieces: (low, high, place), rising. largest: of the tokens that were put."""
 
     def __init__(
         self, window: StretchWindow, pieces: list[tuple[int, int, int]], values: Uint32 | None
@@ -201,8 +203,8 @@ def _copy_stretches(
             continue
         pieces = list(zip(low[first:stop], high[first:stop], to[first:stop], strict=True))
         put = _Put(window, pieces, chunks.scratch)
-        took = put if window.compares and chunks.scratch is not None else None
-        put.values = chunks.load(index, None, high[stop - 1], not window.compares, took)
+        took = None if chunks.scratch is None else put
+        put.values = chunks.load(index, None, high[stop - 1], is_checked=False, took=took)
         put(len(put.values))
         if put.largest > chunks.tokens.largest:
             chunks.load(index)  # compares, and says where

@@ -25,8 +25,6 @@ class RowWindow:
     in front of it stands in front of it here (anything where the row begins with a start). lengths:
     int32[capacity], tokens in front of the padding, or None where rows are full."""
 
-    compares = False
-
     def __init__(self, capacity: int, length: int, is_padded: bool) -> None:
         self.length = length
         self.tokens: Uint32 = np.zeros(capacity * (length + 1), dtype=np.uint32)
@@ -38,9 +36,9 @@ class RowWindow:
         return self.tokens[at : at + count]
 
     def put(self, at: int, encoded: Uint32) -> int:
-        """Put encoded tokens to the places from `at` on. 0: they were compared with the largest allowed one."""
+        """Put encoded tokens to the places from `at` on; the largest, which the caller compares."""
         self.tokens[at : at + len(encoded)] = encoded
-        return 0
+        return int(np.maximum.reduce(encoded, initial=0))
 
     def put_in_front(self, at: int, last_token: int) -> None:
         """Put the encoded token in front of a row."""

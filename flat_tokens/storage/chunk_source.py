@@ -10,7 +10,8 @@ Invariant: a zarr chunk that is handed out was whole, its checksums right and it
 it first: zarr reads a missing file as zeros, here it is an error. Later it is decoded only as far as it is asked
 for, and without a checksum, where the codec can (flat_tokens/storage/zstd_frames.py). A loader's batch that is read
 alone, as on resuming, is so at once: whether the file is whole is looked at, and the checksum is compared when the zarr
-chunk is read next. Safe to use from several threads; a child of a fork begins with an empty cache.
+chunk is read next, which from_step does before its second batch. Safe to use from several threads; a child of a fork
+begins with an empty cache.
 """
 
 from __future__ import annotations
@@ -125,8 +126,9 @@ class ChunkSource:
         check_largest(values, self._largest, self.stored, first)
 
     def copy(self, index: int, start: int, stop: int, out: Values) -> None:
-        """Put elements [start, stop) of zarr chunk `index` into `out`. Cost: a copy if they are kept decoded, else
-        the decoding of its front up to them, or of all of it for those who read one after the other."""
+        """Put elements [start, stop) of zarr chunk `index` into `out`, for those who compare them with the largest
+        allowed one. Cost: a copy if they are kept decoded, else the decoding of its front up to them, or of all of it
+        for those who read one after the other."""
         if self.is_raw:
             out[:] = self.mapped(index)[start:stop]
             return
@@ -138,7 +140,7 @@ class ChunkSource:
                 out[:] = kept[0][start:stop]
                 return
             buffer = self._decoded.buffer()
-        filled = self.decode(index, buffer, None if goes_on or kept is not None else stop)
+        filled = self.decode(index, buffer, None if goes_on or kept is not None else stop, is_checked=False)
         out[:] = buffer[start:stop]
         with self._lock:
             self._decoded.put(index, buffer, filled)
@@ -161,7 +163,7 @@ class ChunkSource:
             out[:] = self.mapped(index)
             return len(out)
         file_index, inside = divmod(index, stored.shard_elements // stored.chunk_elements)
-        path = stored.file_path(file_index)
+        path = stored.file_name(file_index)
         buffer = _take_buffer()
         try:
             if stored.sharded:
@@ -248,13 +250,13 @@ class ChunkSource:
 
     def _shard_part(self, file_index: int, inside: int) -> bytes:
         offset, length = self._shard_entry(file_index, inside)
-        path = self.stored.file_path(file_index)
+        path = self.stored.file_name(file_index)
         file, _ = open_regular(path)
         with file:
             payload = os.pread(file.fileno(), length, offset)
         if len(payload) != length:
             raise DatasetError(
-                f"{printable(str(path))}: ends before zarr chunk {inside}; restore it or convert again"
+                f"{printable(path)}: ends before zarr chunk {inside}; restore it or convert again"
             )
         return payload
 

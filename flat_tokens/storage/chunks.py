@@ -59,7 +59,7 @@ def decode_chunk(
     stored: StoredArray,
     payload: bytes | memoryview,
     values: npt.NDArray[Any],
-    path: Path,
+    path: Path | str,
     took: Took | None = None,
 ) -> None:
     """Fill `values`, one whole zarr chunk, from its encoded bytes; DatasetError names the file. took: see
@@ -74,7 +74,7 @@ def decode_again(
     stored: StoredArray,
     payload: bytes | memoryview,
     values: npt.NDArray[Any],
-    path: Path,
+    path: Path | str,
     count: int,
     took: Took | None = None,
 ) -> int:
@@ -86,7 +86,7 @@ def decode_again(
         raise _damaged(path, error) from None
 
 
-def _damaged(path: Path, error: ValueError) -> DatasetError:
+def _damaged(path: Path | str, error: ValueError) -> DatasetError:
     return DatasetError(f"{printable(str(path))}: {error}; restore it or convert again")
 
 

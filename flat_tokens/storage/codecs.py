@@ -126,10 +126,13 @@ class CodecChain:
         if self.compressor is not None and not self.filters and _codec_id(self.compressor) == "zstd":
             body = _without_crc32c(payload) if self.crc32c else payload
             if _declared_bytes("zstd", body) == values.nbytes:
-                wanted = count * values.itemsize
-                filled: int = _run(zstd_frames.decode_front, body, values.view(np.uint8), wanted)
+                as_bytes, wanted = values.view(np.uint8), count * values.itemsize
+                filled: int = _run(zstd_frames.decode_front, body, as_bytes, wanted)
                 if filled:
                     return filled // values.itemsize
+                part = None if took is None else _in_elements(took, values.itemsize)
+                if _run(zstd_frames.decode, body, as_bytes, True, part):
+                    return len(values)
         self.decode(payload, values, True, took)
         return len(values)
 

@@ -90,6 +90,11 @@ class Elements:
         return -1 if self._largest is None else self._largest
 
     @property
+    def _where(self) -> str | StoredArray:
+        """What an error names: the file, where it is known which one."""
+        return self.name if self.stored is None else self.stored
+
+    @property
     def is_lone_zero(self) -> bool:
         """Whether this is the seq_starts of no sequences, [0]: zarr leaves out a zarr chunk of zeros when it
         writes."""
@@ -142,8 +147,7 @@ class Elements:
             count = min(chunk - offset, stop - at)
             self._source.copy(index, offset, offset + count, out[at - start : at - start + count])
             at += count
-        if self._source.is_raw:
-            check_largest(out, self._largest, self.name, start)
+        check_largest(out, self._largest, self._where, start)
 
     def peek(self, start: int, stop: int, is_checked: bool = True) -> npt.NDArray[Any]:
         """The elements [start, stop), which must be inside the array; a read-only view where they are mapped
@@ -159,7 +163,7 @@ class Elements:
                 if not is_checked or self._largest is None:
                     return values
                 if start < stop and np.maximum.reduce(values) > self._largest:
-                    check_largest(values, self._largest, self.name, start)
+                    check_largest(values, self._largest, self._where, start)
                 return values
         return self.read(start, stop)
 
@@ -182,8 +186,7 @@ class Elements:
         scratch: dtype[chunk_elements], which may be overwritten, or None for memory of its own. stop: nothing behind
         it is needed, and what is returned may end there, or later. It is valid until scratch is written again, and
         must not be written. Elements of a mapped array are not compared with `largest`, nor decoded ones for those who
-        do it themselves (is_checked False). is_brief, took: see
-        ChunkSource.decode."""
+        do it themselves (is_checked False). is_brief, took: see ChunkSource.decode."""
         first = index * self.chunk_elements
         count = min(self.chunk_elements, self._count - first)
         if self._source is None:
@@ -196,7 +199,7 @@ class Elements:
 
     def check(self, values: npt.NDArray[Any], first: int) -> None:
         """DatasetError if one of the elements from position `first` on is above `largest`. 0.1 ns an element."""
-        check_largest(values, self._largest, self.name, first)
+        check_largest(values, self._largest, self._where, first)
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """(position, elements) of [start, stop), zarr chunk by zarr chunk; each is overwritten by the next."""

@@ -64,6 +64,10 @@ class StoredArray:
         """The file with the elements [file_index * shard_elements, ...)."""
         return self.path / f"{self.key_prefix}{file_index}"
 
+    def file_name(self, file_index: int) -> str:
+        """As file_path, for those who only open it: 0.4 us, a Path 4."""
+        return f"{self.path}/{self.key_prefix}{file_index}"
+
 
 def group_files(zarr_format: int, attributes: Mapping[str, Any]) -> dict[str, bytes]:
     """Metadata of a group: file name -> content."""

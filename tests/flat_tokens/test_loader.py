@@ -277,6 +277,12 @@ def test_a_batch_read_alone_may_leave_a_checksum_for_later(make_dataset: Any) ->
         loader.batch(4)
     with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode"):
         loader.batch(9)
+    for prefetch in (True, False):  # the next batch's window has the zarr chunk whole
+        train = flat_tokens.open(path).train
+        running = Loader(train, 1000, 1, shuffle=False, streams=1).from_step(3, prefetch=prefetch)
+        assert next(running).targets[0].tolist() == sequences[3]
+        with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode"):
+            next(running)
     file.write_bytes(payload[:-1])
     with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode"):
         Loader(flat_tokens.open(path).train, 1000, 1, shuffle=False, streams=1).batch(3)

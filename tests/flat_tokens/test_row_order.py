@@ -17,6 +17,10 @@ def epoch_rows(order: RowOrder, epoch: int) -> np.ndarray:
         assert rows.shape == (window.step_count, order.streams, order.rows_per_stream)
         parts = [order.window_order(window, s, s + 1) for s in range(order.streams)]
         assert np.array_equal(np.concatenate(parts, axis=1), rows)
+        for at in {0, window.step_count // 2, window.step_count - 1}:
+            assert np.array_equal(
+                order.window_order(window, 0, order.streams, (at, at + 1)), rows[at : at + 1]
+            )
         batches.append(rows.reshape(window.step_count, order.batch_size))
         step += window.step_count
     return np.concatenate(batches)
