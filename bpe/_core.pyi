@@ -253,6 +253,12 @@ class JsonLongLine:
 def narrow_ids(ids: NDArray[np.uint32], out: NDArray[np.uint16]) -> int:
     """The highest of the ids (0: none), whose low halves are written to out; above 65535 something was lost."""
 
+def take_rows_out(
+    ids: NDArray[np.uint32], offsets: NDArray[np.uint64], marked: NDArray[np.bool_], out: NDArray[np.uint32]
+) -> int:
+    """Put the marked rows [offsets[i], offsets[i + 1]) of ids end to end into out, and the others together at the front
+    of ids itself; how many ids stay there. ValueError if offsets, marked or out do not fit."""
+
 def flag_ids(
     ids: NDArray[np.uint16] | NDArray[np.uint32],
     starts: NDArray[np.uint64],

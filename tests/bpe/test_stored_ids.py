@@ -52,3 +52,31 @@ def test_what_does_not_fit_is_refused() -> None:
         _core.narrow_ids(np.arange(3, dtype=np.uint32), np.empty(0, dtype=np.uint16))
     with pytest.raises(TypeError):
         _core.narrow_ids(np.arange(3, dtype=np.int64), np.empty(3, dtype=np.uint16))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
+@pytest.mark.parametrize("count", [0, 1, 2, 63, 200])
+def test_rows_taken_out_and_those_that_stay_keep_their_order(count: int, share: float) -> None:
+    rng = np.random.default_rng([count, int(share * 100)])
+    rows = [rng.integers(0, 2**32, rng.integers(0, 20), dtype=np.uint32) for _ in range(count)]
+    marked = rng.random(count) < share
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.uint64)
+    ids = np.concatenate([*rows, np.empty(0, dtype=np.uint32)])
+    taken = [int(i) for row, out in zip(rows, marked, strict=True) if out for i in row]
+    stay = [int(i) for row, out in zip(rows, marked, strict=True) if not out for i in row]
+    out = np.full(len(taken) + 1, 7, dtype=np.uint32)
+    kept = _core.take_rows_out(ids, offsets, marked, out)
+    assert ids[:kept].tolist() == stay
+    assert out.tolist() == [*taken, 7]
+
+
+def test_rows_that_do_not_fit_are_refused() -> None:
+    ids, out = np.arange(4, dtype=np.uint32), np.empty(1, dtype=np.uint32)
+    offsets, marked = np.array([0, 2, 4], dtype=np.uint64), np.array([True, False])
+    with pytest.raises(ValueError, match="out has room for 1 ids, 2 are given"):
+        _core.take_rows_out(ids, offsets, marked, out)
+    with pytest.raises(ValueError, match="marked has 1 items for 2 rows"):
+        _core.take_rows_out(ids, offsets, marked[:1], out)
+    with pytest.raises(ValueError, match="offsets end at 4, beyond the buffer of 3 ids"):
+        _core.take_rows_out(ids[:3], offsets, marked, out)
+    assert ids.tolist() == [0, 1, 2, 3]

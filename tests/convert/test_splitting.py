@@ -26,11 +26,7 @@ def test_threshold(fraction: float, threshold: int) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
 @pytest.mark.parametrize("count", [0, 1, 2, 63, 64, 65])
-@pytest.mark.parametrize("many", [0, 1000], ids=["by mask", "by runs"])
-def test_documents_keep_their_order_within_their_split(
-    count: int, share: float, many: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("convert.splitting.MANY_RUNS", many)
+def test_documents_keep_their_order_within_their_split(count: int, share: float, tmp_path: Path) -> None:
     rng = random.Random(f"{count} {share}")
     expected: tuple[list[list[int]], list[list[int]]] = ([], [])
     with ShardWriter(tmp_path, 0, np.dtype(np.uint16), 999) as shard:

@@ -18,6 +18,7 @@ using Ids = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::c
 using NarrowIds = nb::ndarray<const uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutNarrowIds = nb::ndarray<nb::numpy, uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutIds = nb::ndarray<nb::numpy, uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Marks = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 void require_room(size_t room, size_t needed) {
   if (room < needed)
@@ -218,6 +219,23 @@ void bind_documents(nb::module_ &m) {
         nb::arg("first"), nb::arg("out").noconvert());
   m.def("flag_ids", &flag_ids<Ids>, nb::arg("ids").noconvert(), nb::arg("starts").noconvert(),
         nb::arg("first"), nb::arg("out").noconvert());
+  m.def(
+      "take_rows_out",
+      [](const OutIds &ids, const RowOffsets &offsets, const Marks &marked, const OutIds &out) {
+        const size_t rows = row_count(ids.size(), "ids", offsets);
+        if (marked.size() != rows)
+          throw nb::value_error(
+              ("marked has " + std::to_string(marked.size()) + " items for " + std::to_string(rows) + " rows")
+                  .c_str());
+        size_t taken = 0;
+        for (size_t i = 0; i < rows; ++i)
+          taken += marked.data()[i] ? offsets.data()[i + 1] - offsets.data()[i] : 0;
+        require_room(out.size(), taken);
+        nb::gil_scoped_release unlocked;
+        return bpe::take_rows_out(ids.data(), offsets.data(), marked.data(), rows, out.data());
+      },
+      nb::arg("ids").noconvert(), nb::arg("offsets").noconvert(), nb::arg("marked").noconvert(),
+      nb::arg("out").noconvert());
   m.def(
       "xxh64",
       [](nb::object buffer, uint64_t seed) {

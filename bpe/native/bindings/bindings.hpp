@@ -164,8 +164,8 @@ inline bpe::SpecialTokens special_tokens_to_cut_at(const std::vector<nb::bytes> 
 
 using RowOffsets = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// The rows that offsets cut a buffer into; they must ascend and stay within it.
-inline size_t row_count(const BufferView &buffer, const RowOffsets &offsets) {
+// The rows that offsets cut a buffer of so many units into; they must ascend and stay within it.
+inline size_t row_count(size_t size, const char *unit, const RowOffsets &offsets) {
   if (offsets.size() == 0)
     throw nb::value_error("offsets is empty; it has a number more than there are rows");
   for (size_t i = 1; i < offsets.size(); ++i)
@@ -173,11 +173,14 @@ inline size_t row_count(const BufferView &buffer, const RowOffsets &offsets) {
       throw nb::value_error(("offsets[" + std::to_string(i) + "] = " + std::to_string(offsets.data()[i]) +
                              " is below the one before, " + std::to_string(offsets.data()[i - 1]))
                                 .c_str());
-  if (offsets.data()[offsets.size() - 1] > buffer.size())
+  if (offsets.data()[offsets.size() - 1] > size)
     throw nb::value_error(("offsets end at " + std::to_string(offsets.data()[offsets.size() - 1]) +
-                           ", beyond the buffer of " + std::to_string(buffer.size()) + " bytes")
+                           ", beyond the buffer of " + std::to_string(size) + " " + unit)
                               .c_str());
   return offsets.size() - 1;
+}
+inline size_t row_count(const BufferView &buffer, const RowOffsets &offsets) {
+  return row_count(buffer.size(), "bytes", offsets);
 }
 
 } // namespace bpe::python

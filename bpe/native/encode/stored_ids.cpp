@@ -1,6 +1,7 @@
 #include "encode/stored_ids.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace bpe {
 
@@ -23,6 +24,25 @@ void double_ids(const uint16_t *__restrict ids, size_t count, uint32_t *__restri
 void double_ids(const uint32_t *__restrict ids, size_t count, uint32_t *__restrict out) {
   for (size_t i = 0; i < count; ++i)
     out[i] = ids[i] << 1;
+}
+
+size_t take_rows_out(uint32_t *ids, const uint64_t *offsets, const bool *marked, size_t rows, uint32_t *out) {
+  size_t kept = 0;
+  for (size_t row = 0; row < rows;) {
+    const size_t first = row;
+    while (row < rows && marked[row] == marked[first])
+      ++row;
+    const uint32_t *const run = ids + offsets[first];
+    const size_t count = offsets[row] - offsets[first];
+    if (marked[first]) {
+      std::memcpy(out, run, count * sizeof *ids);
+      out += count;
+    } else {
+      std::memmove(ids + kept, run, count * sizeof *ids);
+      kept += count;
+    }
+  }
+  return kept;
 }
 
 } // namespace bpe
