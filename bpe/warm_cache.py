@@ -18,6 +18,7 @@ from bpe.errors import BadArgument, shown
 from bpe.normalization import to_nfc
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.utf8 import check
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -70,8 +71,7 @@ def commonest(counts: PretokenCounts, most: int) -> list[bytes]:
 
 def _counted(parts: Parts, text: Buffer) -> PretokenCounts:
     data = bytes(text)
-    specials = tuple(parts.vocabulary.special_tokens)
-    counts = count_pretokens([data], specials, parts.pretokenizer)
-    if parts.normalizer is not None:  # known to be UTF-8 by now
-        counts = count_pretokens([to_nfc(data)], specials, parts.pretokenizer)
-    return counts
+    if parts.normalizer is not None:
+        check(data)
+        data = to_nfc(data)
+    return count_pretokens([data], tuple(parts.vocabulary.special_tokens), parts.pretokenizer)

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.row_window import RowWindow
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.zstd_frames import Took
 
@@ -49,8 +48,9 @@ class RowSource(Protocol):
     length: int
     is_padded: bool
 
-    def fill(self, rows: Int64, window: RowWindow, chunks: ChunkReader) -> None:
-        """Put row rows[i] into window place i. Only `window` and `chunks` are written."""
+    def fill(self, rows: Int64, window: StretchWindow, chunks: ChunkReader) -> None:
+        """Put row rows[i] into window place i; a RowWindow where rows may be shorter. Only `window` and `chunks` are
+        written."""
         ...
 
 
@@ -134,7 +134,7 @@ class PackedRows:
         self.row_count = array.row_count(length)
 
     def fill(self, rows: Int64, window: StretchWindow, chunks: ChunkReader) -> None:
-        """As RowSource.fill, also for a window of small ids."""
+        """See RowSource.fill."""
         order = np.argsort(rows)
         rows = rows[order]
         is_new = np.diff(rows, prepend=-2) != 1  # a stretch of neighbouring rows begins

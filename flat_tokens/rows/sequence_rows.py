@@ -16,7 +16,7 @@ import numpy.typing as npt
 from flat_tokens.arguments import shown
 from flat_tokens.errors import ArgumentError, DatasetError
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.row_source import ChunkReader, Int64
+from flat_tokens.rows.row_source import ChunkReader, Int64, StretchWindow
 from flat_tokens.rows.row_window import RowWindow
 
 LONG_SEQUENCES = ("split", "truncate")
@@ -96,11 +96,13 @@ class SequenceRows:
             is_first[here] = part == 0
         return starts, ends, is_first
 
-    def fill(self, rows: Int64, window: RowWindow, chunks: ChunkReader) -> None:
+    def fill(self, rows: Int64, window: StretchWindow, chunks: ChunkReader) -> None:
+        """See RowSource.fill."""
+        assert isinstance(window, RowWindow)  # others hold no padding
+        assert window.lengths is not None
         order = np.argsort(rows, kind="stable")
         starts, ends, is_first = self.ranges(rows[order])
         begins = np.where(is_first, starts, starts - 1)  # the id in front of a later part is its first input
-        assert window.lengths is not None
         table = window.rows()
         table[: len(rows)] = self.padding_id << 1
         window.lengths[order] = ends - starts

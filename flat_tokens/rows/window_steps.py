@@ -85,21 +85,12 @@ class WindowSteps:
         """All rows of a window for this host, in the order of the steps; memory: that of another window."""
         rows = self._host.rows(window).reshape(-1)
         memory = self._new_memory() if memory is None else memory
-        if isinstance(memory, RowWindow):
-            self._source.fill(rows, memory, self._chunks())
-        else:
-            assert isinstance(self._source, PackedRows)  # no others are given a narrow window
-            self._source.fill(rows, memory, self._chunks())
-        return memory
-
-    def read_rows(self, rows: npt.NDArray[np.int64]) -> RowWindow:
-        """Some rows, in the order given."""
-        memory = RowWindow(len(rows), self._source.length, self._source.is_padded)
         self._source.fill(rows, memory, self._chunks())
         return memory
 
-    def _batch_alone(self, step: int) -> Batch:
-        rows = self._host.rows_at(step)
+    def read_rows(self, rows: npt.NDArray[np.int64]) -> RowWindow:
+        """Some rows, in the order given, for one who waits for them and for no others: by several threads, and of
+        zarr chunks only what is in front (ChunkReader.is_brief)."""
         memory = RowWindow(len(rows), self._source.length, self._source.is_padded)
         own = self._chunks()
         more = parallel_fill.usable_threads(self._tokens, len(rows)) - 1
@@ -110,7 +101,11 @@ class WindowSteps:
             parallel_fill.fill(self._source, rows, memory, readers)
         finally:
             own.is_brief = False
-        return memory.batch(0, len(rows), self._cut)
+        return memory
+
+    def _batch_alone(self, step: int) -> Batch:
+        rows = self._host.rows_at(step)
+        return self.read_rows(rows).batch(0, len(rows), self._cut)
 
     def _batch_of(self, memory: Window, window: WindowId, step: int) -> Batch:
         count = self._host.rows_per_batch

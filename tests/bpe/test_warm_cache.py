@@ -126,8 +126,9 @@ def test_its_size_is_bounded(listed: Any) -> None:
 
 
 def test_what_can_not_be_counted_is_refused(listed: Any) -> None:
-    with pytest.raises(InvalidText):
-        listed().compiled(warm_with=b"valid \xff not")
+    for tokenizer in (listed(), listed(normalizer="NFC")):
+        with pytest.raises(InvalidText, match="byte 6"):
+            tokenizer.compiled(warm_with=b"valid \xff not")
     with pytest.raises(BadArgument, match="counted with the pattern 'cl100k', the tokenizer's is 'gpt2'"):
         listed("gpt2").compiled(warm_with=count_pretokens([TEXT], pattern="cl100k"))
     assert listed("gpt2").compiled(warm_with=PretokenCounts.from_mapping({b"any": 1}))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-
 import numcodecs
 import numpy as np
 import numpy.typing as npt
 import pytest
+from in_threads import in_threads
 
 from flat_tokens.built import core
 from flat_tokens.storage import token_matches
@@ -138,19 +137,12 @@ def test_an_example() -> None:
 def test_threads_do_not_share_a_writer() -> None:
     kinds = [tokens(30_000, kind) for kind in ("words", "repeated", "large ids", "zeros")]
     expected = [encode(values, True) for values in kinds]
-    wrong: list[int] = []
 
     def work(number: int) -> None:
         for _ in range(20):
-            if encode(kinds[number], True) != expected[number]:
-                wrong.append(number)
+            assert encode(kinds[number], True) == expected[number]
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    in_threads(4, work)
 
 
 @pytest.mark.parametrize("level", [1, 3])

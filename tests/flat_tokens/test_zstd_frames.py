@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import threading
 from typing import Any
 
 import numcodecs
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 from flat_tokens.storage import zstd_frames
 from flat_tokens.storage.codecs import CodecChain
@@ -68,19 +68,12 @@ def test_frames_are_those_of_numcodecs(level: int, checksum: bool) -> None:
 def test_a_frame_each_in_several_threads() -> None:
     samples = [tokens(size, "text") for size in SIZES[3:7]]
     expected = [numcodecs.Zstd(1, checksum=True).encode(values) for values in samples]
-    wrong = []
 
     def work(number: int) -> None:
         for _ in range(50):
-            if zstd_frames.encode(samples[number], 1, True) != expected[number]:
-                wrong.append(number)
+            assert zstd_frames.encode(samples[number], 1, True) == expected[number]
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    in_threads(4, work)
 
 
 def test_numcodecs_is_not_imported_for_zstd() -> None:
@@ -147,22 +140,15 @@ def test_damage() -> None:
 def test_threads_have_contexts_of_their_own() -> None:
     samples = [tokens(3 * BLOCK_BYTES + number, "text") for number in range(4)]
     payloads = [numcodecs.Zstd(1).encode(values) for values in samples]
-    wrong: list[int] = []
 
     def work(number: int) -> None:
         out = np.empty_like(samples[number])
         for turn in range(30):
             is_whole = turn % 2 and decode(payloads[number], out)
             filled = len(out) if is_whole else decode_front(payloads[number], out, 100)
-            if not np.array_equal(out[:filled], samples[number][:filled]):
-                wrong.append(number)
+            assert np.array_equal(out[:filled], samples[number][:filled])
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    in_threads(4, work)
 
 
 def test_numcodecs_does_it_where_the_library_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
