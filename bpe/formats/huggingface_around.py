@@ -81,7 +81,8 @@ class Around:
 
 def read_around(root: dict[str, Any], model: Model) -> Around:
     """What the document says around the entries and the merges; errors name the JSON path."""
-    special_tokens, plain = _added_tokens(root.get("added_tokens") or [], model)
+    whole_pretokens = root["model"].get("ignore_merges", False)
+    special_tokens, plain = _added_tokens(root.get("added_tokens") or [], model, whole_pretokens)
     normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
     if root.get("added_tokens"):
         _check_normalized_flags(root["added_tokens"], normalizer)
@@ -92,7 +93,7 @@ def read_around(root: dict[str, Any], model: Model) -> Around:
         frozenset(plain),
         normalizer,
         pretokenizer,
-        root["model"].get("ignore_merges", False),
+        whole_pretokens,
         template_from_json(root.get("post_processor"), special_tokens),
     )
 
@@ -128,7 +129,7 @@ def _check_model(value: Any) -> None:
         raise BadTokenizer(f"model.unk_token must be a text or null, found {shown(model['unk_token'])}")
 
 
-def _added_tokens(value: Any, model: Model) -> tuple[dict[str, int], set[str]]:
+def _added_tokens(value: Any, model: Model, whole_pretokens: bool) -> tuple[dict[str, int], set[str]]:
     """(text -> id of the added tokens, those of them that are not special), with the ids that readers give them."""
     special_tokens: dict[str, int] = {}
     plain: set[str] = set()
@@ -151,10 +152,12 @@ def _added_tokens(value: Any, model: Model) -> tuple[dict[str, int], set[str]]:
             if model.has_id(expected):
                 raise BadTokenizer(f"{where} {shown(text)}: put it in model.vocab, whose ids have gaps")
         elif (entry := to_bytes(text)) not in (None, text.encode()) and (
-            len(entry) == 1 or model.merges_use(entry)
+            len(entry) == 1 or whole_pretokens or model.merges_use(entry)
         ):
+            used_by = "ignore_merges gives" if whole_pretokens else "merges use"
             raise BadTokenizer(
-                f"{where}.content {shown(text)} is also how the byte alphabet spells an entry that merges use"
+                f"{where}.content {shown(text)} is also how the byte alphabet spells an entry that {used_by}, so "
+                f"id {expected} would be two texts; give the token an id of its own"
             )
         if id_ != expected or type(id_) is not int:
             raise BadTokenizer(

@@ -380,6 +380,18 @@ def test_special_tokens_spelled_like_entries(listed, document):
         BadTokenizer, match=r"added_tokens\[0\].content 'é' is also how the byte alphabet spells"
     ):
         load(value)
+    # An entry " zq" that no merge makes: only `ignore_merges` gives it.
+    value = document()
+    next_id = max(value["model"]["vocab"].values()) + 1
+    value["model"]["vocab"]["Ġzq"] = next_id
+    value["added_tokens"] = [{**value["added_tokens"][0], "content": "Ġzq", "id": next_id}]
+    assert next_id not in load(value).encode("a zq")
+    value["model"]["ignore_merges"] = True
+    with pytest.raises(
+        BadTokenizer,
+        match=rf"'Ġzq' is also .* an entry that ignore_merges gives, so id {next_id} would be two",
+    ):
+        load(value)
 
 
 BAD_JSON = {
