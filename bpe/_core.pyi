@@ -30,6 +30,14 @@ def last_safe_cut(buffer: Buffer, pattern: str) -> int:
     p stands between two characters of buffer that make it certain; a text that is one long word or space has none.
     """
 
+def open_pretoken(buffer: Buffer, pattern: str) -> tuple[int, int, bytes]:
+    """(start, settled, head): the first pretoken of valid UTF-8 that a continuation may change, and how far it reaches
+    at least, whatever follows; those before `start` are certain, also if nothing follows.
+
+    With p > start where the last character before `settled` begins, head + buffer[p:] stands for buffer[start:]: for
+    every continuation c the first pretoken of both + c ends at the same place, and so do all behind it.
+    """
+
 def simd_variants() -> list[str]:
     """The variants this machine can run, best first, e.g. ["avx512", "avx2", "portable"]."""
 
@@ -126,6 +134,8 @@ class Encoder:
     def entries(self) -> dict[int, bytes]:
         """id -> bytes by ascending id, without special tokens."""
     def entry(self, id: int) -> bytes | None: ...
+    def entry_lengths(self) -> NDArray[np.uint32]:
+        """uint32[max_id + 1]: the bytes of each entry, 0 for an id that is none."""
     def find(self, entry: bytes) -> int | None:
         """The id of the entry with these bytes."""
     def merge_ids(self) -> NDArray[np.uint32]:

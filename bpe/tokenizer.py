@@ -371,6 +371,15 @@ class Tokenizer(Description):
             return self._encoder.encode_documents(text, _NO_SEPARATOR, 1, special=False)[0]
         return self._encoder.encode_pretokens(*self.pretokenizer.pretoken_spans(str(text, "utf-8")))
 
+    def encode_pretokens(self, text: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
+        """The ids of given pretokens, end to end in `text`: number i is [ends[i - 1], ends[i]), uint64[pretokens]."""
+        return self._encoder.encode_pretokens(text, ends)
+
+    @cached_property
+    def entry_lengths(self) -> NDArray[np.uint32]:
+        """uint32[highest id + 1]: the bytes of each ordinary entry, 0 for an id that is none."""
+        return self._encoder.entry_lengths()
+
     def _ids_of(self, text: bytes, allowed: Collection[str]) -> NDArray[np.uint32]:
         """The ids, cutting the text at the allowed special tokens here and encoding what lies between."""
         parts: list[NDArray[np.uint32]] = []

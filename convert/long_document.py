@@ -2,14 +2,17 @@
 
 Text is gathered until it may be cut, whatever follows: in front of the place where a special token could still begin,
 and there where the core knows that no pretoken can cross, or right behind a special token. What lies before the cut is
-encoded and forgotten. Memory is a few stretches, or a few times the longest stretch without such a place: one pretoken
-of a gigabyte is one pretoken. With an expression as pattern no place is known but special tokens.
+encoded and forgotten. Where there is no such place for a while, the pretokens that are certain are given out, and one
+that is itself too long to be held is encoded bit by bit (convert/long_pretoken.py). Memory is a few stretches. With an
+expression as pattern no place is known but special tokens, and all between them is held.
 """
 
 from __future__ import annotations
 
 import codecs
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +20,8 @@ from numpy.typing import NDArray
 
 from bpe import _core, utf8
 from bpe.tokenizer import AllowedSpecial, Tokenizer
+from convert.long_pretoken import LongPretoken
+from convert.normalized_pieces import Stretches, first_special, normalized
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -29,43 +34,130 @@ def encode_pieces(
     pieces: Iterable[Buffer],
     allowed_special: AllowedSpecial = "all",
     try_bytes: int = TRY_BYTES,
+    folder: Path | None = None,
 ) -> Iterator[NDArray[np.uint32]]:
     """The ids of the pieces joined, some at a time, each array valid until the next is asked for.
 
     pieces: valid UTF-8, cut between characters. allowed_special: as for Tokenizer.encode. try_bytes: how much is
-    gathered before a cut is tried, doubled after each failure, so a giant pretoken costs linear time.
+    gathered before a cut is tried. folder: see convert/long_pretoken.py; None for the system's.
     """
     every = isinstance(allowed_special, str) and allowed_special == "all"
     allowed = tokenizer.special_tokens if every else allowed_special
     pattern = tokenizer.pretokenizer.core_pattern
-    if tokenizer.normalizer is not None or pattern is None:
+    if pattern is None:
         yield from _encode_as_text(tokenizer, pieces, allowed)
         return
-    special = [token.encode() for token in allowed]
-    held = bytearray()
-    try_at = try_bytes
-    out = np.empty(0, np.uint32)
+    if tokenizer.normalizer is not None:
+        stretches = Stretches(pieces, [token.encode() for token in allowed])
+        ids = [tokenizer.special_tokens[token] for token in allowed]
+        while True:
+            texts = normalized(tokenizer, stretches.next())
+            yield from _Pieces(tokenizer, pattern, (), (), try_bytes, folder).encode(texts)
+            if stretches.special < 0:
+                return
+            yield np.array([ids[stretches.special]], np.uint32)
+    yield from _Pieces(tokenizer, pattern, allowed_special, allowed, try_bytes, folder).encode(pieces)
 
-    def encode(stop: int) -> NDArray[np.uint32]:
-        nonlocal out
-        if len(out) < _core.Encoder.out_tokens(stop):
-            out = np.empty(_core.Encoder.out_tokens(stop), np.uint32)
+
+class _Pieces:
+    """Text that is held and what became of the text before it: ids, or the beginning of a long pretoken."""
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        pattern: str,
+        allowed_special: AllowedSpecial,
+        allowed: Collection[str],
+        try_bytes: int,
+        folder: Path | None,
+    ) -> None:
+        self._tokenizer, self._pattern = tokenizer, pattern
+        self._allowed_special = allowed_special
+        self._special = [token.encode() for token in allowed]
+        self._try_bytes, self._folder = try_bytes, folder
+        self._held = bytearray()
+        self._long: LongPretoken | None = None
+        self._out = np.empty(0, np.uint32)
+
+    def encode(self, pieces: Iterable[Buffer]) -> Iterator[NDArray[np.uint32]]:
+        coming = iter(pieces)
+        final = False
+        while not final:
+            piece = next(coming, None)
+            final = piece is None
+            if piece is not None:
+                self._held += piece
+                del piece
+            if self._long is not None:
+                yield from self._go_on(self._long, final)
+                if self._long.over:
+                    if self._long.waiting is not None:
+                        # It stands before all that is held, and is looked at anew.
+                        coming = chain(self._long.waiting, [bytes(self._held)], coming)
+                        self._held.clear()
+                        final = False
+                    self._long = None
+            if self._long is None and (final or len(self._held) >= self._try_bytes):
+                yield from self._give(final)
+
+    def _give(self, final: bool) -> Iterator[NDArray[np.uint32]]:
+        """The ids of what is certain of the text that is held; a pretoken that is too long for that becomes `_long`."""
+        held = self._held
+        if final:
+            yield self._encoded(len(held))
+            return
+        if cut := safe_cut(held, self._pattern, self._special):
+            yield self._encoded(cut)
+            del held[:cut]
+            return
+        stop = _decided(held, self._special)
         with memoryview(held) as view, view[:stop] as part:
+            start, _, _ = _core.open_pretoken(part, self._pattern)
+            if start:
+                # By themselves they might end otherwise: spaces at the end of a text are one pretoken.
+                ends = _core.pretokenize(part, self._pattern)
+                ends = ends[: int(np.searchsorted(ends, np.uint64(start))) + 1]
+                with part[:start] as certain:
+                    yield self._tokenizer.encode_pretokens(certain, ends)
+        del held[:start]
+        if stop - start >= self._try_bytes // 2:
+            long = LongPretoken(
+                self._tokenizer, self._pattern, self._folder, self._try_bytes, 4 * self._try_bytes
+            )
+            yield from long.take(held, stop - start)
+            self._long = long if long.taken else None
+
+    def _go_on(self, long: LongPretoken, final: bool) -> Iterator[NDArray[np.uint32]]:
+        held = self._held
+        stop = len(held) if final else _decided(held, self._special)
+        with memoryview(held) as view, view[long.taken :] as rest:
+            special = long.taken + first_special(rest, self._special)[0]
+        if special < stop:
+            yield from long.end(held, special)
+        elif final:
+            yield from long.end(held, stop)
+        else:
+            yield from long.take(held, stop)
+
+    def _encoded(self, stop: int) -> NDArray[np.uint32]:
+        if len(self._out) < _core.Encoder.out_tokens(stop):
+            self._out = np.empty(_core.Encoder.out_tokens(stop), np.uint32)
+        with memoryview(self._held) as view, view[:stop] as part:
+            if self._tokenizer.normalizer is not None:  # the text is in its form already
+                return self._tokenizer.encode_normalized(part)
             # 0xff is in no text: the whole of it is one document.
-            return tokenizer.encode_documents(
-                part, b"\xff", threads=1, checked=True, out=out, allowed_special=allowed_special
+            return self._tokenizer.encode_documents(
+                part, b"\xff", threads=1, checked=True, out=self._out, allowed_special=self._allowed_special
             ).tokens
 
-    for piece in pieces:
-        held += piece
-        if len(held) < try_at:
-            continue
-        if cut := safe_cut(held, pattern, special):
-            yield encode(cut)
-            del held[:cut]
-        try_at = max(try_bytes, 2 * len(held))
-    if held:
-        yield encode(len(held))
+
+def _decided(text: bytearray, special_tokens: Collection[bytes]) -> int:
+    """A special token that begins before this place, the start of a character, ends within the text."""
+    longest = max(map(len, special_tokens), default=1)
+    decided = max(0, len(text) - longest + 1)
+    while 0 < decided < len(text) and text[decided] & 0xC0 == 0x80:
+        decided -= 1
+    return decided
 
 
 def safe_cut(text: bytearray, pattern: str, special_tokens: Collection[bytes]) -> int:
@@ -73,9 +165,7 @@ def safe_cut(text: bytearray, pattern: str, special_tokens: Collection[bytes]) -
 
     "a<s>bc de<" with "<s>" for gpt2 -> 6, before " de"; a special token may begin with the last byte.
     """
-    longest = max(map(len, special_tokens), default=1)
-    # A special token that begins before `decided` ends within the text.
-    decided = max(0, len(text) - longest + 1)
+    decided = _decided(text, special_tokens)
     cut = 0
     if special_tokens:
         starts, which = _core.find_special_tokens(text, list(special_tokens))
@@ -83,8 +173,6 @@ def safe_cut(text: bytearray, pattern: str, special_tokens: Collection[bytes]) -
         before = int(np.searchsorted(starts, np.uint64(decided)))
         if before:
             cut = int(starts[before - 1]) + lengths[int(which[before - 1])]
-    while cut < decided < len(text) and text[decided] & 0xC0 == 0x80:
-        decided -= 1
     if cut >= decided:
         return cut
     with memoryview(text) as view, view[cut:decided] as rest:

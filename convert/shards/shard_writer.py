@@ -41,6 +41,7 @@ class ShardWriter:
     ) -> None:
         self._dtype = dtype
         self._largest_id = largest_id
+        self.folder = folder
         self._ids = [_Part(part_path(folder, chunk_index, split), spares) for split in SPLITS]
         self._starts = [_Part(part_path(folder, chunk_index, STARTS_OF[split])) for split in SPLITS]
         self._documents, self._sequences, self._tokens, self._highest = [0, 0], [0, 0], [0, 0], [0, 0]

@@ -249,6 +249,17 @@ void bind_encoder(nb::module_ &m) {
                      return vocabulary.id(static_cast<uint32_t>(vocabulary.size() - 1));
                    })
       .def("entries", &entries_of)
+      .def("entry_lengths",
+           [](const Codec &codec) {
+             const bpe::Vocabulary &vocabulary = codec.encoder.vocabulary();
+             std::vector<uint32_t> lengths;
+             for (uint32_t symbol = 0; symbol < vocabulary.size(); ++symbol) {
+               const size_t id = vocabulary.id(symbol);
+               lengths.resize(std::max(lengths.size(), id + 1));
+               lengths[id] = static_cast<uint32_t>(vocabulary.bytes(symbol).size());
+             }
+             return owned_array(std::move(lengths));
+           })
       .def(
           "entry",
           [](const Codec &codec, int64_t id) -> nb::object {

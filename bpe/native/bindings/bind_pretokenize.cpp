@@ -58,6 +58,18 @@ void bind_pretokenize(nb::module_ &m) {
         return bpe::last_safe_cut(bpe::pattern_from_name(pattern), text.data(), text.size());
       },
       nb::arg("buffer"), nb::arg("pattern"));
+  m.def(
+      "open_pretoken",
+      [](nb::object buffer, const std::string &pattern) {
+        const BufferView text(buffer);
+        bpe::OpenPretoken open{};
+        {
+          nb::gil_scoped_release unlocked;
+          open = bpe::open_pretoken(bpe::pattern_from_name(pattern), text.data(), text.size());
+        }
+        return nb::make_tuple(open.start, open.settled, nb::bytes(open.head));
+      },
+      nb::arg("buffer"), nb::arg("pattern"));
   m.def("simd_variants", &bpe::simd_variant_names);
   m.def("set_simd_variant", &bpe::choose_simd_variant, nb::arg("name"));
   if (const char *name = std::getenv("BPE_SIMD"); name != nullptr && *name != '\0')

@@ -49,4 +49,15 @@ private:
 // a single word. Valid UTF-8. Reads backwards from the end to p.
 size_t last_safe_cut(Pattern pattern, const uint8_t *text, size_t size);
 
+// The first pretoken of a text that its continuation may change; those before `start` are certain, also if
+// nothing follows. Whatever follows, [start, settled) lies in one pretoken. If the last character before
+// `settled` begins at p > start, then head + text from p on stands for the text from `start` on: whatever
+// follows, the first pretoken ends at the same place, and so do all others.
+// Valid UTF-8. Linear, a character at a time.
+struct OpenPretoken {
+  size_t start, settled;
+  const char *head;
+};
+OpenPretoken open_pretoken(Pattern pattern, const uint8_t *text, size_t size);
+
 } // namespace bpe
