@@ -18,6 +18,7 @@ from typing import Any
 
 from bpe.tokenizer import Tokenizer
 from convert import worker
+from convert.crashes import with_place
 from convert.encode_and_merge import closing_stage, encode_and_merge
 from convert.errors import BrokenInvariant, StorageError, WorkerLost
 from convert.estimate import check_space
@@ -147,9 +148,12 @@ def _carry_out(
             check_unchanged(plan.sources)
             times.lap("encode")
 
-        result = encode_and_merge(
-            executor, options, plan, layout, workspace, progress, syncer, meanwhile, encoded
-        )
+        try:
+            result = encode_and_merge(
+                executor, options, plan, layout, workspace, progress, syncer, meanwhile, encoded
+            )
+        except WorkerLost as error:
+            raise with_place(error, plan, workspace) from error
         if lost := [f"{count} {what}{'s' * (count > 1)}" for what, count in result.lost.items() if count]:
             progress.note(f"finished work was damaged or gone and is made again: {' and '.join(lost)}")
         records = [record for record in result.assembly.records if record is not None]

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
+from typing import Any
 
 
 class ConvertError(Exception):
@@ -39,9 +40,14 @@ class StorageError(ConvertError):
 
 
 class WorkerLost(ConvertError, BrokenExecutor):
-    """A worker process ended before its task was done."""
+    """A worker process ended before its task was done.
+
+    place: what the task said it was at (`take_step`), None where it did not. crashed: by a fault in the program.
+    """
 
     exit_code = 5
+    place: Any = None
+    crashed = False
 
 
 class Refused(ConvertError):

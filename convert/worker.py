@@ -214,7 +214,7 @@ def _encode_plain_text(
 
     def seen(stretch: Stretch) -> None:
         nonlocal stop
-        take_step()
+        take_step((piece.source_index, stretch.start, stretch.stop))
         stop = max(stop, stretch.stop + len(job.separator))
 
     stretches = own_stretches(window, job.separator, piece.start, piece.stop, STRETCH_BYTES)
@@ -264,7 +264,7 @@ def _encode_records(
         with DecompressedFile(source.path, source.kind.compression, rules.max_window_bytes) as stream:
             blocks = record_blocks(stream, job.separator, _buffer)
             for block in blocks:
-                take_step()
+                take_step((index, block.start, block.start + len(block.text)))
                 if block.is_piece:
                     encoder.pieces(index, source, _block_pieces(block, blocks), block.start)
                 else:

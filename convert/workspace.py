@@ -3,7 +3,7 @@
     plan.json   what the shards were made from       shards/     finished shards and their records
     lock        held while a run is at work          dataset/    the dataset as it is written
     stacks.txt  where workers hung that were ended   replaced/   the former output, with --overwrite, for a moment
-    stdin       what "-" among the inputs gave
+    stdin       what "-" among the inputs gave                crashed-text  which the encoder crashed at
 
 A folder is ours if it has our plan.json; only files of these names are ever deleted. An output is replaced only if it
 is a dataset of ours without foreign files. Two renames publish; the only moment without an output under the final
@@ -25,7 +25,7 @@ from convert.errors import Refused, StorageError, UsageError, naming, printable
 from convert.plan import changed_source, first_difference, touched_sources, without_marks
 from flat_tokens.storage.durability import sync, sync_folders
 
-PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME, STACKS_NAME, INPUT_NAME = (
+PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME, STACKS_NAME, INPUT_NAME, CRASH_NAME = (
     "plan.json",
     "lock",
     "shards",
@@ -33,6 +33,7 @@ PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME, STACKS_NAME, INP
     "replaced",
     "stacks.txt",
     "stdin",
+    "crashed-text",
 )
 _OWN_NAMES = {
     PLAN_NAME,
@@ -43,6 +44,7 @@ _OWN_NAMES = {
     REPLACED_NAME,
     STACKS_NAME,
     INPUT_NAME,
+    CRASH_NAME,
 }
 
 
@@ -128,6 +130,11 @@ class Workspace:
     def plan(self) -> Path:
         """Where the plan of the work lies; the folder must be open."""
         return self.root / PLAN_NAME
+
+    @property
+    def crashed_text(self) -> Path:
+        """Where the text is put that a worker crashed at, for a report."""
+        return self.root / CRASH_NAME
 
     @property
     def standard_input(self) -> Path:
@@ -261,6 +268,7 @@ class Workspace:
     def _clear(self) -> None:
         (self.root / PLAN_NAME).unlink(missing_ok=True)  # first: what is left without it counts as not begun
         self.stacks.unlink(missing_ok=True)
+        self.crashed_text.unlink(missing_ok=True)
         for name in (SHARDS_NAME, DATASET_NAME, REPLACED_NAME):
             folder = self.root / name
             if folder.exists():

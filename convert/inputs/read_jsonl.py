@@ -103,6 +103,7 @@ class JsonLines:
             lines = _Lines(source_index, source, intake, self)
             blocks = record_blocks(stream, b"\n", self._buffer, start, self._block_bytes)
             for block in blocks:
+                take_step((source_index, block.start, block.start + len(block.text)))
                 if block.is_piece:
                     yield from lines.long_line(block, blocks)
                 else:

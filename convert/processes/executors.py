@@ -37,7 +37,7 @@ from typing import Any
 
 from convert.errors import WorkerLost
 from convert.processes.watchdog import Watch, dump_stack
-from convert.processes.worker_process import Start, Task, Worker, how_it_ended
+from convert.processes.worker_process import CAREFUL, CRASHES, Start, Task, Worker, how_it_ended
 
 # A task this small is sent to a worker while it still works on another: it fits the pipe's buffer, so sending never
 # blocks, and the worker need not wait for the parent between two tasks (a parent that imports may answer 5 ms late).
@@ -296,6 +296,7 @@ class ProcessExecutor(Executor):
         if exitcode in (-signal.SIGTERM, -signal.SIGHUP):
             time.sleep(0.1)  # meant for all of us: then this process is about to end, too
         lost = WorkerLost(f"worker {worker.index} {worker.stalled or how_it_ended(exitcode)}")
+        lost.place, lost.crashed = worker.place, exitcode is not None and -exitcode in CRASHES
         with self._lock:
             self._losses_in_a_row += 1
             goes_on = self._replace and not self._closing and self._losses_in_a_row <= _LOSSES_IN_A_ROW
@@ -304,7 +305,7 @@ class ProcessExecutor(Executor):
         with self._lock:
             self._queue.extendleft(reversed(worker.tasks))
             if begun is not None and again:
-                begun.tries = 1
+                begun.tries, begun.payload = 1, CAREFUL + begun.payload
                 self._queue.appendleft(begun)
         worker.tasks.clear()
         fresh = self._start_fresh(worker.index) if goes_on else None

@@ -54,10 +54,13 @@ class TaskPool:
             try:
                 result = future.result()
             except BrokenExecutor as error:
-                raise WorkerLost(
+                lost = WorkerLost(
                     f"{error}, while it was at {describe()}; run the same command again to go on, "
                     f"with fewer --workers if memory is short"
-                ) from error
+                )
+                if isinstance(error, WorkerLost):
+                    lost.place, lost.crashed = error.place, error.crashed
+                raise lost from error
             yield task, result
 
 

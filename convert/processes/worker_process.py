@@ -34,16 +34,23 @@ _REPORT_SECONDS = 0.25  # between two reports of a worker that its task goes on
 _parent_id: int | None = None  # in a worker: of the process it works for
 _reports: Connection | None = None  # in a worker: where it reports to
 _next_report = 0.0
+_tells_places = False  # in a worker whose task ended another before
+CAREFUL = b"!"  # before the payload of such a task; no pickle begins so
 
 
-def take_step() -> None:
+def take_step(place: Any = None) -> None:
     """A task goes on: for tasks of seconds, to call every 0.1 s of work or so. 0.2 µs. Ends a worker without parent.
 
-    The parent is told now and then; a task that never does so looks like an endless loop in the end.
+    The parent is told now and then; a task that never does so looks like an endless loop in the end. place: what the
+    task is about to do. Of a task that ended a worker before, the parent is told each time: should it end this one too,
+    its WorkerLost has the `place`.
     """
     global _next_report
     if _parent_id is not None and os.getppid() != _parent_id:
         os._exit(1)
+    if _tells_places and place is not None and _reports is not None:
+        with suppress(OSError):
+            _reports.send((None, place))
     if _reports is not None and (now := time.monotonic()) >= _next_report:
         _next_report = now + _REPORT_SECONDS
         with suppress(OSError):  # the parent is gone; the next look at it ends this
@@ -83,6 +90,7 @@ class Worker:
         stacks: Path | None,
     ) -> None:
         self.index = index
+        self.place: Any = None  # what it said its task is at
         self._start_message = start.message
         self.tasks: deque[Task] = deque()
         self.answers = 0
@@ -125,12 +133,16 @@ class Worker:
                 self.steps += 1
                 if not answer:
                     continue  # its task goes on
-                future = self.tasks.popleft().future
-                self.answers += 1
                 try:
                     good, value = pickle.loads(answer)
                 except Exception as error:
                     good, value = False, RuntimeError(f"a task's answer could not be read: {error}")
+                if good is None:
+                    self.place = value
+                    continue
+                self.place = None
+                future = self.tasks.popleft().future
+                self.answers += 1
                 if good:
                     future.set_result(value)
                 else:
@@ -159,7 +171,7 @@ def serve(
     stacks: Path | None,
 ) -> None:
     """A worker's whole life: begin with `start`, or what its pipe brings first; answer tasks till it ends."""
-    global _parent_id, _reports
+    global _parent_id, _reports, _tells_places
     _reports = connection
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):  # a forked worker has inherited the parent's handlers
@@ -192,7 +204,8 @@ def serve(
         try:
             if broken is not None:
                 raise broken
-            function, args, kwargs = pickle.loads(payload)
+            _tells_places = payload.startswith(CAREFUL)
+            function, args, kwargs = pickle.loads(payload.removeprefix(CAREFUL))
             answer = (True, function(*args, **kwargs))
         except BaseException as error:
             error.add_note("in a worker:\n" + "".join(traceback.format_exception(error)))
@@ -205,6 +218,9 @@ def serve(
             connection.send((False, RuntimeError(f"a task's answer could not be sent: {error}")))
 
 
+CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+
+
 def how_it_ended(exitcode: int | None) -> str:
     if exitcode is not None and exitcode < 0:
         try:
@@ -214,7 +230,7 @@ def how_it_ended(exitcode: int | None) -> str:
         hint = ""
         if -exitcode == signal.SIGKILL:
             hint = ", likely for lack of memory"
-        elif -exitcode in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE):
+        elif -exitcode in CRASHES:
             hint = ", a bug of ours: please report it with that text"
         return f"was ended by {name}{hint}"
     return f"ended with exit status {exitcode}"

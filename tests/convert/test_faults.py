@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 from concurrent.futures import ProcessPoolExecutor
@@ -14,9 +15,10 @@ from typing import Any
 
 import pytest
 from input_kinds import write_kind
-from naive_conversion import make_documents, tree
+from naive_conversion import END, make_documents, tree
 
 import convert.conversion
+import convert.document_encoder
 import convert.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
@@ -80,6 +82,66 @@ def test_a_killed_worker_is_named_with_its_text_chunk_and_the_next_run_goes_on(
     summary = run_conversion(options(), InlineExecutor)
     assert summary.reused_chunks > 0
     assert tree(here / "out") == clean
+    assert not (here / "out.partial").exists()
+
+
+def crash_at(poison: bytes, signal_number: int, chunk: TextChunk, parts: tuple[str, ...]) -> ChunkResult:
+    """As a fault of the core would: the process dies in the middle of the stretch that holds the poison."""
+    encode = convert.document_encoder.DocumentEncoder.stretch
+
+    def stretch(self: Any, index: int, source: Any, text: memoryview, start: int) -> None:
+        if poison in bytes(text):
+            os.kill(os.getpid(), signal_number)
+        encode(self, index, source, text, start)
+
+    convert.document_encoder.DocumentEncoder.stretch = stretch  # type: ignore[method-assign]
+    try:
+        return encode_chunk(chunk, parts)
+    finally:
+        convert.document_encoder.DocumentEncoder.stretch = encode  # type: ignore[method-assign]
+
+
+def encode_or_crash(chunk: TextChunk, parts: tuple[str, ...], threshold: int | None = None) -> ChunkResult:
+    return crash_at(b"poison", signal.SIGSEGV, chunk, parts)
+
+
+def encode_or_be_killed(
+    chunk: TextChunk, parts: tuple[str, ...], threshold: int | None = None
+) -> ChunkResult:
+    return crash_at(b"poison", signal.SIGKILL, chunk, parts)
+
+
+@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+def test_a_crash_names_its_text_and_keeps_it(
+    start_method: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        END.join(f"document {number}, " * 3 for number in range(80))
+        + END
+        + "the poison is here"
+        + END
+        + "end"
+    )
+    (here / "en.txt").write_text(text)
+    monkeypatch.setattr(convert.worker, "encode_chunk", encode_or_crash)
+    more: dict[str, Any] = {"start_method": start_method, "text_chunk_bytes": 1500}
+    with pytest.raises(WorkerLost) as lost:
+        run_conversion(options(**more))
+    found = re.search(
+        r"SIGSEGV, a bug of ours.*it was at bytes (\d+) to (\d+) of en\.txt, which (\S+) holds",
+        str(lost.value),
+    )
+    assert found, str(lost.value)
+    start, stop = int(found[1]), int(found[2])
+    kept = text.encode()[start:stop]
+    assert b"poison" in kept
+    assert Path(found[3]).read_bytes() == kept
+    monkeypatch.setattr(convert.worker, "encode_chunk", encode_or_be_killed)
+    with pytest.raises(WorkerLost, match=r"SIGKILL, likely .*it was at bytes \d+ to \d+ of en\.txt$"):
+        run_conversion(options(**more))
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    run_conversion(options(**more), InlineExecutor)
     assert not (here / "out.partial").exists()
 
 

@@ -1,0 +1,37 @@
+"""What a worker crashed at, named to the byte and put aside for a report.
+
+A crash is a fault in the program. The worker in place of the first that died tells what it is about to do, so when the
+same text ends it too, that is known: the text is a stretch of some records, or a piece of a long one.
+"""
+
+from __future__ import annotations
+
+import io
+from contextlib import suppress
+
+from convert.errors import WorkerLost, printable
+from convert.plan import Plan
+from convert.workspace import Workspace
+
+KEPT_BYTES = 8 << 20  # a stretch has 1 MiB, a block of lines up to 8
+
+
+def with_place(error: WorkerLost, plan: Plan, workspace: Workspace) -> WorkerLost:
+    """The error with the place in its message; the text there goes to `workspace.crashed_text` if it was a crash."""
+    if error.place is None:
+        return error
+    source_index, start, stop = error.place
+    source = plan.sources[source_index]
+    where = f"bytes {start} to {stop} of {printable(source.path)}"
+    if not source.kind.is_plain:
+        where += ", decompressed"
+    message = f"{error}; it was at {where}"
+    if error.crashed and source.kind.is_plain:
+        with suppress(OSError), io.FileIO(source.path) as file:
+            file.seek(start)
+            text = file.read(min(stop - start, KEPT_BYTES)) or b""
+            workspace.crashed_text.write_bytes(text)
+            message += f", which {workspace.crashed_text} holds for the report"
+    lost = WorkerLost(message)
+    lost.place, lost.crashed = error.place, error.crashed
+    return lost
