@@ -1,11 +1,10 @@
 // Runs of characters of three bytes, by the tables of CharacterTable: how far one goes whose borders are all
-// safe, and its ids.
+// safe, and its ids. For pretokens that are there already; see walk_characters.hpp for texts.
 //
-// Built for each SIMD variant, so nothing here may become a symbol that variants share. Sixteen characters at
-// a time with AVX-512 (character_runs_avx512.hpp), one by one elsewhere.
+// Built for each SIMD variant, so nothing here may become a symbol that variants share.
 #pragma once
 
-#include "vocabulary/character_table.hpp"
+#include "encode/character_block.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -23,26 +22,29 @@ constexpr size_t characters_spare = 16;
 
 namespace {
 
-inline size_t find_characters(const Characters &characters, const uint8_t *bytes, const uint8_t *stop) {
-  const uint8_t *p = bytes;
-  while (Characters::starts_at(p, static_cast<size_t>(stop - p))) {
-    p += 3;
-    if (Characters::starts_at(p, static_cast<size_t>(stop - p)) && characters.may_join(p))
-      break;
+template <class Block>
+size_t find_characters(const Characters &characters, const uint8_t *bytes, const uint8_t *stop) {
+  const typename Block::Tables tables(characters);
+  for (const uint8_t *p = bytes;;) {
+    const Block block(tables, p, stop);
+    for (uint32_t rest = block.wholly_joined | block.partly_joined; rest != 0; rest &= rest - 1) {
+      const uint8_t *const border = p + 3 * (__builtin_ctz(rest) + 1);
+      if (characters.may_join(border))
+        return static_cast<size_t>(border - bytes);
+    }
+    p += 3 * block.count;
+    if (block.ends)
+      return static_cast<size_t>(p - bytes);
   }
-  return static_cast<size_t>(p - bytes);
 }
 
-inline uint32_t *emit_characters(const Characters &characters, const uint8_t *bytes, size_t size,
-                                 uint32_t *out) {
-  constexpr unsigned bits = Characters::id_bits;
-  for (size_t i = 0; i < size; i += 3) {
-    const uint64_t ids = characters.ids[Characters::code_point(bytes + i)];
-    const uint32_t second = ids >> bits & Characters::no_id, third = static_cast<uint32_t>(ids >> 2 * bits);
-    out[0] = static_cast<uint32_t>(ids) & Characters::no_id;
-    out[1] = second;
-    out[2] = third; // what is behind a character's ids is overwritten
-    out += 1 + (second != Characters::no_id) + (third != Characters::no_id);
+template <class Block>
+uint32_t *emit_characters(const Characters &characters, const uint8_t *bytes, size_t size, uint32_t *out) {
+  const typename Block::Tables tables(characters);
+  for (const uint8_t *p = bytes, *const stop = bytes + size; p < stop;) {
+    const Block block(tables, p, stop);
+    out = block.write(block.count, out);
+    p += 3 * block.count;
   }
   return out;
 }

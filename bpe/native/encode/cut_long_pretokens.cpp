@@ -43,14 +43,14 @@ bool is_narrow(const uint8_t *bytes, size_t size) {
 
 } // namespace
 
-// Takes pretokens from run number i on: at least that one, and those behind it that its last characters run
-// on into.
-EncoderSession::Cut EncoderSession::push_cut(const PretokenSpans &run, size_t i) {
+// Takes pretokens from run number i on: at least that one, from p on, and those behind it that its last
+// characters run on into.
+EncoderSession::Cut EncoderSession::push_cut(const PretokenSpans &run, size_t i, const uint8_t *p) {
   const auto stop_of = [&](size_t k) { return run.origin + run.ends[k]; };
   const size_t first = i;
-  const uint8_t *start = run.origin + (i > 0 ? run.ends[i - 1] : run.start), *p = start;
+  const uint8_t *start = run.origin + (i > 0 ? run.ends[i - 1] : run.start);
   if (const size_t size = static_cast<size_t>(stop_of(i) - start);
-      size > CacheKey::max_bytes && size <= max_word_bytes && is_narrow(start, size)) {
+      p == start && size > CacheKey::max_bytes && size <= max_word_bytes && is_narrow(start, size)) {
     push_part(start, size, true, run.readable);
     return {1, 1};
   }

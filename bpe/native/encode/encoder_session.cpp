@@ -24,12 +24,13 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable 
   if (pattern) {
     pretokenizer_.emplace(*pattern);
     walk_keys_ = simd_variant().key_walks[static_cast<size_t>(*pattern)];
+    character_walks_ = &simd_variant().character_walks[static_cast<size_t>(*pattern)];
   }
 }
 
 void EncoderSession::reset() {
   for (Batch &batch : batches_)
-    batch.count = batch.long_count = 0;
+    batch.count = batch.long_count = batch.ready_count = 0;
   misses_.clear();
   tokens.clear();
   if (tokens.lent())
@@ -40,7 +41,7 @@ void EncoderSession::reset() {
 // The batch to put the next item into. A full one is emitted only when the next is full too: by then the
 // lines it asked for have come.
 EncoderSession::Batch &EncoderSession::open_batch(size_t room) {
-  if (batch_items - batches_[open_].count < room) {
+  if (batch_items - batches_[open_].count < room || batches_[open_].ready_count >= ready_room) {
     open_ ^= 1;
     if (batches_[open_].count > 0)
       emit(batches_[open_]);
@@ -84,6 +85,8 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
     throw std::invalid_argument(
         "this encoder has no pattern of its own; give it pretokens (encode_pretokens)");
   const uint8_t *at = text, *const stop = text + size;
+  if (size > 0 && may_walk_characters(at))
+    walk_characters(at, stop, readable);
   while (at < stop) {
     if (spans_left_ == 0) {
       walk_text(at, stop, readable);
@@ -92,8 +95,7 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
     pretokenizer_->reset(at, static_cast<size_t>(stop - at));
     const Spans spans =
         pretokenizer_->next(std::clamp(spans_left_, Pretokenizer::block_spans, Pretokenizer::batch_spans));
-    encode_spans(spans, readable);
-    at += spans.ends[spans.count - 1];
+    at = encode_spans(spans, stop, readable);
     spans_left_ -= std::min(spans_left_, spans.count);
   }
 }
@@ -120,8 +122,10 @@ void EncoderSession::walk_text(const uint8_t *&at, const uint8_t *stop, const ui
     spans_left_ = at < stop && batch_items - made.count >= walk_step; // 4 GiB or more, which they refuse
     return;
   }
+  if (may_walk_characters(at))
+    return walk_characters(at, stop, readable);
   const uint32_t stop_end = static_cast<uint32_t>(made.stop_bytes);
-  push_cut({at, 0, &stop_end, 1, readable}, 0);
+  push_cut({at, 0, &stop_end, 1, readable}, 0, at);
   at += made.stop_bytes;
   if (!made.stopped_by_split)
     return;
@@ -137,7 +141,11 @@ void EncoderSession::walk_text(const uint8_t *&at, const uint8_t *stop, const ui
 // Keys are made in the batch, for all pretokens that fit. Where a long one becomes several items, those
 // behind it have lost their places and are made again; while that happens, keys are made one by one and only
 // up to the next long one (several languages 165 -> 204 MB/s).
-void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
+//
+// text_stop: if not null, the pretokens are those of a text that goes on up to there, and Chinese is walked
+// over. Returns the end of what has been encoded, perhaps behind the last of them.
+const uint8_t *EncoderSession::encode_spans(const Spans &spans, const uint8_t *text_stop,
+                                            const uint8_t *readable) {
   constexpr size_t careful_for = 256; // pretokens
   PretokenSpans run{spans.origin, 0, spans.ends, 0, readable};
   for (size_t left = spans.count; left > 0;) {
@@ -163,7 +171,17 @@ void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
       const size_t i = static_cast<size_t>(std::countr_zero(split));
       batch.count = first + i;
       run.count = left; // all that may belong to a run of characters
-      if (const Cut cut = push_cut(run, i); cut.pretokens != 1 || cut.items != 1) {
+      const uint8_t *p = run.origin + (i > 0 ? run.ends[i - 1] : run.start);
+      if (text_stop && may_walk_characters(p)) {
+        walk_characters(p, text_stop, readable);
+        for (done = i + 1; done < left && run.origin + run.ends[done] <= p;)
+          ++done;
+        if (run.origin + run.ends[done - 1] < p)
+          return p;
+        careful_ = careful_for;
+        break;
+      }
+      if (const Cut cut = push_cut(run, i, p); cut.pretokens != 1 || cut.items != 1) {
         done = i + cut.pretokens;
         careful_ = careful_for;
         break;
@@ -174,6 +192,7 @@ void EncoderSession::encode_spans(const Spans &spans, const uint8_t *readable) {
     run.ends += done;
     run.start = run.ends[-1];
   }
+  return run.origin + run.start;
 }
 
 // The slots of a full batch's long pretokens have come by now; where they lead is asked for in turn.
@@ -244,7 +263,7 @@ void EncoderSession::emit(Batch &batch) {
   } else {
     tokens.set_end(out);
   }
-  batch.count = batch.long_count = 0;
+  batch.count = batch.long_count = batch.ready_count = 0;
 }
 
 // What is not a hit in its first slot. `out` may move.
@@ -270,6 +289,13 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   case characters:
     static_assert(characters_spare <= batch_room);
     return emit_characters_(character_view_, bytes, size, room_for(size, out));
+  case ready_ids: {
+    const uint32_t *const ids = reinterpret_cast<const uint32_t *>(bytes);
+    out = room_for(size, out);
+    for (size_t k = 0; k < size; k += 16) // whole registers
+      std::memcpy(out + k, ids + k, 16 * sizeof(uint32_t));
+    return out + size;
+  }
   case row_end:
     if (misses_.is_open()) {
       misses_.add_row_end(out);

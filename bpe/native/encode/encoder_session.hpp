@@ -16,6 +16,7 @@
 #include "cache/pretoken_cache.hpp"
 #include "common/token_buffer.hpp"
 #include "encode/character_runs.hpp"
+#include "encode/character_walk.hpp"
 #include "encode/gathered_misses.hpp"
 #include "merge/long_merge.hpp"
 #include "merge/merge_pretoken.hpp"
@@ -46,7 +47,7 @@ public:
   // Bytes up to `readable` (>= text + size) may be read. Valid UTF-8 without special tokens; needs a pattern.
   void encode_text(const uint8_t *text, size_t size, const uint8_t *readable);
   // Given pretokens, as a Pretokenizer hands them out.
-  void encode_spans(const Spans &spans, const uint8_t *readable);
+  void encode_spans(const Spans &spans, const uint8_t *readable) { encode_spans(spans, nullptr, readable); }
   void append_token(uint32_t id);
   void end_row();
   // Nothing is complete before this. After an exception the session is in order again, its output is not.
@@ -65,9 +66,11 @@ private:
     huge_pretoken = 1, // too long for the cache
     huge_part,
     characters,
+    ready_ids, // in the batch
     row_end,
     token
   }; // in key.low where key.high is 0
+  static constexpr size_t ready_room = 1024;
   struct Batch {
     size_t count = 0;
     CacheKey keys[batch_items + key_spare];
@@ -76,15 +79,21 @@ private:
     uint32_t values[batch_items];      // the size of the latter two, or the token
     size_t long_count = 0;
     uint8_t long_items[batch_items + walk_step]; // the items that are long pretokens
+    size_t ready_count = 0;
+    uint32_t ready_ids[ready_room + 2 * character_walk_room]; // of Chinese: see walk_characters()
   };
 
   Batch &open_batch(size_t room = 1);
+  const uint8_t *encode_spans(const Spans &spans, const uint8_t *text_stop, const uint8_t *readable);
   void walk_text(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable);
+  void walk_characters(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable);
+  void push_pretoken(const uint8_t *start, const uint8_t *p, const uint8_t *stop, const uint8_t *readable);
+  bool may_walk_characters(const uint8_t *at);
   void push(Item item, const uint8_t *bytes, uint32_t value);
   struct Cut {
     size_t pretokens, items; // how many of the ones, and what became of them
   };
-  Cut push_cut(const PretokenSpans &run, size_t i);
+  Cut push_cut(const PretokenSpans &run, size_t i, const uint8_t *p);
   size_t run_of_characters(const PretokenSpans &run, size_t i, const uint8_t *p);
   const uint8_t *next_safe_border(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const;
   bool may_join(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const;
@@ -108,7 +117,8 @@ private:
   Characters character_view_{};                // of it
   const MergeTables merge_tables_;
   const MakeKeys make_keys_;
-  WalkKeys walk_keys_ = nullptr; // if there is a pattern
+  WalkKeys walk_keys_ = nullptr;                    // if there is a pattern
+  const CharacterWalks *character_walks_ = nullptr; // the same
   const FindCharacters find_characters_;
   const EmitCharacters emit_characters_;
   const MergeShortPretokens merge_short_pretokens_;

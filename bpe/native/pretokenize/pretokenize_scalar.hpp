@@ -54,6 +54,39 @@ constexpr bool is_line_break(uint8_t byte) {
   return byte == '\n' || byte == '\r';
 }
 
+// One side of a border between two characters.
+struct Side {
+  uint8_t kind; // CharClass
+  uint8_t byte; // the first
+};
+
+inline Side side_of(const uint8_t *p, const uint8_t *stop) {
+  return {classed(p, stop).kind, *p};
+}
+
+// Whether text may be cut between two characters whatever lies around them. A match depends on nothing before
+// its start, so that is safe if (1) the border is a boundary of the whole whatever comes after the character
+// at the right, and (2) the pretokens before it stay the same when the text ends there.
+inline bool safe_between(const Rules &rules, Side left, Side right) {
+  const auto is_other = [&](Side side) { return side.kind == other || (!rules.cased && side.kind == mark); };
+  const bool letter_left = is_letter(left.kind), letter_right = is_letter(right.kind);
+  if (left.kind ==
+      space) // a line break ends its whitespace, except for gpt2, where it would stay with the text's end
+    return rules.prefix && is_line_break(left.byte) && right.kind != space && right.byte != '/';
+  if (letter_left) // the end of a word; o200k's go on with a mark or a contraction
+    return right.kind == space || right.kind == number ||
+           (is_other(right) && (!rules.cased || right.byte != '\''));
+  if (left.kind == number)
+    return right.kind != number;
+  // Others, and o200k's marks, which may be in a word or among others.
+  if (right.kind == space)
+    return !rules.prefix || !is_line_break(right.byte);
+  if (right.kind == number)
+    return true;
+  // gpt2 has no prefixes, but contractions.
+  return !rules.prefix && letter_right && left.byte != '\'';
+}
+
 // The end of the longest run of characters that `belongs` accepts.
 template <class Belongs> const uint8_t *run_end(const uint8_t *p, const uint8_t *stop, Belongs belongs) {
   while (p < stop) {

@@ -7,6 +7,7 @@
 #include "cache/key_walk.hpp"
 #include "cache/make_keys.hpp"
 #include "encode/character_runs.hpp"
+#include "encode/character_walk.hpp"
 #include "merge/long_merge.hpp"
 #include "merge/short_merge.hpp"
 
@@ -31,6 +32,7 @@ struct SimdVariant {
   const char *name;
   Walk walks[5]; // by Pattern
   WalkKeys key_walks[5];
+  CharacterWalks character_walks[5];
 
   // The end of a part of [text + start, text + size) that is valid UTF-8 and ends with a character;
   // block_bytes or so short of the first fault or the end. Needs start >= 3, a character's start, and valid

@@ -1,5 +1,7 @@
 #include "vocabulary/character_table.hpp"
 
+#include "text/unicode_classes.hpp"
+
 namespace bpe {
 
 namespace {
@@ -16,19 +18,70 @@ bool continues(uint8_t byte) {
 } // namespace
 
 CharacterTable::CharacterTable(const Vocabulary &vocabulary)
-    : ids_(stop_code_point), joined_((size_t{1} << 22) / 64) {
+    : characters_(stop_code_point), partly_joined_(64), // the first part has no bits
+      joined_bytes_(vocabulary.joined_bytes()),
+      line_feed_id_(vocabulary.id(vocabulary.symbol_of_byte('\n'))) {
+  pairs_.grow();
   std::vector<bool> is_entry(stop_code_point);
+  std::vector<uint32_t> two_characters; // entries
   for (uint32_t symbol = 0; symbol < vocabulary.size(); ++symbol) {
     const std::string_view entry = vocabulary.bytes(symbol);
-    mark_borders(entry);
+    list_borders(entry);
     const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
     if (entry.size() == 3 && Characters::starts_at(bytes, 3)) {
       is_entry[Characters::code_point(bytes)] = true;
       has_unreachable_ |=
           !vocabulary.all_reachable() && vocabulary.find_unreachable(entry) != PairTable::no_symbol;
+    } else if (entry.size() == 6 && Characters::starts_at(bytes, 3) && Characters::starts_at(bytes + 3, 3)) {
+      two_characters.push_back(symbol);
     }
   }
   fill_ids(vocabulary, is_entry);
+  fill_pairs(vocabulary, two_characters);
+}
+
+uint32_t &CharacterTable::Pairs::id(uint32_t characters) {
+  if (8 * count >= 5 * slots.size())
+    grow();
+  for (uint32_t place = characters * Characters::pair_multiplier >> shift;; ++place) {
+    Characters::Pair &pair = slots[place & (slots.size() - 1)];
+    if (pair.characters == 0) {
+      ++count;
+      pair = {characters, Characters::no_id};
+    }
+    if (pair.characters == characters)
+      return pair.id;
+  }
+}
+
+void CharacterTable::Pairs::grow() {
+  shift = shift == 32 ? 22 : shift - 1;
+  std::vector<Characters::Pair> old(size_t{1} << (32 - shift));
+  old.swap(slots);
+  count = 0;
+  for (const Characters::Pair &pair : old)
+    if (pair.characters != 0)
+      id(pair.characters) = pair.id;
+}
+
+void CharacterTable::fill_pairs(const Vocabulary &vocabulary, const std::vector<uint32_t> &entries) {
+  const auto is_one = [&](uint32_t code_point) { // entry, made by merges
+    return (characters_[code_point].ids >> Characters::id_bits & Characters::no_id) == Characters::no_id;
+  };
+  for (const uint32_t symbol : entries) {
+    const std::string_view entry = vocabulary.bytes(symbol);
+    const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
+    const uint32_t left = Characters::code_point(bytes), right = Characters::code_point(bytes + 3);
+    uint32_t &id = pairs_.id(left << 16 | right);
+    if (!vocabulary.all_reachable() && vocabulary.find_unreachable(entry) != PairTable::no_symbol) {
+      id = Characters::unreachable;
+    } else if (is_one(left) && is_one(right)) {
+      const uint32_t rank =
+          vocabulary.rank(vocabulary.find(entry.substr(0, 3)), vocabulary.find(entry.substr(3)));
+      if (rank != PairTable::no_rank)
+        id = vocabulary.id(vocabulary.product(rank));
+    }
+  }
 }
 
 // At most two merges: of two of the three bytes, and of what that makes with the third if all are an entry.
@@ -63,30 +116,53 @@ void CharacterTable::fill_ids(const Vocabulary &vocabulary, const std::vector<bo
       has_ids_ &= i >= count || id < Characters::no_id;
       ids = ids << Characters::id_bits | id;
     }
-    ids_[c] = ids;
+    characters_[c].ids = ids | uint64_t{char_class(c) == letter} << 63;
   }
 }
 
-// Every border within the entry that could lie between two characters of three bytes. Where the entry does
-// not tell the byte before or behind, all are marked.
-void CharacterTable::mark_borders(std::string_view entry) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(entry[i]); };
+// Every border within the entry that could lie between two characters of three bytes.
+void CharacterTable::list_borders(std::string_view entry) {
+  const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
   for (size_t i = 1; i < entry.size(); ++i) {
-    if (!is_lead(byte(i)) || !continues(byte(i - 1)))
+    if (!is_lead(bytes[i]) || !continues(bytes[i - 1]))
       continue;
-    const bool any_before = i == 1, any_behind = i + 1 == entry.size();
-    if ((!any_before && !continues(byte(i - 2))) || (!any_behind && !continues(byte(i + 1))))
-      continue;
-    const uint64_t before = any_before ? ~uint64_t{0} : uint64_t{1} << (byte(i - 2) & 63);
-    for (uint32_t z = any_behind ? 0 : byte(i + 1) & 63u, z_stop = any_behind ? 64 : z + 1; z < z_stop; ++z)
-      joined_[Characters::border_of(0, byte(i - 1), byte(i), z) >> 6] |= before;
-    const auto set = [](uint8_t (&bits)[128], uint32_t place) {
-      bits[place >> 3] |= static_cast<uint8_t>(1u << (place & 7));
-    };
-    set(joined_ends_, Characters::border_of(0, byte(i - 1), byte(i), 0) >> 12);
-    for (uint32_t w = any_before ? 0 : byte(i - 2), w_stop = any_before ? 64 : w + 1; w < w_stop; w += 4)
-      set(joined_lasts_, Characters::last_of(w, byte(i - 1)));
+    const size_t right = entry.size() - i;
+    if (i < 3 || right < 3) {
+      mark_part(bytes + i, i, right);
+    } else if (Characters::starts_at(bytes + i - 3, 3) && Characters::starts_at(bytes + i, 3)) {
+      const uint32_t before = Characters::code_point(bytes + i - 3),
+                     behind = Characters::code_point(bytes + i);
+      pairs_.id(before << 16 | behind);
+      characters_[before].followers |= uint32_t{1} << (behind & 31);
+      characters_[behind].leaders |= uint32_t{1} << (before & 31);
+    }
   }
+}
+
+// Of an entry with `left` bytes before a border and `right` bytes from p on, where one of the two is less
+// than a character. Where the entry does not tell the byte before or behind, all are marked.
+void CharacterTable::mark_part(const uint8_t *p, size_t left, size_t right) {
+  const auto set = [](uint8_t (&bits)[128], uint32_t place) {
+    bits[place >> 3] |= static_cast<uint8_t>(1u << (place & 7));
+  };
+  const bool any_before = left == 1, any_behind = right == 1;
+  if ((!any_before && !continues(p[-2])) || (!any_behind && !continues(p[1])))
+    return;
+  const uint32_t x = p[-1], y = p[0], w = any_before ? 0 : p[-2] & 63u, z = any_behind ? 0 : p[1] & 63u;
+  const uint32_t w_stop = any_before ? 64 : w + 1, z_stop = any_behind ? 64 : z + 1;
+  uint16_t &part = partly_joined_parts_[Characters::end_of(x, y)];
+  if (part == 0) {
+    part = static_cast<uint16_t>(partly_joined_.size() / 64);
+    partly_joined_.resize(partly_joined_.size() + 64);
+  }
+  const uint64_t before = any_before ? ~uint64_t{0} : uint64_t{1} << w;
+  set(partly_joined_ends_, Characters::end_of(x, y));
+  for (uint32_t one = z; one < z_stop; ++one) {
+    partly_joined_[64 * part + one] |= before;
+    set(partly_joined_starts_, Characters::start_of(y, one));
+  }
+  for (uint32_t one = w; one < w_stop; ++one)
+    set(partly_joined_lasts_, Characters::last_of(one, x));
 }
 
 } // namespace bpe

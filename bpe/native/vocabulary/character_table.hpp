@@ -2,14 +2,20 @@
 // two.
 //
 // Chinese and Japanese run on without spaces, so nearly every pretoken is new and the cache is of no use; but
-// hardly any entry of most vocabularies reaches from one character into the next. Between two characters of
-// three bytes a token can cross only if an entry has their bytes there: `w x | y z`, the last two bytes of
-// the one and the first two of the other, or less where the entry starts at x or ends at y. Two bytes of
-// context (x | y) show 95 % of the borders in Chinese to be safe, four 99.3 % (GPT-2). A character between
-// two safe borders has always the same ids, one load away.
+// hardly any entry of most vocabularies reaches from one character into the next. A border between two is
+// *joined* if an entry may reach over it:
+// - one that holds both characters whole: these pairs of characters are all listed (50 in GPT-2, 18,000 in
+// Qwen
+//   3). A character tells by 32 bits each which ones may come before and behind it, by the lower five bits of
+//   their code points, so that most pairs need not be looked up;
+// - one that holds a part of one of them: `w x | y z`, the last two bytes of the one and the first two of the
+//   other, or less where the entry starts at x or ends at y. There are few such entries. What x and y, w and
+//   x, y and z tell, 1,024 bits each, shows nearly all borders in Chinese to be safe from them.
+// A character between two safe borders has always the same ids, one load away. Two characters between safe
+// borders are all there is to merge: as long as no entry holds a part of one with the other, they become one
+// entry or stay as they are, which the list of pairs tells.
 //
-// Works on any vocabulary: one with many words of such characters has fewer safe borders (o200k: 92 % in
-// classical Chinese). Immutable, so any number of threads may read.
+// Works on any vocabulary. Immutable, so any number of threads may read.
 #pragma once
 
 #include "vocabulary/vocabulary.hpp"
@@ -25,14 +31,34 @@ namespace bpe {
 
 // The table as plain data, for sources with instruction sets of their own. Valid while the table lives.
 struct Characters {
-  // By code point, three ids of 21 bits each, the first lowest; no_id behind the last.
+  // Three ids of 21 bits each, the first lowest; no_id behind the last. The top bit is set for letters
+  // without case.
   static constexpr unsigned id_bits = 21;
   static constexpr uint32_t no_id = (1u << id_bits) - 1;
-  const uint64_t *ids;
-  const uint64_t *joined; // a bit for each border_of(): whether an entry may reach over it
-  // The same of what x and y tell, border_of() >> 12, and of x and the upper four bits of w, last_of(). In
-  // Chinese text each shows 5 % or 9 % of the borders to be joined, both together 1.5 % (GPT-2).
-  const uint8_t *joined_ends, *joined_lasts;
+  struct Character {
+    uint64_t ids;
+    uint32_t followers,
+        leaders; // bit n: perhaps joins one behind it, before it, whose code point ends with n
+  };
+  const Character *characters; // by code point
+  // What an entry with a part of a character may reach over: by end_of(), 0 for most, which of the parts of
+  // 64 words a border's bits are in; a word for each z, a bit for each w.
+  const uint16_t *partly_joined_parts;
+  const uint64_t *partly_joined;
+  // The same of what x and y tell, end_of(), of w and x, last_of(), and of y and z, start_of().
+  const uint8_t *partly_joined_ends, *partly_joined_lasts, *partly_joined_starts;
+  // Two characters that an entry holds one behind the other, 2^16 * code point + code point, and the id of
+  // the entry they become where nothing else merges with them; no_id: they stay apart. An open hash table; 0:
+  // empty.
+  struct Pair {
+    uint32_t characters, id;
+  };
+  const Pair *pairs;
+  unsigned pair_shift;
+  // In place of an id: there is an entry, but merges do not make it; there is no such pair.
+  static constexpr uint32_t unreachable = UINT32_MAX, no_pair = UINT32_MAX - 1;
+  const uint8_t *joined_bytes; // [left << 8 | right]: whether any entry has the two one behind the other
+  uint32_t line_feed_id;
 
   // Whether a character of three bytes starts at p, of which `size` bytes are left. True for overlong forms
   // and surrogates too, which harms nothing: they have ids like the others.
@@ -43,17 +69,30 @@ struct Characters {
     return (p[0] & 15u) << 12 | (p[1] & 63u) << 6 | (p[2] & 63u);
   }
   // w, x and z have six bits of their own, y four.
-  [[gnu::always_inline]] static uint32_t border_of(uint32_t w, uint32_t x, uint32_t y, uint32_t z) {
-    return (x & 63) << 16 | (y & 15) << 12 | (z & 63) << 6 | (w & 63);
-  }
+  [[gnu::always_inline]] static uint32_t end_of(uint32_t x, uint32_t y) { return (x & 63) << 4 | (y & 15); }
   [[gnu::always_inline]] static uint32_t last_of(uint32_t w, uint32_t x) {
     return (x & 63) << 4 | (w >> 2 & 15);
   }
-  // Whether an entry may reach over the border before p; such characters lie on both sides.
+  [[gnu::always_inline]] static uint32_t start_of(uint32_t y, uint32_t z) { return (y & 15) << 6 | (z & 63); }
+
+  // Of the border before p; such characters lie on both sides.
+  [[gnu::always_inline]] uint32_t pair_id(const uint8_t *p) const {
+    const uint32_t wanted = code_point(p - 3) << 16 | code_point(p);
+    for (uint32_t place = wanted * pair_multiplier >> pair_shift;; ++place) {
+      const Pair &pair = pairs[place & UINT32_MAX >> pair_shift];
+      if (pair.characters == wanted)
+        return pair.id;
+      if (pair.characters == 0)
+        return no_pair;
+    }
+  }
+  static constexpr uint32_t pair_multiplier = 0x9E3779B1;
+  [[gnu::always_inline]] bool is_partly_joined(const uint8_t *p) const {
+    const uint32_t part = partly_joined_parts[end_of(p[-1], p[0])];
+    return (partly_joined[64 * part + (p[1] & 63)] >> (p[-2] & 63) & 1) != 0;
+  }
   [[gnu::always_inline]] bool may_join(const uint8_t *p) const {
-    const uint32_t border = border_of(p[-2], p[-1], p[0], p[1]);
-    return (joined_ends[border >> 15] >> (border >> 12 & 7) & 1) != 0 &&
-           (joined[border >> 6] >> (border & 63) & 1) != 0;
+    return pair_id(p) != no_pair || is_partly_joined(p);
   }
 };
 
@@ -61,7 +100,11 @@ class CharacterTable {
 public:
   explicit CharacterTable(const Vocabulary &vocabulary);
 
-  Characters view() const { return {ids_.data(), joined_.data(), joined_ends_, joined_lasts_}; }
+  Characters view() const {
+    return {characters_.data(),   partly_joined_parts_,  partly_joined_.data(), partly_joined_ends_,
+            partly_joined_lasts_, partly_joined_starts_, pairs_.slots.data(),   pairs_.shift,
+            joined_bytes_,        line_feed_id_};
+  }
   // False if an id is too large for the table: then the borders are of use, the ids are not.
   bool has_ids() const { return has_ids_; }
   // Whether some character is an entry that its own bytes' merges don't make: as a pretoken of its own it may
@@ -69,12 +112,28 @@ public:
   bool has_unreachable() const { return has_unreachable_; }
 
 private:
-  void mark_borders(std::string_view entry);
-  void fill_ids(const Vocabulary &vocabulary, const std::vector<bool> &is_entry);
+  // Grows when five eighths are used.
+  struct Pairs {
+    std::vector<Characters::Pair> slots;
+    size_t count = 0;
+    unsigned shift = 32;
 
-  std::vector<uint64_t> ids_;
-  std::vector<uint64_t> joined_;
-  uint8_t joined_ends_[128] = {}, joined_lasts_[128] = {};
+    uint32_t &id(uint32_t characters); // no_id if it is new
+    void grow();
+  };
+
+  void list_borders(std::string_view entry);
+  void mark_part(const uint8_t *bytes, size_t left, size_t right);
+  void fill_ids(const Vocabulary &vocabulary, const std::vector<bool> &is_entry);
+  void fill_pairs(const Vocabulary &vocabulary, const std::vector<uint32_t> &entries);
+
+  std::vector<Characters::Character> characters_;
+  std::vector<uint64_t> partly_joined_;
+  uint16_t partly_joined_parts_[1024] = {};
+  uint8_t partly_joined_ends_[128] = {}, partly_joined_lasts_[128] = {}, partly_joined_starts_[128] = {};
+  Pairs pairs_;
+  const uint8_t *joined_bytes_;
+  uint32_t line_feed_id_;
   bool has_ids_ = true, has_unreachable_ = false;
 };
 

@@ -89,6 +89,7 @@ public:
   }
   // False if no entry holds these two bytes one after the other: then no merge crosses between them.
   bool may_join(uint8_t left, uint8_t right) const { return joined_[left << 8 | right]; }
+  const uint8_t *joined_bytes() const { return joined_.data(); } // the same, [left << 8 | right]
 
 private:
   // Open addressing, at most half full; symbol no_symbol: empty.

@@ -1,0 +1,74 @@
+// Sixteen characters of three bytes, one by one; character_block_avx512.hpp has them in registers.
+//
+// Built for each SIMD variant, so nothing here may become a symbol that variants share.
+#pragma once
+
+#include "vocabulary/character_table.hpp"
+
+namespace bpe {
+namespace {
+
+class CharacterBlock {
+public:
+  static constexpr unsigned most = 16;
+
+  // What all blocks of a walk need.
+  struct Tables {
+    explicit Tables(const Characters &characters) : characters(characters) {}
+    const Characters &characters;
+  };
+
+  unsigned count = 0; // of characters of three bytes from p on
+  // A bit for each that perhaps joins the one behind, which may be the seventeenth: by an entry that holds
+  // both, and by one with a part of one of them.
+  uint32_t wholly_joined = 0, partly_joined = 0;
+  uint32_t letters = 0; // for each that is a letter without case
+  bool ends;            // what is behind the last is no such character
+
+  CharacterBlock(const Tables &tables, const uint8_t *p, const uint8_t *stop) {
+    const Characters &characters = tables.characters;
+    const auto is_here = [&] { return Characters::starts_at(p, static_cast<size_t>(stop - p)); };
+    bool here = is_here();
+    while (here && count < most) {
+      const Characters::Character &character = characters.characters[Characters::code_point(p)];
+      ids_[count] = character.ids;
+      letters |= static_cast<uint32_t>(character.ids >> 63) << count;
+      p += 3;
+      here = is_here();
+      if (here) {
+        const uint32_t end = Characters::end_of(p[-1], p[0]);
+        wholly_joined |= (character.followers >> (p[2] & 31) & 1) << count;
+        partly_joined |= (characters.partly_joined_ends[end >> 3] >> (end & 7) & 1u) << count;
+      }
+      ++count;
+    }
+    ends = !here;
+  }
+
+  // Character number `first` and the next are one entry.
+  void join(unsigned first, uint32_t id) {
+    constexpr uint64_t none = Characters::no_id;
+    ids_[first] = id | none << Characters::id_bits | none << 2 * Characters::id_bits;
+    ids_[first + 1] = ~uint64_t{0};
+  }
+
+  // The ids of the first `keep`, one behind the other. character_spare more may be written.
+  uint32_t *write(unsigned keep, uint32_t *out) const {
+    constexpr unsigned bits = Characters::id_bits;
+    for (unsigned i = 0; i < keep; ++i) {
+      const uint32_t first = ids_[i] & Characters::no_id, second = ids_[i] >> bits & Characters::no_id,
+                     third = ids_[i] >> 2 * bits & Characters::no_id;
+      out[0] = first;
+      out[1] = second;
+      out[2] = third; // what is behind a character's ids is overwritten
+      out += (first != Characters::no_id) + (second != Characters::no_id) + (third != Characters::no_id);
+    }
+    return out;
+  }
+
+private:
+  uint64_t ids_[most];
+};
+
+} // namespace
+} // namespace bpe

@@ -1,0 +1,147 @@
+"""Chinese, kana and what stands between them, walked over by characters: ids equal the reference's, for every pattern,
+rule and variant."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from bpe import _core
+from bpe.patterns import PATTERNS
+from bpe.reference import count_pretokens, encode, train
+
+SEPARATOR = b"<|endoftext|>"
+# Letters that often stand together, other letters, and what is no letter but has three bytes: others, whitespace,
+# numbers, letters with case, a mark, a sign of a script whose lead byte is E0.
+WORDS = "天地人和"
+LETTERS = WORDS + "龍鳳麟書あいカー한雪"
+OTHERS = "，。「」…\u3000\u20281２ａＡ\u3099ไ"
+BETWEEN = [
+    "\n",
+    "\n\n",
+    "\r\n",
+    " ",
+    "a",
+    "A",
+    "'s",
+    "'",
+    "/",
+    "7",
+    "é",
+    "я",
+    "😀",
+    "。\n",
+    "，\n/",
+    "\n\u3000\u3000",
+]
+KINDS = ["trained", "with parts", "with unreachable pairs", "with unreachable characters"]
+
+
+def text_of(rng: random.Random, size: int) -> str:
+    """Runs of around the sixteen characters that a block has, and what ends them."""
+    parts = []
+    while size > 0:
+        run = rng.choice([1, 2, 3, 7, 14, 15, 16, 17, 18, 31, 32, 33])
+        letters = rng.choice([WORDS, LETTERS, LETTERS, LETTERS + "，。", LETTERS + OTHERS])
+        parts += rng.choices(letters, k=run)
+        parts += rng.choices(BETWEEN, k=rng.choice([0, 1, 1, 1, 2]))
+        size -= run
+    return "".join(parts)
+
+
+def vocabulary(kind: str) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
+    """Merges that training finds in such text; then more of them, and entries that no merges make."""
+    rng = random.Random(1)
+    merges = train(count_pretokens([text_of(rng, 3000) for _ in range(3)]), 500)
+    entries = dict.fromkeys(
+        [*(bytes([value]) for value in range(256)), *(left + right for left, right in merges)]
+    )
+
+    def add(left: bytes, right: bytes) -> None:
+        if left in entries and right in entries and left + right not in entries:
+            merges.append((left, right))
+            entries[left + right] = None
+
+    add("，".encode(), "天".encode())
+    add("。".encode(), b"\n")
+    if kind == "with parts":  # of a character, with the one before or behind it
+        for letter, other in [*zip(WORDS, LETTERS[4:], strict=False), ("。", "天"), ("人", "，")]:
+            left, right = letter.encode(), other.encode()
+            add(left, right[:1])
+            add(left + right[:1], right[1:])
+            add(left[2:], right[:1])
+            add(left[2:] + right[:1], right[1:])
+            add(left[1:], right)
+    new = {  # no entries yet
+        "with unreachable pairs": [a + b for a in LETTERS + "，。" for b in LETTERS + "，"]
+        + ["龍鳳麟", "…。"],
+        "with unreachable characters": ["\u2030", "\u2031", "雪山", *LETTERS],
+    }.get(kind, [])
+    ids = dict(enumerate(entries))
+    return ids | {
+        5000 + i: text.encode() for i, text in enumerate(new) if text.encode() not in entries
+    }, merges
+
+
+VOCABULARIES = {kind: vocabulary(kind) for kind in KINDS}
+
+
+@pytest.fixture(params=_core.simd_variants())
+def variant(request: pytest.FixtureRequest) -> Iterator[str]:
+    best = _core.simd_variants()[0]
+    _core.set_simd_variant(request.param)
+    yield request.param
+    _core.set_simd_variant(best)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("rule", ["merges", "merges whole", "ranks"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_equal_the_reference(variant: str, kind: str, rule: str, pattern: str) -> None:
+    entries, merges = VOCABULARIES[kind]
+    listed, whole = None if rule == "ranks" else merges, rule != "merges"
+    encoder = _core.Encoder(entries, listed, {}, pattern, whole)
+    rng = random.Random(f"{kind} {rule} {pattern}")
+    texts = [text_of(rng, size) for size in [1, 2, 3, 15, 16, 17, 40, 40, 80, 80, 300, 300]]
+    texts += [
+        "".join(pair) + end
+        for pair in [("天", "，"), ("，", "天"), ("麟", "書"), ("…", "。")]
+        for end in ["", "\n", "a"]
+    ]
+    expected = [encode(text, entries, listed, {}, pattern, whole) for text in texts]
+    tokens, offsets = encoder.encode_documents(SEPARATOR.join(text.encode() for text in texts), SEPARATOR, 1)
+    for i, text in enumerate(texts):
+        assert tokens[offsets[i] : offsets[i + 1]].tolist() == expected[i], repr(text)
+        assert encoder.encode(text) == expected[i]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize(
+    "line", ["龍鳳", "天地", "龍，", "龍鳳麟書あいカー한龍鳳麟書あいカー한\n", "，，", "\u3000龍"]
+)
+def test_long_runs_equal_what_their_pretokens_are(variant: str, pattern: str, line: str) -> None:
+    """More ids than the room a walk has, and one pretoken as long as that."""
+    entries, merges = VOCABULARIES["with parts"]
+    text = (line * 3000).encode()
+    with_pattern = _core.Encoder(entries, merges, {}, pattern, False)
+    given = _core.Encoder(entries, merges, {}, None, False)
+    ends = _core.pretokenize(text, pattern)
+    assert np.array_equal(
+        with_pattern.encode_documents(text, SEPARATOR, 1)[0], given.encode_pretokens(text, ends)
+    )
+
+
+def test_a_text_may_end_anywhere(variant: str) -> None:
+    """Nothing behind the end is read: each text is the end of its buffer, and another text goes on behind it."""
+    entries, merges = VOCABULARIES["trained"]
+    encoder = _core.Encoder(entries, merges, {}, "cl100k", False)
+    text = "天地人和龍鳳麟書あいカー한天地人和，龍鳳。\n"
+    for size in range(1, len(text) + 1):
+        alone = encoder.encode(text[:size])
+        buffer = text[:size].encode() + SEPARATOR + text.encode()
+        tokens, offsets = encoder.encode_documents(buffer, SEPARATOR, 1)
+        assert tokens[: offsets[1]].tolist() == alone
+        assert alone == encode(text[:size], entries, merges, {}, "cl100k", False)
