@@ -27,8 +27,8 @@ void require_room(size_t room, size_t needed) {
             .c_str());
 }
 
-std::vector<std::string> names_of(const std::vector<nb::bytes> &path) {
-  if (path.empty())
+std::vector<std::string> names_of(const Items<nb::bytes> &path) {
+  if (path.size() == 0)
     throw nb::value_error("path is empty; it has a name at least");
   std::vector<std::string> names;
   for (const nb::bytes &name : path)
@@ -93,7 +93,7 @@ void bind_documents(nb::module_ &m) {
       nb::arg("buffer"), nb::arg("separator"));
   m.def(
       "find_special_tokens",
-      [](nb::object buffer, const std::vector<nb::bytes> &special_tokens) {
+      [](nb::object buffer, const Items<nb::bytes> &special_tokens) {
         const BufferView text(buffer);
         std::vector<bpe::SpecialToken> list;
         for (const nb::bytes &token : special_tokens)
@@ -142,7 +142,7 @@ void bind_documents(nb::module_ &m) {
       nb::arg("buffer"), nb::arg("offsets"), nb::arg("seed"));
   m.def(
       "rows_with_special_tokens",
-      [](nb::object buffer, const RowOffsets &offsets, const std::vector<nb::bytes> &special_tokens) {
+      [](nb::object buffer, const RowOffsets &offsets, const Items<nb::bytes> &special_tokens) {
         const BufferView text(buffer);
         const size_t rows = row_count(text, offsets);
         const bpe::SpecialTokens tokens = special_tokens_to_cut_at(special_tokens);
@@ -160,7 +160,7 @@ void bind_documents(nb::module_ &m) {
       nb::arg("buffer"), nb::arg("offsets"), nb::arg("special_tokens"));
   m.def(
       "json_texts",
-      [](nb::object lines, const std::vector<nb::bytes> &path, OutBytes out, bool replace_surrogates,
+      [](nb::object lines, const Items<nb::bytes> &path, OutBytes out, bool replace_surrogates,
          uint64_t max_line_bytes) {
         const BufferView text(lines);
         const std::vector<std::string> names = names_of(path);
@@ -183,7 +183,7 @@ void bind_documents(nb::module_ &m) {
   nb::class_<bpe::JsonLongLine>(m, "JsonLongLine")
       .def(
           "__init__",
-          [](bpe::JsonLongLine *self, const std::vector<nb::bytes> &path, bool replace_surrogates) {
+          [](bpe::JsonLongLine *self, const Items<nb::bytes> &path, bool replace_surrogates) {
             new (self) bpe::JsonLongLine(names_of(path), replace_surrogates);
           },
           nb::arg("path"), nb::arg("replace_surrogates") = false)

@@ -279,7 +279,7 @@ void bind_encoder(nb::module_ &m) {
           nb::arg("entry"))
       .def(
           "vocab_json",
-          [](const Codec &codec, const std::vector<std::pair<uint32_t, nb::bytes>> &special_keys) {
+          [](const Codec &codec, const Items<std::pair<uint32_t, nb::bytes>> &special_keys) {
             std::vector<std::pair<uint32_t, std::string_view>> keys;
             for (const auto &[id, key] : special_keys)
               keys.emplace_back(id, std::string_view(key.c_str(), key.size()));

@@ -93,7 +93,7 @@ void bind_entry_file(nb::module_ &m) {
           nb::arg("id"))
       .def(
           "find",
-          [](const EntryFile &file, const std::vector<nb::bytes> &wanted) {
+          [](const EntryFile &file, const Items<nb::bytes> &wanted) {
             std::unordered_map<std::string_view, std::vector<size_t>> places;
             for (size_t i = 0; i < wanted.size(); ++i)
               places[{wanted[i].c_str(), wanted[i].size()}].push_back(i);
@@ -110,7 +110,7 @@ void bind_entry_file(nb::module_ &m) {
           nb::arg("wanted"))
       .def(
           "encoder",
-          [](const EntryFile &file, nb::dict special_tokens, const std::vector<uint32_t> &dropped_ids,
+          [](const EntryFile &file, nb::dict special_tokens, const Items<uint32_t> &dropped_ids,
              const std::optional<std::string> &pattern, bool whole_pretokens, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
             std::vector<bpe::SpecialToken> special_list = special_tokens_from(special_tokens);

@@ -65,7 +65,7 @@ void bind_training(nb::module_ &m) {
           nb::arg("pattern").none())
       .def(
           "count",
-          [](bpe::PretokenCounter &self, nb::object buffer, const std::vector<nb::bytes> &special_tokens,
+          [](bpe::PretokenCounter &self, nb::object buffer, const Items<nb::bytes> &special_tokens,
              unsigned threads, bool in_document) {
             const BufferView text(buffer);
             const bpe::SpecialTokens specials = special_tokens_to_cut_at(special_tokens);
@@ -76,8 +76,7 @@ void bind_training(nb::module_ &m) {
           nb::arg("buffer"), nb::arg("special_tokens"), nb::arg("threads"), nb::arg("in_document") = false)
       .def(
           "last_cut",
-          [](const bpe::PretokenCounter &self, nb::object buffer,
-             const std::vector<nb::bytes> &special_tokens) {
+          [](const bpe::PretokenCounter &self, nb::object buffer, const Items<nb::bytes> &special_tokens) {
             const BufferView text(buffer);
             const bpe::SpecialTokens specials = special_tokens_to_cut_at(special_tokens);
             nb::gil_scoped_release unlocked;

@@ -28,6 +28,16 @@ namespace bpe::python {
 
 namespace nb = nanobind;
 
+// The items of a sequence, as an argument. nanobind's caster of vectors must not throw, so where memory is
+// short it ends the program; this one raises MemoryError.
+template <class T> struct Items {
+  std::vector<T> values;
+  size_t size() const { return values.size(); }
+  auto begin() const { return values.begin(); }
+  auto end() const { return values.end(); }
+  const T &operator[](size_t i) const { return values[i]; }
+};
+
 // Each puts its calls and classes into the module.
 void bind_pretokenize(nb::module_ &m);
 void bind_normalization(nb::module_ &m);
@@ -155,7 +165,7 @@ inline size_t cache_size_from(int64_t cache_bytes) {
 
 inline constexpr int64_t default_cache_bytes = int64_t{256} << 20;
 
-inline bpe::SpecialTokens special_tokens_to_cut_at(const std::vector<nb::bytes> &special_tokens) {
+inline bpe::SpecialTokens special_tokens_to_cut_at(const Items<nb::bytes> &special_tokens) {
   std::vector<bpe::SpecialToken> tokens;
   for (const nb::bytes &token : special_tokens)
     tokens.push_back({std::string(token.c_str(), token.size()), 0});
@@ -184,3 +194,26 @@ inline size_t row_count(const BufferView &buffer, const RowOffsets &offsets) {
 }
 
 } // namespace bpe::python
+
+template <class T> struct nanobind::detail::type_caster<bpe::python::Items<T>> {
+  NB_TYPE_CASTER(bpe::python::Items<T>,
+                 const_name("collections.abc.Sequence[") + make_caster<T>::Name + const_name("]"))
+
+  bool from_python(handle source, uint32_t, cleanup_list *) {
+    const object items = steal(PySequence_Fast(source.ptr(), ""));
+    if (!items.is_valid()) {
+      PyErr_Clear();
+      return false;
+    }
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(items.ptr());
+    value.values.clear();
+    value.values.reserve(static_cast<size_t>(size));
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      T item;
+      if (!try_cast(handle(PySequence_Fast_GET_ITEM(items.ptr(), i)), item, false))
+        return false;
+      value.values.push_back(std::move(item));
+    }
+    return true;
+  }
+};

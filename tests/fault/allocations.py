@@ -1,0 +1,156 @@
+"""Calls of the core whose n-th allocation fails: `python allocations.py FOLDER [STRIDE]` under the preloaded library.
+
+Each call is made once to count its allocations, then once with each of them failing. It must raise MemoryError or give
+what it gives otherwise (some memory is a luxury: caches), and so must the same object the next time. `run` compiles
+the library and starts this under it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+SOURCE = Path(__file__).with_suffix(".cpp")
+TEXT = (
+    "The quick brown fox, it's 12345 and 字字字字 größer! " * 40 + "x" * 3000 + " " * 900 + "\n" + "ab" * 5000
+)
+
+
+class Counter:
+    """The mapped file: how many allocations there were, and which are to fail."""
+
+    def __init__(self, path: str) -> None:
+        with open(path, "r+b") as file:  # noqa: PTH123
+            self._map = mmap.mmap(file.fileno(), 32)
+
+    def arm(self, at: int, count: int = 1) -> None:
+        """Allocations `at` and so many in a row fail, counted from 1 from now on."""
+        self._map[:] = struct.pack("=4q", 0, at, count, 0)
+
+    @property
+    def count(self) -> int:
+        """The allocations since `arm`."""
+        return int(struct.unpack_from("=q", self._map, 0)[0])
+
+    @property
+    def failed(self) -> int:
+        """How many of them failed."""
+        return int(struct.unpack_from("=q", self._map, 24)[0])
+
+
+def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
+    """name -> (what makes a fresh object, what is called with it)."""
+    import numpy as np
+
+    from bpe import _core
+    from bpe.tokenizer import Tokenizer
+    from bpe.training import train
+
+    folder = Path(os.environ["ALLOCATIONS_FOLDER"])
+    path, text = folder / "tokenizer.json", TEXT.encode()
+    (folder / "text").write_bytes(text)
+    trained = train([str(folder / "text")], vocab_size=400, special_tokens=["<|endoftext|>"])
+    trained.save(path)
+    documents = b"<|endoftext|>".join([text[:800]] * 30)
+    offsets = np.arange(0, 801, 100, dtype=np.uint64)
+    ids = trained.encode(TEXT)
+
+    def rows(ragged: Any) -> Any:
+        return ragged.tokens.tolist(), ragged.offsets.tolist()
+
+    fresh = lambda: Tokenizer.load(path)  # noqa: E731
+    none = lambda: None  # noqa: E731
+    return {
+        "load": (none, lambda _: Tokenizer.load(path).encode("it's")),
+        "encode": (fresh, lambda t: t.encode(TEXT)),
+        "documents": (fresh, lambda t: rows(t.encode_documents(documents))),
+        "documents, 2 threads": (fresh, lambda t: rows(t.encode_documents(documents * 40, threads=2))),
+        "ragged": (fresh, lambda t: rows(t.encode_ragged(text[:800], offsets))),
+        "batch": (fresh, lambda t: rows(t.encode_batch([TEXT, "a", "", TEXT[:99]]))),
+        "pretokens": (
+            fresh,
+            lambda t: t.encode_pretokens(text, np.array([9, len(text)], np.uint64)).tolist(),
+        ),
+        "decode": (fresh, lambda t: t.decode(ids)),
+        "image": (fresh, lambda t: t.compiled()),
+        "pretokenize": (none, lambda _: _core.pretokenize(text, "gpt2").tolist()),
+        "separators": (none, lambda _: _core.find_separators(documents, b"<|endoftext|>").tolist()),
+        "special": (
+            none,
+            lambda _: _core.find_special_tokens(documents, [b"<|", b"<|endoftext|>"])[0].tolist(),
+        ),
+        "hash": (none, lambda _: _core.hash_documents(documents, b"<|endoftext|>", 1).tolist()),
+        "train": (none, lambda _: train([str(folder / "text")], vocab_size=300).canonical_json),
+        "train, 2 threads": (
+            none,
+            lambda _: train([str(folder / "text")], vocab_size=300, threads=2).canonical_json,
+        ),
+    }
+
+
+def sweep(stride: int, only: list[str]) -> int:
+    counter = Counter(os.environ["ALLOCATIONS_COUNTER"])
+    counter.arm(0)
+    wrong = points = 0
+    for name, (make, call) in calls().items():
+        if only and name not in only:
+            continue
+        expected = call(make())
+        made = make()
+        counter.arm(0)
+        call(made)
+        total, refused = counter.count, 0
+        for count in (1, 1 << 40):
+            for at in range(1, total + 1, stride):
+                points += 1
+                counter.arm(0)
+                made = make()
+                counter.arm(at, count)
+                try:
+                    got = call(made)
+                except MemoryError:
+                    got = expected
+                    refused += 1
+                except Exception as error:
+                    got = repr(error)
+                counter.arm(0)
+                again = call(made)
+                if got != expected or again != expected:
+                    wrong += 1
+                    print(f"  {name}, allocation {at}: {str(got)[:200]}", flush=True)
+        print(f"{name}: {total} allocations, {refused} times MemoryError", flush=True)
+    print(f"{points} points, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """That of a process under the library, which is compiled into `folder`, where the counter is too."""
+    library, counter = folder / "allocations.so", folder / "allocations"
+    if not library.exists():
+        command = ["c++", "-shared", "-fPIC", "-O1", "-std=c++20", "-o", str(library), str(SOURCE), "-ldl"]
+        subprocess.run(command, check=True)
+    counter.write_bytes(bytes(32))
+    return {
+        **os.environ,
+        "LD_PRELOAD": str(library),
+        "ALLOCATIONS_COUNTER": str(counter),
+        "ALLOCATIONS_OF": "bpe/_core",
+        "ALLOCATIONS_FOLDER": str(folder),
+        "PYTHONPATH": str(SOURCE.parents[2]),
+    }
+
+
+def run(folder: Path, stride: int = 1, *only: str) -> subprocess.CompletedProcess[str]:
+    """The sweep over the calls, in a process of its own under the library."""
+    command = [sys.executable, __file__, str(stride), *only]
+    return subprocess.run(command, env=environment(folder), capture_output=True, text=True, check=False)
+
+
+if __name__ == "__main__":
+    sys.exit(sweep(int(sys.argv[1]), sys.argv[2:]))
