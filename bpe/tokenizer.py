@@ -249,7 +249,7 @@ class Tokenizer(Description):
 
         n separators, found leftmost first, make n + 1 rows, of which some may be empty: b"a<s><s>b" has 3. Special
         tokens within a document are recognised. checked: the buffer is known to be valid UTF-8, not checked again.
-        out: an array of len(buffer) + 1024 or more, reused from call to call; where the core can, the tokens are a view
+        out: an array of len(buffer) + 2048 or more, reused from call to call; where the core can, the tokens are a view
         of it and no fresh memory is touched. ValueError if it is smaller.
         """
         separator_bytes = separator.encode() if isinstance(separator, str) else bytes(separator)

@@ -22,6 +22,7 @@ QUESTIONS = {
     "encode": "Encoding",
     "families": "Families of vocabularies",
     "conversion": "From a file to a verified dataset",
+    "stages": "The stages of a conversion",
     "compression": "Compression of the dataset",
     "load": "Reading and shuffling for training",
 }
