@@ -52,10 +52,10 @@ public:
     ids_[first + 1] = ~uint64_t{0};
   }
 
-  // The ids of the first `keep`, one behind the other. character_spare more may be written.
-  uint32_t *write(unsigned keep, uint32_t *out) const {
+  // The ids of characters [from, keep), one behind the other. character_spare more may be written.
+  uint32_t *write(unsigned from, unsigned keep, uint32_t *out) const {
     constexpr unsigned bits = Characters::id_bits;
-    for (unsigned i = 0; i < keep; ++i) {
+    for (unsigned i = from; i < keep; ++i) {
       const uint32_t first = ids_[i] & Characters::no_id, second = ids_[i] >> bits & Characters::no_id,
                      third = ids_[i] >> 2 * bits & Characters::no_id;
       out[0] = first;

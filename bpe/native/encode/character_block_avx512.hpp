@@ -126,9 +126,9 @@ public:
     dropped_ |= lane << 1;
   }
 
-  // The ids of the first `keep`, one behind the other.
-  uint32_t *write(unsigned keep, uint32_t *out) const {
-    const uint32_t lanes = ((uint32_t{1} << keep) - 1) & ~dropped_;
+  // The ids of characters [from, keep), one behind the other.
+  uint32_t *write(unsigned from, unsigned keep, uint32_t *out) const {
+    const uint32_t lanes = ((uint32_t{1} << keep) - (uint32_t{1} << from)) & ~dropped_;
     const __m512i nothing = _mm512_set1_epi64(-1);
     const __m512i first_eight = _mm512_mask_mov_epi64(nothing, static_cast<__mmask8>(lanes), first_);
     const __m512i last_eight = _mm512_mask_mov_epi64(nothing, static_cast<__mmask8>(lanes >> 8), last_);

@@ -43,7 +43,7 @@ uint32_t *emit_characters(const Characters &characters, const uint8_t *bytes, si
   const typename Block::Tables tables(characters);
   for (const uint8_t *p = bytes, *const stop = bytes + size; p < stop;) {
     const Block block(tables, p, stop);
-    out = block.write(block.count, out);
+    out = block.write(0, block.count, out);
     p += 3 * block.count;
   }
   return out;

@@ -14,7 +14,7 @@ namespace bpe {
 
 namespace {
 
-// Words of Cyrillic, Greek, Hebrew or Latin letters come again as they are.
+// Words of Cyrillic, Greek, Hebrew, Latin or Devanagari letters come again as they are.
 constexpr size_t max_word_bytes = 64;
 // Given pretokens may end within characters, and then what is found behind is found in vain: not all of it.
 constexpr ptrdiff_t most_found_bytes = 16 * 48;
@@ -27,13 +27,14 @@ bool continues_character(uint8_t byte) {
   return (byte & 0xC0) == 0x80;
 }
 
-// Whether no character of more than two bytes is in bytes[0, size), size >= 8.
-bool is_narrow(const uint8_t *bytes, size_t size) {
-  uint64_t wide = 0; // the top bit of a byte from 0xE0 on
+// Whether bytes[0, size), size >= 8, are of scripts that write words: no byte from 0xE1 on.
+bool is_word(const uint8_t *bytes, size_t size) {
+  uint64_t wide = 0; // the top bit of such a byte
   const auto add = [&](size_t place) {
     uint64_t eight;
     std::memcpy(&eight, bytes + place, 8);
-    wide |= eight & eight << 1 & eight << 2;
+    wide |=
+        eight & eight << 1 & eight << 2 & (eight << 3 | eight << 4 | eight << 5 | eight << 6 | eight << 7);
   };
   for (size_t place = 0; place + 8 < size; place += 8)
     add(place);
@@ -50,7 +51,7 @@ EncoderSession::Cut EncoderSession::push_cut(const PretokenSpans &run, size_t i,
   const size_t first = i;
   const uint8_t *start = run.origin + (i > 0 ? run.ends[i - 1] : run.start);
   if (const size_t size = static_cast<size_t>(stop_of(i) - start);
-      p == start && size > CacheKey::max_bytes && size <= max_word_bytes && is_narrow(start, size)) {
+      p == start && size > CacheKey::max_bytes && size <= max_word_bytes && is_word(start, size)) {
     push_part(start, size, true, run.readable);
     return {1, 1};
   }

@@ -85,7 +85,7 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
     throw std::invalid_argument(
         "this encoder has no pattern of its own; give it pretokens (encode_pretokens)");
   const uint8_t *at = text, *const stop = text + size;
-  if (size > 0 && may_walk_characters(at))
+  if (size > 0 && may_walk_characters(at, stop))
     walk_characters(at, stop, readable);
   while (at < stop) {
     if (spans_left_ == 0) {
@@ -122,7 +122,7 @@ void EncoderSession::walk_text(const uint8_t *&at, const uint8_t *stop, const ui
     spans_left_ = at < stop && batch_items - made.count >= walk_step; // 4 GiB or more, which they refuse
     return;
   }
-  if (may_walk_characters(at))
+  if (may_walk_characters(at, stop))
     return walk_characters(at, stop, readable);
   const uint32_t stop_end = static_cast<uint32_t>(made.stop_bytes);
   push_cut({at, 0, &stop_end, 1, readable}, 0, at);
@@ -172,7 +172,7 @@ const uint8_t *EncoderSession::encode_spans(const Spans &spans, const uint8_t *t
       batch.count = first + i;
       run.count = left; // all that may belong to a run of characters
       const uint8_t *p = run.origin + (i > 0 ? run.ends[i - 1] : run.start);
-      if (text_stop && may_walk_characters(p)) {
+      if (text_stop && may_walk_characters(p, text_stop)) {
         walk_characters(p, text_stop, readable);
         for (done = i + 1; done < left && run.origin + run.ends[done] <= p;)
           ++done;

@@ -87,8 +87,9 @@ private:
   const uint8_t *encode_spans(const Spans &spans, const uint8_t *text_stop, const uint8_t *readable);
   void walk_text(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable);
   void walk_characters(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable);
-  void push_pretoken(const uint8_t *start, const uint8_t *p, const uint8_t *stop, const uint8_t *readable);
-  bool may_walk_characters(const uint8_t *at);
+  const uint8_t *push_start(const uint8_t *start, const uint8_t *p, const uint8_t *stop,
+                            const uint8_t *readable);
+  bool may_walk_characters(const uint8_t *at, const uint8_t *stop);
   void push(Item item, const uint8_t *bytes, uint32_t value);
   struct Cut {
     size_t pretokens, items; // how many of the ones, and what became of them

@@ -69,11 +69,17 @@ void walk_characters(const Characters &characters, CharacterWalk &walk) {
   const uint8_t *p = walk.at, *lowest = p, *start = walk.start;
   const uint8_t *const stop = walk.stop;
   uint32_t *out = walk.out;
-  walk.part_bytes = 0;
-  walk.part_is = CharacterWalk::Part::unknown;
+  const uint32_t *last_part_out = out;
+  const auto add_part = [&](const uint8_t *bytes, size_t size, bool whole) {
+    walk.parts[walk.part_count++] = {bytes, static_cast<uint32_t>(size),
+                                     static_cast<uint32_t>(out - last_part_out), whole};
+    last_part_out = out;
+  };
+  walk.part_count = 0;
   walk.full = false;
   for (;;) {
-    if (out > walk.out_stop) {
+    // A block has at most eight parts.
+    if (out > walk.out_stop || walk.part_count > CharacterWalk::most_parts / 2) {
       walk.full = true;
       break;
     }
@@ -88,9 +94,11 @@ void walk_characters(const Characters &characters, CharacterWalk &walk) {
       partly |= uint32_t{characters.is_partly_joined(p + 3 * (i + 1))} << i;
     }
     joined = partly;
+    uint32_t pair_ids[16]; // of the wholly joined
     for (uint32_t rest = block.wholly_joined; rest != 0; rest &= rest - 1) {
       const unsigned i = static_cast<unsigned>(__builtin_ctz(rest));
-      joined |= uint32_t{characters.pair_id(p + 3 * (i + 1)) != Characters::no_pair} << i;
+      pair_ids[i] = characters.pair_id(p + 3 * (i + 1));
+      joined |= uint32_t{pair_ids[i] != Characters::no_pair} << i;
     }
     for (uint32_t rest = joined & ~(block.letters & block.letters >> 1); rest != 0; rest &= rest - 1) {
       const unsigned i = static_cast<unsigned>(__builtin_ctz(rest));
@@ -117,7 +125,7 @@ void walk_characters(const Characters &characters, CharacterWalk &walk) {
       if (line_end || (!boundary && characters.joined_bytes[end[-1] << 8 | end[0]] != 0))
         joined |= bit_of(count - 1);
     }
-    unsigned keep = count;
+    unsigned done = 0, keep = count;
     bool stopped = false;
     while (joined != 0) {
       const unsigned first = static_cast<unsigned>(__builtin_ctz(joined));
@@ -125,16 +133,13 @@ void walk_characters(const Characters &characters, CharacterWalk &walk) {
       if (first + size > count) { // it goes on behind the block
         keep = first;
         stopped = first == 0 || goes_on;
-        if (line_end && size == 2) {
-          walk.part_bytes = static_cast<size_t>(line_end - (end - 3));
-          walk.part_is = CharacterWalk::Part::whole;
-        }
+        line_end = size == 2 ? line_end : nullptr;
         break;
       }
       const uint32_t borders = (bit_of(size - 1) - 1) << first;
       joined ^= borders;
       if (size == 2 && ((partly | unknown) & borders) == 0) {
-        const uint32_t id = characters.pair_id(p + 3 * (first + 1));
+        const uint32_t id = pair_ids[first];
         if (id == Characters::no_id)
           continue;
         if (id != Characters::unreachable) {
@@ -142,19 +147,28 @@ void walk_characters(const Characters &characters, CharacterWalk &walk) {
           continue;
         }
       }
-      keep = first;
-      stopped = true;
-      if ((unknown & borders) == 0) {
-        // A letter has a letter beside it: no pretoken ends there.
-        const uint32_t pairs = block.letters & block.letters >> 1;
-        walk.part_bytes = 3 * size;
-        if (((pairs << 1 | pairs >> (size - 1)) >> first & 1) != 0)
-          walk.part_is = CharacterWalk::Part::inside;
+      // Where a letter has a letter beside it no pretoken ends.
+      const uint32_t words = block.letters & block.letters >> 1;
+      const bool inside = ((words << 1 | words >> (size - 1)) >> first & 1) != 0;
+      if ((unknown & borders) != 0 || (walk.ask_whole && !inside)) {
+        keep = first;
+        stopped = true;
+        line_end = nullptr;
+        break;
       }
-      break;
+      out = block.write(done, first, out);
+      add_part(p + 3 * first, 3 * size, false);
+      done = first + size;
     }
-    out = block.write(keep, out);
+    out = block.write(done, keep, out);
     p += 3 * keep;
+    if (line_end && stopped) { // before its last character
+      add_part(p, static_cast<size_t>(line_end - p), true);
+      start = lowest = p = line_end;
+      if (p == stop)
+        break;
+      continue;
+    }
     if (stopped || p == stop)
       break;
     if (!goes_on || keep < count)

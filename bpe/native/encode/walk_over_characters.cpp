@@ -16,9 +16,10 @@ bool is_character_lead(uint8_t byte) {
 
 } // namespace
 
-// Whether text may be walked over by characters from `at` on, a pretoken's start.
-bool EncoderSession::may_walk_characters(const uint8_t *at) {
-  if (!is_character_lead(*at))
+// Whether a text is to be walked over by characters from `at` on, a pretoken's start: one of them is there,
+// or behind a byte.
+bool EncoderSession::may_walk_characters(const uint8_t *at, const uint8_t *stop) {
+  if (!is_character_lead(*at) && (*at >= 0x80 || stop - at < 2 || !is_character_lead(at[1])))
     return false;
   if (!characters_) {
     characters_ = &lazy_characters_.get();
@@ -29,19 +30,33 @@ bool EncoderSession::may_walk_characters(const uint8_t *at) {
 
 // `at` moves to a pretoken's start behind which there are other characters, or to the end.
 void EncoderSession::walk_characters(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable) {
-  constexpr size_t most_others = 4;  // pretokens between Chinese ones
-  const uint8_t *p = at, *start = p; // of the pretoken that p is in, or of one before
+  constexpr size_t most_others = 4; // pretokens between Chinese ones
+  // start: of the pretoken that p is in, or of one before. end: of the same, if it is behind p. It is asked
+  // for once a pretoken, however long that is.
+  const uint8_t *p = at, *start = p, *end = p;
   for (;;) {
-    Batch &batch = open_batch();
-    uint32_t *const ids = batch.ready_ids + batch.ready_count;
-    CharacterWalk walk{p,    stop, start, ids, batch.ready_ids + ready_room, 0, CharacterWalk::Part::unknown,
-                       false};
+    Batch &batch = open_batch(2 * CharacterWalk::most_parts + 1);
+    const uint32_t *ids = batch.ready_ids + batch.ready_count;
+    CharacterWalk walk;
+    walk.at = p;
+    walk.stop = stop;
+    walk.start = start;
+    walk.ask_whole = whole_pretokens_;
+    walk.out = batch.ready_ids + batch.ready_count;
+    walk.out_stop = batch.ready_ids + ready_room;
     character_walks_->walk(character_view_, walk);
-    if (walk.out > ids) {
-      const size_t count = static_cast<size_t>(walk.out - ids);
-      push(ready_ids, reinterpret_cast<const uint8_t *>(ids), static_cast<uint32_t>(count));
-      batch.ready_count += count;
+    const auto push_ids = [&](size_t count) {
+      if (count > 0)
+        push(ready_ids, reinterpret_cast<const uint8_t *>(ids), static_cast<uint32_t>(count));
+      ids += count;
+    };
+    for (size_t i = 0; i < walk.part_count; ++i) {
+      const CharacterWalk::Part &part = walk.parts[i];
+      push_ids(part.ids_before);
+      push_part(part.bytes, part.size, part.whole, readable);
     }
+    push_ids(static_cast<size_t>(walk.out - ids));
+    batch.ready_count = static_cast<size_t>(walk.out - batch.ready_ids); // now that all is in this batch
     const uint8_t *const from = p;
     p = walk.at;
     start = walk.start;
@@ -49,49 +64,53 @@ void EncoderSession::walk_characters(const uint8_t *&at, const uint8_t *stop, co
       break;
     if (walk.full)
       continue;
-    if (walk.part_bytes > 0 && (!whole_pretokens_ || walk.part_is != CharacterWalk::Part::unknown)) {
-      const bool whole = walk.part_is == CharacterWalk::Part::whole;
-      push_part(p, walk.part_bytes, whole, readable);
-      p += walk.part_bytes;
-      if (p == stop)
-        break;
-      if (whole)
-        start = p;
-      continue;
+    if (p >= end) {
+      if (p > start)
+        if (const uint8_t *const boundary = character_walks_->last_boundary(std::max(from, start), p, stop))
+          start = boundary;
+      for (end = character_walks_->match_end(start, stop); end <= p;
+           end = character_walks_->match_end(start, stop))
+        start = end;
     }
-    if (p > start)
-      if (const uint8_t *const boundary = character_walks_->last_boundary(std::max(from, start), p, stop))
-        start = boundary;
-    const uint8_t *end = character_walks_->match_end(start, stop);
-    for (; end <= p; end = character_walks_->match_end(start, stop))
-      start = end;
-    push_pretoken(start, p, end, readable);
-    size_t others = 0;
-    for (p = end; p < stop && !is_character_lead(*p); p = end) {
+    p = push_start(start, p, end, readable);
+    for (size_t others = 0; p == end && p < stop && !is_character_lead(*p);) {
       if (++others > most_others) {
         at = p;
         return;
       }
+      start = p;
       end = character_walks_->match_end(p, stop);
-      push_pretoken(p, p, end, readable);
+      p = push_start(start, p, end, readable);
     }
+    if (p == end)
+      start = p;
     if (p == stop)
       break;
-    start = p;
   }
   at = stop;
 }
 
-// What of the pretoken [start, stop) lies behind p, a safe border.
-void EncoderSession::push_pretoken(const uint8_t *start, const uint8_t *p, const uint8_t *stop,
-                                   const uint8_t *readable) {
+// What of the pretoken [start, stop) lies behind p, a safe border: all of it, or its first part if a walk
+// over characters may go on behind that. Returns the end of what it took.
+const uint8_t *EncoderSession::push_start(const uint8_t *start, const uint8_t *p, const uint8_t *stop,
+                                          const uint8_t *readable) {
   const size_t size = static_cast<size_t>(stop - start);
   if (size > UINT32_MAX)
     throw std::length_error("a pretoken of 4 GiB or more; cut the text into documents");
-  if (p == start && !is_split(*start, size))
-    return push_part(start, size, true, readable);
+  if (p == start && !is_split(*start, size)) {
+    push_part(start, size, true, readable);
+    return stop;
+  }
+  if (is_character_lead(*p) || (stop - p > 1 && is_character_lead(p[1]))) {
+    const uint8_t *const border = next_safe_border(start, p, stop);
+    if (border < stop && is_character_lead(*border)) {
+      push_part(p, static_cast<size_t>(border - p), false, readable);
+      return border;
+    }
+  }
   const uint32_t end = static_cast<uint32_t>(size);
   push_cut({start, 0, &end, 1, readable}, 0, p);
+  return stop;
 }
 
 } // namespace bpe
