@@ -288,6 +288,24 @@ def test_threads_share_one_long_document(pattern: str) -> None:
         assert np.array_equal(one[1], two[1])
 
 
+@pytest.mark.parametrize("cache_bytes", [60_000, 65_536, 70_000, 1 << 28])
+def test_known_long_pretokens_are_read_where_the_arena_is_now(cache_bytes: int) -> None:
+    """What is missing is settled when its window is full of ids of others; then the arena grows, or begins anew."""
+    known = ["internationalization " * 2, "QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "🙂🙃👩‍👩‍👧 ", "-" * 41 + " "]
+    uncached = core("ranks", cache_bytes=0)
+    for seed in range(6):
+        rng = random.Random(seed)
+        parts = []
+        for _ in range(6000 if cache_bytes < 1 << 20 else 20_000):
+            parts.append(rng.choice(known) * rng.randint(1, 8))
+            if rng.random() < 0.01:
+                parts.append(" " + "".join(rng.choices("abcdefgh", k=rng.randint(20, 200))))
+        text = "".join(parts).encode()
+        encoder = core("ranks", cache_bytes=cache_bytes)
+        expected = uncached.encode_documents(text, SEPARATOR, 1)[0]
+        for _ in range(2):
+            assert np.array_equal(encoder.encode_documents(text, SEPARATOR, 1)[0], expected)
+
 def characters_vocabulary(rng: random.Random) -> dict[int, bytes]:
     """Entries that begin and end within characters of three bytes, and some that hold two of them."""
     alphabet = "中文字符あいう한국어ไทย€"

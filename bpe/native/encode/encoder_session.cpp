@@ -235,6 +235,12 @@ uint32_t *EncoderSession::emit_from_arena(const Batch &batch, size_t i, const Pr
   const size_t size = key.long_size();
   if (!equal_long(reinterpret_cast<const uint8_t *>(ids), batch.bytes[i], size)) [[unlikely]]
     return emit_missing(batch, i, out);
+  if (misses_.is_open() && !misses_.has_room(out, count + batch_room)) [[unlikely]] {
+    // What is settled goes into the cache: the arena may move, and this slot may become another's.
+    out = settle_misses(out);
+    const PretokenCache::Slot *const found = cache_.find(key, batch.hashes[i]);
+    return found ? emit_from_arena(batch, i, *found, out) : emit_missing(batch, i, out);
+  }
   ids += PretokenCache::words_of(size);
   out = room_for(count, out);
   for (size_t k = 0; k < count; k += 16) // whole registers: a copy by size would be mispredicted
