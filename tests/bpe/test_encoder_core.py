@@ -288,6 +288,24 @@ def test_threads_share_one_long_document(pattern: str) -> None:
         assert np.array_equal(one[1], two[1])
 
 
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_threads_share_a_long_document_that_is_full_of_special_tokens(pattern: str) -> None:
+    """Some of them can be cut as text could, overlap, begin with one another, or stand in every place around a cut."""
+    names = ["<|x|>", "<|x|>y", "x a b", "b x", ". . . .", SEPARATOR.decode()]
+    special = {name.encode(): 5000 + i for i, name in enumerate(names)}
+    encoder = _core.Encoder(ENTRIES, None, special, pattern, True)
+    rng = random.Random(6)
+    parts = [*names[:-1], *SENTENCES, "a b", " ", ". .", "x", "<|", "y"]
+    texts = ["".join(rng.choices(parts, k=300_000)), "a b x " * 500_000, ". " * 1_000_000]
+    for distance in range(-20, 20, 3):
+        texts.append("a b." * (((1 << 18) + distance) // 4) + "<|x|>y" + "a b." * (1 << 18))
+    for text in map(str.encode, texts):
+        one = encoder.encode_documents(text, SEPARATOR, 1)
+        two = encoder.encode_documents(text, SEPARATOR, 2)
+        assert np.array_equal(one[0], two[0])
+        assert np.array_equal(one[1], two[1])
+
+
 @pytest.mark.parametrize("cache_bytes", [60_000, 65_536, 70_000, 1 << 28])
 def test_known_long_pretokens_are_read_where_the_arena_is_now(cache_bytes: int) -> None:
     """What is missing is settled when its window is full of ids of others; then the arena grows, or begins anew."""
@@ -305,6 +323,7 @@ def test_known_long_pretokens_are_read_where_the_arena_is_now(cache_bytes: int) 
         expected = uncached.encode_documents(text, SEPARATOR, 1)[0]
         for _ in range(2):
             assert np.array_equal(encoder.encode_documents(text, SEPARATOR, 1)[0], expected)
+
 
 def characters_vocabulary(rng: random.Random) -> dict[int, bytes]:
     """Entries that begin and end within characters of three bytes, and some that hold two of them."""

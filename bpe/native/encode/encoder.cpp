@@ -51,29 +51,44 @@ bool overlaps_itself(std::string_view text) {
   return false;
 }
 
+// What documents may be cut by: the pattern of their pretokens, and the special tokens they may hold.
+struct WithinDocuments {
+  Pattern pattern;
+  const SpecialTokens &special;
+};
+
 // A place near `limit`, at or before it, at which a document goes on and may be cut without changing its
 // pretokens; 0: none. A cut needs two characters only, so it is looked for near the limit.
-size_t cut_within_document(std::string_view text, std::string_view separator, Pattern pattern, size_t limit) {
+size_t cut_within_document(std::string_view text, std::string_view separator, const WithinDocuments &within,
+                           size_t limit) {
   constexpr size_t window_bytes = 4096;
-  while (limit > 0 && (text[limit] & 0xC0) == 0x80)
-    --limit;
-  size_t start = limit - std::min(limit, window_bytes);
-  while (start < limit && (text[start] & 0xC0) == 0x80)
-    ++start;
-  const size_t cut = last_safe_cut(pattern, bytes_of(text) + start, limit - start);
-  if (cut == 0)
-    return 0;
-  // A separator is no part of a document.
-  const size_t place = start + cut;
-  const size_t reach = separator.size() - 1;
-  const std::string_view around = text.substr(place - std::min(place, reach), std::min(place, reach) + reach);
-  return around.find(separator) == std::string_view::npos ? place : 0;
+  constexpr int windows = 16; // of which each had its cut where it must not be
+  for (int i = 0; i < windows && limit > 0; ++i) {
+    while (limit > 0 && (text[limit] & 0xC0) == 0x80)
+      --limit;
+    size_t start = limit - std::min(limit, window_bytes);
+    while (start < limit && (text[start] & 0xC0) == 0x80)
+      ++start;
+    const size_t cut = last_safe_cut(within.pattern, bytes_of(text) + start, limit - start);
+    if (cut == 0)
+      return 0;
+    // A separator is no part of a document, a special token not of a pretoken.
+    const size_t place = start + cut;
+    const size_t reach = separator.size() - 1;
+    const std::string_view around =
+        text.substr(place - std::min(place, reach), std::min(place, reach) + reach);
+    if (around.find(separator) == std::string_view::npos &&
+        !within.special.stands_across(bytes_of(text), text.size(), place))
+      return place;
+    limit = start;
+  }
+  return 0;
 }
 
-// Where to cut a text into pieces of about piece_bytes: behind separators and, if a pattern is given, within
-// long documents. Starts of the pieces, then text.size().
+// Where to cut a text into pieces of about piece_bytes: behind separators and, if it is said how, within long
+// documents. Starts of the pieces, then text.size().
 std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view separator,
-                                    const Pattern *within) {
+                                    const WithinDocuments *within) {
   std::vector<size_t> starts{0};
   const uint8_t *const bytes = bytes_of(text);
   const bool search_all = overlaps_itself(separator);
@@ -241,14 +256,13 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
     for (const SpecialToken &token : special_tokens_.tokens())
       if (token.text.find(separator) == std::string::npos)
         within.push_back(token);
-  // A cut might fall into a special token.
-  const Pattern *const within_documents = within.empty() && pattern_ ? &*pattern_ : nullptr;
   const SpecialTokens special_within(std::move(within));
+  const WithinDocuments by{pattern_.value_or(Pattern{}), special_within};
 
   const uint8_t *const bytes = bytes_of(text);
   const uint8_t *const readable = bytes + text.size();
-  const std::vector<size_t> starts =
-      threads > 1 ? cut_into_pieces(text, separator, within_documents) : std::vector<size_t>{0, text.size()};
+  const std::vector<size_t> starts = threads > 1 ? cut_into_pieces(text, separator, pattern_ ? &by : nullptr)
+                                                 : std::vector<size_t>{0, text.size()};
   const size_t pieces = starts.size() - 1;
   const auto encode_piece = [&](EncoderSession &session, size_t piece) {
     const size_t stop = starts[piece + 1];

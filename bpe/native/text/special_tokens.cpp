@@ -22,6 +22,8 @@ SpecialTokens::SpecialTokens(std::vector<SpecialToken> tokens)
   for (const SpecialToken &token : tokens_)
     if (token.text.empty())
       throw std::invalid_argument("a special token is empty; every special token needs a byte");
+    else
+      longest_ = std::max(longest_, token.text.size());
   const auto first_byte = [&](uint32_t index) { return static_cast<uint8_t>(tokens_[index].text[0]); };
   std::sort(longest_first_.begin(), longest_first_.end(), [&](uint32_t a, uint32_t b) {
     if (first_byte(a) != first_byte(b))
@@ -109,6 +111,21 @@ SpecialTokens::Match SpecialTokens::find(const uint8_t *text, size_t size, size_
     }
   }
   return {size, size, 0};
+}
+
+bool SpecialTokens::stands_across(const uint8_t *text, size_t size, size_t place) const {
+  const size_t reach = longest_ - 1;
+  const size_t stop = size - place < reach ? size : place + reach;
+  size_t start = place - std::min(place, reach);
+  for (; start < place; ++start) {
+    const Match match = find(text, stop, start);
+    if (match.start >= place)
+      return false;
+    if (match.stop > place)
+      return true;
+    start = match.start;
+  }
+  return false;
 }
 
 } // namespace bpe

@@ -30,12 +30,16 @@ public:
   const std::vector<SpecialToken> &tokens() const { return tokens_; }
   // The next match in text[start, size).
   Match find(const uint8_t *text, size_t size, size_t start) const;
+  // Whether a token begins before `place` and ends behind it: if none does, the parts before and behind it
+  // may be searched apart.
+  bool stands_across(const uint8_t *text, size_t size, size_t place) const;
 
 private:
   size_t next_start(const uint8_t *text, size_t size, size_t place) const;
 
   static constexpr size_t max_pairs = 4;
   std::vector<SpecialToken> tokens_;
+  size_t longest_ = 1;                  // bytes of a token
   std::vector<uint32_t> longest_first_; // indices by first byte, then falling length
   uint32_t first_byte_starts_[257];     // of each first byte's run in longest_first_
   std::vector<uint8_t> can_start_;      // by the first two bytes, little-endian
