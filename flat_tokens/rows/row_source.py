@@ -3,8 +3,8 @@
 Packed: row r is the tokens [r * length, (r + 1) * length) of the stream, and the one in front of them. Neighbouring
 rows, those of a block, are put in their place as one stretch, and zarr chunks that lie inside it decoded straight into
 it. The token in front of a stretch that begins where a zarr chunk does is the last of the zarr chunk before, which
-would have to be decoded for it: last tokens are remembered, so that happens for half of the blocks in the first epoch
-and for none later.
+would have to be decoded for it: our writer stores it so that it can be read by itself. From files of others last tokens
+are remembered, so that the decoding happens for half of the blocks in the first epoch and for none later.
 """
 
 from __future__ import annotations
@@ -94,11 +94,17 @@ class ChunkReader:
         return values
 
     def last_token(self, index: int) -> int:
-        """The last token of a zarr chunk, encoded. Cost: nothing if it was loaded before, else its decoding."""
+        """The last token of a full zarr chunk, encoded. Cost: nothing if it was loaded before, else the reading of its
+        file, and its decoding unless our writer made it."""
         known = int(self._last[index]) if len(self._last) else -1
-        if 0 <= known <= self.tokens.largest:  # it may have been read by those who compare what they use
-            return known
-        return int(self.load(index)[-1])
+        if known < 0:
+            found = self.tokens.last_of_chunk(index)
+            known = -1 if found is None else found
+        if not 0 <= known <= self.tokens.largest:  # it may have been read by those who compare what they use
+            known = int(self.load(index)[-1])
+        if len(self._last):
+            self._last[index] = known
+        return known
 
     def pieces(self, starts: Int64, stops: Int64) -> Iterator[tuple[int, int, Uint32]]:
         """(i, offset, encoded) for ranges [starts[i], stops[i]) that rise: the part of range i from `offset`

@@ -34,6 +34,7 @@ from flat_tokens.storage.chunks import (
     decode_chunk,
     index_length,
     largest_file_bytes,
+    last_element,
     parse_index,
 )
 from flat_tokens.storage.codecs import crc32c_bytes
@@ -162,14 +163,9 @@ class ChunkSource:
         if self.is_raw:
             out[:] = self.mapped(index)
             return len(out)
-        file_index, inside = divmod(index, stored.shard_elements // stored.chunk_elements)
-        path = stored.file_name(file_index)
         buffer = _take_buffer()
         try:
-            if stored.sharded:
-                payload: bytes | memoryview = self._shard_part(file_index, inside)
-            else:
-                payload = read_into(path, self._largest_file_bytes, buffer)
+            payload, path = self._payload(index, buffer)
             is_sound = self._state[index] == SOUND
             is_brief = is_brief and self._state[index] == UNREAD
             if is_sound or is_brief:
@@ -188,6 +184,28 @@ class ChunkSource:
             check_largest(out[:filled], self._largest, stored, index * stored.chunk_elements)
         self._state[index] = BRIEF if is_brief else SOUND
         return filled
+
+    def last(self, index: int) -> int | None:
+        """The last element of a zarr chunk that is full, not compared with anything, or None where it must be decoded
+        for it."""
+        if self.is_raw:
+            return None
+        buffer = _take_buffer()
+        try:
+            return last_element(self.stored, *self._payload(index, buffer))
+        except AbsentFileError:
+            return None  # what that means is for `decode` to say
+        finally:
+            _BUFFERS.append(buffer)
+
+    def _payload(self, index: int, buffer: ReadBuffer) -> tuple[bytes | memoryview, str]:
+        """The encoded bytes of a zarr chunk, perhaps in `buffer`, and the name of their file."""
+        stored = self.stored
+        file_index, inside = divmod(index, stored.shard_elements // stored.chunk_elements)
+        path = stored.file_name(file_index)
+        if stored.sharded:
+            return self._shard_part(file_index, inside), path
+        return read_into(path, self._largest_file_bytes, buffer), path
 
     def _map(self, index: int) -> Values:
         stored = self.stored

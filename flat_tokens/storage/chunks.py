@@ -86,6 +86,16 @@ def decode_again(
         raise _damaged(path, error) from None
 
 
+def last_element(stored: StoredArray, payload: bytes | memoryview, path: Path | str) -> int | None:
+    """The last element of a zarr chunk, None where it must be decoded for it; see CodecChain.last_element. DatasetError
+    names the file."""
+    itemsize = np.dtype(stored.dtype).itemsize
+    try:
+        return stored.codecs.last_element(payload, stored.chunk_elements * itemsize, itemsize)
+    except ValueError as error:
+        raise _damaged(path, error) from None
+
+
 def _damaged(path: Path | str, error: ValueError) -> DatasetError:
     return DatasetError(f"{printable(str(path))}: {error}; restore it or convert again")
 

@@ -136,6 +136,17 @@ class CodecChain:
         self.decode(payload, values, True, took)
         return len(values)
 
+    def last_element(self, payload: bytes | memoryview, chunk_bytes: int, itemsize: int) -> int | None:
+        """The last element of a zarr chunk, unsigned, where it is known without decoding. ValueError for a crc32c that
+        differs."""
+        if self.compressor is None or self.filters or _codec_id(self.compressor) != "zstd":
+            return None
+        body = _without_crc32c(payload) if self.crc32c else payload
+        if _declared_bytes("zstd", body) != chunk_bytes:
+            return None
+        last = zstd_frames.last_bytes(body, itemsize)
+        return None if last is None else int.from_bytes(last, "little")
+
 
 def _in_elements(took: Took, itemsize: int) -> Took:
     return lambda done_bytes: took(done_bytes // itemsize)

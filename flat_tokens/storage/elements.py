@@ -197,6 +197,11 @@ class Elements:
         filled = self._source.decode(index, values, stop, is_checked, is_brief, took)
         return values[: min(count, filled)]
 
+    def last_of_chunk(self, index: int) -> int | None:
+        """The last element of zarr chunk `index`, which is full, or None where it must be decoded for it. Not compared
+        with `largest`, nor with a checksum inside the compressed bytes."""
+        return None if self._source is None else self._source.last(index)
+
     def check(self, values: npt.NDArray[Any], first: int) -> None:
         """DatasetError if one of the elements from position `first` on is above `largest`. 0.1 ns an element."""
         check_largest(values, self._largest, self._where, first)

@@ -26,7 +26,7 @@ STEP_BYTES = (
     2**18
 )  # of what is decoded at a time for `took`: stays in a second-level cache with what it came from
 MOST_STREAMED_BYTES = 2**26  # zstd refuses to stream from 2^27 on
-_RLE, _RESERVED = 1, 3
+_RAW, _RLE, _RESERVED = 0, 1, 3
 
 
 def encode(data: Bytes, level: int, checksum: bool) -> bytes | None:
@@ -117,6 +117,18 @@ def decode_front(payload: bytes | memoryview, out: Bytes, wanted_bytes: int) -> 
     finally:
         zstd.reset(context, RESET_SESSION)
         zstd.give_decoder(context, True)
+
+
+def last_bytes(payload: bytes | memoryview, count: int) -> bytes | None:
+    """The last `count` bytes that a frame decodes to, where they are stored as they are in a block behind others and
+    the frame ends with the payload; else None. No checksum is compared. Cost: 1 us a block."""
+    ends, is_whole = _block_ends(payload)
+    if not is_whole or len(ends) < 2:
+        return None
+    header = int.from_bytes(payload[ends[-2] : ends[-2] + 3], "little")
+    if header >> 1 & 3 != _RAW or header >> 3 < count:
+        return None
+    return bytes(payload[ends[-1] - count : ends[-1]])
 
 
 def _block_ends(payload: bytes | memoryview) -> tuple[list[int], bool]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import numcodecs
 import numpy as np
 import pytest
 
@@ -33,7 +35,57 @@ def test_last_tokens_are_remembered(
     PackedRows(train, length).fill(np.array([row]), kind(length), chunks)
     expected = train.encoded_tokens[3 * CHUNK - 1]
     monkeypatch.delattr(ChunkSource, "decode")
+    monkeypatch.delattr(ChunkSource, "last")
     assert chunks.last_token(2) == expected
+
+
+@pytest.mark.parametrize(
+    "layout", [ArrayLayout.create(2, CHUNK), ArrayLayout.create(3, CHUNK, 4 * CHUNK)], ids=str
+)
+def test_last_tokens_are_read_by_themselves(
+    make_dataset: Any, random_sequences: Any, monkeypatch: pytest.MonkeyPatch, layout: ArrayLayout
+) -> None:
+    train = flat_tokens.open(
+        make_dataset(random_sequences(7, 40, longest=12, largest_id=27), layout=layout)
+    ).train
+    expected = train.encoded_tokens[:][CHUNK - 1 :: CHUNK]
+    monkeypatch.delattr(ChunkSource, "decode")
+    chunks = ChunkReader(train.encoded_tokens)
+    assert [chunks.last_token(index) for index in range(len(expected))] == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    "compressor", [numcodecs.Zstd(1), numcodecs.Zstd(1, checksum=True), numcodecs.LZ4()], ids=str
+)
+def test_last_tokens_of_files_of_others(make_dataset: Any, compressor: Any) -> None:
+    """They are decoded for it."""
+    root = make_dataset([[1, 2, 3], [4] * 30], layout=ArrayLayout.create(2, CHUNK))
+    (root / "manifest.json").unlink()
+    folder = root / "train/encoded_tokens"
+    expected = flat_tokens.open(root).train.encoded_tokens[:]
+    zarray = json.loads((folder / ".zarray").read_text())
+    (folder / ".zarray").write_text(json.dumps(zarray | {"compressor": compressor.get_config()}))
+    for file in folder.glob("[0-9]*"):
+        values = numcodecs.Zstd().decode(file.read_bytes())
+        file.write_bytes(compressor.encode(values))
+    chunks = ChunkReader(flat_tokens.open(root).train.encoded_tokens)
+    assert [chunks.last_token(index) for index in range(4)] == expected[CHUNK - 1 :: CHUNK].tolist()
+
+
+def test_a_last_token_that_is_damaged(make_dataset: Any) -> None:
+    """An id too large is told of at once, another by the checksum when the zarr chunk is decoded."""
+    root = make_dataset([[1] * 32], layout=ArrayLayout.create(2, CHUNK))
+    file = root / "train/encoded_tokens/0"
+    payload = bytearray(file.read_bytes())
+    assert payload[-8:-4] == bytes([2, 0, 0, 0])  # the last block, in front of the checksum
+    for byte in (0, 200):
+        payload[-8] = byte
+        file.write_bytes(payload)
+        chunks = ChunkReader(flat_tokens.open(root).train.encoded_tokens)
+        if byte == 0:
+            assert chunks.last_token(0) == 0
+        with pytest.raises(DatasetError, match="encoded_tokens/0: does not decode"):
+            chunks.load(0) if byte == 0 else chunks.last_token(0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

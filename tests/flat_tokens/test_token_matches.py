@@ -12,6 +12,7 @@ from flat_tokens.built import core
 from flat_tokens.storage import token_matches
 from flat_tokens.storage.codecs import CodecChain
 from flat_tokens.storage.token_matches import BLOCK_TOKENS, FARTHEST, encode, find_with_python, shortest_match
+from flat_tokens.storage.zstd_frames import last_bytes
 
 SIZES = [
     1,
@@ -98,6 +99,11 @@ def test_any_decoder_reads_it(size: int, kind: str, has_checksum: bool) -> None:
     assert np.array_equal(np.frombuffer(numcodecs.Zstd().decode(payload), dtype=np.uint32), values)
     assert bool(payload[4] & 4) == has_checksum
     assert encode(values, has_checksum) == payload
+    for part in (payload, memoryview(payload)):
+        assert last_bytes(part, 4) == (None if size == 1 else values[-1:].tobytes())
+    assert last_bytes(payload, 5) is None
+    assert last_bytes(payload[:-1], 4) is None
+    assert last_bytes(payload + b"x", 4) is None
     assert len(payload) <= len(numcodecs.Zstd(1, checksum=has_checksum).encode(values)) * 1.06 + 16
 
 

@@ -92,6 +92,19 @@ print("numcodecs" in sys.modules)
     assert done.stdout == "False\n"
 
 
+@pytest.mark.parametrize("kind", ["text", "noise", "zeros"])
+def test_last_bytes_are_those_of_raw_blocks(kind: str) -> None:
+    """Of frames that zstd cut into blocks itself, or None."""
+    for size in SIZES:
+        values = tokens(size, kind)
+        payload = numcodecs.Zstd(1, checksum=True).encode(values)
+        found = zstd_frames.last_bytes(payload, 4)
+        assert found is None or found == values.tobytes()[-4:]
+        assert found is None or kind == "noise"
+    for cut in range(20):
+        assert zstd_frames.last_bytes(payload[:cut], 4) is None
+
+
 def test_a_wrong_length_is_an_error() -> None:
     payload = numcodecs.Zstd(1).encode(tokens(1000, "text"))
     with pytest.raises(ValueError, match="too small"):
