@@ -163,7 +163,7 @@ class ChunkSource:
         if self.is_raw:
             out[:] = self.mapped(index)
             return len(out)
-        buffer = _take_buffer()
+        buffer = ReadBuffer.take()
         try:
             payload, path = self._payload(index, buffer)
             is_sound = self._state[index] == SOUND
@@ -179,7 +179,7 @@ class ChunkSource:
             out[:] = 0
             return len(out)
         finally:
-            _BUFFERS.append(buffer)
+            buffer.give()
         if is_checked:
             check_largest(out[:filled], self._largest, stored, index * stored.chunk_elements)
         self._state[index] = BRIEF if is_brief else SOUND
@@ -190,13 +190,13 @@ class ChunkSource:
         for it."""
         if self.is_raw:
             return None
-        buffer = _take_buffer()
+        buffer = ReadBuffer.take()
         try:
             return last_element(self.stored, *self._payload(index, buffer))
         except AbsentFileError:
             return None  # what that means is for `decode` to say
         finally:
-            _BUFFERS.append(buffer)
+            buffer.give()
 
     def _payload(self, index: int, buffer: ReadBuffer) -> tuple[bytes | memoryview, str]:
         """The encoded bytes of a zarr chunk, perhaps in `buffer`, and the name of their file."""
@@ -290,17 +290,6 @@ def check_largest(values: Values, largest: int | None, where: str | StoredArray,
             f"{printable(where)}: id {values[at] >> 1} at position {first + at} is above max_token_id "
             f"{largest >> 1}; the dataset is damaged, convert again"
         )
-
-
-# What encoded zarr chunks are read into: as many as threads read at once.
-_BUFFERS: list[ReadBuffer] = []
-
-
-def _take_buffer() -> ReadBuffer:
-    try:
-        return _BUFFERS.pop()
-    except IndexError:
-        return ReadBuffer()
 
 
 _SOURCES: weakref.WeakSet[ChunkSource] = weakref.WeakSet()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, ClassVar
 
 from flat_tokens.errors import DatasetError, printable
 
@@ -28,10 +28,24 @@ def read_whole(path: Path, limit_bytes: int) -> bytes:
 
 
 class ReadBuffer:
-    """Memory for the bytes of a file, used for one after the other."""
+    """Memory for the bytes of a file, used for one after the other. As many are kept as threads read at once."""
+
+    _kept: ClassVar[list[ReadBuffer]] = []
 
     def __init__(self) -> None:
         self._memory = bytearray()
+
+    @classmethod
+    def take(cls) -> ReadBuffer:
+        """One that nobody uses, to be given back."""
+        try:
+            return cls._kept.pop()
+        except IndexError:
+            return cls()
+
+    def give(self) -> None:
+        """It is not in use any more."""
+        self._kept.append(self)
 
     def room(self, size: int) -> memoryview:
         """`size` bytes of arbitrary content, those of the last call where they suffice."""
