@@ -1,0 +1,184 @@
+"""Does the encoder give the same ids whatever its cache, threads and instruction set, on text made to be nasty?
+
+    python scripts/check_encoder.py [--seconds 60] [--seed 1]      an exact repeat: --seed as a difference names it
+
+Each round draws a small vocabulary, a merge rule, a pattern, special tokens and a text: known and new words, short and
+long, of several scripts, runs of one character, special tokens anywhere. The portable variant without a cache, which
+merges every pretoken anew, says what is right. The others start with a cache of some size, often so small that it
+forgets, and encode the text three times by one to three threads. Exits 1 at the first difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import regex
+
+from bpe import _core
+from bpe.patterns import PATTERNS
+from bpe.reference import train
+
+SEPARATOR = b"<|endoftext|>"
+SPECIAL: tuple[list[str], ...] = (
+    ["<|endoftext|>"],
+    ["<|endoftext|>", "<|x|>"],
+    ["<|endoftext|>", "<|x|>", "<|x|>y", "a b"],
+    [],
+)
+SCRIPTS = (
+    "abcdefgh",
+    "ABCé ÀÉ",
+    "あいうえおカキクケコ、。",
+    "한국어가나다",
+    "привет мир",
+    "سلام عليكم",
+    "ภาษาไทย",
+    "🙂🙃👩‍👧",
+    "0123456789",
+    " \n\t\r\u3000\u00a0",
+    ".,;-=|*/'\"",
+    "e\u0301a\u0300\u200d",
+)
+# Around the widths of registers, keys, lanes, gathered pretokens, sweeps.
+LONG_WORDS = (16, 17, 31, 32, 33, 63, 64, 65, 100, 511, 512, 513, 1000, 5000)
+LONG_RUNS = (64, 127, 1000, 8191, 8192, 8193, 20_000)
+
+
+@dataclass
+class Round:
+    """What is encoded, by which vocabulary, and who must agree on it."""
+
+    entries: dict[int, bytes]
+    merges: list[tuple[bytes, bytes]] | None
+    special: dict[bytes, int]
+    pattern: str
+    whole_pretokens: bool
+    text: bytes
+
+    def encoder(self, cache_bytes: int) -> _core.Encoder:
+        return _core.Encoder(
+            self.entries,
+            self.merges,
+            self.special,
+            self.pattern,
+            self.whole_pretokens,
+            cache_bytes=cache_bytes,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    stop = time.monotonic() + options.seconds
+    seed, size = options.seed, 0
+    while seed == options.seed or time.monotonic() < stop:
+        drawn = random.Random(seed)
+        case = draw(drawn)
+        difference = compare(case, drawn)
+        if difference:
+            sys.exit(f"error: --seed {seed}: {difference}")
+        seed += 1
+        size += len(case.text)
+    print(f"{seed - options.seed} rounds, {size / 1e6:.0f} MB: all equal")
+
+
+def draw(drawn: random.Random) -> Round:
+    scripts = [
+        *SCRIPTS,
+        "".join(chr(0x4E00 + drawn.randrange(0x5000)) for _ in range(drawn.choice([3, 20, 400]))),
+    ]
+    known = [
+        drawn.choice(["", " "])
+        + word(drawn, drawn.choice(scripts), drawn.choice([1, 2, 3, 5, 8, 15, 16, 30, 60]))
+        for _ in range(drawn.choice([3, 30, 1000]))
+    ]
+    sample = text(drawn, scripts, known, 3000)
+    counts = Counter(regex.findall(r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+", sample))
+    merges = train({match.encode(): count for match, count in counts.items()}, drawn.choice([0, 30, 200]))
+    spelled = dict.fromkeys(
+        [bytes([value]) for value in range(256)] + [left + right for left, right in merges]
+    )
+    for _ in range(drawn.choice([0, 5, 50])):  # entries that merges may not reach
+        name = drawn.choice(known).encode()
+        start = drawn.randrange(len(name))
+        spelled[name[start : start + drawn.randint(1, 12)]] = None
+    entries = dict(enumerate(spelled))
+    rule = drawn.choice(["ranks", "merges", "ignore_merges"])
+    return Round(
+        entries,
+        None if rule == "ranks" else merges,
+        {name.encode(): len(entries) + 10 + i for i, name in enumerate(drawn.choice(SPECIAL))},
+        drawn.choice(sorted(PATTERNS)),
+        rule != "merges",
+        text(drawn, scripts, known, drawn.choice([100, 5000, 100_000, 1_500_000])).encode(),
+    )
+
+
+def word(drawn: random.Random, script: str, length: int) -> str:
+    return "".join(drawn.choices(script, k=length))
+
+
+def text(drawn: random.Random, scripts: list[str], known: list[str], size: int) -> str:
+    """Some `size` characters, with shares of new words, long ones and special tokens that are drawn, too."""
+    own = drawn.sample(scripts, drawn.randint(1, len(scripts)))
+    new, long = drawn.choice([0.0, 0.01, 0.1, 0.5, 1.0]), drawn.choice([0, 0.01, 0.2])
+    special, between = drawn.choice([0, 0, 0.01, 0.2]), drawn.choice(["", " ", " ", " ", "\n"])
+    parts: list[str] = []
+    length = 0
+    while length < size:
+        if drawn.random() < special:
+            part = drawn.choice(SPECIAL[2])
+        elif drawn.random() < new:
+            is_long = drawn.random() < long
+            part = word(
+                drawn, drawn.choice(own), drawn.choice(LONG_WORDS) if is_long else drawn.randint(1, 12)
+            )
+        elif drawn.random() < 0.003:
+            part = drawn.choice(" \na-一😀0") * drawn.choice(LONG_RUNS)
+        else:
+            part = drawn.choice(known)
+        parts.append(part)
+        length += len(part) + len(between)
+    return between.join(parts)
+
+
+def compare(case: Round, drawn: random.Random) -> str:
+    """What differs; empty if nothing does."""
+    best, *others = _core.simd_variants()
+    use_special = bool(case.special)
+    try:
+        _core.set_simd_variant("portable")
+        expected = case.encoder(0).encode_documents(case.text, SEPARATOR, 1, use_special)
+        variant = drawn.choice([best, best, *others])
+        _core.set_simd_variant(variant)
+        cache_bytes = drawn.choice([1000, 20_000, 65_536, 300_000, 2_000_000, 1 << 28])
+        encoder = case.encoder(cache_bytes)
+        for turn in range(3):
+            threads = drawn.choice([1, 1, 2, 3])
+            found = encoder.encode_documents(case.text, SEPARATOR, threads, use_special)
+            for what, ours, right in (
+                ("id", found[0], expected[0]),
+                ("row end", found[1], expected[1]),
+            ):
+                if not np.array_equal(ours, right):
+                    count = min(len(ours), len(right))
+                    place = int(np.argmax(np.append(ours[:count] != right[:count], True)))
+                    return (
+                        f"{what} {place} of {len(right)} differs, turn {turn + 1}, {variant}, {threads} threads, "
+                        f"a cache of {cache_bytes} bytes"
+                    )
+    finally:
+        _core.set_simd_variant(best)
+    return ""
+
+
+if __name__ == "__main__":
+    main()
