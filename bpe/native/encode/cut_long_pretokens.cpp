@@ -98,7 +98,10 @@ size_t EncoderSession::run_of_characters(const PretokenSpans &run, size_t i, con
   for (;;) {
     const uint8_t *const from = p;
     const uint8_t *const limit = stop - p > most_found_bytes ? p + most_found_bytes : stop;
-    p += find_characters_(character_view_, p, limit);
+    // One by itself, as quotes and dashes are, is not worth a block.
+    p += Characters::starts_at(p + 3, static_cast<size_t>(limit - p - 3))
+             ? find_characters_(character_view_, p, limit)
+             : 3;
     const bool goes_on = p == limit && limit != stop;
     if (goes_on)
       p -= 3; // whether the border behind the last one is joined has not been seen

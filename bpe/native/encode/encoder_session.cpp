@@ -294,7 +294,16 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
     return merge_long(bytes, size, out, count);
   case characters:
     static_assert(characters_spare <= batch_room);
-    return emit_characters_(character_view_, bytes, size, room_for(size, out));
+    out = room_for(size, out);
+    if (size == 3) { // a quote or a dash
+      const uint64_t ids = character_view_.characters[Characters::code_point(bytes)].ids;
+      const auto id = [&](unsigned k) {
+        return static_cast<uint32_t>(ids >> k * Characters::id_bits) & Characters::no_id;
+      };
+      out[0] = id(0), out[1] = id(1), out[2] = id(2); // what is behind its ids is overwritten
+      return out + 1 + (out[1] != Characters::no_id) + (out[2] != Characters::no_id);
+    }
+    return emit_characters_(character_view_, bytes, size, out);
   case ready_ids: {
     const uint32_t *const ids = reinterpret_cast<const uint32_t *>(bytes);
     out = room_for(size, out);

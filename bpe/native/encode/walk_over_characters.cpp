@@ -9,9 +9,10 @@ namespace bpe {
 
 namespace {
 
-// Of a character of three bytes; not E0, whose scripts have short pretokens that are found in the cache.
+// Of a character that seldom stands among others: not E0 and E1, whose scripts write words, nor E2, the
+// quotes and dashes of English (with those 450 -> 134 MB/s).
 bool is_character_lead(uint8_t byte) {
-  return byte > 0xE0 && byte < 0xF0;
+  return byte > 0xE2 && byte < 0xF0;
 }
 
 } // namespace
