@@ -104,6 +104,8 @@ class Workspace:
         self._plan = plan
         if not goes_on:
             self.settle()
+        elif not self.touched:
+            self._plan = {}
         return goes_on
 
     def settle(self) -> None:
@@ -112,7 +114,7 @@ class Workspace:
         with naming(temporary):
             temporary.write_text(json.dumps(self._plan), encoding="utf-8")
             temporary.replace(self.root / PLAN_NAME)
-        self.touched = []
+        self.touched, self._plan = [], {}  # a plan of a million sources takes 600 MB
 
     def take(self) -> None:
         """Make the folder if need be and lock it; Refused (exit 6) if another run is at work or it is not ours."""

@@ -8,6 +8,7 @@ dataset of rubbish.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 
 from convert.errors import UsageError
@@ -66,6 +67,7 @@ class Kind:
 
 
 PLAIN_TEXT = Kind()
+_shared_kind = cache(Kind)  # one for all files of a kind
 
 
 def kind_of(path: str, input_format: str = "auto") -> Kind:
@@ -82,7 +84,7 @@ def kind_of(path: str, input_format: str = "auto") -> Kind:
     if name.endswith(_REFUSED):
         raise ValueError("this kind of file cannot be read; unpack it to text, JSON Lines or Parquet first")
     named = next((value for suffix, value in _FORMATS.items() if name.endswith(suffix)), "text")
-    kind = Kind(named if input_format == "auto" else input_format, compression)
+    kind = _shared_kind(named if input_format == "auto" else input_format, compression)
     if kind.format == "parquet" and not kind.is_plain:
         raise ValueError("Parquet is compressed inside; unpack the file itself first")
     if input_format in ("text", "jsonl") and named == "parquet":

@@ -12,7 +12,7 @@ import glob
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from convert.errors import BadInput, UsageError, printable
 from convert.inputs.kinds import Kind, check_libraries, kind_of
@@ -29,7 +29,7 @@ def recorded_path(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "surrogateescape")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # there may be a million
 class Source:
     """One input file. path: as the arguments name it; split: "validation", or None where the hash decides.
 
@@ -74,30 +74,17 @@ def find_sources(
         problems.append("-: standard input can be read once only")
     expand = _Expansion(input_format, standard_input, problems)
     validation_files = list(expand(validation))
-    held_out = {_identity(status) for _, status in validation_files}
-    train_files = [file for file in expand(inputs) if _identity(file[1]) not in held_out]
+    held_out = {identity for identity, _ in validation_files}
+    train_files = (file for file in expand(inputs) if file[0] not in held_out)
 
     sources: list[Source] = []
     seen: dict[tuple[int, int], str] = {}
     for files, split in ((train_files, None), (validation_files, "validation")):
-        for path, status in files:
-            if _identity(status) in seen:
-                problems.append(f"{path} is the same file as {seen[_identity(status)]}; name it once")
-            seen[_identity(status)] = path
-            if standard_input is not None and path == standard_input.path:
-                sources.append(standard_input)
-            else:
-                sources.append(
-                    Source(
-                        path,
-                        status.st_size,
-                        status.st_mtime_ns,
-                        split,
-                        kind_of(path, input_format),
-                        changed_ns=status.st_ctime_ns,
-                        inode=status.st_ino,
-                    )
-                )
+        for identity, source in files:
+            if identity in seen:
+                problems.append(f"{source.path} is the same file as {seen[identity]}; name it once")
+            seen[identity] = source.path
+            sources.append(source if split is None else replace(source, split=split))
     if output is not None:
         problems.extend(_overlaps([*inputs, *validation], [source.path for source in sources], output))
     if not sources and not problems:
@@ -130,19 +117,22 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
+_File = tuple[tuple[int, int], Source]
+
+
 @dataclass(frozen=True)
 class _Expansion:
-    """Arguments to readable regular files with their status, in order; what is wrong is added to `problems`."""
+    """Arguments to readable regular files, in order, each with its device and number; `problems` gets what is wrong."""
 
     input_format: str
     standard_input: Source | None
     problems: list[str]
 
-    def __call__(self, arguments: Sequence[str]) -> Iterator[tuple[str, os.stat_result]]:
+    def __call__(self, arguments: Sequence[str]) -> Iterator[_File]:
         for argument in arguments:
             if argument == STANDARD_INPUT:
                 if self.standard_input is not None:
-                    yield self.standard_input.path, os.stat(self.standard_input.path)
+                    yield _identity(os.stat(self.standard_input.path)), self.standard_input
             elif os.path.lexists(argument):
                 yield from self._walk(argument, ())
             elif glob.has_magic(argument):
@@ -156,7 +146,7 @@ class _Expansion:
             else:
                 self.problems.append(f"{argument} does not exist")
 
-    def _walk(self, path: str, above: tuple[tuple[int, int], ...]) -> Iterator[tuple[str, os.stat_result]]:
+    def _walk(self, path: str, above: tuple[tuple[int, int], ...]) -> Iterator[_File]:
         problems = self.problems
         try:
             status = os.stat(path)
@@ -192,7 +182,17 @@ class _Expansion:
                 if kind.format == "parquet" and not status.st_size:
                     problems.append(f"{path}: is empty, which no Parquet file is")
                 else:
-                    yield path, status
+                    yield (
+                        _identity(status),
+                        Source(
+                            path,
+                            status.st_size,
+                            status.st_mtime_ns,
+                            kind=kind,
+                            changed_ns=status.st_ctime_ns,
+                            inode=status.st_ino,
+                        ),
+                    )
 
 
 def _kind(mode: int) -> str:
