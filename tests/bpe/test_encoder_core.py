@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 
@@ -323,6 +324,25 @@ def test_known_long_pretokens_are_read_where_the_arena_is_now(cache_bytes: int) 
         expected = uncached.encode_documents(text, SEPARATOR, 1)[0]
         for _ in range(2):
             assert np.array_equal(encoder.encode_documents(text, SEPARATOR, 1)[0], expected)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_character_by_itself_may_be_an_entry_that_no_merge_reaches(pattern: str) -> None:
+    entries = {value: bytes([value]) for value in range(256)} | {300: "\u200d".encode(), 301: "中".encode()}
+    encoder = _core.Encoder(entries, [], {b"<|x|>": 400}, pattern, True)
+    for character, tail, before in itertools.product(
+        "\u200d中", ["", " ", "b", "!", " <|x|>"], ["é", "a ", "한한 ", "中"]
+    ):
+        for size in (0, 1, 2, 5, 13, 14, 15, 16, 31, 59, 60, 61, 62, 63, 64, 100, 140):
+            text = (before * size)[:size] + "e" + character + tail
+            expected = []
+            for part in text.split("<|x|>"):
+                ends = [0, *_core.pretokenize(part.encode(), pattern).tolist()]
+                for start, end in itertools.pairwise(ends):
+                    pretoken = part.encode()[start:end]
+                    expected += [id_ for id_, entry in entries.items() if entry == pretoken] or list(pretoken)
+                expected.append(400)
+            assert encoder.encode(text) == expected[:-1], text
 
 
 def characters_vocabulary(rng: random.Random) -> dict[int, bytes]:

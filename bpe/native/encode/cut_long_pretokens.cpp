@@ -50,8 +50,10 @@ EncoderSession::Cut EncoderSession::push_cut(const PretokenSpans &run, size_t i,
   const auto stop_of = [&](size_t k) { return run.origin + run.ends[k]; };
   const size_t first = i;
   const uint8_t *start = run.origin + (i > 0 ? run.ends[i - 1] : run.start);
+  // A short one may come too: where a walk over keys stops for another reason, it may be a single character.
   if (const size_t size = static_cast<size_t>(stop_of(i) - start);
-      p == start && size > CacheKey::max_bytes && size <= max_word_bytes && is_word(start, size)) {
+      p == start && (!is_split(*start, size) ||
+                     (size > CacheKey::max_bytes && size <= max_word_bytes && is_word(start, size)))) {
     push_part(start, size, true, run.readable);
     return {1, 1};
   }
