@@ -19,7 +19,7 @@ from typing import Any
 from bpe.tokenizer import Tokenizer
 from convert import worker
 from convert.crashes import with_place
-from convert.encode_and_merge import closing_stage, encode_and_merge
+from convert.encode_and_merge import closing_stage, encode_and_merge, keeping_finished
 from convert.errors import BrokenInvariant, StorageError, WorkerLost
 from convert.estimate import check_space
 from convert.inputs.sources import STANDARD_INPUT, Source, check_unchanged, find_sources
@@ -28,11 +28,11 @@ from convert.options import ConvertOptions
 from convert.plan import Plan, make_plan, plan_record
 from convert.processes.executors import ProcessExecutor
 from convert.processes.stopping import ending
+from convert.processes.tasks import TaskPool
 from convert.progress import Progress, make_progress
 from convert.provenance import save_tokenizer, write_manifest, write_quarantine
 from convert.shards.assembly import Assembly
 from convert.shards.shard import SPLITS
-from convert.shards.spare_files import spare_count
 from convert.splitting import hash_threshold
 from convert.summary import Summary, check_conservation, total_counts
 from convert.workspace import Workspace
@@ -127,19 +127,19 @@ def _carry_out(
         workspace.shards,
         workspace.dataset,
         layout,
-        spare_count(options.worker_count),
     )
     if workspace.open(plan_record(plan, file_sha256, options.recorded())):
         progress.note(f"going on from {workspace.root}")
     executor = _executor(
         options, job, _useful_workers(options, plan), plan.chunk_bytes, make_executor, workspace, progress
     )
-    with ending(executor, progress.note):
+    pool = TaskPool(executor)
+    with keeping_finished(pool, workspace), ending(executor, progress.note), pool:
         times.lap("start")
 
         companions: list[FileRecord] = []
         syncer = Syncer()
-        syncer.add([workspace.plan])
+        syncer.add([workspace.plan], stays=True)
 
         def meanwhile() -> None:
             companions.append(save_tokenizer(tokenizer, workspace.dataset))
@@ -150,7 +150,7 @@ def _carry_out(
 
         try:
             result = encode_and_merge(
-                executor, options, plan, layout, workspace, progress, syncer, meanwhile, encoded
+                executor, pool, options, plan, layout, workspace, progress, syncer, meanwhile, encoded
             )
         except WorkerLost as error:
             raise with_place(error, plan, workspace) from error

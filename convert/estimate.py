@@ -28,6 +28,7 @@ from convert.options import ConvertOptions
 from convert.plan import Plan
 from convert.progress import tokens_text
 from convert.rules import IntakeRules
+from convert.shards.shard_writer import FLUSH_BYTES
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.zarr_metadata import write_chain
 
@@ -104,6 +105,8 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
     dataset = tokens * packed / max(1, sampled_tokens) + 8 * documents + FIXED_BYTES
     chunk_tokens = tokens / max(1, plan.chunk_count)
     working = min(tokens, chunk_tokens * 3 * (options.worker_count + 2)) * token_bytes + 8 * documents
+    # What is small of each shard stays until the end.
+    working += min(options.fraction * tokens * token_bytes, plan.chunk_count * FLUSH_BYTES)
     work_seconds = seconds * text_bytes / max(1, sampled_text) + tokens / MERGE_TOKENS_PER_SECOND
     return Estimate(
         round(text_bytes),

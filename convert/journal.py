@@ -1,101 +1,118 @@
-"""What is already done: one small JSON file for each finished shard and each merged run, renamed into place after the
-data it speaks of.
+"""What is already done: a line in one file for each finished shard and each merged run, put there by the parent alone
+after the data it speaks of.
 
-A record is trusted only with its data: size and checksum are checked before anything is taken over from an earlier
-run, so a torn write (power loss, full disk) is simply done again. Shards are not synced to disk for that reason.
+    1f0a...92 {"chunk_index": 3, ...}              XXH64 of the JSON behind it, which tells a torn line
+    77b1...0c {"run": ["train", "tokens", 0], ...}
+
+Of lines that speak of the same the last counts. A record is trusted only with its data: size and checksum are checked
+before anything is taken over from an earlier run, so a torn write (power loss, full disk) is simply done again. Shards
+are not synced to disk for that reason.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from bpe import _core
 from convert.errors import naming
 from convert.shards.runs import Run
-from convert.shards.shard import PARTS, ShardRecord, is_intact
+from convert.shards.shard import ShardRecord
 from flat_tokens.storage.manifest import FileRecord
 
-_THRESHOLD_NAME = "validation-threshold.json"
+_NAME = "journal"
+_DIGITS = 16
+
+
+class Recorded:
+    """What the journal of an earlier run says; it may be gone or damaged by now.
+
+    shards: by text chunk, in the order in which they were finished.
+    """
+
+    def __init__(self, entries: Iterator[dict[str, Any]]) -> None:
+        self.shards: dict[int, ShardRecord] = {}
+        self._runs: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._thresholds: dict[int, int] = {}
+        for entry in entries:
+            if "run" in entry:
+                self._runs[tuple(entry["run"])] = entry
+            elif "threshold" in entry:
+                self._thresholds[entry["documents"]] = entry["threshold"]
+            else:
+                record = ShardRecord.from_json(entry)
+                self.shards.pop(record.chunk_index, None)
+                self.shards[record.chunk_index] = record
+
+    def run(self, run: Run) -> list[FileRecord] | None:
+        """The files of a run that was written once; None: it was not."""
+        entry = self._runs.get(_key(run))
+        if entry is None or entry["items"] != run.item_count:
+            return None
+        return [FileRecord(*file) for file in entry["files"]]
+
+    def threshold(self, count: int) -> int | None:
+        """What `keep_threshold` noted for so many documents; None: nothing."""
+        return self._thresholds.get(count)
 
 
 class Journal:
     """The records of what is finished, in `folder` beside the shards."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.path = folder / _NAME
 
-    def path(self, chunk_index: int) -> Path:
-        """Where the record of a text chunk lies."""
-        return self.folder / f"{chunk_index:08}.json"
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was ever finished."""
+        try:
+            return self.path.stat().st_size == 0
+        except FileNotFoundError:
+            return True
+
+    def recorded(self) -> Recorded:
+        """All that can be read."""
+        return Recorded(self._entries())
 
     def finish(self, record: ShardRecord) -> None:
-        """Note that the shard of `record` is done; its parts must be under their final names by now."""
-        self._write(self.path(record.chunk_index), record.as_json())
-
-    def recorded(self, chunk_index: int) -> ShardRecord | None:
-        """What is known of a shard that was finished once; its parts may be gone or damaged by now. None: nothing."""
-        entry = self._read(self.path(chunk_index))
-        try:
-            record = ShardRecord.from_json(entry) if isinstance(entry, dict) else None
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return None
-        return record if record is not None and record.chunk_index == chunk_index else None
-
-    def finished(self, chunk_index: int, parts: Sequence[str] = PARTS) -> ShardRecord | None:
-        """The record of a shard whose `parts` are there and intact, else None: a damaged one counts as not done."""
-        record = self.recorded(chunk_index)
-        return record if record is not None and is_intact(self.folder, record, parts) else None
-
-    def run_path(self, run: Run) -> Path:
-        """Where the record of a run lies."""
-        return self.folder / f"{run.split}-{run.array}-{run.first}.json"
+        """Note that the shard of `record` is done."""
+        self._append(record.as_json())
 
     def finish_run(self, run: Run, files: Sequence[FileRecord]) -> None:
-        """Note that a run is written; its files must be under their final names by now."""
-        entry = {"items": run.item_count, "files": [asdict(file) for file in files]}
-        self._write(self.run_path(run), entry)
-
-    def recorded_run(self, run: Run) -> list[FileRecord] | None:
-        """The files of a run that was written once, which may be gone or damaged by now; None: it was not."""
-        entry = self._read(self.run_path(run))
-        try:
-            if entry is None or entry["items"] != run.item_count:
-                return None
-            return [FileRecord(str(f["path"]), int(f["bytes"]), str(f["sha256"])) for f in entry["files"]]
-        except (ValueError, KeyError, TypeError):
-            return None
+        """Note that a run is written."""
+        listed = [(file.path, file.bytes, file.sha256) for file in files]
+        self._append({"run": _key(run), "items": run.item_count, "files": listed})
 
     def keep_threshold(self, count: int, threshold: int) -> None:
         """Note the hash below which the `count` documents of --validation-docs lie: the corpus was read for it."""
-        self._write(self.folder / _THRESHOLD_NAME, {"documents": count, "threshold": threshold})
+        self._append({"documents": count, "threshold": threshold})
 
-    def recorded_threshold(self, count: int) -> int | None:
-        """What `keep_threshold` noted for so many documents; None: nothing."""
-        entry = self._read(self.folder / _THRESHOLD_NAME)
-        if not isinstance(entry, dict) or entry.get("documents") != count:
-            return None
-        threshold = entry.get("threshold")
-        return threshold if type(threshold) is int and 0 <= threshold <= 1 << 64 else None
-
-    def _write(self, path: Path, entry: dict[str, Any]) -> None:
-        temporary = f"{path}.tmp"
-        with naming(temporary):
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    def _append(self, entry: dict[str, Any]) -> None:
+        text = json.dumps(entry).encode("ascii")
+        # The line break in front ends a line that was torn.
+        rest = memoryview(b"\n%0*x %b" % (_DIGITS, _core.xxh64(text, 0), text))
+        with naming(self.path):
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
             try:
-                rest = memoryview(json.dumps(entry).encode("ascii"))
                 while rest:
                     rest = rest[os.write(descriptor, rest) :]
             finally:
                 os.close(descriptor)
-            os.replace(temporary, path)  # noqa: PTH105
 
-    @staticmethod
-    def _read(path: Path) -> Any:
+    def _entries(self) -> Iterator[dict[str, Any]]:
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
-            return None
+            file = self.path.open("rb")
+        except FileNotFoundError:
+            return
+        with file:
+            for line in file:
+                digits, text = line[:_DIGITS], line[_DIGITS + 1 :].rstrip(b"\n")
+                if digits == b"%0*x" % (_DIGITS, _core.xxh64(text, 0)):
+                    yield json.loads(text)
+
+
+def _key(run: Run) -> tuple[str, str, int]:
+    return run.split, run.array, run.first

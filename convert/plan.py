@@ -19,7 +19,7 @@ from convert.inputs.sources import Source, recorded_path
 MIB = 1 << 20
 # The sources are hashed in blocks of this size (convert/inputs/digest.py); chunks of whole blocks read no byte twice.
 BLOCK_BYTES = 4 * MIB
-PLAN_VERSION = 3
+PLAN_VERSION = 4
 _MARKS = ("changed_ns", "inode")
 
 

@@ -1,8 +1,8 @@
 """What a worker process does: text chunk -> shard, later runs of shards -> files of the dataset.
 
 A process is prepared once with its `Job` (under fork it inherits the loaded tokenizer, nothing is sent), then tasks
-carry only a text chunk or a run. Everything is written under a temporary name and renamed, so a task can be lost at
-any moment and done again.
+carry only a text chunk or a run. What a task writes counts for nothing until the parent has noted its result in the
+journal, so a task can be lost at any moment and done again.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from convert.inputs.sources import Source
 from convert.inputs.stretches import STRETCH_BYTES, Stretch, own_stretches
 from convert.inputs.text_window import TextWindow
 from convert.intake import Intake
-from convert.journal import Journal
 from convert.plan import Piece, TextChunk
 from convert.processes.worker_process import take_step
 from convert.rules import IntakeRules
 from convert.shards.merge import write_run
 from convert.shards.runs import Run
-from convert.shards.shard import PARTS, ShardRecord, token_dtype
+from convert.shards.shard import PARTS, ShardRecord, is_intact, token_dtype
 from convert.shards.shard_writer import ShardWriter
+from convert.shards.slots import Slots
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.verify_units import verify_files
@@ -64,7 +64,6 @@ class Job:
     shards: Path
     dataset: Path
     layout: ArrayLayout
-    spares: int = 0  # how many spare files there may be among the shards
 
 
 @dataclass(frozen=True)
@@ -96,21 +95,24 @@ def _prepared() -> Job:
 
 
 def encode_chunk(
-    chunk: TextChunk, needed_parts: tuple[str, ...] = PARTS, threshold: int | None = None
+    chunk: TextChunk,
+    slots: Slots,
+    threshold: int | None = None,
+    earlier: ShardRecord | None = None,
+    needed_parts: tuple[str, ...] = PARTS,
 ) -> ChunkResult:
     """Encode the documents of a text chunk into its shard, or take over the one of an earlier run if it is intact.
 
-    needed_parts: those of PARTS that have to be there for that. threshold: in place of the job's, if it came later.
+    slots: the files to write to. threshold: in place of the job's, if it came later. earlier: the record of an earlier
+    run's shard; needed_parts: those of PARTS that have to be there for it to be taken over.
 
     A stretch at a time, so memory depends neither on the chunk nor on its documents.
     InvalidText (exit 3) names file and byte, BadInput a bad record or a file that changed, OSError what the system
     refused.
     """
     job = _prepared()
-    journal = Journal(job.shards)
-    finished = journal.finished(chunk.index, needed_parts)
-    if finished is not None:
-        return ChunkResult(finished, reused=True)
+    if earlier is not None and is_intact(job.shards, earlier, needed_parts):
+        return ChunkResult(earlier, reused=True)
 
     clock = Clock()
     digests: list[tuple[int, int, str]] = []
@@ -119,7 +121,7 @@ def encode_chunk(
     intake = Intake(job.rules, job.shards, chunk.index)
     with (
         closing(intake),
-        ShardWriter(job.shards, chunk.index, dtype, job.max_token_id, job.spares) as shard,
+        ShardWriter(job.shards, slots, dtype, job.max_token_id) as shard,
     ):
         threshold = job.threshold if threshold is None else threshold
         encoder = DocumentEncoder(job.tokenizer, job.separator, job.seed, threshold, shard, intake, clock)
@@ -127,7 +129,7 @@ def encode_chunk(
             blocks, own_edges = _encode_piece(job, piece, encoder, intake, clock)
             digests.extend((piece.source_index, *block) for block in blocks)
             edges.extend((piece.source_index, *edge) for edge in own_edges)
-        checksums, (train, validation) = shard.finish()
+        checksums, places, (train, validation) = shard.finish()
         counts = intake.finish(shard.longest, shard.first_ids)
     record = ShardRecord(
         chunk.index,
@@ -140,8 +142,8 @@ def encode_chunk(
         tuple(digests),
         tuple(edges),
         counts,
+        places,
     )
-    journal.finish(record)
     clock.lap("write")
     return ChunkResult(record, seconds=clock.seconds)
 
@@ -298,12 +300,10 @@ def changed_part(source_parts: tuple[int, Sequence[tuple[int, int, str]]]) -> tu
 
 
 def merge_run(run: Run) -> list[FileRecord]:
-    """Write one run of the dataset's arrays and its record; the records of its files."""
+    """Write one run of the dataset's arrays; the records of its files."""
     job = _prepared()
     with naming(job.dataset / run.split):
-        files = write_run(job.dataset, job.shards, job.layout, run)
-    Journal(job.shards).finish_run(run, files)
-    return files
+        return write_run(job.dataset, job.shards, job.layout, run)
 
 
 def are_intact(files: list[FileRecord]) -> bool:

@@ -1,6 +1,6 @@
 """`<output>.partial`: where everything happens until the dataset is whole, verified and gets its final name.
 
-    plan.json   what the shards were made from       shards/     finished shards and their records
+    plan.json   what the shards were made from       shards/     finished shards and the journal of what is done
     lock        held while a run is at work          dataset/    the dataset as it is written
     stacks.txt  where workers hung that were ended   replaced/   the former output, with --overwrite, for a moment
     stdin       what "-" among the inputs gave                crashed-text  which the encoder crashed at
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from convert.errors import Refused, StorageError, UsageError, naming, printable
+from convert.journal import Journal
 from convert.plan import changed_source, first_difference, touched_sources, without_marks
 from flat_tokens.storage.durability import sync, sync_folders
 
@@ -193,7 +194,7 @@ class Workspace:
     def close(self) -> None:
         """Let go of the lock; finished shards stay. A folder without any is of no use and goes."""
         if self._lock is not None:
-            if not any(self.shards.glob("*.json")) and not (self.root / REPLACED_NAME).exists():
+            if not self._holds_work() and not (self.root / REPLACED_NAME).exists():
                 with suppress(OSError):  # what ended the run may stand in the way of this too
                     self._clear()
                     self.standard_input.unlink(missing_ok=True)
@@ -249,7 +250,7 @@ class Workspace:
         if difference is None:
             self.touched = touched_sources(old, new)
             return True
-        if self._overwrite or not any(self.shards.glob("*.json")):
+        if self._overwrite or not self._holds_work():
             return False  # asked for, or nothing would be lost
         changed = changed_source(old, new)
         if changed is not None:
@@ -266,6 +267,10 @@ class Workspace:
                 f"or give up the work done so far with --overwrite"
             )
         )
+
+    def _holds_work(self) -> bool:
+        """Whether anything was finished; former versions kept a file for each record."""
+        return not Journal(self.shards).is_empty or any(self.shards.glob("*.json"))
 
     def _clear(self) -> None:
         (self.root / PLAN_NAME).unlink(missing_ok=True)  # first: what is left without it counts as not begun

@@ -32,6 +32,12 @@ class TaskPool:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def finished(self) -> Iterator[tuple[Any, Any]]:
+        """(task, result) of those that went well and that `done` has not given, without waiting: after an error."""
+        for future, (task, _) in self._waiting.items():
+            if future.done() and not future.cancelled() and future.exception() is None:
+                yield task, future.result()
+
     def submit(
         self, task: Any, describe: Callable[[], str], function: Callable[..., Any], *args: Any
     ) -> None:

@@ -3,21 +3,18 @@
     add(record) of each shard, in any order  ->  ready() runs to write  ->  written(run)  ->  parts of shards to delete
 
 A shard's ids are needed until the runs that read them are written, its starts until those of seq_starts are too. So
-the ids of only a few shards lie on the disk at a time, in pages that are used again: on machines where memory is slow
-when it is new, a quarter of the time of writing and merging them.
+the ids of only a few shards lie on the disk at a time, in files that are used again (convert/shards/slots.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 from convert.errors import BrokenInvariant
-from convert.journal import Journal
-from convert.shards import spare_files
+from convert.journal import Recorded
 from convert.shards.merge_tree import MergeTree, Totals
 from convert.shards.runs import ARRAYS, Run, RunPlanner
-from convert.shards.shard import PARTS, SPLITS, STARTS_OF, ShardRecord, ShardShape, drop_part, part_path
+from convert.shards.shard import PARTS, SPLITS, STARTS_OF, ShardRecord, ShardShape
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 
@@ -74,6 +71,15 @@ class Assembly:
             return PARTS
         return tuple(part for part in PARTS if self._unread[chunk_index, part])
 
+    def held_files(self, order: Iterable[int]) -> dict[str, int]:
+        """By name the files of shards with parts that are needed, and whose; of two, whose comes later in `order`."""
+        held: dict[str, int] = {}
+        for index in order:
+            record = self.records[index]
+            if record is not None:
+                held |= {record.shape.place(part)[0]: index for part in self.needed_parts(index)}
+        return held
+
     def total(self, split: str) -> Totals:
         """What the arrays of a split hold; all shards must be there."""
         total = self._trees[split].total
@@ -82,30 +88,19 @@ class Assembly:
         return total
 
 
-def drop(shards: Path, unneeded: list[tuple[int, str]], spares: int = 0) -> None:
-    """Delete parts of shards that no run needs any more; up to `spares` files of ids are kept to be written over."""
-    for chunk_index, part in unneeded:
-        if spares and part in SPLITS:
-            spare_files.keep(shards, part_path(shards, chunk_index, part), chunk_index % spares)
-        else:
-            drop_part(shards, chunk_index, part)
-
-
 def recorded_assembly(
-    chunk_count: int, layout: ArrayLayout, journal: Journal
+    chunk_count: int, layout: ArrayLayout, recorded: Recorded
 ) -> tuple[Assembly, list[tuple[Run, list[FileRecord]]]]:
     """What an earlier run left by its records alone: the shards it knew, and the runs it wrote with their files.
 
     Nothing of it is trusted yet: the files may be gone or damaged.
     """
     earlier = Assembly(chunk_count, layout)
-    for index in range(chunk_count):
-        record = journal.recorded(index)
-        if record is not None:
-            earlier.add(record)
+    for record in recorded.shards.values():
+        earlier.add(record)
     runs = []
     for run in earlier.ready():
-        files = journal.recorded_run(run)
+        files = recorded.run(run)
         if files is not None:
             runs.append((run, files))
     return earlier, runs

@@ -1,26 +1,27 @@
-"""The files between encoding and merging: the ids of one text chunk, up to four a chunk.
+"""The files between encoding and merging: the ids of one text chunk, in four parts.
 
-    00000003.train               uint16 or uint32[tokens], ids of the sequences in train
-    00000003.train-starts        uint64[sequences], where they start
-    00000003.validation          the same for validation
-    00000003.validation-starts
+    train               uint16 or uint32[tokens], ids of the sequences in train
+    train-starts        uint64[sequences], where they start
+    validation          the same for validation
+    validation-starts
 
 Starts count from the shard's own first token of the split and increase strictly. Ids have the narrowest type that
-holds the vocabulary. A part without items has no file. The files have no header: what they hold is said by the
-`ShardRecord`, which the journal keeps and which exists only after all parts are whole under their final names.
-Parts are files of their own since each is written as its items come (convert/shards/shard_writer.py), and since they
-live for different times: they are deleted as soon as they are merged.
+holds the vocabulary. A part is a file, which is written over when the part is merged (convert/shards/slots.py), or, if
+it is small, a piece of a file that holds many; one without items is nowhere. The files have no header: what they hold
+and where is said by the `ShardRecord`, which the journal keeps and which exists only after all parts are whole.
+Parts are apart since each is written as its items come (convert/shards/shard_writer.py), and since they live for
+different times: ids of train are merged soon, starts often at the end.
 """
 
 from __future__ import annotations
 
-import os
+import io
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,8 @@ START_BYTES = 8
 # Up to so many starts of a shard are read at once; among more, those of a run are searched for in the file.
 STARTS_AT_ONCE = 1 << 17
 _READ_BYTES = 1 << 20
+Place = tuple[str, int]  # name of a file beside the journal, offset in bytes
+NOWHERE: Place = ("", 0)
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,13 @@ class SplitCounts:
 
 @dataclass(frozen=True)
 class ShardShape:
-    """Where the parts of a shard file lie."""
+    """How long the parts of a shard are and where they lie."""
 
     chunk_index: int
     token_bytes: int
     sequences: tuple[int, int]  # train, validation
     tokens: tuple[int, int]
+    places: tuple[Place, ...]  # of each of PARTS
 
     def sequence_count(self, split: str) -> int:
         """How many sequences of `split` the shard holds."""
@@ -68,10 +72,14 @@ class ShardShape:
         return self.tokens[SPLITS.index(split)]
 
     def part_bytes(self, part: str) -> int:
-        """The size the file of one of PARTS must have; 0: there is none."""
+        """The size of one of PARTS."""
         if part in SPLITS:
             return self.token_count(part) * self.token_bytes
         return self.sequences[PARTS.index(part) - len(SPLITS)] * START_BYTES
+
+    def place(self, part: str) -> Place:
+        """Where one of PARTS lies."""
+        return self.places[PARTS.index(part)]
 
 
 @dataclass(frozen=True)
@@ -89,15 +97,18 @@ class ShardRecord:
     digests: tuple[tuple[int, int, str], ...]
     edges: tuple[tuple[int, int, int, str], ...] = ()
     intake: IntakeCounts = field(default_factory=IntakeCounts)
+    # Of each of PARTS; the same shard may be written to another place the next time.
+    places: tuple[Place, ...] = field(default=(NOWHERE,) * len(PARTS), compare=False)
 
     @property
     def shape(self) -> ShardShape:
-        """Where the parts lie."""
+        """How long the parts are and where they lie."""
         return ShardShape(
             self.chunk_index,
             self.token_bytes,
             (self.train.sequences, self.validation.sequences),
             (self.train.tokens, self.validation.tokens),
+            self.places,
         )
 
     def split(self, name: str) -> SplitCounts:
@@ -118,7 +129,8 @@ class ShardRecord:
         edges = tuple((int(source), int(a), int(b), str(hex_)) for source, a, b, hex_ in entry["edges"])
         checksums = tuple(int(checksum) for checksum in entry["checksums"])
         intake = IntakeCounts.from_json(entry["intake"])
-        lists = {"digests": digests, "edges": edges, "checksums": checksums}
+        places = tuple((str(name), int(offset)) for name, offset in entry["places"])
+        lists = {"digests": digests, "edges": edges, "checksums": checksums, "places": places}
         return cls(**{**entry, **counts, **lists, "intake": intake})
 
 
@@ -127,38 +139,31 @@ def token_dtype(max_token_id: int) -> np.dtype[Any]:
     return np.dtype(np.uint16 if max_token_id < 1 << 16 else np.uint32)
 
 
-def part_path(folder: Path, chunk_index: int, part: str) -> Path:
-    """Where one of PARTS of the shard of a text chunk lies."""
-    return folder / f"{chunk_index:08}.{part}"
-
-
 def is_intact(folder: Path, record: ShardRecord, parts: Sequence[str] = PARTS) -> bool:
     """Whether the `parts` of the shard of `record` are there with every byte they were written with; reads them."""
+    shape = record.shape
     return all(
-        _is_part_intact(part_path(folder, record.chunk_index, part), record.shape.part_bytes(part), checksum)
+        _is_part_intact(folder, shape.place(part), shape.part_bytes(part), checksum)
         for part, checksum in zip(PARTS, record.checksums, strict=True)
         if part in parts
     )
 
 
-def _is_part_intact(path: Path, size: int, checksum: int) -> bool:
+def _is_part_intact(folder: Path, place: Place, size: int, checksum: int) -> bool:
     if size == 0:
         return True
+    name, offset = place
     found = _core.Xxh64()
+    path = folder / name
     try:
         with path.open("rb", buffering=0) as file, naming(path):
-            if os.fstat(file.fileno()).st_size != size:
-                return False
-            while block := file.read(_READ_BYTES):
+            file.seek(offset)
+            while size and (block := file.read(min(_READ_BYTES, size))):
                 found.update(block)
+                size -= len(block)
     except FileNotFoundError:
         return False
-    return found.digest() == checksum
-
-
-def drop_part(folder: Path, chunk_index: int, part: str) -> None:
-    """Delete one of PARTS that is not needed any more."""
-    part_path(folder, chunk_index, part).unlink(missing_ok=True)
+    return size == 0 and found.digest() == checksum
 
 
 class ShardReader:
@@ -167,7 +172,7 @@ class ShardReader:
     def __init__(self, folder: Path, shape: ShardShape) -> None:
         self._folder = folder
         self._shape = shape
-        self._open: dict[str, BinaryIO] = {}
+        self._open: dict[str, io.FileIO] = {}
         self._files = ExitStack()
 
     def __enter__(self) -> ShardReader:
@@ -218,18 +223,19 @@ class ShardReader:
     def _read(self, part: str, offset: int, out: NDArray[Any]) -> None:
         if not out.size:
             return
-        path = part_path(self._folder, self._shape.chunk_index, part)
+        name, start = self._shape.place(part)
+        path = f"{self._folder}/{name}"
         with naming(path):
             if part not in self._open:
-                self._open[part] = self._files.enter_context(path.open("rb", buffering=0))
-            read_at(self._open[part], offset, out.data.cast("B"), path)
+                self._open[part] = self._files.enter_context(io.FileIO(path))
+            read_at(self._open[part], start + offset, out.data.cast("B"), path)
 
 
-def read_at(file: BinaryIO, offset: int, view: memoryview, path: Path) -> None:
+def read_at(file: io.FileIO, offset: int, view: memoryview, path: str) -> None:
     """Fill `view` with the file's bytes from `offset` on."""
     file.seek(offset)
     while view.nbytes:
-        got = file.readinto(view)  # type: ignore[attr-defined]
+        got = file.readinto(view)
         if not got:
             raise BrokenInvariant(f"{path} is shorter than its record says; delete it and run again")
         view = view[got:]

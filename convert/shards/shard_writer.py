@@ -1,24 +1,27 @@
 """Writing a shard while its text is encoded: items go to the files as they come, so a shard needs no memory.
 
-Much at once is written at once, from a buffer that is used again; little waits until there are FLUSH_BYTES of it, or
-until the end.
+Much at once is written at once, from a buffer that is used again; little waits until there are FLUSH_BYTES of it. A
+part that has not so many at the end gets no file: it is put behind other small ones, in one file for many shards.
 Which split a document in pieces falls in is known when it ends. Its ids go where they most likely belong; if they were
 wrong there, they move, which costs one more copy.
 """
 
 from __future__ import annotations
 
+import io
+import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
 from convert.errors import BrokenInvariant, naming
-from convert.shards import spare_files
-from convert.shards.shard import PARTS, SPLITS, STARTS_OF, SplitCounts, part_path, read_at
+from convert.shards.shard import NOWHERE, SPLITS, Place, SplitCounts, read_at
+from convert.shards.slots import Slots
 
 FLUSH_BYTES = 128 << 10
 LONGEST_COUNT = 3
@@ -31,19 +34,18 @@ _narrow = np.empty(0, dtype=np.uint16)
 class ShardWriter:
     """The shard of one text chunk, open as a context; without `finish` nothing stays of it.
 
-    dtype: of the ids, uint16 or uint32. largest_id: of the tokenizer; a higher one is a bug and raises
-    BrokenInvariant. spares: how many spare files there may be in the folder to write over. Splits: 0 train,
-    1 validation. OSError names the file. Up to 20 MiB of memory.
+    slots: the files in `folder` to write to, whatever they hold. dtype: of the ids, uint16 or uint32. largest_id: of
+    the tokenizer; a higher one is a bug and raises BrokenInvariant. Splits: 0 train, 1 validation. OSError names the
+    file. Up to 20 MiB of memory.
     """
 
-    def __init__(
-        self, folder: Path, chunk_index: int, dtype: np.dtype[Any], largest_id: int, spares: int = 0
-    ) -> None:
+    def __init__(self, folder: Path, slots: Slots, dtype: np.dtype[Any], largest_id: int) -> None:
         self._dtype = dtype
         self._largest_id = largest_id
         self.folder = folder
-        self._ids = [_Part(part_path(folder, chunk_index, split), spares) for split in SPLITS]
-        self._starts = [_Part(part_path(folder, chunk_index, STARTS_OF[split])) for split in SPLITS]
+        self._small = slots.small
+        self._parts = [_Part(folder, name) for name in slots.parts]
+        self._ids, self._starts = self._parts[: len(SPLITS)], self._parts[len(SPLITS) :]
         self._documents, self._sequences, self._tokens, self._highest = [0, 0], [0, 0], [0, 0], [0, 0]
         self.longest: list[
             int
@@ -59,7 +61,7 @@ class ShardWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for part in (*self._ids, *self._starts):
+        for part in self._parts:
             part.discard()
 
     def add(self, split: int, tokens: NDArray[np.uint32], lengths: NDArray[np.uint64]) -> None:
@@ -107,19 +109,24 @@ class ShardWriter:
         self._open_tokens = self._open_highest = 0
         self._guess = None
 
-    def finish(self) -> tuple[tuple[int, ...], tuple[SplitCounts, SplitCounts]]:
-        """Give the parts their names; (their checksums in the order of PARTS, the counts of both splits)."""
+    def finish(self) -> tuple[tuple[int, ...], tuple[Place, ...], tuple[SplitCounts, SplitCounts]]:
+        """Complete the files; (checksums and places of the parts in the order of PARTS, the counts of both splits)."""
         if self._guess is not None:
             raise BrokenInvariant("a document in pieces has no end")
-        checksums = tuple(part.finish() for part in (*self._ids, *self._starts))
-        assert len(checksums) == len(PARTS)
+        small = [part.take_small() for part in self._parts]
+        offset = _append(f"{self.folder}/{self._small}", b"".join(small)) if any(small) else 0
+        places = []
+        for part, data in zip(self._parts, small, strict=True):
+            places.append((self._small, offset) if data else part.finish())
+            offset += len(data)
+        checksums = tuple(part.checksum() for part in self._parts)
         train, validation = (
             SplitCounts(documents, documents - sequences, sequences, tokens, highest)
             for documents, sequences, tokens, highest in zip(
                 self._documents, self._sequences, self._tokens, self._highest, strict=True
             )
         )
-        return checksums, (train, validation)
+        return checksums, tuple(places), (train, validation)
 
     def _narrowed(self, tokens: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
         """The ids in the type of the file, valid until the next call, and the highest; every one is found to fit."""
@@ -149,14 +156,27 @@ class ShardWriter:
         self._starts[split].add(starts)
 
 
-class _Part:
-    """One file of a shard: written under a temporary name, renamed when whole; none if there is nothing in it."""
+def _append(path: str, data: bytes) -> int:
+    """Put the bytes behind what the file holds, which nobody else writes to; where they begin."""
+    with naming(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            offset = os.lseek(descriptor, 0, os.SEEK_END)
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+        finally:
+            os.close(descriptor)
+    return offset
 
-    def __init__(self, path: Path, spares: int = 0) -> None:
-        self._path = path
-        self._spares = spares
-        self._temporary = path.with_name(f"{path.name}.tmp")
-        self._file: BinaryIO | None = None
+
+class _Part:
+    """One part of a shard: in memory until there is much of it, then in its file, which is written over."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._name = name
+        self._path = f"{folder}/{name}"
+        self._file: io.FileIO | None = None
         self._waiting: list[NDArray[Any]] = []
         self._waiting_bytes = 0
         self._checksum = _core.Xxh64()
@@ -187,10 +207,10 @@ class _Part:
         self._written_bytes = place
         if stop == place or self._file is None:
             return
-        with naming(self._temporary):
+        with naming(self._path):
             for start in range(place, stop, _MOVED_BYTES):
                 block = np.empty(min(_MOVED_BYTES, stop - start), dtype=np.uint8)
-                read_at(self._file, start, block.data, self._temporary)
+                read_at(self._file, start, block.data, self._path)
                 to.add(block)
             self._file.seek(place)
             self._file.truncate()
@@ -200,31 +220,41 @@ class _Part:
         self._flush()
         self._written_bytes, self._checksum = self._mark
         if self._file is not None:
-            with naming(self._temporary):
+            with naming(self._path):
                 self._file.seek(self._written_bytes)
                 self._file.truncate()
 
-    def finish(self) -> int:
-        """Give the file its name; its checksum. What lies there from an earlier run is replaced, or removed."""
-        self._flush()
-        if not self._written_bytes:
-            self.discard()
-            self._path.unlink(missing_ok=True)
-        elif self._file is not None:
-            with naming(self._temporary):
-                if self._spares:
-                    self._file.truncate(self._written_bytes)  # a spare file may have been longer
-                self._file.close()
-                self._temporary.replace(self._path)
-            self._file = None
+    def take_small(self) -> bytes:
+        """All there is, if nothing of it is in the file; then it is left to the caller. Else nothing."""
+        if self._written_bytes:
+            return b""
+        data = b"".join(values.tobytes() for values in self._waiting)
+        self._waiting = []
+        self._checksum.update(data)
+        return data
+
+    def checksum(self) -> int:
+        """Of what is in the file, or was taken."""
         return self._checksum.digest()
+
+    def finish(self) -> Place:
+        """Complete the file, if there is one; where the part lies."""
+        self._flush()
+        if self._file is None or not self._written_bytes:
+            return NOWHERE
+        with naming(self._path):
+            self._file.truncate(self._written_bytes)  # it may have been longer
+            self._file.close()
+        self._file = None
+        return self._name, 0
 
     def discard(self) -> None:
         """Remove what was not finished: on a full disk its space is needed to go on."""
         if self._file is not None:
             self._file.close()
             self._file = None
-            self._temporary.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(self._path)  # noqa: PTH108
 
     def _flush(self) -> None:
         waiting = self._waiting
@@ -233,10 +263,10 @@ class _Part:
             self._write(waiting)
 
     def _write(self, arrays: list[NDArray[Any]]) -> None:
-        with naming(self._temporary):
+        with naming(self._path):
             if self._file is None:
-                is_spare = spare_files.take(self._path.parent, self._temporary, self._spares)
-                self._file = self._temporary.open("r+b" if is_spare else "w+b", buffering=0)
+                descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+                self._file = io.FileIO(descriptor, "r+")
             for values in arrays:
                 view = values.data.cast("B")
                 self._checksum.update(view)

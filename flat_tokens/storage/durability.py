@@ -21,32 +21,32 @@ class Syncer:
     """Syncs files in the background; `wait` ends it. The first error is kept and raised there: OSError with the path.
 
     A file whose sync failed is deleted, to be written anew: the system may have dropped its bytes, and yet a second
-    sync would say that all is well.
+    sync would say that all is well. One that shows by itself what of it is whole may stay.
     """
 
     def __init__(self) -> None:
-        self._paths: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
+        self._batches: queue.SimpleQueue[tuple[list[str | Path], bool] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._error: OSError | None = None
         self._limit = THREADS
 
-    def add(self, paths: Iterable[Path]) -> None:
-        """Begin to sync these files; one that is gone by then is passed over."""
-        for path in paths:
-            if len(self._threads) < self._limit:
-                # Daemons: a disk that does not answer must not keep a process that wants to end.
-                thread = threading.Thread(target=self._run, name="syncer", daemon=True)
-                try:
-                    thread.start()
-                    self._threads.append(thread)
-                except RuntimeError:  # the system gives no more; without any, `wait` does it all
-                    self._limit = len(self._threads)
-            self._paths.put(path)
+    def add(self, paths: Iterable[str | Path], stays: bool = False) -> None:
+        """Begin to sync these files, one thread all of them; one that is gone by then is passed over. stays: they are
+        not deleted if that fails."""
+        if len(self._threads) < self._limit:
+            # Daemons: a disk that does not answer must not keep a process that wants to end.
+            thread = threading.Thread(target=self._run, name="syncer", daemon=True)
+            try:
+                thread.start()
+                self._threads.append(thread)
+            except RuntimeError:  # the system gives no more; without any, `wait` does it all
+                self._limit = len(self._threads)
+        self._batches.put((list(paths), stays))
 
     def wait(self) -> None:
         """Return when all of them are on the disk."""
         for _ in range(max(1, len(self._threads))):
-            self._paths.put(None)
+            self._batches.put(None)
         if not self._threads:
             self._run()
         for thread in self._threads:
@@ -56,18 +56,21 @@ class Syncer:
             raise self._error
 
     def _run(self) -> None:
-        while (path := self._paths.get()) is not None:
-            try:
-                sync(path)
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                self._error = self._error or error
-                with suppress(OSError):
-                    path.unlink()
+        while (batch := self._batches.get()) is not None:
+            paths, stays = batch
+            for path in paths:
+                try:
+                    sync(path)
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    self._error = self._error or error
+                    if not stays:
+                        with suppress(OSError):
+                            os.unlink(path)  # noqa: PTH108
 
 
-def sync(path: Path) -> None:
+def sync(path: str | Path) -> None:
     """Return when the bytes of a file, or the names in a folder, are on the disk; an OSError names the path."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

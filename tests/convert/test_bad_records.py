@@ -16,6 +16,7 @@ from test_input_kinds import check, run
 from bpe.errors import InvalidText
 from convert.__main__ import main
 from convert.errors import BadInput, Refused
+from convert.journal import Journal
 from flat_tokens.verify import verify_dataset
 
 BAD_LINES: dict[str, tuple[bytes, str, str]] = {
@@ -163,7 +164,7 @@ def test_a_run_that_failed_goes_on_with_another_way_to_treat_bad_records(
     output = tmp_path / "out"
     with pytest.raises(BadInput):
         run(path, tokenizer_path, output, text_chunk_bytes=50)
-    finished = len(list((tmp_path / "out.partial/shards").glob("*.json")))
+    finished = len(Journal(tmp_path / "out.partial/shards").recorded().shards)
     assert finished > 5
     with pytest.raises(BadInput, match="more than 0"):
         run(path, tokenizer_path, output, text_chunk_bytes=50, on_error="skip", max_errors=0)

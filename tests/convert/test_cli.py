@@ -19,6 +19,7 @@ import convert.pipeline
 import flat_tokens
 from bpe.tokenizer import Tokenizer
 from convert.__main__ import main
+from convert.journal import Journal
 from convert.processes.executors import InlineExecutor
 
 
@@ -201,7 +202,8 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> N
     arguments = command("--workers", "2", "--text-chunk-bytes", "500", "--progress", "json")
     process = cli(*arguments, start_new_session=True)
     deadline = time.monotonic() + 30
-    while not list(here.glob("out.zarr.partial/shards/*.json")) and time.monotonic() < deadline:
+    journal = Journal(here / "out.zarr.partial/shards")
+    while journal.is_empty and time.monotonic() < deadline:
         time.sleep(0.002)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
     out, err = process.communicate(timeout=30)
@@ -212,7 +214,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> N
         "convert: interrupted; finished text chunks are kept in out.zarr.partial, the same command goes on from there"
     ]
     assert not (here / "out.zarr").exists()
-    done = len(list(here.glob("out.zarr.partial/shards/*.json")))
+    done = len(journal.recorded().shards)
     assert done
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)  # no worker is left

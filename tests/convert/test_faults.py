@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
 import shutil
 import signal
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,14 @@ import convert.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.errors import BadInput, BrokenInvariant, Refused, StorageError, UsageError, WorkerLost
+from convert.journal import Journal
 from convert.plan import TextChunk
 from convert.processes.executors import InlineExecutor
+from convert.shards.assembly import recorded_assembly
 from convert.summary import check_conservation
 from convert.worker import ChunkResult, encode_chunk, merge_run
 from convert.workspace import Workspace
+from flat_tokens.storage.layout import ArrayLayout
 
 
 def options(**more: Any) -> ConvertOptions:
@@ -40,26 +43,26 @@ def options(**more: Any) -> ConvertOptions:
     return ConvertOptions(**{**base, "text_chunk_bytes": 200, "workers": 2, **more})
 
 
-def encode_or_die(chunk: TextChunk, parts: tuple[str, ...], threshold: int | None = None) -> ChunkResult:
+def encode_or_die(chunk: TextChunk, *more: Any) -> ChunkResult:
     if chunk.index == 5:
         os.kill(os.getpid(), signal.SIGKILL)
-    return encode_chunk(chunk, parts, threshold)
+    return encode_chunk(chunk, *more)
 
 
-def encode_or_fail(chunk: TextChunk, parts: tuple[str, ...], threshold: int | None = None) -> ChunkResult:
+def encode_or_fail(chunk: TextChunk, *more: Any) -> ChunkResult:
     if chunk.index == 5:
         raise BadInput("no more")
-    return encode_chunk(chunk, parts, threshold)
+    return encode_chunk(chunk, *more)
 
 
 def merge_fails(run: object) -> None:
     raise BadInput("no merge")
 
 
-def interrupt(chunk: TextChunk, parts: tuple[str, ...], threshold: int | None = None) -> ChunkResult:
+def interrupt(chunk: TextChunk, *more: Any) -> ChunkResult:
     if chunk.index == 5:
         raise KeyboardInterrupt
-    return encode_chunk(chunk, parts, threshold)
+    return encode_chunk(chunk, *more)
 
 
 @pytest.fixture
@@ -85,7 +88,7 @@ def test_a_killed_worker_is_named_with_its_text_chunk_and_the_next_run_goes_on(
     assert not (here / "out.partial").exists()
 
 
-def crash_at(poison: bytes, signal_number: int, chunk: TextChunk, parts: tuple[str, ...]) -> ChunkResult:
+def crash_at(poison: bytes, signal_number: int, chunk: TextChunk, *more: Any) -> ChunkResult:
     """As a fault of the core would: the process dies in the middle of the stretch that holds the poison."""
     encode = convert.document_encoder.DocumentEncoder.stretch
 
@@ -96,19 +99,17 @@ def crash_at(poison: bytes, signal_number: int, chunk: TextChunk, parts: tuple[s
 
     convert.document_encoder.DocumentEncoder.stretch = stretch  # type: ignore[method-assign]
     try:
-        return encode_chunk(chunk, parts)
+        return encode_chunk(chunk, *more)
     finally:
         convert.document_encoder.DocumentEncoder.stretch = encode  # type: ignore[method-assign]
 
 
-def encode_or_crash(chunk: TextChunk, parts: tuple[str, ...], threshold: int | None = None) -> ChunkResult:
-    return crash_at(b"poison", signal.SIGSEGV, chunk, parts)
+def encode_or_crash(chunk: TextChunk, *more: Any) -> ChunkResult:
+    return crash_at(b"poison", signal.SIGSEGV, chunk, *more)
 
 
-def encode_or_be_killed(
-    chunk: TextChunk, parts: tuple[str, ...], threshold: int | None = None
-) -> ChunkResult:
-    return crash_at(b"poison", signal.SIGKILL, chunk, parts)
+def encode_or_be_killed(chunk: TextChunk, *more: Any) -> ChunkResult:
+    return crash_at(b"poison", signal.SIGKILL, chunk, *more)
 
 
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])
@@ -188,6 +189,7 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
     small: dict[str, Any] = {"chunk_tokens": 64}
     run_conversion(options(output="clean2", **small), InlineExecutor)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
+    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 1)
     written: list[str] = []
 
     def merge_a_few(run: Any) -> Any:
@@ -202,7 +204,8 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
             run_conversion(options(**small), InlineExecutor)
     partial = here / "out.partial"
     # Ids that are merged do not lie there twice.
-    assert len(list(partial.glob("shards/*.train"))) < len(list(partial.glob("shards/0*.json")))
+    recorded = Journal(partial / "shards").recorded()
+    assert 0 < len(list(partial.glob("shards/train-[0-9]*"))) < len(recorded.shards)
     files = sorted(partial.glob("dataset/train/encoded_tokens/*"))
     files[0].write_bytes(files[0].read_bytes()[:-1])
     files[1].unlink()
@@ -220,6 +223,14 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
     assert tree(here / "out") == tree(here / "clean2")
 
 
+def forget(shards: Path, chunk_index: int) -> None:
+    """Damage the journal's line about a shard."""
+    path = Journal(shards).path
+    begin = f'"chunk_index": {chunk_index},'.encode()
+    assert begin in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(begin, begin.upper()))
+
+
 def leave_partial(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(convert.worker, "merge_run", merge_fails)
@@ -231,8 +242,10 @@ def leave_partial(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_damaged_shards_are_made_again(
     damage: str, here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 1)
     leave_partial(monkeypatch)
-    path = here / "out.partial/shards/00000003.train"
+    shards = here / "out.partial/shards"
+    path = shards / Journal(shards).recorded().shards[3].shape.place("train")[0]
     data = path.read_bytes()
     if damage == "flip":
         path.write_bytes(data[:9] + bytes([data[9] ^ 4]) + data[10:])
@@ -243,7 +256,7 @@ def test_damaged_shards_are_made_again(
     elif damage == "delete":
         path.unlink()
     else:
-        path.with_suffix(".json").write_text("{")
+        forget(shards, 3)
     summary = run_conversion(options(), InlineExecutor)
     assert summary.reused_chunks == summary.text_chunks - 1
     assert tree(here / "out") == clean
@@ -264,6 +277,7 @@ def test_names_that_outlast_a_power_loss_without_their_bytes(
     small: dict[str, Any] = {"chunk_tokens": 64, "text_chunk_bytes": 400, "progress": "auto"}
     run_conversion(options(output="clean2", **small), InlineExecutor)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
+    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 100)
     written: list[object] = []
 
     def merge_a_few(run: Any) -> Any:
@@ -277,6 +291,8 @@ def test_names_that_outlast_a_power_loss_without_their_bytes(
         with pytest.raises(BadInput, match="no more"):
             run_conversion(options(**small), InlineExecutor)
     shutil.copytree(here / "out.partial", here / "kept")
+    needed = needed_files(here / "kept")
+    assert {name.partition("-")[0] for name in needed if "shards" in name} == {"shards/train"}
     names = sorted(
         path.relative_to(here / "kept").as_posix()
         for path in (here / "kept").rglob("*")
@@ -305,8 +321,19 @@ def check_after_loss(
     run_conversion(options(**small), InlineExecutor)
     assert tree(here / "out") == tree(here / "clean2")
     told = "damaged or gone and is made again" in capsys.readouterr().err
-    if len(damaged) == 1 and not damaged[0].endswith(".json") and "spare" not in damaged[0]:
+    if len(damaged) == 1 and damaged[0] in needed_files(here / "kept"):
         assert told
+
+
+def needed_files(partial: Path) -> set[str]:
+    """What would be missed if it were gone; of a file of small parts, a half may not be."""
+    recorded = Journal(partial / "shards").recorded()
+    earlier, runs = recorded_assembly(10, ArrayLayout.create(chunk_tokens=64), recorded)
+    files = set()
+    for run, written in runs:
+        earlier.written(run, written)
+        files.update(f"dataset/{file.path}" for file in written)
+    return files | {f"shards/{name}" for name in earlier.held_files(recorded.shards) if "small" not in name}
 
 
 @pytest.mark.parametrize(
@@ -350,8 +377,7 @@ def test_a_changed_source_is_refused_but_not_when_nothing_was_done(
     os.truncate("en.txt", size - 1)
     with pytest.raises(Refused, match=rf"^en\.txt had {size} bytes and has {size - 1} now, .*--overwrite"):
         run_conversion(options(), InlineExecutor)
-    for path in here.glob("out.partial/shards/*.json"):
-        path.unlink()
+    Journal(here / "out.partial/shards").path.unlink()
     run_conversion(options(), InlineExecutor)
     assert (here / "out").exists()
 
@@ -391,11 +417,12 @@ def test_an_edit_behind_the_blocks_of_finished_shards_is_refused(
         run_conversion(options(), InlineExecutor)
     monkeypatch.undo()
     monkeypatch.chdir(here)
-    record = json.loads((here / "out.partial/shards/00000004.json").read_text())
-    assert record["digests"] == []
-    assert record["edges"][0][2] > 1000  # its last document goes on into chunk 5, which is not done
-    (here / "out.partial/shards/00000000.json").unlink()  # whose block is the whole file
-    edit_and_set_back(here / "en.txt", record["edges"][0][2] - 1, b"#")
+    shards = here / "out.partial/shards"
+    record = Journal(shards).recorded().shards[4]
+    assert record.digests == ()
+    assert record.edges[0][2] > 1000  # its last document goes on into chunk 5, which is not done
+    forget(shards, 0)  # whose block is the whole file
+    edit_and_set_back(here / "en.txt", record.edges[0][2] - 1, b"#")
     with pytest.raises(Refused, match="former size and time"):
         run_conversion(options(), InlineExecutor)
 
@@ -475,10 +502,8 @@ def test_two_runs_on_one_output(here: Path) -> None:
     assert (here / "out").exists()
 
 
-def append_while_encoding(
-    chunk: TextChunk, parts: tuple[str, ...], threshold: int | None = None
-) -> ChunkResult:
-    result = encode_chunk(chunk, parts, threshold)
+def append_while_encoding(chunk: TextChunk, *more: Any) -> ChunkResult:
+    result = encode_chunk(chunk, *more)
     if chunk.index == 3:
         with Path("en.txt").open("a") as file:
             file.write("more")
@@ -503,10 +528,8 @@ def test_a_source_that_is_gone_at_the_end(here: Path, monkeypatch: pytest.Monkey
         run_conversion(options(output="again"), InlineExecutor)
 
 
-def lose_a_document(chunk: TextChunk, parts: tuple[str, ...], threshold: int | None = None) -> ChunkResult:
-    from dataclasses import replace
-
-    result = encode_chunk(chunk, parts, threshold)
+def lose_a_document(chunk: TextChunk, *more: Any) -> ChunkResult:
+    result = encode_chunk(chunk, *more)
     if chunk.index != 4:
         return result
     train = replace(result.record.train, documents=result.record.train.documents + 1)

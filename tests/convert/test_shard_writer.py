@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shards import record_of
+from shards import record_of, slots_of
 
 from convert.errors import BrokenInvariant
 from convert.shards import shard as shard_module
-from convert.shards.shard import PARTS, SPLITS, ShardReader, is_intact, part_path
+from convert.shards.shard import NOWHERE, PARTS, SPLITS, ShardReader, is_intact
 from convert.shards.shard_writer import ShardWriter
 
 U2 = np.dtype(np.uint16)
@@ -30,7 +30,7 @@ def test_whole_documents_and_documents_in_pieces(
     monkeypatch.setattr(shard_module, "STARTS_AT_ONCE", 4)
     rng = random.Random(flush_bytes)
     expected: tuple[list[list[int]], list[list[int]]] = ([], [])
-    with ShardWriter(tmp_path, 0, U2, 999) as shard:
+    with ShardWriter(tmp_path, slots_of(0), U2, 999) as shard:
         for _ in range(60):
             split = rng.randrange(2)
             if rng.random() < 0.5:
@@ -47,7 +47,8 @@ def test_whole_documents_and_documents_in_pieces(
             shard.end_document(split)
             expected[split].append(row)
         record = record_of(shard)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"00000000.{part}" for part in PARTS)
+    assert {path.name for path in tmp_path.iterdir()} == {name for name, _ in record.places}
+    assert ("small-0" in {name for name, _ in record.places}) == (flush_bytes > 20)
     assert is_intact(tmp_path, record)
     with ShardReader(tmp_path, record.shape) as reader:
         for split_name, rows in zip(SPLITS, expected, strict=True):
@@ -67,31 +68,46 @@ def test_whole_documents_and_documents_in_pieces(
                 assert within == [start for start in starts if begin <= start < end]
 
 
-def test_a_part_without_items_has_no_file(tmp_path: Path) -> None:
-    for part in PARTS:
-        part_path(tmp_path, 0, part).write_text("of an earlier run")
-    with ShardWriter(tmp_path, 0, U2, 999) as shard:
+def test_a_part_without_items_is_nowhere_and_small_ones_share_a_file(tmp_path: Path) -> None:
+    (tmp_path / "small-0").write_text("of others")
+    with ShardWriter(tmp_path, slots_of(0), U2, 999) as shard:
         shard.extend(ids([1, 2, 3]))
         shard.end_document(1)
         record = record_of(shard)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "00000000.validation",
-        "00000000.validation-starts",
-    ]
+    assert record.places == (NOWHERE, ("small-0", 9), NOWHERE, ("small-0", 15))
+    assert [path.name for path in tmp_path.iterdir()] == ["small-0"]
+    assert (tmp_path / "small-0").read_bytes().startswith(b"of others")
     assert is_intact(tmp_path, record)
+
+
+def test_what_was_in_a_file_for_a_moment_leaves_none(tmp_path: Path) -> None:
+    with ShardWriter(tmp_path, slots_of(0), U2, 999) as shard:
+        shard.add(0, ids([1, 2]), np.array([2], dtype=np.uint64))
+        shard.extend(ids([3, 4, 5]))  # the ids before it go to the file: this place is remembered
+        shard.end_document(1)
+        shard.extend(ids([6]), guess=1)
+        shard.drop_document()
+        record = record_of(shard)
+    assert [name for name, _ in record.places] == ["train-0", "validation-0", "small-0", "small-0"]
+    assert is_intact(tmp_path, record)
+    with ShardWriter(tmp_path, slots_of(1), U2, 999) as shard:
+        shard.extend(ids([3, 4, 5]))
+        shard.drop_document()
+        record = record_of(shard)
+    assert record.places == (NOWHERE,) * len(PARTS)
 
 
 def test_an_id_above_the_vocabulary_never_wraps(tmp_path: Path) -> None:
     with (
         pytest.raises(BrokenInvariant, match="id 65536, above the tokenizer's highest id 65535"),
-        ShardWriter(tmp_path, 0, U2, 65535) as shard,
+        ShardWriter(tmp_path, slots_of(0), U2, 65535) as shard,
     ):
         shard.add(0, ids([5, 65536]), np.array([2], dtype=np.uint64))
     assert list(tmp_path.iterdir()) == []  # nothing stays of a shard that failed
 
 
 def test_a_document_in_pieces_must_end(tmp_path: Path) -> None:
-    with ShardWriter(tmp_path, 0, U2, 9) as shard:
+    with ShardWriter(tmp_path, slots_of(0), U2, 9) as shard:
         shard.extend(ids([1]))
         with pytest.raises(BrokenInvariant, match="has no end"):
             shard.finish()

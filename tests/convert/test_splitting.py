@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shards import record_of
+from shards import record_of, slots_of
 
 from convert.shards.shard import SPLITS, ShardReader
 from convert.shards.shard_writer import ShardWriter
@@ -29,7 +29,7 @@ def test_threshold(fraction: float, threshold: int) -> None:
 def test_documents_keep_their_order_within_their_split(count: int, share: float, tmp_path: Path) -> None:
     rng = random.Random(f"{count} {share}")
     expected: tuple[list[list[int]], list[list[int]]] = ([], [])
-    with ShardWriter(tmp_path, 0, np.dtype(np.uint16), 999) as shard:
+    with ShardWriter(tmp_path, slots_of(0), np.dtype(np.uint16), 999) as shard:
         for _ in range(3):  # several pieces of one chunk
             rows = [[rng.randrange(1000) for _ in range(rng.choice([0, 1, 5]))] for _ in range(count)]
             held_out = np.array([rng.random() < share for _ in rows], dtype=np.bool_)

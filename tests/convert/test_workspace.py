@@ -9,6 +9,7 @@ import pytest
 
 import convert
 from convert.errors import Refused
+from convert.journal import Journal
 from convert.workspace import Workspace, _boot, not_ours
 
 
@@ -32,14 +33,14 @@ def test_publishing_moves_the_dataset_and_leaves_nothing(tmp_path: Path) -> None
 def test_going_on_keeps_the_shards_and_what_is_asked_for_of_the_dataset(tmp_path: Path) -> None:
     first = Workspace(tmp_path / "out")
     first.open({"a": (1, 2)})
-    (first.shards / "0.json").write_text("{}")
+    Journal(first.shards).keep_threshold(1, 2)
     (first.dataset / "train").mkdir()
     (first.dataset / "train/0").write_text("whole")
     (first.dataset / "train/.1.partial").write_text("half")
     first.close()
     second = Workspace(tmp_path / "out")
     assert second.open({"a": [1, 2]}) is True
-    assert [path.name for path in second.shards.iterdir()] == ["0.json"]
+    assert [path.name for path in second.shards.iterdir()] == ["journal"]
     second.clean_dataset({"train/0"})
     assert [path.name for path in second.dataset.rglob("*")] == ["train", "0"]
     second.close()
@@ -87,7 +88,7 @@ def test_an_output_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> Non
 def test_what_a_killed_run_left_behind_its_finished_output_goes(tmp_path: Path) -> None:
     first = Workspace(tmp_path / "out")
     first.open({"a": 1})
-    (first.shards / "0.json").write_text("{}")
+    Journal(first.shards).keep_threshold(1, 2)
     first.dataset.rename(tmp_path / "out")
     assert first._lock is not None
     with pytest.raises(Refused, match="out exists"):
@@ -131,3 +132,19 @@ def test_the_exported_names() -> None:
     assert all(callable(getattr(convert, name)) for name in convert.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = convert.nothing
+
+
+def test_finished_work_of_a_former_version_is_not_thrown_away(tmp_path: Path) -> None:
+    first = Workspace(tmp_path / "out")
+    first.open({"tokenmill_plan": 3, "sources": []})
+    (first.shards / "00000000.json").write_text("{}")
+    first.close()
+    second = Workspace(tmp_path / "out")
+    with pytest.raises(Refused, match="tokenmill_plan was 3"):
+        second.open({"tokenmill_plan": 4, "sources": []})
+    second.close()
+    assert (first.shards / "00000000.json").exists()
+    third = Workspace(tmp_path / "out", overwrite=True)
+    third.open({"tokenmill_plan": 4, "sources": []})
+    assert not (first.shards / "00000000.json").exists()
+    third.close()

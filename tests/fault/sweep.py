@@ -22,6 +22,14 @@ from bpe import reference
 from bpe.tokenizer import Tokenizer
 
 END = "<|endoftext|>"
+# `python -m convert`, but that parts of shards get files of their own from 60 bytes on.
+SMALL_SHARDS = """
+import sys
+from convert.__main__ import main
+from convert.shards import shard_writer
+shard_writer.FLUSH_BYTES = 60
+sys.exit(main())
+"""
 
 
 @dataclass(frozen=True)
@@ -87,7 +95,7 @@ class Sweep:
         return self._injector.run(self._command(self.workers), who=who, reads=reads).operations
 
     def _command(self, workers: int) -> list[str]:
-        command = [sys.executable, "-m", "convert", "text", "--tokenizer", "tok.json", "--output", "out"]
+        command = [sys.executable, "-c", SMALL_SHARDS, "text", "--tokenizer", "tok.json", "--output", "out"]
         command += ["--text-chunk-bytes", "700", "--chunk-tokens", "512", "--validation-fraction", "0.3"]
         return [*command, "--workers", str(workers), "--progress", "none"]
 
