@@ -53,22 +53,28 @@ template <class Lanes> struct SideBySide {
     bool active;
   };
 
-  // Lane w's bytes are those from bytes + offset[w] on, sizes[w] of them, length at most; up to three behind
-  // them are read.
-  template <int32_t places>
-  [[gnu::always_inline]] static inline void start(const MergeTables &tables, const uint8_t *bytes,
-                                                  Unsigned offset, Vector sizes, int32_t length,
-                                                  Group<places> &group) {
+  // four_bytes(i) is each lane's bytes from place i on, i a multiple of four; a lane has sizes[w] of them,
+  // length at most, and what is behind them is not used.
+  template <int32_t places, class FourBytes>
+  [[gnu::always_inline]] static inline void start(const MergeTables &tables, FourBytes four_bytes,
+                                                  Vector sizes, int32_t length, Group<places> &group) {
     const Vector no_symbol = Vector{} + static_cast<int32_t>(PairTable::no_symbol);
     group.symbols[0] = no_symbol;
-    Unsigned three{}; // bytes from place i on
+    Unsigned four = four_bytes(0), next{};
     for (int32_t i = 0; i < length; ++i) {
-      three = i % 3 == 0 ? (Unsigned)Lanes::gather_bytes(bytes + i, (Vector)offset) : three >> 8;
-      const Unsigned byte = three & 0xFF, two = byte << 8 | (three >> 8 & 0xFF);
-      const Vector symbol = Lanes::gather(tables.symbol_of_byte, (Vector)byte);
-      const Vector rank = Lanes::gather(tables.byte_ranks, (Vector)two);
+      const int32_t k = i % 4;
+      if (k == 3)
+        next = i + 1 < length ? four_bytes(i + 1) : Unsigned{};
+      const Unsigned byte = four >> 8 * k & 0xFF;
+      const Unsigned behind = k < 3 ? four >> (8 * k + 8) & 0xFF : next & 0xFF;
+      const Unsigned pair = (Unsigned)Lanes::gather(tables.byte_pairs, (Vector)(byte << 8 | behind));
+      const Vector symbol = tables.pairs_hold_symbols ? (Vector)(pair >> tables.pair_symbol_shift)
+                                                      : Lanes::gather(tables.symbol_of_byte, (Vector)byte);
+      const Vector rank = (Vector)(pair & PairTable::no_rank);
       group.symbols[i + 1] = i < sizes ? symbol : no_symbol;
       group.keys[i] = i + 1 < sizes ? rank << group.bits | i : Vector{} + dead;
+      if (k == 3)
+        four = next;
     }
     group.symbols[length + 1] = group.symbols[length + 2] = no_symbol;
     group.keys[length] = Vector{} + dead;

@@ -78,8 +78,8 @@ private:
       while (i < size && bytes[i] == byte)
         ++i;
       runs[count++] = {tables.symbol_of_byte[byte], static_cast<uint32_t>(i - start),
-                       i - start > 1 ? tables.byte_ranks[byte << 8 | byte] : none,
-                       i < size ? tables.byte_ranks[byte << 8 | bytes[i]] : none};
+                       i - start > 1 ? tables.rank_of_bytes(byte, byte) : none,
+                       i < size ? tables.rank_of_bytes(byte, bytes[i]) : none};
     }
     return count;
   }

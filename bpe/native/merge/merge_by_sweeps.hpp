@@ -40,7 +40,7 @@ size_t sweep(const MergeTables &tables, const uint8_t *bytes, size_t size, Sweep
   }
   previous[stop] = static_cast<uint16_t>(size);
   for (size_t i = 0; i + 1 < size; ++i)
-    ranks[i + 1] = tables.byte_ranks[bytes[i] << 8 | bytes[i + 1]];
+    ranks[i + 1] = tables.rank_of_bytes(bytes[i], bytes[i + 1]);
   for (size_t place = size; place < groups * sweep_group; ++place)
     ranks[place] = none;
   for (size_t group = 0; group < groups; ++group)

@@ -67,7 +67,7 @@ struct Turn {
   for (uint32_t i = 0; i < 16; ++i)
     turn.symbols[1 + i] = tables.symbol_of_byte[merge.bytes[i]];
   for (uint32_t i = 0; i < 15; ++i)
-    keys[i] = static_cast<int32_t>(tables.byte_ranks[merge.bytes[i] << 8 | merge.bytes[i + 1]] << 4 | i);
+    keys[i] = static_cast<int32_t>(tables.rank_of_bytes(merge.bytes[i], merge.bytes[i + 1]) << 4 | i);
   keys[15] = dead_key;
   Lanes all;
   __builtin_memcpy(&all, keys, sizeof all);

@@ -37,7 +37,10 @@ template <class Lanes, class Simd> struct LongSideBySide : SideBySide<Lanes> {
       offset[w] = static_cast<uint32_t>(w * stride);
       sizes[w] = static_cast<int32_t>(merge.size);
     }
-    Base::start(tables, bytes, offset, sizes, static_cast<int32_t>(pretokens[0]->size), group);
+    const auto four_bytes = [&](int32_t i) {
+      return (Unsigned)Lanes::gather_bytes(bytes + i, (Vector)offset);
+    };
+    Base::start(tables, four_bytes, sizes, static_cast<int32_t>(pretokens[0]->size), group);
   }
 
   template <int32_t places>

@@ -13,10 +13,20 @@ namespace bpe {
 
 // A Vocabulary as plain arrays; valid while it lives.
 struct MergeTables {
+  static constexpr unsigned pair_symbol_shift = 22; // of BytePairs
+  static_assert(PairTable::no_rank == (1u << pair_symbol_shift) - 1);
+
   const uint32_t *symbol_of_byte; // [256]
-  const uint32_t *byte_ranks;     // [left << 8 | right]
-  const uint32_t *products;       // by rank; null: the rank is the product
+  // [left << 8 | right]: the rank of the two bytes' pair and, above it, the symbol of the left one, which is
+  // so had in one load.
+  const uint32_t *byte_pairs;
+  bool pairs_hold_symbols;  // false: a byte's symbol is too large for that, and byte_pairs has none
+  const uint32_t *products; // by rank; null: the rank is the product
   PairTable::View pairs;
+
+  [[gnu::always_inline]] uint32_t rank_of_bytes(uint8_t left, uint8_t right) const {
+    return byte_pairs[left << 8 | right] & PairTable::no_rank;
+  }
 };
 
 struct ShortMerge {

@@ -27,13 +27,26 @@ struct Avx512Lanes {
   [[gnu::always_inline]] static inline Vector gather_bytes(const uint8_t *base, Vector offset) {
     return (Vector)_mm512_i32gather_epi32((__m512i)offset, base, 1);
   }
-  // One lane of sixteen vectors: first[0], first[width], first[2 * width] ...
-  [[gnu::always_inline]] static inline void store_column(const uint32_t *first, uint32_t *out) {
-    const __m512i lines =
-        _mm512_set_epi32(240, 224, 208, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48, 32, 16, 0);
-    _mm512_storeu_si512(out, _mm512_i32gather_epi32(lines, first, 4));
+  // Sixteen bytes each of every fourth of sixteen places.
+  [[gnu::always_inline]] static inline Vector load_fourths(const uint8_t *const *places) {
+    const auto load = [](const uint8_t *p) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(p)); };
+    __m512i all = _mm512_castsi128_si512(load(places[0]));
+    all = _mm512_inserti32x4(all, load(places[4]), 1);
+    all = _mm512_inserti32x4(all, load(places[8]), 2);
+    return (Vector)_mm512_inserti32x4(all, load(places[12]), 3);
   }
-  // The same of 64-bit words, their low and high halves apart.
+  // Four rows to four words a lane: of quarter q of out[j] all four are of lane 4 * q + j.
+  [[gnu::always_inline]] static inline void turn_four(const Vector *rows, Vector *out) {
+    const __m512i a = _mm512_unpacklo_epi32((__m512i)rows[0], (__m512i)rows[1]);
+    const __m512i b = _mm512_unpacklo_epi32((__m512i)rows[2], (__m512i)rows[3]);
+    const __m512i c = _mm512_unpackhi_epi32((__m512i)rows[0], (__m512i)rows[1]);
+    const __m512i d = _mm512_unpackhi_epi32((__m512i)rows[2], (__m512i)rows[3]);
+    out[0] = (Vector)_mm512_unpacklo_epi64(a, b);
+    out[1] = (Vector)_mm512_unpackhi_epi64(a, b);
+    out[2] = (Vector)_mm512_unpacklo_epi64(c, d);
+    out[3] = (Vector)_mm512_unpackhi_epi64(c, d);
+  }
+  // 64-bit words of each lane, their low and high halves apart.
   [[gnu::always_inline]] static inline void gather_halves(const uint64_t *base, Vector index, Vector &low,
                                                           Vector &high) {
     const __m512i a = _mm512_i32gather_epi64(_mm512_castsi512_si256((__m512i)index), base, 8);

@@ -156,10 +156,14 @@ Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &
 
 // What two neighbouring bytes mean.
 void Vocabulary::list_neighbours() {
-  byte_ranks_.resize(65536);
+  byte_pairs_.resize(65536);
+  pairs_hold_symbols_ =
+      *std::max_element(symbol_of_byte_, symbol_of_byte_ + 256) < 1u << (32 - MergeTables::pair_symbol_shift);
   for (uint32_t left = 0; left < 256; ++left)
     for (uint32_t right = 0; right < 256; ++right)
-      byte_ranks_[left << 8 | right] = rank(symbol_of_byte_[left], symbol_of_byte_[right]);
+      byte_pairs_[left << 8 | right] =
+          rank(symbol_of_byte_[left], symbol_of_byte_[right]) |
+          (pairs_hold_symbols_ ? symbol_of_byte_[left] << MergeTables::pair_symbol_shift : 0);
   joined_.assign(65536, 0);
   for (uint32_t symbol = 0; symbol < size(); ++symbol) {
     const std::string_view entry = bytes(symbol);

@@ -80,12 +80,14 @@ public:
   uint32_t symbol_of_byte(uint8_t byte) const { return symbol_of_byte_[byte]; }
   uint32_t rank(uint32_t left, uint32_t right) const { return pairs_.rank(left, right); }
   // rank() of two bytes' symbols.
-  uint32_t rank_of_bytes(uint8_t left, uint8_t right) const { return byte_ranks_[left << 8 | right]; }
+  uint32_t rank_of_bytes(uint8_t left, uint8_t right) const {
+    return merge_tables().rank_of_bytes(left, right);
+  }
   // The symbol a merge of this rank makes.
   uint32_t product(uint32_t rank) const { return products_.empty() ? rank : products_[rank]; }
   MergeTables merge_tables() const {
-    return {symbol_of_byte_, byte_ranks_.data(), products_.empty() ? nullptr : products_.data(),
-            pairs_.view()};
+    return {symbol_of_byte_, byte_pairs_.data(), pairs_hold_symbols_,
+            products_.empty() ? nullptr : products_.data(), pairs_.view()};
   }
   // False if no entry holds these two bytes one after the other: then no merge crosses between them.
   bool may_join(uint8_t left, uint8_t right) const { return joined_[left << 8 | right]; }
@@ -119,7 +121,8 @@ private:
   PairTable pairs_;
   std::vector<uint32_t>
       products_; // by rank; empty: the rank is the product (rank files, and lists in id order)
-  std::vector<uint32_t> byte_ranks_;
+  std::vector<uint32_t> byte_pairs_; // see MergeTables
+  bool pairs_hold_symbols_ = false;
   std::vector<uint8_t> joined_;
 };
 
