@@ -63,9 +63,10 @@ template <class Lanes, class Simd> struct LongSideBySide : SideBySide<Lanes> {
       const size_t first = count - i < width ? count - i : width;
       const size_t second = count - i - first < width ? count - i - first : width;
       start(tables, sorted + i, first, groups[0]);
-      groups[1].active = second > 0;
       if (second > 0)
         start(tables, sorted + i + first, second, groups[1]);
+      else
+        groups[1].be_empty();
       Base::template take_turns<listed>(tables, groups);
       finish(groups[0], sorted + i, first);
       if (second > 0)

@@ -1,6 +1,6 @@
 // Short pretokens -> symbols, a lane each: merge_by_lanes.hpp behind the contract of short_merge.hpp.
 //
-// New words of 9 bytes, 64 at once: with AVX-512 105 ns each in turns (merge_in_turns.hpp), 34 side by side;
+// New words of 9 bytes, 64 at once: with AVX-512 105 ns each in turns (merge_in_turns.hpp), 26 side by side;
 // with AVX2 420 and 56.
 //
 // Included only by the sources of the variants that have gathers, hence the unnamed namespace.
@@ -63,9 +63,10 @@ template <class Lanes> struct ShortSideBySide : SideBySide<Lanes> {
       const size_t first = count - i < width ? count - i : width;
       const size_t second = count - i - first < width ? count - i - first : width;
       start(tables, sorted + i, first, groups[0]);
-      groups[1].active = second > 0;
       if (second > 0)
         start(tables, sorted + i + first, second, groups[1]);
+      else
+        groups[1].be_empty();
       Base::template take_turns<listed>(tables, groups);
       finish(groups[0], sorted + i, first);
       if (second > 0)
