@@ -168,12 +168,13 @@ class Loader:
 
     def identity(self) -> dict[str, Any]:
         """What the global batches follow from, as plain values: a state that was kept can be compared."""
-        order = self.order
+        order, source = self.order, self._source
         return {
             "split": self.array.name,
             "token_count": self.array.token_count,
             "seq_count": self.array.seq_count,
             "seq_len": self.seq_len,
+            "row_kind": source.kind,
             "rows": order.row_count,
             "batch_size": order.batch_size,
             "streams": order.streams,

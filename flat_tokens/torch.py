@@ -100,34 +100,43 @@ class RowDataset(Dataset[Tensors]):
 class BatchDataset(IterableDataset[Tensors]):
     """The batches of a Loader from `step` on, for DataLoader(..., batch_size=None). stop: None for no end.
 
-    Ranks: give the Loader host_index=rank and host_count=world_size. state_dict() holds the next step (of this
-    worker), and what the batches follow from: load_state_dict refuses a state of other ones."""
+    Each pass over it begins at `step`, but the first after load_state_dict where the state was taken; with any number
+    of workers, in a worker or in the process that starts them. Ranks: give the Loader host_index=rank and
+    host_count=world_size. state_dict() holds the next step (of this worker), and what the batches follow from:
+    load_state_dict refuses a state of other ones."""
 
     def __init__(self, loader: Loader, step: int = 0, stop: int | None = None) -> None:
         if not isinstance(loader, Loader):
             raise ArgumentError(f"loader must be a flat_tokens.Loader, got {shown(loader)}")
         self.loader = loader
         self.step, self.stop = steps_range(step, stop)
-        self._is_resumed = False
+        self._next_step = self.step
+        self._resumed_at: int | None = None
 
     def __iter__(self) -> Iterator[Tensors]:
+        resumed_at, self._resumed_at = self._resumed_at, None
         worker = get_worker_info()
-        stride = 1 if worker is None else worker.num_workers
-        if worker is not None and not self._is_resumed:
-            self.step += worker.id
-        self._is_resumed = True
+        # set before the first batch is asked for: a StatefulDataLoader takes states of workers that have made none
+        self._next_step = (self.step if resumed_at is None else resumed_at) + _place_of(worker)
+        return self._pass(1 if worker is None else worker.num_workers)
+
+    def _pass(self, stride: int) -> Iterator[Tensors]:
+        step, stop = self._next_step, self.stop
+        if stop is not None and step >= stop:
+            return
         if stride == 1:
-            for batch in self.loader.from_step(self.step, self.stop):
-                self.step += 1
+            for after, batch in enumerate(self.loader.from_step(step, stop), step + 1):
+                self._next_step = after
                 yield to_tensors(batch)
             return
-        while self.stop is None or self.step < self.stop:
-            step, self.step = self.step, self.step + stride
+        while stop is None or step < stop:
+            self._next_step = step + stride
             yield to_tensors(self.loader.strided_batch(step, stride))
+            step += stride
 
     def state_dict(self) -> dict[str, Any]:
         """Where to go on: small, picklable and made of plain values."""
-        return {"step": self.step, "loader": self.loader.identity()}
+        return {"step": self._next_step, "loader": self.loader.identity()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where the state was taken. ArgumentError names what differs."""
@@ -142,5 +151,10 @@ class BatchDataset(IterableDataset[Tensors]):
                 raise ArgumentError(
                     f"the state is of a loader with {name} {other.get(name)}, this one has {own[name]}"
                 )
-        self.step = integer("step of the state", state["step"], 0)
-        self._is_resumed = True
+        self._next_step = integer("step of the state", state["step"], 0)
+        self._resumed_at = self._next_step - _place_of(get_worker_info())
+
+
+def _place_of(worker: Any) -> int:
+    """How many steps behind the first one a worker's first is; 0 in the process that trains."""
+    return 0 if worker is None else int(worker.id)

@@ -42,8 +42,10 @@ class StretchWindow(Protocol):
 
 
 class RowSource(Protocol):
-    """Numbered rows of one length. row_count: how many; is_padded: whether they may be shorter than that."""
+    """Numbered rows of one length. kind: tells those of other rules apart; row_count: how many;
+    is_padded: whether they may be shorter than that."""
 
+    kind: str
     row_count: int
     length: int
     is_padded: bool
@@ -133,6 +135,7 @@ class ChunkReader:
 class PackedRows:
     """Rows of the packed stream; the tail that fills no row is left out."""
 
+    kind = "packed"
     is_padded = False
 
     def __init__(self, array: FlatTokensArray, length: int) -> None:

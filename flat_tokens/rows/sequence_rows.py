@@ -59,6 +59,7 @@ class SequenceRows:
     def __init__(self, array: FlatTokensArray, length: int, long_sequences: str, padding_id: int) -> None:
         if length < 1:
             raise ArgumentError(f"length of a row must be at least 1, got {length}")
+        self.kind = f"{long_sequences}, padded with {padding_id}"
         self.length = length
         self.padding_id = padding_id
         self._array = array

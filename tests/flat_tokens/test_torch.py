@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,48 @@ def test_state(train: Any) -> None:
         BatchDataset(Loader(train, 5, 4, 9)).load_state_dict(state)
 
 
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_state_loaded_where_workers_are_started(train: Any, workers: int) -> None:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    loader = Loader(train, 5, 4, 2)
+    dataset = BatchDataset(loader, stop=12)
+    next(iter(dataset))  # what was read here before is nothing to the workers
+    dataset.load_state_dict({"step": 5, "loader": loader.identity()})
+    assert dataset.state_dict()["step"] == 5
+    found = [batch["labels"].tolist() for batch in DataLoader(dataset, None, num_workers=workers)]
+    assert found == [loader.batch(step).targets.tolist() for step in range(5, 12)]
+
+
+@pytest.mark.parametrize(("workers", "is_kept"), [(0, False), (2, False), (2, True)])
+def test_each_pass_begins_anew(train: Any, workers: int, is_kept: bool) -> None:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    loader = Loader(train, 5, 4, 2)
+    batches = DataLoader(BatchDataset(loader, 3, 9), None, num_workers=workers, persistent_workers=is_kept)
+    next(iter(batches))
+    for _ in range(2):
+        found = [batch["labels"].tolist() for batch in batches]
+        assert found == [loader.batch(step).targets.tolist() for step in range(3, 9)]
+
+
+def test_state_of_other_rows(train: Any) -> None:
+    from flat_tokens.torch import BatchDataset
+
+    longest = max(len(sequence) for sequence in train)
+    split, truncated = (
+        Loader(train, longest, 4, packed=False, long_sequences=choice) for choice in ("split", "truncate")
+    )
+    assert split.order == truncated.order  # as many rows
+    state = BatchDataset(split).state_dict()
+    with pytest.raises(ArgumentError, match="row_kind split, padded with 0, this one has truncate"):
+        BatchDataset(truncated).load_state_dict(state)
+
+
 def test_padding_has_no_label(train: Any) -> None:
     from flat_tokens.torch import to_tensors
 
@@ -97,10 +140,10 @@ def test_stateful_dataloader(train: Any) -> None:
         dataset = BatchDataset(Loader(train, 5, 4, 2), stop=12)
         return stateful.StatefulDataLoader(dataset, batch_size=None, num_workers=workers)
 
-    for workers in (0, 2):
+    for workers, taken in itertools.product((0, 2), (0, 1, 5)):  # of two workers, one or both made none yet
         first = loader(workers)
         batches = iter(first)
-        for _ in range(5):
+        for _ in range(taken):
             next(batches)
         state = first.state_dict()
         rest = [batch["labels"].tolist() for batch in batches]
