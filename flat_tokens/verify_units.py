@@ -165,7 +165,15 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
     elements, stored = unit.elements, unit.elements.stored
     if stored is None:
         for first in range(unit.start, unit.stop, FOREIGN_BLOCK):
-            yield first, elements.read(first, min(first + FOREIGN_BLOCK, unit.stop))
+            stop = min(first + FOREIGN_BLOCK, unit.stop)
+            try:
+                values = elements.read(first, stop)
+                if unit.records is None:  # else its files are read by themselves
+                    result.byte_count += elements.foreign_bytes(first, stop)
+            except DatasetError as error:
+                result.problems.setdefault(elements.name, str(error))
+                continue
+            yield first, values
         return
     buffer = np.empty(stored.chunk_elements, dtype=elements.dtype)
     for file_index in range(unit.start // stored.shard_elements, -(-unit.stop // stored.shard_elements)):

@@ -2,7 +2,7 @@
 
 The usual layouts are read here (flat_tokens/storage/chunk_source.py): raw zarr chunks are mapped into memory, others
 decoded, 0.15 ms for 64 Ki tokens where zarr needs half a millisecond more. Any other one-dimensional integer
-array is left to the zarr library, if its codecs are known to run no code. Invariant: what is returned equals
+array is left to the zarr library (flat_tokens/storage/foreign.py). Invariant: what is returned equals
 what zarr reads, but that a missing file is an error; only the one file of [0] may miss, where no manifest
 promises it (zarr itself writes none for it).
 """
@@ -17,23 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.arguments import integer, shown
-from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printable
+from flat_tokens.errors import ArgumentError, DatasetError, RangeError
 from flat_tokens.storage import zarr_metadata
 from flat_tokens.storage.chunk_source import ChunkSource, check_largest
-from flat_tokens.storage.codecs import COMPRESSORS, FILTERS
+from flat_tokens.storage.foreign import ForeignArray
 from flat_tokens.storage.mapped_stream import MappedStream
 from flat_tokens.storage.zarr_metadata import ForeignLayoutError, StoredArray
 from flat_tokens.storage.zstd_frames import Took
 
 FOREIGN_BLOCK = 2**18  # elements that are asked of zarr at once
-
-# What the zarr library may be asked to decode. Names outside, pickle above all, are refused.
-HARMLESS_CODECS = (
-    COMPRESSORS
-    | FILTERS
-    | {"astype", "bitround", "fixedscaleoffset", "packbits", "quantize", "transpose"}
-    | {"adler32", "bytes", "crc32", "crc32c", "fletcher32", "jenkins_lookup3", "sharding_indexed"}
-)
 
 
 class Elements:
@@ -53,30 +45,30 @@ class Elements:
     ) -> None:
         self.name = name
         self.dtype = dtype
-        self._foreign: Any = None
-        self._path = path
+        self._foreign: ForeignArray | None = None
         self._largest = largest
         self.stored: StoredArray | None = None
         self._source: ChunkSource | None = None
         try:
             self.stored = zarr_metadata.read_array(path)
+            stored_dtype = np.dtype(self.stored.dtype)
         except ForeignLayoutError as error:
-            self._foreign = _open_foreign(path, error)
-        stored_dtype = self._foreign.dtype if self.stored is None else np.dtype(self.stored.dtype)
+            self._foreign = ForeignArray(path, error)
+            stored_dtype = self._foreign.dtype
         if stored_dtype != dtype:
             raise DatasetError(
                 f"{name}: data type is {stored_dtype}, the format has {dtype.name}; not flat-tokens"
             )
-        if self.stored is None:
-            self._count = int(self._foreign.shape[0])
-            self.chunk_elements = max(int(self._foreign.chunks[0]), FOREIGN_BLOCK)
+        if self._foreign is not None:
+            self._count = self._foreign.element_count
+            self.chunk_elements = max(self._foreign.chunk_elements, FOREIGN_BLOCK)
         else:
+            assert self.stored is not None
             self._count = self.stored.element_count
             self.chunk_elements = self.stored.chunk_elements
-            self._source = ChunkSource(self.stored, lone_zero_may_miss and self.is_lone_zero, largest)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_foreign": None}
+        self._missing_is_zero = lone_zero_may_miss and self.is_lone_zero
+        if self.stored is not None:
+            self._source = ChunkSource(self.stored, self._missing_is_zero, largest)
 
     def __len__(self) -> int:
         return self._count
@@ -218,56 +210,14 @@ class Elements:
             low = max(start - first, 0)
             yield first + low, values[low : stop - first]
 
+    def foreign_bytes(self, start: int, stop: int) -> int:
+        """The bytes of the files whose first element is in [start, stop), of an array that zarr reads."""
+        assert self._foreign is not None
+        sizes = self._foreign.file_sizes(start, stop, self._missing_is_zero)
+        return sum(size for first, size in sizes if first >= start)
+
     def _read_foreign(self, start: int, stop: int) -> npt.NDArray[Any]:
-        if self._foreign is None:
-            self._foreign = _open_foreign(self._path, None)
-        try:
-            values = np.asarray(self._foreign[start:stop])
-        except (MemoryError, OSError):
-            raise
-        except Exception as error:  # zarr has no common base for what damaged zarr chunks provoke
-            raise DatasetError(f"{self.name}: zarr cannot read it: {printable(str(error))}") from error
+        assert self._foreign is not None
+        values = self._foreign.read(start, stop, self._missing_is_zero)
         check_largest(values, self._largest, self.name, start)
         return values.astype(self.dtype, copy=False)
-
-
-def _open_foreign(path: Path, reason: ForeignLayoutError | None) -> Any:
-    """The array as the zarr library opens it, for layouts that this package does not decode itself."""
-    import zarr
-
-    names = _codec_names(path)
-    strange = sorted(names - HARMLESS_CODECS)
-    if strange:
-        listed = printable(", ".join(strange), 80)
-        raise DatasetError(
-            f"{printable(str(path))}: codec {listed} is not allowed; rewrite the dataset without it"
-        )
-    try:
-        array = zarr.open_array(path, mode="r")
-    except Exception as error:  # zarr has no common base for what hostile metadata provokes
-        raise DatasetError(str(reason or "") or f"{printable(str(path))}: {printable(str(error))}") from error
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise DatasetError(
-            f"{printable(str(path))}: {array.dtype} of {array.ndim} dimensions is not flat-tokens"
-        )
-    if not 0 < array.chunks[0] * array.dtype.itemsize <= zarr_metadata.LARGEST_CHUNK_BYTES:
-        raise DatasetError(
-            f"{printable(str(path))}: zarr chunks of {array.chunks[0]} elements; write other ones"
-        )
-    return array
-
-
-def _codec_names(path: Path) -> set[str]:
-    """All codec names in an array's metadata, wherever they hide; the prefix `numcodecs.` is left out."""
-    v3 = (path / "zarr.json").is_file()
-    node = zarr_metadata.read_json(path / ("zarr.json" if v3 else ".zarray"))
-    found: set[str] = set()
-    todo: list[Any] = [node.get("codecs")] if v3 else [node.get("filters"), node.get("compressor")]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, list):
-            todo.extend(value)
-        elif isinstance(value, dict):
-            found.add(str(value.get("name" if v3 else "id")).removeprefix("numcodecs."))
-            todo.extend(nested for nested in value.values() if isinstance(nested, dict | list) and v3)
-    return found - {"None"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import pickle
 import shutil
 import sys
@@ -397,8 +398,34 @@ def test_datasets_of_others_open(tmp_path: Path, zarr_format: int, options: dict
     assert dataset.validation.seq_starts[:].tolist() == [0]
     report = flat_tokens.verify_dataset(root)
     assert (report.ok, report.has_manifest, report.problems) == (True, False, ())
+    chunk_files = [path for path in root.rglob("*") if path.name.split(".")[-1].isdigit()]
+    assert report.byte_count == sum(path.stat().st_size for path in chunk_files) > 0
     with pytest.raises(DatasetError, match="does not say which tokenizer"):
         flat_tokens.open(root, tokenizer="tokenizer.json")
+
+
+@pytest.mark.parametrize("array", ["encoded_tokens", "seq_starts"])
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        pytest.param(lambda file: file.unlink(), "not there; zarr would read it as zeros", id="missing"),
+        pytest.param(lambda file: file.write_bytes(b""), "empty; restore it", id="empty"),
+        pytest.param(lambda file: file.write_bytes(file.read_bytes()[:5]), "zarr cannot read it", id="torn"),
+        pytest.param(
+            lambda file: (file.unlink(), os.mkfifo(file)), "not a regular file; restore it", id="pipe"
+        ),
+    ],
+)
+def test_damage_where_zarr_reads(tmp_path: Path, array: str, damage: Any, message: str) -> None:
+    root = tmp_path / "foreign"
+    key_encoding = {"name": "v2", "separator": "."}
+    foreign_dataset(root, 3, chunk_key_encoding=key_encoding)
+    damage(root / "train" / array / "1")
+    report = flat_tokens.verify_dataset(root)
+    assert not report.ok
+    assert any(text in report.problems[0] for text in (message, "is a special file"))
+    with pytest.raises(DatasetError, match=message):
+        flat_tokens.open(root).train.sequences([0, 1, 2])
 
 
 def test_reading_from_threads(make_dataset: Any, random_sequences: Any) -> None:
