@@ -27,7 +27,11 @@ function target(event) { return event.target.closest ? event.target.closest(".t 
 document.addEventListener("pointerover", (event) => show(target(event)));
 document.addEventListener("pointerdown", (event) => show(cursor = target(event)));
 document.addEventListener("scroll", () => show(null), true);
-document.addEventListener("focusout", () => { cursor = null; show(null); });
+document.addEventListener("focusout", (event) => {
+  if (at && event.relatedTarget && event.relatedTarget.contains(at)) return;  // a tap: its tip came before the focus
+  cursor = null;
+  show(null);
+});
 document.addEventListener("keydown", (event) => {
   const list = document.activeElement;
   if (event.key === "Escape") { show(null); return; }

@@ -128,7 +128,7 @@ def _lengths(figures: Figures) -> str:
                 ranges, seqs[low:high].tolist(), tokens[low:high].tolist(), strict=True
             )
         ]
-        note = f"{split.seq_count:,} sequences; the highest bar is {_largest_share(seqs):.1%}"
+        note = f"{split.seq_count:,} sequences{_highest_bar(seqs)}"
         step = max(-(-(high - low) // 9), 1)
         plots.append(
             histogram(split.name, split.name, note, (shares / top).tolist(), labels[low:high], tips, step)
@@ -163,7 +163,7 @@ def _bytes_a_token(figures: Figures) -> str:
             f"{label} byte{'s' if label != '1' else ''}: {wording.percent(count, total)} of the tokens"
             for label, count in zip(labels, column.tolist(), strict=True)
         ]
-        note = f"{_rate(split, figures.entries)} on average; the highest bar is {_largest_share(column):.1%}"
+        note = f"{_rate(split, figures.entries)} on average{_highest_bar(column)}"
         plots.append(
             histogram(split.name, split.name, note, (column / total / top).tolist(), labels, tips, 1)
         )
@@ -261,6 +261,10 @@ def _mean(lengths: Lengths) -> str:
 
 def _percentile(lengths: Lengths, percent: int) -> str:
     return f"{lengths.percentile(percent):,}" if len(lengths.values) else "–"
+
+
+def _highest_bar(counts: npt.NDArray[np.int64]) -> str:
+    return f"; the highest bar is {_largest_share(counts):.1%}" if counts.any() else ""
 
 
 def _largest_share(counts: npt.NDArray[np.int64]) -> float:

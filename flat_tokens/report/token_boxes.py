@@ -8,11 +8,13 @@ are the ids given."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
 LARGEST_BOX = 8  # tokens: what is not a character by then is bytes
 SPELLED = {"\n": "↵", "\t": "⇥", "\r": "␍", "\u00a0": "␣"}
+LETTER_PLACE = "\u25cc"
 
 
 class Part(NamedTuple):
@@ -78,9 +80,13 @@ def _is_begun(data: bytes) -> bool:
 
 
 def parts(data: bytes) -> Iterator[Part]:
-    """b"a\\n\\xff" -> ("a", as it is), ("↵", spelled), ("\\n", as it is), ("FF", spelled)."""
+    """b"a\\n\\xff" -> ("a", as it is), ("↵", spelled), ("\\n", as it is), ("FF", spelled). A mark without the letter
+    that it belongs to sits on a dotted circle: without, it would lie on the box before, with no width to point at."""
     plain = ""
-    for char in data.decode("utf-8", "surrogateescape"):
+    text = data.decode("utf-8", "surrogateescape")
+    if text and unicodedata.category(text[0]).startswith("M"):
+        plain = LETTER_PLACE
+    for char in text:
         if char == " " or char.isprintable():
             plain += char
             continue

@@ -185,6 +185,15 @@ def test_what_does_not_print_is_spelled_out() -> None:
     ]
 
 
+def test_a_mark_without_its_letter_has_a_place() -> None:
+    assert [part.text for part in parts("\u0301a\u0301".encode())] == ["\u25cc\u0301a\u0301"]
+
+
+def test_an_empty_split_has_no_highest_bar(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
+    text = Parsed(report_html(with_entries([b"a", b"b"], [[0, 1]]))).text
+    assert text.count("the highest bar is") == 2  # of lengths and of bytes, of train alone
+
+
 def test_hostile_entries_stay_text(with_entries: Callable[..., flat_tokens.Dataset]) -> None:
     ids = list(range(len(HOSTILE)))
     dataset = with_entries(HOSTILE, [ids * 2, [len(HOSTILE)]], [ids], special=b"<|<b>|>")
