@@ -263,11 +263,23 @@ class JsonLongLine:
 def narrow_ids(ids: NDArray[np.uint32], out: NDArray[np.uint16]) -> int:
     """The highest of the ids (0: none), whose low halves are written to out; above 65535 something was lost."""
 
-def take_rows_out(
-    ids: NDArray[np.uint32], offsets: NDArray[np.uint64], marked: NDArray[np.bool_], out: NDArray[np.uint32]
-) -> int:
-    """Put the marked rows [offsets[i], offsets[i + 1]) of ids end to end into out, and the others together at the front
-    of ids itself; how many ids stay there. ValueError if offsets, marked or out do not fit."""
+def deal_out(
+    ids: NDArray[np.uint32],
+    offsets: NDArray[np.uint64],
+    marked: NDArray[np.bool_],
+    before: tuple[int, int],
+    out: NDArray[np.uint16] | NDArray[np.uint32],
+    starts: NDArray[np.uint64],
+) -> tuple[tuple[int, int, int, int], tuple[int, int, int, int]]:
+    """Put rows [offsets[i], offsets[i + 1]) of ids apart: those that are not marked to the front of out, the marked
+    ones behind them; and where they begin among their kind, if they are not empty, likewise to starts, `before` ids of
+    each kind having come earlier. Of each kind: ids, rows that are not empty, the longest of them, the highest id;
+    above 65535 something was lost in uint16. ValueError if offsets, marked, out (as many as ids) or starts (as many as
+    rows) do not fit.
+
+    [1, 2, 3, 4], offsets [0, 1, 3, 4], marked [F, T, F], before (7, 9) -> out [1, 4, 2, 3], starts [7, 8, 9],
+    ((2, 2, 1, 4), (2, 1, 2, 3))
+    """
 
 def flag_ids(
     ids: NDArray[np.uint16] | NDArray[np.uint32],

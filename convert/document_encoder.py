@@ -26,7 +26,7 @@ from convert.inputs.stretches import STRETCH_BYTES
 from convert.intake import BadRecord, Intake
 from convert.long_document import ValidPieces, encode_pieces
 from convert.shards.shard_writer import ShardWriter
-from convert.splitting import deal_out, is_validation
+from convert.splitting import is_validation
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -287,12 +287,12 @@ class DocumentEncoder:
         hashes: NDArray[np.uint64] | None,
     ) -> None:
         if hashes is None:
-            self._shard.add(_split_of(source), tokens, np.diff(offsets))
+            self._shard.add(tokens, offsets, np.full(len(offsets) - 1, _split_of(source), dtype=np.bool_))
         elif len(hashes) != len(offsets) - 1:
             # Two scans of the core found the separators, one to encode and one to hash: they must agree.
             raise BrokenInvariant(f"{len(offsets) - 1} documents were encoded but {len(hashes)} hashed")
         else:
-            deal_out(tokens, offsets, is_validation(hashes, self._threshold), self._shard)
+            self._shard.add(tokens, offsets, is_validation(hashes, self._threshold))
         self._clock.lap("split")
 
 

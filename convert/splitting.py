@@ -1,4 +1,4 @@
-"""Which split a document belongs to, and the ids of a text chunk put apart accordingly.
+"""Which split a document belongs to.
 
 By hash: a document is validation if XXH64 of its bytes, seeded, is below fraction * 2^64. The rule looks at the
 document alone, so it does not change when other documents come or go, exact copies stay together, and a greater
@@ -7,15 +7,8 @@ fraction only adds to the validation split. By file: the documents of --validati
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
-
-from bpe import _core
-
-if TYPE_CHECKING:
-    from convert.shards.shard_writer import ShardWriter
 
 
 def hash_threshold(fraction: float) -> int:
@@ -28,21 +21,3 @@ def is_validation(hashes: NDArray[np.uint64], threshold: int) -> NDArray[np.bool
     if threshold == 0:
         return np.zeros(len(hashes), dtype=np.bool_)
     return hashes <= np.uint64(threshold - 1)  # 2^64 itself would not fit
-
-
-def deal_out(
-    tokens: NDArray[np.uint32],
-    offsets: NDArray[np.uint64],
-    validation: NDArray[np.bool_],
-    shard: ShardWriter,
-) -> None:
-    """Add each document to the split it belongs to, in order. What `tokens` holds is lost.
-
-    tokens, offsets: as `bpe.Ragged`; validation: bool[documents].
-    """
-    lengths = np.diff(offsets)
-    own = lengths[validation]
-    held_out = np.empty(int(own.sum()), dtype=np.uint32)
-    kept = _core.take_rows_out(tokens, offsets, validation, held_out)
-    shard.add(0, tokens[:kept], lengths[~validation])
-    shard.add(1, held_out, own)

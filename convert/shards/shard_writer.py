@@ -27,8 +27,9 @@ FLUSH_BYTES = 128 << 10
 LONGEST_COUNT = 3
 FIRST_IDS = 24
 _MOVED_BYTES = 4 << 20
-# Narrow ids on their way to a file, one buffer a process: fresh memory for them cost 4 % of the encoding of English.
-_narrow = np.empty(0, dtype=np.uint16)
+# Ids and starts on their way to a file, one buffer a type and process: fresh memory for them cost 4 % of the encoding
+# of English.
+_rooms: dict[np.dtype[Any], NDArray[Any]] = {}
 
 
 class ShardWriter:
@@ -64,19 +65,35 @@ class ShardWriter:
         for part in self._parts:
             part.discard()
 
-    def add(self, split: int, tokens: NDArray[np.uint32], lengths: NDArray[np.uint64]) -> None:
-        """Add whole documents to a split: their ids end to end and the length of each, empty ones too. Copies."""
+    def add(
+        self, tokens: NDArray[np.uint32], offsets: NDArray[np.uint64], validation: NDArray[np.bool_]
+    ) -> None:
+        """Add whole documents, each to the split it belongs to, in order. Copies.
+
+        tokens, offsets: as `bpe.Ragged`, empty documents too; validation: bool[documents].
+        """
         if self._guess is not None:
             raise BrokenInvariant("a document begins before the one in pieces has ended")
-        self._documents[split] += len(lengths)
-        narrow, highest = self._narrowed(tokens)
-        self._highest[split] = max(self._highest[split], highest)
-        lengths = lengths[lengths > 0]
-        if split == 0 and len(lengths) and not self.first_ids:
-            self.first_ids = tokens[: min(FIRST_IDS, int(lengths[0]))].tolist()
-        self._add_starts(split, lengths)
-        self._ids[split].add(narrow)
-        self._tokens[split] += len(tokens)
+        documents = len(validation)
+        ids, starts = _room_for(len(tokens), self._dtype), _room_for(documents, np.dtype(np.uint64))
+        before = (self._tokens[0], self._tokens[1])
+        dealt = _core.deal_out(tokens, offsets, validation, before, ids, starts)
+        self._see_lengths(max(dealt[0][2], dealt[1][2]), offsets)
+        held_out = int(np.count_nonzero(validation))
+        self._documents[0] += documents - held_out
+        self._documents[1] += held_out
+        for split, (count, sequences, _, highest) in enumerate(dealt):
+            self._require_known(highest)
+            own_ids, own_starts = ids[:count], starts[:sequences]
+            if split == 0 and sequences and not self.first_ids:
+                first = int(own_starts[1] - own_starts[0]) if sequences > 1 else count
+                self.first_ids = own_ids[: min(FIRST_IDS, first)].tolist()
+            self._ids[split].add(own_ids)
+            self._starts[split].add(own_starts)
+            self._tokens[split] += count
+            self._sequences[split] += sequences
+            self._highest[split] = max(self._highest[split], highest)
+            ids, starts = ids[count:], starts[sequences:]
 
     def extend(self, tokens: NDArray[np.uint32], guess: int = 0) -> None:
         """Add the next ids of a document that comes in pieces and most likely falls in the split `guess`. Copies."""
@@ -97,7 +114,10 @@ class ShardWriter:
             self.first_ids = self._open_first
         self._documents[split] += 1
         self._highest[split] = max(self._highest[split], self._open_highest)
-        self._add_starts(split, np.array([self._open_tokens] if self._open_tokens else [], dtype=np.uint64))
+        if self._open_tokens:
+            self._see_lengths(self._open_tokens, np.array([0, self._open_tokens], dtype=np.uint64))
+            self._starts[split].add(np.array([self._tokens[split]], dtype=np.uint64))
+            self._sequences[split] += 1
         self._tokens[split] += self._open_tokens
         self._open_tokens = self._open_highest = 0
         self._guess = None
@@ -130,30 +150,36 @@ class ShardWriter:
 
     def _narrowed(self, tokens: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
         """The ids in the type of the file, valid until the next call, and the highest; every one is found to fit."""
-        global _narrow
         narrow: NDArray[Any]
         if self._dtype == np.uint32:
             narrow, highest = tokens, int(tokens.max()) if tokens.size else 0
         else:
-            if len(_narrow) < len(tokens):
-                _narrow = np.empty(len(tokens), dtype=np.uint16)
-            narrow = _narrow[: len(tokens)]
+            narrow = _room_for(len(tokens), self._dtype)
             highest = _core.narrow_ids(tokens, narrow)
+        self._require_known(highest)
+        return narrow, highest
+
+    def _require_known(self, highest: int) -> None:
         if highest > self._largest_id:
             raise BrokenInvariant(
                 f"the encoder gave id {highest}, above the tokenizer's highest id {self._largest_id}"
             )
-        return narrow, highest
 
-    def _add_starts(self, split: int, lengths: NDArray[np.uint64]) -> None:
-        if len(lengths):
+    def _see_lengths(self, longest: int, offsets: NDArray[np.uint64]) -> None:
+        """Of most documents it is enough to know the longest: it is not among the LONGEST_COUNT of the shard."""
+        if longest and (len(self.longest) < LONGEST_COUNT or longest > self.longest[-1]):
+            lengths = np.diff(offsets)
             top = lengths if len(lengths) <= LONGEST_COUNT else np.partition(lengths, -LONGEST_COUNT)
-            self.longest = sorted(self.longest + top[-LONGEST_COUNT:].tolist(), reverse=True)[:LONGEST_COUNT]
-        starts = np.cumsum(lengths, dtype=np.uint64)
-        starts -= lengths
-        starts += np.uint64(self._tokens[split])
-        self._sequences[split] += len(starts)
-        self._starts[split].add(starts)
+            found = [length for length in top[-LONGEST_COUNT:].tolist() if length]
+            self.longest = sorted(self.longest + found, reverse=True)[:LONGEST_COUNT]
+
+
+def _room_for(count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Memory for so many items of a type, the same each time."""
+    room = _rooms.get(dtype)
+    if room is None or len(room) < count:
+        room = _rooms[dtype] = np.empty(count + count // 4, dtype=dtype)
+    return room[:count]
 
 
 def _append(path: str, data: bytes) -> int:

@@ -54,29 +54,46 @@ def test_what_does_not_fit_is_refused() -> None:
         _core.narrow_ids(np.arange(3, dtype=np.int64), np.empty(3, dtype=np.uint16))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint32])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
 @pytest.mark.parametrize("count", [0, 1, 2, 63, 200])
-def test_rows_taken_out_and_those_that_stay_keep_their_order(count: int, share: float) -> None:
+def test_rows_that_are_dealt_out_keep_their_order(count: int, share: float, dtype: type) -> None:
     rng = np.random.default_rng([count, int(share * 100)])
     rows = [rng.integers(0, 2**32, rng.integers(0, 20), dtype=np.uint32) for _ in range(count)]
     marked = rng.random(count) < share
-    offsets = np.cumsum([0, *map(len, rows)], dtype=np.uint64)
-    ids = np.concatenate([*rows, np.empty(0, dtype=np.uint32)])
-    taken = [int(i) for row, out in zip(rows, marked, strict=True) if out for i in row]
-    stay = [int(i) for row, out in zip(rows, marked, strict=True) if not out for i in row]
-    out = np.full(len(taken) + 1, 7, dtype=np.uint32)
-    kept = _core.take_rows_out(ids, offsets, marked, out)
-    assert ids[:kept].tolist() == stay
-    assert out.tolist() == [*taken, 7]
+    offsets = np.cumsum([3, *map(len, rows)], dtype=np.uint64)
+    ids = np.concatenate([np.arange(3, dtype=np.uint32), *rows])
+    out = np.full(len(ids) - 3 + 1, 7, dtype=dtype)
+    starts = np.full(count + 1, 9, dtype=np.uint64)
+    dealt = _core.deal_out(ids, offsets, marked, (2**40, 5), out, starts)
+    expected_ids: list[int] = []
+    expected_starts: list[int] = []
+    for which, before in enumerate((2**40, 5)):
+        own = [row for row, mark in zip(rows, marked.tolist(), strict=True) if mark == which and len(row)]
+        flat = [int(id_) for row in own for id_ in row]
+        longest = max(map(len, own), default=0)
+        assert dealt[which] == (len(flat), len(own), longest, max(flat, default=0))
+        expected_ids += flat
+        expected_starts += np.cumsum([before, *map(len, own)])[:-1].tolist()
+    assert np.array_equal(out[:-1], np.array(expected_ids, dtype=np.uint32).astype(dtype))
+    assert starts[: len(expected_starts)].tolist() == expected_starts
+    assert (out[-1], starts[-1]) == (7, 9)
 
 
 def test_rows_that_do_not_fit_are_refused() -> None:
-    ids, out = np.arange(4, dtype=np.uint32), np.empty(1, dtype=np.uint32)
+    ids, out, starts = (
+        np.arange(4, dtype=np.uint32),
+        np.empty(4, dtype=np.uint16),
+        np.empty(2, dtype=np.uint64),
+    )
     offsets, marked = np.array([0, 2, 4], dtype=np.uint64), np.array([True, False])
-    with pytest.raises(ValueError, match="out has room for 1 ids, 2 are given"):
-        _core.take_rows_out(ids, offsets, marked, out)
+    with pytest.raises(ValueError, match="out has room for 3 ids, 4 are given"):
+        _core.deal_out(ids, offsets, marked, (0, 0), out[:3], starts)
+    with pytest.raises(ValueError, match="starts has room for 1 of 2 rows"):
+        _core.deal_out(ids, offsets, marked, (0, 0), out, starts[:1])
     with pytest.raises(ValueError, match="marked has 1 items for 2 rows"):
-        _core.take_rows_out(ids, offsets, marked[:1], out)
+        _core.deal_out(ids, offsets, marked[:1], (0, 0), out, starts)
     with pytest.raises(ValueError, match="offsets end at 4, beyond the buffer of 3 ids"):
-        _core.take_rows_out(ids[:3], offsets, marked, out)
-    assert ids.tolist() == [0, 1, 2, 3]
+        _core.deal_out(ids[:3], offsets, marked, (0, 0), out, starts)
+    with pytest.raises(TypeError):
+        _core.deal_out(ids, offsets, marked, (0, 0), out.astype(np.uint64), starts)  # type: ignore[arg-type]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
 
 from convert.shards.shard import PARTS, ShardRecord
 from convert.shards.shard_writer import ShardWriter
@@ -12,6 +15,13 @@ from convert.shards.slots import Slots
 def slots_of(number: int) -> Slots:
     """Slots that no other shard of a test has."""
     return Slots(tuple(f"{part}-{number}" for part in PARTS), f"small-{number}")
+
+
+def add_rows(shard: ShardWriter, split: int, rows: Sequence[Sequence[int]]) -> None:
+    """Add whole documents to a split."""
+    offsets = np.cumsum([0, *map(len, rows)]).astype(np.uint64)
+    tokens = np.array([id_ for row in rows for id_ in row], dtype=np.uint32)
+    shard.add(tokens, offsets, np.full(len(rows), split, dtype=np.bool_))
 
 
 def record_of(shard: ShardWriter, chunk_index: int = 0, token_bytes: int = 2) -> ShardRecord:

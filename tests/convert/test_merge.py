@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shards import change_part, record_of, slots_of
+from shards import add_rows, change_part, record_of, slots_of
 
 from convert.errors import BrokenInvariant
 from convert.journal import Journal, Recorded
@@ -51,9 +51,7 @@ def shard_of(
 ) -> ShardRecord:
     with ShardWriter(folder, slots_of(index), np.dtype(dtype), 2**31 - 1) as shard:
         for place, split in enumerate(("train", "validation")):
-            rows = sequences[split]
-            lengths = np.array([len(row) for row in rows], dtype=np.uint64)
-            shard.add(place, np.array([id_ for row in rows for id_ in row], dtype=np.uint32), lengths)
+            add_rows(shard, place, sequences[split])
         return record_of(shard, index, np.dtype(dtype).itemsize)
 
 

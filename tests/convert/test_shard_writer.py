@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shards import record_of, slots_of
+from shards import add_rows, record_of, slots_of
 
 from convert.errors import BrokenInvariant
 from convert.shards import shard as shard_module
@@ -35,8 +35,7 @@ def test_whole_documents_and_documents_in_pieces(
             split = rng.randrange(2)
             if rng.random() < 0.5:
                 rows = [[rng.randrange(1000) for _ in range(rng.randrange(4))] for _ in range(3)]
-                lengths = np.array([len(row) for row in rows], dtype=np.uint64)
-                shard.add(split, ids([id_ for row in rows for id_ in row]), lengths)
+                add_rows(shard, split, rows)
                 expected[split].extend(rows)
                 continue
             row, guess = [], rng.randrange(2)
@@ -82,7 +81,7 @@ def test_a_part_without_items_is_nowhere_and_small_ones_share_a_file(tmp_path: P
 
 def test_what_was_in_a_file_for_a_moment_leaves_none(tmp_path: Path) -> None:
     with ShardWriter(tmp_path, slots_of(0), U2, 999) as shard:
-        shard.add(0, ids([1, 2]), np.array([2], dtype=np.uint64))
+        add_rows(shard, 0, [[1, 2]])
         shard.extend(ids([3, 4, 5]))  # the ids before it go to the file: this place is remembered
         shard.end_document(1)
         shard.extend(ids([6]), guess=1)
@@ -102,7 +101,7 @@ def test_an_id_above_the_vocabulary_never_wraps(tmp_path: Path) -> None:
         pytest.raises(BrokenInvariant, match="id 65536, above the tokenizer's highest id 65535"),
         ShardWriter(tmp_path, slots_of(0), U2, 65535) as shard,
     ):
-        shard.add(0, ids([5, 65536]), np.array([2], dtype=np.uint64))
+        add_rows(shard, 0, [[5, 65536]])
     assert list(tmp_path.iterdir()) == []  # nothing stays of a shard that failed
 
 
@@ -112,5 +111,5 @@ def test_a_document_in_pieces_must_end(tmp_path: Path) -> None:
         with pytest.raises(BrokenInvariant, match="has no end"):
             shard.finish()
         with pytest.raises(BrokenInvariant, match="begins before"):
-            shard.add(0, ids([1]), np.array([1], dtype=np.uint64))
+            add_rows(shard, 0, [[1]])
     assert list(tmp_path.iterdir()) == []

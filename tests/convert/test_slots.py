@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shards import record_of, slots_of
+from shards import add_rows, record_of, slots_of
 
 from convert.shards.shard import PARTS, ShardReader, is_intact
 from convert.shards.shard_writer import ShardWriter
@@ -59,7 +59,7 @@ def test_nothing_of_the_old_content_shows(
     for name in (*slots_of(0).parts, "small-0"):
         (tmp_path / name).write_bytes(b"\xee" * old_bytes)
     with ShardWriter(tmp_path, slots_of(0), np.dtype(np.uint16), 999) as shard:
-        shard.add(0, np.array([1, 2, 3, 4], dtype=np.uint32), np.array([1, 3], dtype=np.uint64))
+        add_rows(shard, 0, [[1], [2, 3, 4]])
         shard.extend(np.array([5, 6, 7], dtype=np.uint32), guess=0)
         shard.end_document(1)  # guessed wrong: its ids move
         record = record_of(shard)

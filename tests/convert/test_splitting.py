@@ -11,7 +11,7 @@ from shards import record_of, slots_of
 
 from convert.shards.shard import SPLITS, ShardReader
 from convert.shards.shard_writer import ShardWriter
-from convert.splitting import deal_out, hash_threshold, is_validation
+from convert.splitting import hash_threshold, is_validation
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_documents_keep_their_order_within_their_split(count: int, share: float,
             rows = [[rng.randrange(1000) for _ in range(rng.choice([0, 1, 5]))] for _ in range(count)]
             held_out = np.array([rng.random() < share for _ in rows], dtype=np.bool_)
             offsets = np.cumsum([0, *map(len, rows)]).astype(np.uint64)
-            deal_out(np.array([i for row in rows for i in row], dtype=np.uint32), offsets, held_out, shard)
+            shard.add(np.array([i for row in rows for i in row], dtype=np.uint32), offsets, held_out)
             for row, out in zip(rows, held_out.tolist(), strict=True):
                 expected[out].append(row)
         record = record_of(shard)

@@ -18,6 +18,7 @@ using Ids = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::c
 using NarrowIds = nb::ndarray<const uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutNarrowIds = nb::ndarray<nb::numpy, uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutIds = nb::ndarray<nb::numpy, uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutStarts = nb::ndarray<nb::numpy, uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Marks = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 void require_room(size_t room, size_t needed) {
@@ -57,6 +58,31 @@ void flag_ids(const Narrow &ids, const RowOffsets &starts, uint64_t first, const
   bpe::double_ids(ids.data(), ids.size(), out.data());
   for (size_t i = 0; i < starts.size(); ++i)
     out.data()[starts.data()[i] - first] |= 1;
+}
+
+template <class Out>
+nb::tuple deal_out(const Ids &ids, const RowOffsets &offsets, const Marks &marked,
+                   std::pair<uint64_t, uint64_t> before, const Out &out, const OutStarts &starts) {
+  const size_t rows = row_count(ids.size(), "ids", offsets);
+  if (marked.size() != rows)
+    throw nb::value_error(
+        ("marked has " + std::to_string(marked.size()) + " items for " + std::to_string(rows) + " rows")
+            .c_str());
+  require_room(out.size(), rows ? offsets.data()[rows] - offsets.data()[0] : 0);
+  if (starts.size() < rows)
+    throw nb::value_error(
+        ("starts has room for " + std::to_string(starts.size()) + " of " + std::to_string(rows) + " rows")
+            .c_str());
+  std::array<bpe::Dealt, 2> dealt;
+  {
+    nb::gil_scoped_release unlocked;
+    dealt = bpe::deal_out(ids.data(), offsets.data(), marked.data(), rows, {before.first, before.second},
+                          out.data(), starts.data());
+  }
+  const auto told = [](const bpe::Dealt &own) {
+    return nb::make_tuple(own.ids, own.rows, own.longest, own.highest);
+  };
+  return nb::make_tuple(told(dealt[0]), told(dealt[1]));
 }
 
 // Calls row(start, stop) for each document of the buffer.
@@ -219,23 +245,12 @@ void bind_documents(nb::module_ &m) {
         nb::arg("first"), nb::arg("out").noconvert());
   m.def("flag_ids", &flag_ids<Ids>, nb::arg("ids").noconvert(), nb::arg("starts").noconvert(),
         nb::arg("first"), nb::arg("out").noconvert());
-  m.def(
-      "take_rows_out",
-      [](const OutIds &ids, const RowOffsets &offsets, const Marks &marked, const OutIds &out) {
-        const size_t rows = row_count(ids.size(), "ids", offsets);
-        if (marked.size() != rows)
-          throw nb::value_error(
-              ("marked has " + std::to_string(marked.size()) + " items for " + std::to_string(rows) + " rows")
-                  .c_str());
-        size_t taken = 0;
-        for (size_t i = 0; i < rows; ++i)
-          taken += marked.data()[i] ? offsets.data()[i + 1] - offsets.data()[i] : 0;
-        require_room(out.size(), taken);
-        nb::gil_scoped_release unlocked;
-        return bpe::take_rows_out(ids.data(), offsets.data(), marked.data(), rows, out.data());
-      },
-      nb::arg("ids").noconvert(), nb::arg("offsets").noconvert(), nb::arg("marked").noconvert(),
-      nb::arg("out").noconvert());
+  m.def("deal_out", &deal_out<OutNarrowIds>, nb::arg("ids").noconvert(), nb::arg("offsets").noconvert(),
+        nb::arg("marked").noconvert(), nb::arg("before"), nb::arg("out").noconvert(),
+        nb::arg("starts").noconvert());
+  m.def("deal_out", &deal_out<OutIds>, nb::arg("ids").noconvert(), nb::arg("offsets").noconvert(),
+        nb::arg("marked").noconvert(), nb::arg("before"), nb::arg("out").noconvert(),
+        nb::arg("starts").noconvert());
   m.def(
       "xxh64",
       [](nb::object buffer, uint64_t seed) {

@@ -1,7 +1,6 @@
 #include "encode/stored_ids.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace bpe {
 
@@ -26,23 +25,57 @@ void double_ids(const uint32_t *__restrict ids, size_t count, uint32_t *__restri
     out[i] = ids[i] << 1;
 }
 
-size_t take_rows_out(uint32_t *ids, const uint64_t *offsets, const bool *marked, size_t rows, uint32_t *out) {
-  size_t kept = 0;
-  for (size_t row = 0; row < rows;) {
-    const size_t first = row;
-    while (row < rows && marked[row] == marked[first])
-      ++row;
-    const uint32_t *const run = ids + offsets[first];
-    const size_t count = offsets[row] - offsets[first];
-    if (marked[first]) {
-      std::memcpy(out, run, count * sizeof *ids);
-      out += count;
-    } else {
-      std::memmove(ids + kept, run, count * sizeof *ids);
-      kept += count;
-    }
-  }
-  return kept;
+namespace {
+
+uint32_t store_ids(const uint32_t *ids, size_t count, uint16_t *out) {
+  return narrow_ids(ids, count, out);
 }
+
+uint32_t store_ids(const uint32_t *__restrict ids, size_t count, uint32_t *__restrict out) {
+  uint32_t highest = 0;
+  for (size_t i = 0; i < count; ++i) {
+    highest = std::max(highest, ids[i]);
+    out[i] = ids[i];
+  }
+  return highest;
+}
+
+} // namespace
+
+template <class Id>
+std::array<Dealt, 2> deal_out(const uint32_t *ids, const uint64_t *offsets, const bool *marked, size_t rows,
+                              const std::array<uint64_t, 2> &before, Id *out, uint64_t *starts) {
+  std::array<Dealt, 2> dealt{};
+  for (size_t row = 0; row < rows; ++row) {
+    const uint64_t length = offsets[row + 1] - offsets[row];
+    Dealt &own = dealt[marked[row]];
+    own.ids += length;
+    own.rows += length > 0;
+    own.longest = std::max(own.longest, length);
+  }
+  std::array<Id *, 2> next_id{out, out + dealt[0].ids};
+  std::array<uint64_t *, 2> next_start{starts, starts + dealt[0].rows};
+  std::array<uint64_t, 2> start = before;
+  for (size_t row = 0; row < rows;) {
+    const bool which = marked[row];
+    const size_t first = row;
+    for (; row < rows && marked[row] == which; ++row) {
+      const uint64_t length = offsets[row + 1] - offsets[row];
+      if (length > 0)
+        *next_start[which]++ = start[which];
+      start[which] += length;
+    }
+    const size_t count = offsets[row] - offsets[first];
+    dealt[which].highest =
+        std::max(dealt[which].highest, store_ids(ids + offsets[first], count, next_id[which]));
+    next_id[which] += count;
+  }
+  return dealt;
+}
+
+template std::array<Dealt, 2> deal_out(const uint32_t *, const uint64_t *, const bool *, size_t,
+                                       const std::array<uint64_t, 2> &, uint16_t *, uint64_t *);
+template std::array<Dealt, 2> deal_out(const uint32_t *, const uint64_t *, const bool *, size_t,
+                                       const std::array<uint64_t, 2> &, uint32_t *, uint64_t *);
 
 } // namespace bpe

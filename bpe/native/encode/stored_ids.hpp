@@ -4,6 +4,7 @@
 // One pass each over memory that fits a core's cache. Nothing is allocated, nothing is thrown. Any thread.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,8 +18,19 @@ uint32_t narrow_ids(const uint32_t *ids, size_t count, uint16_t *out);
 void double_ids(const uint16_t *ids, size_t count, uint32_t *out);
 void double_ids(const uint32_t *ids, size_t count, uint32_t *out);
 
-// Row i is ids[offsets[i], offsets[i + 1]). The marked ones are copied to `out`, end to end, the others move
-// up to the front of `ids`, both in their order. Returns how many ids stay.
-size_t take_rows_out(uint32_t *ids, const uint64_t *offsets, const bool *marked, size_t rows, uint32_t *out);
+// What rows of one kind come to; `rows` counts those that are not empty.
+struct Dealt {
+  uint64_t ids, rows, longest;
+  uint32_t highest; // of the whole ids, 0 if there are none
+};
+
+// Row i is ids[offsets[i], offsets[i + 1]). Puts the ids of the rows that are not marked to the front of
+// `out` and those of the marked ones behind them, each in their order; and likewise to `starts`, of the rows
+// that are not empty, where they begin among their kind, of which `before` ids came earlier. Of ids that are
+// stored in 16 bits only the low halves are written. out: room for all ids, starts: for all rows; they do not
+// overlap.
+template <class Id>
+std::array<Dealt, 2> deal_out(const uint32_t *ids, const uint64_t *offsets, const bool *marked, size_t rows,
+                              const std::array<uint64_t, 2> &before, Id *out, uint64_t *starts);
 
 } // namespace bpe
