@@ -28,6 +28,7 @@ Json = Mapping[str, Any]
 
 FILTERS = frozenset({"delta", "shuffle"})  # both keep the number of bytes
 COMPRESSORS = frozenset({"zstd", "blosc", "lz4", "zlib", "gzip", "bz2", "lzma"})
+BLOSC_HEADER_BYTES = 16
 
 
 class UnknownCodecError(ValueError):
@@ -93,6 +94,8 @@ class CodecChain:
         data: Any = payload
         if self.compressor is not None:
             codec_id = _codec_id(self.compressor)
+            if codec_id == "blosc":
+                _check_blosc_length(payload)
             # numcodecs fills what there is of `out`: an earlier zarr chunk must not show through a short one
             declared = _declared_bytes(codec_id, payload)
             if declared is not None and declared > values.nbytes:
@@ -218,9 +221,19 @@ def _run(step: Any, *arguments: Any) -> Any:
         raise ValueError(f"does not decode: {printable(str(error), 100)}") from error
 
 
+def _check_blosc_length(payload: bytes | memoryview) -> None:
+    """ValueError unless there are as many bytes as the header says: numcodecs believes the header, and so reads behind
+    a payload that was cut off, or takes an empty one for whatever lies in its place."""
+    if len(payload) < BLOSC_HEADER_BYTES:
+        raise ValueError(f"does not decode: {len(payload)} bytes are too few for the header of Blosc")
+    stated = int.from_bytes(payload[12:16], "little")
+    if stated != len(payload):
+        raise ValueError(f"does not decode: {len(payload)} bytes, the header of Blosc says {stated}")
+
+
 def _declared_bytes(codec_id: str, payload: bytes | memoryview) -> int | None:
     """The decoded length that the header of a compressed buffer states, None if it states none."""
-    if codec_id == "blosc" and len(payload) >= 16:
+    if codec_id == "blosc" and len(payload) >= BLOSC_HEADER_BYTES:
         return int.from_bytes(payload[4:8], "little")
     if codec_id == "lz4" and len(payload) >= 4:
         return int.from_bytes(payload[:4], "little")

@@ -64,6 +64,16 @@ def test_a_short_zarr_chunk_does_not_show_the_one_before() -> None:
         chain.decode(chain.encode(VALUES[:999]), values)
 
 
+@pytest.mark.parametrize(("filters", "compressor", "crc32c"), CHAINS, ids=str)
+def test_nothing_behind_a_payload_is_read(filters: list[Any], compressor: Any, crc32c: bool) -> None:
+    """The rest lies where it was cut off, as that of a file before lies in a buffer that is used again."""
+    chain = CodecChain.from_configs(filters, compressor, crc32c)
+    payload = memoryview(bytearray(chain.encode(VALUES)))
+    for length in range(len(payload)):
+        with pytest.raises(ValueError, match=r"decodes to|does not decode|crc32c"):
+            chain.decode(payload[:length], np.empty_like(VALUES))
+
+
 @pytest.mark.parametrize("size", [1, 63, 64, 127, 128, 255, 256, 16383, 16384, 65791, 65792, 70000])
 def test_length_of_zstd_frames(size: int) -> None:
     """Frame headers state their content size in 1, 2, 4 or 8 bytes."""
