@@ -153,7 +153,8 @@ class Loader:
 
     def batch(self, step: int) -> Batch:
         """The batch of a step, step >= 0. Cost: steps in a row share the reading of a window; a single one
-        reads what its rows need."""
+        reads what its rows need. Where that is the front of a compressed zarr chunk, its checksum is compared when the
+        zarr chunk is read next; `verify` compares all."""
         return self.strided_batch(step, 1)
 
     def strided_batch(self, step: int, stride: int) -> Batch:

@@ -27,31 +27,19 @@ import numpy.typing as npt
 
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.chunk_cache import ChunkCache
-from flat_tokens.storage.chunks import (
-    ABSENT,
-    ShardIndex,
-    decode_again,
-    decode_chunk,
-    index_length,
-    largest_file_bytes,
-    last_element,
-    parse_index,
-)
+from flat_tokens.storage.chunks import decode_again, decode_chunk, largest_file_bytes, last_element
 from flat_tokens.storage.codecs import crc32c_bytes
-from flat_tokens.storage.files import AbsentFileError, ReadBuffer, open_regular, read_into
+from flat_tokens.storage.files import AbsentFileError, ReadBuffer, read_into
 from flat_tokens.storage.mapped_stream import LARGEST_MAP_COUNT, MappedStream
 from flat_tokens.storage.mapping import map_file
+from flat_tokens.storage.shards import KEPT_INDEXES, Shards
 from flat_tokens.storage.zarr_metadata import StoredArray
 from flat_tokens.storage.zstd_frames import Took
 
-CACHED_INDEXES = 64  # of shards: 4 KiB each by default
 CACHE_BYTES = 2**23  # 32 zarr chunks of 64 Ki tokens; two arrays of two splits stay under 32 MiB
 
-UNREAD, BRIEF, SOUND = (
-    0,
-    1,
-    2,
-)  # of a zarr chunk that is decoded: whether its checksum was compared, or its front read
+# Of a zarr chunk that is decoded: whether its checksum was compared, or its front read.
+UNREAD, BRIEF, SOUND = 0, 1, 2
 
 Values = npt.NDArray[Any]
 
@@ -85,7 +73,7 @@ class ChunkSource:
         self._state = bytearray(  # UNREAD all of them
             0 if self.is_raw else -(-self.stored.element_count // self.stored.chunk_elements)
         )
-        self._indexes: OrderedDict[int, ShardIndex] = OrderedDict()
+        self._shards = Shards(self.stored)
         self._stream: MappedStream | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -201,15 +189,14 @@ class ChunkSource:
     def _payload(self, index: int, buffer: ReadBuffer) -> tuple[bytes | memoryview, str]:
         """The encoded bytes of a zarr chunk, perhaps in `buffer`, and the name of their file."""
         stored = self.stored
-        file_index, inside = divmod(index, stored.shard_elements // stored.chunk_elements)
-        path = stored.file_name(file_index)
+        path = stored.file_name(index * stored.chunk_elements // stored.shard_elements)
         if stored.sharded:
-            return self._shard_part(file_index, inside), path
+            return self._shards.part(index), path
         return read_into(path, self._largest_file_bytes, buffer), path
 
     def _map(self, index: int) -> Values:
         stored = self.stored
-        file_index, inside = divmod(index, stored.shard_elements // stored.chunk_elements)
+        file_index = index * stored.chunk_elements // stored.shard_elements
         path = stored.file_path(file_index)
         where = printable(str(path))
         data = self._files.get(file_index)
@@ -218,12 +205,12 @@ class ChunkSource:
             if stored.sharded:  # its other zarr chunks lie in the same mapping
                 with self._lock:
                     self._files[file_index] = data
-                    while len(self._files) > CACHED_INDEXES:
+                    while len(self._files) > KEPT_INDEXES:
                         self._files.popitem(last=False)
         extra = 4 * stored.codecs.crc32c
         offset, length = 0, len(data)
         if stored.sharded:
-            offset, length = self._shard_entry(file_index, inside)
+            offset, length = self._shards.entry(index)
         if length != self._chunk_bytes + extra:
             raise DatasetError(
                 f"{where}: zarr chunk {index} has {length} bytes, it must have {self._chunk_bytes + extra}; "
@@ -235,48 +222,6 @@ class ChunkSource:
         ):
             raise DatasetError(f"{where}: crc32c of zarr chunk {index} differs; restore it or convert again")
         return part.view(self._dtype)
-
-    def _shard_index(self, file_index: int) -> ShardIndex:
-        index = self._indexes.get(file_index)
-        if index is None:
-            stored, path = self.stored, self.stored.file_path(file_index)
-            file, size = open_regular(path)
-            with file:
-                length = index_length(stored)
-                if size < length:
-                    raise DatasetError(
-                        f"{printable(str(path))}: too short for the index of a shard; restore it or convert again"
-                    )
-                file.seek(size - length if stored.index_at_end else 0)
-                index = parse_index(stored, file.read(length), size, path)
-            with self._lock:
-                self._indexes[file_index] = index
-                while len(self._indexes) > CACHED_INDEXES:
-                    self._indexes.popitem(last=False)
-        return index
-
-    def _shard_entry(self, file_index: int, inside: int) -> tuple[int, int]:
-        offset, length = (int(value) for value in self._shard_index(file_index)[inside])
-        if offset == ABSENT:
-            per_file = self.stored.shard_elements // self.stored.chunk_elements
-            where = printable(str(self.stored.file_path(file_index)))
-            raise AbsentFileError(
-                f"{where}: zarr chunk {file_index * per_file + inside} is not in the shard; "
-                "zarr would read zeros. Restore it or convert again"
-            )
-        return offset, length
-
-    def _shard_part(self, file_index: int, inside: int) -> bytes:
-        offset, length = self._shard_entry(file_index, inside)
-        path = self.stored.file_name(file_index)
-        file, _ = open_regular(path)
-        with file:
-            payload = os.pread(file.fileno(), length, offset)
-        if len(payload) != length:
-            raise DatasetError(
-                f"{printable(path)}: ends before zarr chunk {inside}; restore it or convert again"
-            )
-        return payload
 
 
 def check_largest(values: Values, largest: int | None, where: str | StoredArray, first: int) -> None:
