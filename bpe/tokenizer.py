@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core, utf8
+from bpe.buffers import bad_ids, check_bytes, check_out, offsets_from, separator_bytes
 from bpe.compiled import compile_parts, load_cached, read_compiled
 from bpe.description import Description, Parts, make_parts
 from bpe.errors import BadArgument, InvalidText, check_whole, shown
@@ -252,23 +253,23 @@ class Tokenizer(Description):
         out: an array of len(buffer) + 2048 or more, reused from call to call; where the core can, the tokens are a view
         of it and no fresh memory is touched. ValueError if it is smaller.
         """
-        separator_bytes = separator.encode() if isinstance(separator, str) else bytes(separator)
-        if not separator_bytes:
-            raise BadArgument("separator must not be empty")
+        check_bytes(buffer)
+        check_out(out)
+        separator = separator_bytes(separator)
         every = isinstance(allowed_special, str)
         allowed = self._allowed(allowed_special)
         threads = thread_count(threads)
         in_core_too = self._pattern_in_core and (every or not allowed)
 
         def in_core(part: Buffer, check: bool, out: NDArray[np.uint32] | None = None) -> Ragged:
-            return Ragged(*self._encoder.encode_documents(part, separator_bytes, threads, every, check, out))
+            return Ragged(*self._encoder.encode_documents(part, separator, threads, every, check, out))
 
         if in_core_too and not self.normalizer:
             try:
                 return in_core(buffer, not checked, out)
             except ValueError:
                 utf8.check(buffer)  # tells where it is not valid
-                if checked or _core.validate_utf8(separator_bytes) < 0:
+                if checked or _core.validate_utf8(separator) < 0:
                     raise
                 return in_core(buffer, False, out)  # a separator that cuts characters apart
         if not checked:
@@ -277,8 +278,8 @@ class Tokenizer(Description):
         if in_core_too and not len(changing):
             return in_core(buffer, False, out)
         view = memoryview(buffer).cast("B")
-        stops = np.append(_core.find_separators(buffer, separator_bytes), np.uint64(len(view)))
-        starts = np.append(np.uint64(0), stops[:-1] + np.uint64(len(separator_bytes)))
+        stops = np.append(_core.find_separators(buffer, separator), np.uint64(len(view)))
+        starts = np.append(np.uint64(0), stops[:-1] + np.uint64(len(separator)))
         return self._encode_rows(
             view,
             starts,
@@ -302,6 +303,9 @@ class Tokenizer(Description):
         Document i is [offsets[i], offsets[i + 1]): b"abc", [0, 2, 2, 3] are "ab", "" and "c". allowed_special, out: as
         for encode_documents. ValueError for offsets that fall or leave the buffer.
         """
+        check_bytes(buffer)
+        check_out(out)
+        offsets = offsets_from(offsets)
         every = isinstance(allowed_special, str)
         allowed = self._allowed(allowed_special)
         threads = thread_count(threads)
@@ -403,12 +407,10 @@ class Tokenizer(Description):
         return [(start, tokens[index]) for start, index in zip(starts.tolist(), which.tolist(), strict=True)]
 
     def _allowed(self, allowed_special: AllowedSpecial) -> Collection[str]:
-        if isinstance(allowed_special, str):
-            if allowed_special != "all":
-                raise BadArgument(
-                    f'allowed_special must be "all" or a collection, got {shown(allowed_special)}'
-                )
+        if isinstance(allowed_special, str) and allowed_special == "all":
             return self._vocabulary.special_tokens
+        if isinstance(allowed_special, (str, bytes)) or not isinstance(allowed_special, Collection):
+            raise BadArgument(f'allowed_special must be "all" or a collection, got {shown(allowed_special)}')
         for token in allowed_special:
             if token not in self._vocabulary.special_tokens:
                 raise BadArgument(f"allowed_special holds {shown(token)}, which is not a special token")
@@ -421,7 +423,7 @@ class Tokenizer(Description):
         try:
             return self._encoder.decode(ids if isinstance(ids, (list, np.ndarray)) else list(ids))
         except (ValueError, TypeError, OverflowError) as error:
-            raise BadArgument(str(error).splitlines()[0]) from None
+            raise bad_ids(ids, error) from None
 
     def decode(self, ids: Iterable[int] | NDArray[Any], errors: str = "replace") -> str:
         """The text of the ids; bytes that are no UTF-8, such as a cut character, become U+FFFD.
@@ -435,7 +437,7 @@ class Tokenizer(Description):
         except UnicodeDecodeError:
             raise
         except (ValueError, TypeError, OverflowError) as error:
-            raise BadArgument(str(error).splitlines()[0]) from None
+            raise bad_ids(ids, error) from None
 
     def decode_batch(
         self, rows: Ragged | Iterable[Iterable[int] | NDArray[Any]], errors: str = "replace"

@@ -1,0 +1,79 @@
+"""What callers hand over as memory: text as bytes, offsets into it, an array to write ids to, ids. BadArgument for
+others, since an array of another type, read as bytes, would be encoded without a word."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe.errors import BadArgument
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+def check_bytes(buffer: Buffer) -> None:
+    """The buffer is contiguous and of bytes: bytes, bytearray, mmap, uint8[n]."""
+    if isinstance(buffer, bytes):
+        return
+    try:
+        view = memoryview(buffer)
+    except (TypeError, ValueError):
+        raise BadArgument(f"the text must be UTF-8 in a buffer such as bytes, got {_named(buffer)}") from None
+    if view.itemsize != 1 or view.ndim != 1 or not view.contiguous:
+        raise BadArgument(f"the text must be a contiguous buffer of bytes, got {_named(buffer)}")
+
+
+def check_out(out: NDArray[np.uint32] | None) -> None:
+    """The array, if there is one, is uint32[n] that can be written end to end. How long it must be the core knows."""
+    if out is None:
+        return
+    if not isinstance(out, np.ndarray) or out.dtype != np.uint32 or out.ndim != 1:
+        raise BadArgument(f"out must be uint32[n], got {_named(out)}")
+    if not out.flags.c_contiguous or not out.flags.writeable:
+        raise BadArgument("out must be contiguous and writeable")
+
+
+def offsets_from(offsets: Any) -> NDArray[np.uint64]:
+    """Offsets as the core takes them, from any whole numbers from 0 on; their order the core checks."""
+    if isinstance(offsets, np.ndarray) and offsets.dtype == np.uint64:
+        array = offsets
+    else:
+        try:
+            array = np.asarray(offsets)
+        except ValueError:
+            raise BadArgument(f"offsets must be whole numbers, got {_named(offsets)}") from None
+        if array.dtype.kind not in "iu" or (array.size and array.min() < 0):
+            raise BadArgument(f"offsets must be whole numbers from 0 on, got {_named(offsets)}")
+        array = array.astype(np.uint64)
+    if array.ndim != 1 or array.size == 0:
+        raise BadArgument(f"offsets must be one more than there are documents, got {_named(offsets)}")
+    return np.ascontiguousarray(array)
+
+
+def separator_bytes(separator: object) -> bytes:
+    """The UTF-8 of a separator given as text, or the bytes of one."""
+    if not isinstance(separator, (str, bytes)):
+        raise BadArgument(f"separator must be str or bytes, got {_named(separator)}")
+    try:
+        found = separator.encode() if isinstance(separator, str) else separator
+    except UnicodeEncodeError:
+        raise BadArgument("separator holds a lone surrogate, which UTF-8 can't hold") from None
+    if not found:
+        raise BadArgument("separator must not be empty")
+    return found
+
+
+def bad_ids(ids: object, error: Exception) -> BadArgument:
+    """What was wrong with ids that the core refused with this error."""
+    if isinstance(ids, np.ndarray) and (ids.ndim != 1 or ids.dtype.kind not in "iub"):
+        return BadArgument(f"ids must be whole numbers in one dimension, got {_named(ids)}")
+    return BadArgument(str(error).splitlines()[0])
+
+
+def _named(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.name}{list(value.shape)}"
+    return f"{type(value).__name__}"

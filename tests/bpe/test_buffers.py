@@ -1,0 +1,115 @@
+"""What is no text, no offsets, no room for ids or no ids is refused in one line, not read as bytes."""
+
+from __future__ import annotations
+
+import mmap
+
+import numpy as np
+import pytest
+
+from bpe.errors import BadArgument
+from bpe.tokenizer import Tokenizer
+
+TEXT = b"the mill"
+BYTES = np.frombuffer(TEXT, dtype=np.uint8)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer({byte: bytes([byte]) for byte in range(256)}, [], {"<s>": 256})
+
+
+@pytest.mark.parametrize("text", [bytearray(TEXT), memoryview(TEXT), BYTES, BYTES.view(np.int8)])
+def test_any_contiguous_bytes_are_text(tokenizer, text):
+    assert tokenizer.encode_documents(text).tokens.tolist() == list(TEXT)
+    assert tokenizer.encode_ragged(text, [0, 3, 8]).tokens.tolist() == list(TEXT)
+
+
+def test_mapped_memory_is_text(tokenizer):
+    with mmap.mmap(-1, mmap.PAGESIZE) as mapped:
+        mapped[: len(TEXT)] = TEXT
+        assert tokenizer.encode_ragged(mapped, [0, len(TEXT)]).tokens.tolist() == list(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("abc", "got str"),
+        (None, "got NoneType"),
+        ([97], "got list"),
+        (np.zeros(4, np.uint16), r"got uint16\[4\]"),
+        (np.zeros(4, np.float64), r"got float64\[4\]"),
+        (np.zeros((2, 2), np.uint8), r"got uint8\[2, 2\]"),
+        (BYTES[::2], r"contiguous .* got uint8\[4\]"),
+    ],
+)
+def test_other_memory_is_no_text(tokenizer, text, named):
+    with pytest.raises(BadArgument, match=named):
+        tokenizer.encode_documents(text)
+    with pytest.raises(BadArgument, match=named):
+        tokenizer.encode_ragged(text, [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("out", "named"),
+    [
+        ([1], "got list"),
+        (np.zeros(9000, np.int64), r"got int64\[9000\]"),
+        (np.zeros((2, 9000), np.uint32), r"got uint32\[2, 9000\]"),
+        (np.zeros(9000, np.uint32)[::2], "contiguous and writeable"),
+        (np.frombuffer(bytes(36000), np.uint32), "contiguous and writeable"),
+    ],
+)
+def test_room_for_ids_is_checked(tokenizer, out, named):
+    with pytest.raises(BadArgument, match=f"^out must be .*{named}"):
+        tokenizer.encode_documents(TEXT, out=out)
+    with pytest.raises(BadArgument, match=f"^out must be .*{named}"):
+        tokenizer.encode_ragged(TEXT, [0, 8], out=out)
+
+
+@pytest.mark.parametrize(
+    "offsets",
+    [
+        [0, 3, 8],
+        (0, 3, 8),
+        np.array([0, 3, 8]),
+        np.array([0, 3, 8], ">u2"),
+        np.array([0, 1, 3, 1, 8], np.uint64)[::2],
+    ],
+)
+def test_offsets_are_any_whole_numbers(tokenizer, offsets):
+    assert tokenizer.encode_ragged(TEXT, offsets).offsets.tolist() == [0, 3, 8]
+
+
+@pytest.mark.parametrize(
+    "offsets", [None, [], "ab", [-1, 2], [0.0, 1.0], [[0, 1]], [[0], [1, 2]], 5, [2, 0], [0, 99]]
+)
+def test_other_offsets_are_refused(tokenizer, offsets):
+    with pytest.raises(ValueError, match=r"^offsets[^\n]*$"):
+        tokenizer.encode_ragged(TEXT, offsets)
+
+
+@pytest.mark.parametrize("separator", [None, 5, ["a"], "", b"", "\ud800"])
+def test_a_separator_is_text_or_bytes(tokenizer, separator):
+    with pytest.raises(BadArgument, match="^separator "):
+        tokenizer.encode_documents(TEXT, separator)
+
+
+@pytest.mark.parametrize("allowed", ["none", b"all", 5, None, ["x"], {1}])
+def test_allowed_special_is_all_or_a_collection_of_them(tokenizer, allowed):
+    for encode in (
+        tokenizer.encode,
+        lambda text, special: tokenizer.encode_batch([text], allowed_special=special),
+    ):
+        with pytest.raises(BadArgument, match="^allowed_special "):
+            encode("a", allowed)
+
+
+@pytest.mark.parametrize("ids", [np.zeros((2, 2), np.int64), np.zeros(2), np.array([1, None], object)])
+def test_arrays_that_are_no_ids_are_named(tokenizer, ids):
+    with pytest.raises(
+        BadArgument, match=f"^ids must be whole numbers in one dimension, got {ids.dtype.name}"
+    ):
+        tokenizer.decode(ids)
+    with pytest.raises(BadArgument, match="^ids must be whole numbers"):
+        tokenizer.decode_bytes(ids)
