@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from flat_tokens.errors import ArgumentError, printable
+
+LONGEST_NAME = 255  # bytes, of a file or folder
 
 
 def integer(name: str, value: Any, least: int | None = None, greatest: int | None = None) -> int:
@@ -32,11 +35,22 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def choice(name: str, value: Any, choices: Iterable[str], error: type[ArgumentError] = ArgumentError) -> str:
+    """One of a few words."""
+    words = list(choices)
+    if not isinstance(value, str) or value not in words:
+        raise error(f"{name} must be one of {', '.join(words)}, got {shown(value)}")
+    return value
+
+
 def path(name: str, value: Any) -> Path:
-    """Where something lies: a str or a path, not empty."""
+    """Where something lies: a str or a path whose names the system can have, not empty."""
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
         raise ArgumentError(f"{name} must be a path, got {shown(value)}")
-    return Path(value)
+    given = Path(value)
+    if any(len(part.encode(errors="surrogatepass")) > LONGEST_NAME for part in given.parts):
+        raise ArgumentError(f"{name} has a name of more than {LONGEST_NAME} bytes, got {shown(value)}")
+    return given
 
 
 def count_of(name: str, value: Any) -> int:

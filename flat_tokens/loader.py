@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import flag, integer, shown, split
+from flat_tokens.arguments import choice, flag, integer, shown, split
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.reader import FlatTokensArray
@@ -34,9 +34,10 @@ from flat_tokens.rows.gathered_steps import GatheredSteps
 from flat_tokens.rows.row_gather import RowGather
 from flat_tokens.rows.row_order import HostOrder, RowOrder
 from flat_tokens.rows.row_source import PackedRows
-from flat_tokens.rows.sequence_rows import Losses, SequenceRows, check_long_sequences
+from flat_tokens.rows.sequence_rows import LONG_SEQUENCES, Losses, SequenceRows
 from flat_tokens.rows.window_steps import WindowSteps
 
+LARGEST_BLOCK = 2**62  # tokens: its rows are counted in 64 bits
 MOST_STREAMS = 8  # by default, so that 1, 2, 4 or 8 hosts see the same batches
 DTYPES = ("uint16", "int32", "uint32", "int64")
 
@@ -81,9 +82,9 @@ class Loader:
         host_index, host_count = integer("host_index", host_index), integer("host_count", host_count)
         streams = None if streams is None else integer("streams", streams)
         seed, padding_id = integer("seed", seed), integer("padding_id", padding_id)
-        block_tokens = integer("block_tokens", block_tokens, 1)
+        block_tokens = integer("block_tokens", block_tokens, 1, LARGEST_BLOCK)
         shuffle_blocks = integer("shuffle_blocks", shuffle_blocks)
-        check_long_sequences(long_sequences)
+        long_sequences = choice("long_sequences", long_sequences, LONG_SEQUENCES)
         packed, shuffle = flag("packed", packed), flag("shuffle", shuffle)
         self.array = array
         self.seq_len = seq_len

@@ -14,7 +14,7 @@ from typing import Any, Protocol, SupportsIndex
 
 import numpy.typing as npt
 
-from flat_tokens.arguments import flag, integer, shown, split
+from flat_tokens.arguments import choice, flag, integer, shown, split
 from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printable
 from flat_tokens.format import LARGEST_TOKEN_ID, Uint32
 from flat_tokens.packs.pack import Pack, PackBatch, build_pack, stack
@@ -82,13 +82,9 @@ class PackedSequences(Sequence[Pack]):
         self.padding_id = integer("padding_id", padding_id, 0, LARGEST_TOKEN_ID)
         self.max_packs = None if max_packs is None else integer("max_packs", max_packs, 1, 2**63 - 1)
         self.split_across_pack = flag("split_across_pack", split_across_pack)
-        self.strategy = strategy
+        self.strategy = choice("strategy", strategy, STRATEGIES)
         self.restart_positions = flag("restart_positions", restart_positions)
         self.ignore_first_labels = flag("ignore_first_labels", ignore_first_labels)
-        if strategy not in STRATEGIES:
-            raise ArgumentError(
-                f"strategy must be one of {', '.join(STRATEGIES)}, got {printable(repr(strategy), 60)}"
-            )
         if window_seqs is not None and strategy != "best-fit":
             raise ArgumentError('window_seqs is for strategy="best-fit" alone')
         starts = array.seq_starts

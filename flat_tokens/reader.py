@@ -292,11 +292,8 @@ class Dataset:
         return read_manifest(self.path) if self.has_manifest else None
 
     def __getitem__(self, split: str) -> FlatTokensArray:
-        if split == "train":
-            return self.train
-        if split == "validation":
-            return self.validation
-        raise SplitError(f"split must be one of {', '.join(flat_format.SPLITS)}, got {split!r}")
+        name = arguments.choice("split", split, flat_format.SPLITS, SplitError)
+        return self.train if name == "train" else self.validation
 
     @property
     def tokenizer_path(self) -> Path | None:

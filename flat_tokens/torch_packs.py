@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flat_tokens.arguments import shown
+from flat_tokens.arguments import choice, shown
 from flat_tokens.errors import ArgumentError
 from flat_tokens.packing import PackedSequences
 from flat_tokens.packs.pack import FIELDS, Pack, block_causal_mask, cumulative_lengths
@@ -42,10 +42,8 @@ class PackDataset(Dataset[Tensors]):
     def __init__(self, packed: PackedSequences, names: str = "transformers") -> None:
         if not isinstance(packed, PackedSequences):
             raise ArgumentError(f"packed must be PackedSequences, got {shown(packed)}")
-        if not isinstance(names, str) or names not in NAMES:
-            raise ArgumentError(f"names must be one of {', '.join(NAMES)}, got {shown(names)}")
         self.packed = packed
-        self.names = NAMES[names]
+        self.names = NAMES[choice("names", names, NAMES)]
 
     def __len__(self) -> int:
         return len(self.packed)

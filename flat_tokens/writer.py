@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens import format as flat_format
+from flat_tokens.arguments import choice
 from flat_tokens.errors import ArgumentError
 from flat_tokens.storage import zarr_metadata
 from flat_tokens.storage.chunks import encode_shard, pad
@@ -51,8 +52,7 @@ def create_split(
 
     root need not exist. A split without sequences has token_count 0, max_token_id 0, and seq_starts [0],
     which must be written like any other. ArgumentError for counts that no sequences could have."""
-    if split not in flat_format.SPLITS:
-        raise ArgumentError(f"split must be one of {', '.join(flat_format.SPLITS)}, got {split!r}")
+    choice("split", split, flat_format.SPLITS)
     if not 0 <= seq_count <= token_count or (seq_count == 0) != (token_count == 0):
         raise ArgumentError(
             f"{token_count} tokens cannot make {seq_count} sequences of at least one token each"

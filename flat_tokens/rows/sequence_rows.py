@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import shown
 from flat_tokens.errors import ArgumentError, DatasetError
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.row_source import ChunkReader, Int64, StretchWindow
@@ -131,12 +130,6 @@ class SequenceRows:
             sequences_cut=cut,
             rows_left_out=rows_left_out,
         )
-
-
-def check_long_sequences(value: object) -> None:
-    """ArgumentError if it says nothing that can be done with long sequences."""
-    if value not in LONG_SEQUENCES:
-        raise ArgumentError(f"long_sequences must be one of {', '.join(LONG_SEQUENCES)}, got {shown(value)}")
 
 
 def _length_groups(array: FlatTokensArray) -> Iterator[Int64]:

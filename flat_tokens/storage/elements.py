@@ -104,7 +104,7 @@ class Elements:
 
     def __getitem__(self, key: int | slice) -> Any:
         if isinstance(key, slice):
-            if key.step not in (None, 1):
+            if key.step is not None and integer(f"{self.name}: step of a slice", key.step) != 1:
                 raise RangeError(f"{self.name}: a slice must have step 1, got {key.step}")
             try:
                 start, stop, _ = key.indices(self._count)

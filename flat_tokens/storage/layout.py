@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from flat_tokens.arguments import integer, shown
+from flat_tokens.arguments import choice, integer, shown
 from flat_tokens.errors import ArgumentError
 
 DEFAULT_LEVELS = {"zstd": 1, "lz4": 1, "lz4-bitshuffle": 1, "none": 0}
@@ -40,7 +40,7 @@ class ArrayLayout:
     level: int = 1
 
     def __post_init__(self) -> None:
-        if self.zarr_format not in (2, 3):
+        if type(self.zarr_format) is not int or self.zarr_format not in (2, 3):
             raise ArgumentError(f"zarr_format must be 2 or 3, got {shown(self.zarr_format)}")
         integer("chunk_tokens", self.chunk_tokens, 1, LARGEST_CHUNK_TOKENS)
         integer("shard_tokens", self.shard_tokens)
@@ -51,9 +51,7 @@ class ArrayLayout:
             )
         if self.zarr_format == 2 and self.shard_tokens != self.chunk_tokens:
             raise ArgumentError("zarr format 2 has no shards: leave shard_tokens out, or take zarr_format 3")
-        if self.compression not in COMPRESSIONS:
-            names = ", ".join(COMPRESSIONS)
-            raise ArgumentError(f"compression must be one of {names}, got {shown(self.compression)}")
+        choice("compression", self.compression, COMPRESSIONS)
         low, high = LEVEL_RANGES[self.compression]
         if not low <= integer("level", self.level) <= high:
             raise ArgumentError(f"level of {self.compression} must be in [{low}, {high}], got {self.level}")
@@ -69,13 +67,15 @@ class ArrayLayout:
     ) -> ArrayLayout:
         """A layout with the defaults of its format and compression: create(3) has 64 Ki tokens a zarr chunk,
         16 Mi a shard."""
+        zarr_format = integer("zarr_format", zarr_format)
+        choice("compression", compression, COMPRESSIONS)
         if chunk_tokens is None:
             chunk_tokens = 2**16 if zarr_format == 3 else 2**18
         integer("chunk_tokens", chunk_tokens)
         if shard_tokens is None:
             shard_tokens = chunk_tokens * 256 if zarr_format == 3 else chunk_tokens
         if level is None:
-            level = DEFAULT_LEVELS.get(compression, 0)
+            level = DEFAULT_LEVELS[compression]
         return cls(zarr_format, chunk_tokens, shard_tokens, compression, level)
 
     @property

@@ -31,11 +31,18 @@ OPEN: dict[str, Call] = {
     "not there": lambda d: flat_tokens.open("/nowhere/at/all"),
     "a file": lambda d: flat_tokens.open(d.path / "manifest.json"),
     "NUL in the path": lambda d: flat_tokens.open("a\0b"),
+    "a surrogate in the path": lambda d: flat_tokens.open("a\ud800b"),
+    "a name that no file can have": lambda d: flat_tokens.open("a" * 300),
+    "verify a name that no file can have": lambda d: verify_dataset(f"a/{'é' * 200}/b"),
     "tokenizer not there": lambda d: flat_tokens.open(d.path, tokenizer="missing.json"),
     "tokenizer an empty folder": lambda d: flat_tokens.open(d.path, tokenizer=d.path / "train"),
     "tokenizer a number": lambda d: flat_tokens.open(d.path, tokenizer=5),  # type: ignore[arg-type]
     "split of another name": lambda d: d["test"],
     "split by number": lambda d: d[0],
+    "split by an array": lambda d: d[np.array([1, 2])],
+    "split of a long name": lambda d: d["\n\x1b[31m" * 99],
+    "slice by a text": lambda d: d.train.encoded_tokens[0:3:"\n"],  # type: ignore[misc]
+    "slice by an array": lambda d: d.train.encoded_tokens[0 : 3 : np.array([1, 2])],  # type: ignore[misc]
     "verify nothing": lambda d: verify_dataset(None),  # type: ignore[arg-type]
     "verify a file": lambda d: verify_dataset(d.path / "manifest.json"),
 }
@@ -126,9 +133,11 @@ LOADER: dict[str, Call] = {
         ("packed", None),
         ("long_sequences", "cut"),
         ("long_sequences", None),
+        ("long_sequences", np.array([1, 2])),
         ("shuffle", "no"),
         ("block_tokens", 0),
         ("block_tokens", 1.5),
+        ("block_tokens", 2**70),
         ("shuffle_blocks", 0),
         ("dtype", "float32"),
         ("dtype", "nothing"),
@@ -201,6 +210,7 @@ PACKS: dict[str, Call] = {
         ("strategy", "x"),
         ("strategy", None),
         ("strategy", ["greedy"]),
+        ("strategy", np.array([1, 2])),
         ("window_seqs", 5),
         ("restart_positions", 2),
         ("ignore_first_labels", "no"),
@@ -233,7 +243,11 @@ LAYOUT: dict[str, Call] = {
         ("level", None),
     ]
 }
-LAYOUT |= {"create(3, 'a')": lambda d: ArrayLayout.create(3, "a")}  # type: ignore[arg-type]
+LAYOUT |= {
+    "create(3, 'a')": lambda d: ArrayLayout.create(3, "a"),  # type: ignore[arg-type]
+    "create(array)": lambda d: ArrayLayout.create(np.array([1, 2])),  # type: ignore[arg-type]
+    "create(compression=[])": lambda d: ArrayLayout.create(compression=[]),  # type: ignore[arg-type]
+}
 CALLS = {
     f"{kind}: {name}": call
     for kind, calls in [
