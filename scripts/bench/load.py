@@ -2,7 +2,8 @@
 
 Equal first: batches of every dataset must be what a naive gather of the same rows from the ids in memory gives. All
 run in one process on one core, data in the page cache, turn by turn, each loader going on where its last turn ended,
-once the threads of the one before are at rest.
+once the threads of the one before are at rest; and from opening to the end of the first epoch, by a new loader
+each turn.
 Ours hand out inputs, targets and start flags, the peers plain rows of ids that are stored as uint16; only where it
 says so, PyTorch's loader makes the same of the same tokens. M tokens/s counts targets. Without --corpus the
 ids are drawn by a seed, as frequent as words are (1 / rank), in sequences of 600 tokens on average.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import json
 import os
 import statistics
@@ -41,6 +43,7 @@ LAYOUTS = {
     "zstd, as written by default": ArrayLayout.create(),
 }
 Encoded = NDArray[np.uint32]
+Begin = Callable[[], Iterator[Any]]
 
 
 def main() -> None:
@@ -150,12 +153,11 @@ def batches(
     folder: Path, datasets: dict[str, Path], encoded: Encoded, turns: int
 ) -> tuple[list[harness.Row], list[str]]:
     """A row a loader, and notes about peers that are not there."""
-    loaders: dict[str, tuple[int, Iterator[Any]]] = {}
+    loaders: dict[str, tuple[int, Begin]] = {}
     for layout, path in datasets.items():
         for dtype in ("int32", "int64", "uint16") if layout == "raw" else ("int32", "uint16"):
-            loader = Loader(open_dataset(path).train, SEQ_LEN, BATCH_SIZE, SEED, dtype=dtype)
             steps = 2000 if layout == "raw" else 500
-            loaders[f"tokenmill, {layout}, {dtype}"] = (steps, loader.from_step(0))
+            loaders[f"tokenmill, {layout}, {dtype}"] = (steps, functools.partial(begin_ours, path, dtype))
     ids = (encoded >> 1).astype(np.uint16)
     torch_memmap = "torch DataLoader, memmap, __getitems__"
     peers: list[tuple[str, int, type[Any], Any, Any]] = [
@@ -179,23 +181,45 @@ def batches(
         if not load_peers.is_installed(kind.module) or not load_peers.is_installed("torch"):
             notes.append(f"{name}: left out, {kind.module} is not installed")
             continue
-        loaders[name] = (steps, kind(folder, tokens, argument).batches(SEQ_LEN, BATCH_SIZE))
-    contenders = {name: functools.partial(draw, *loader) for name, loader in loaders.items()}
-    for name, run in contenders.items():
-        harness.progress(f"warming  {name}  {run():.3f} s")
-    rows = []
-    for name, seconds in harness.take_turns(contenders, turns).items():
-        measured = harness.summary(seconds, loaders[name][0] * BATCH_SIZE * SEQ_LEN)
-        rows.append(
-            {
-                "what": f"shuffled batches: {name}",
-                "M tokens/s": measured["mb_per_s"],
-                "us": measured["seconds"] / loaders[name][0] * 1e6,
-                "spread": measured["spread"],
-                "turns": measured["turns"],
-            }
+        loaders[name] = (
+            steps,
+            functools.partial(kind(folder, tokens, argument).batches, SEQ_LEN, BATCH_SIZE),
         )
+    epoch = (len(encoded) // SEQ_LEN - 1) // BATCH_SIZE  # peers have a row less
+    begun = {name: (steps, begin()) for name, (steps, begin) in loaders.items()}
+    measured = {
+        "shuffled batches": {name: functools.partial(draw, *loader) for name, loader in begun.items()}
+    }
+    measured["first epoch, opening included"] = {
+        name: functools.partial(begin_and_draw, epoch, begin) for name, (_, begin) in loaders.items()
+    }
+    rows = []
+    for what, contenders in measured.items():
+        for name, run in contenders.items():
+            harness.progress(f"warming  {what}: {name}  {run():.3f} s")
+        for name, seconds in harness.take_turns(contenders, turns).items():
+            steps = epoch if contenders is not measured["shuffled batches"] else loaders[name][0]
+            found = harness.summary(seconds, steps * BATCH_SIZE * SEQ_LEN)
+            rows.append(
+                {
+                    "what": f"{what}: {name}",
+                    "M tokens/s": found["mb_per_s"],
+                    "us": found["seconds"] / steps * 1e6,
+                    "spread": found["spread"],
+                    "turns": found["turns"],
+                }
+            )
     return rows, notes
+
+
+def begin_ours(path: Path, dtype: str) -> Iterator[Any]:
+    return Loader(open_dataset(path).train, SEQ_LEN, BATCH_SIZE, SEED, dtype=dtype).from_step(0)
+
+
+def begin_and_draw(steps: int, begin: Begin) -> float:
+    """Seconds for a new loader and its first batches."""
+    settle()
+    return harness.timed(lambda: [None for _ in itertools.islice(begin(), steps)])[0]
 
 
 def draw(steps: int, loader: Iterator[Any]) -> float:
