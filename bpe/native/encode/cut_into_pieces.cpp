@@ -1,0 +1,85 @@
+#include "encode/cut_into_pieces.hpp"
+
+#include "text/find_bytes.hpp"
+
+#include <algorithm>
+
+namespace bpe {
+
+namespace {
+
+const uint8_t *bytes_of(std::string_view text) {
+  return reinterpret_cast<const uint8_t *>(text.data());
+}
+
+// Whether two occurrences of the string can overlap ("aa", "\n\n"): then only a search from the start of the
+// text finds the leftmost ones.
+bool overlaps_itself(std::string_view text) {
+  for (size_t shift = 1; shift < text.size(); ++shift)
+    if (text.substr(shift) == text.substr(0, text.size() - shift))
+      return true;
+  return false;
+}
+
+// A place near `limit`, at or before it, at which a document goes on and may be cut without changing its
+// pretokens; 0: none. A cut needs two characters only, so it is looked for near the limit.
+size_t cut_within_document(std::string_view text, std::string_view separator, const WithinDocuments &within,
+                           size_t limit) {
+  constexpr size_t window_bytes = 4096;
+  constexpr int windows = 16; // of which each had its cut where it must not be
+  for (int i = 0; i < windows && limit > 0; ++i) {
+    while (limit > 0 && (text[limit] & 0xC0) == 0x80)
+      --limit;
+    size_t start = limit - std::min(limit, window_bytes);
+    while (start < limit && (text[start] & 0xC0) == 0x80)
+      ++start;
+    const size_t cut = last_safe_cut(within.pattern, bytes_of(text) + start, limit - start);
+    if (cut == 0)
+      return 0;
+    // A separator is no part of a document, a special token not of a pretoken.
+    const size_t place = start + cut;
+    const size_t reach = separator.size() - 1;
+    const std::string_view around =
+        text.substr(place - std::min(place, reach), std::min(place, reach) + reach);
+    if (around.find(separator) == std::string_view::npos &&
+        !within.special.stands_across(bytes_of(text), text.size(), place))
+      return place;
+    limit = start;
+  }
+  return 0;
+}
+
+} // namespace
+
+std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view separator,
+                                    const WithinDocuments *within) {
+  std::vector<size_t> starts{0};
+  const uint8_t *const bytes = bytes_of(text);
+  const bool search_all = overlaps_itself(separator);
+  size_t position = 0, found = 0;
+  bool searched = false; // `found` is the first separator from `position` on
+  while (text.size() - starts.back() > piece_bytes) {
+    if (!search_all)
+      position = std::max(position, starts.back() + piece_bytes - separator.size());
+    if (!searched || found < position)
+      found = find_bytes(bytes, text.size(), position, separator);
+    searched = true;
+    if (within && !search_all && found - starts.back() > 2 * piece_bytes) {
+      const size_t cut = cut_within_document(text, separator, *within, starts.back() + piece_bytes);
+      if (cut > starts.back()) {
+        starts.push_back(cut);
+        continue;
+      }
+    }
+    if (found == text.size())
+      break;
+    position = found + separator.size();
+    searched = false;
+    if (position - starts.back() >= piece_bytes)
+      starts.push_back(position);
+  }
+  starts.push_back(text.size());
+  return starts;
+}
+
+} // namespace bpe

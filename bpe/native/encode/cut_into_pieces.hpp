@@ -1,0 +1,28 @@
+// Where a text is cut so that threads can take pieces of it.
+#pragma once
+
+#include "pretokenize/pretokenize.hpp"
+#include "text/special_tokens.hpp"
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace bpe {
+
+// Small enough for a thread's buffer of ids to stay in its cache, large enough for the hand-over not to
+// matter (two threads, English cold 448 -> 460 MB/s, code 536 -> 546 against 1 MiB).
+inline constexpr size_t piece_bytes = 1 << 18;
+
+// What documents may be cut by: the pattern of their pretokens, and the special tokens they may hold.
+struct WithinDocuments {
+  Pattern pattern;
+  const SpecialTokens &special;
+};
+
+// Where to cut a text into pieces of about piece_bytes: behind separators and, if it is said how, within long
+// documents. Starts of the pieces, then text.size().
+std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view separator,
+                                    const WithinDocuments *within);
+
+} // namespace bpe
