@@ -40,7 +40,7 @@ class ForeignArray:
         self.dtype: np.dtype[Any] = self._array.dtype
         self.element_count = int(self._array.shape[0])
         self.chunk_elements = int(self._array.chunks[0])
-        self._file_elements = int((getattr(self._array, "shards", None) or self._array.chunks)[0])
+        self._file_elements = _file_elements(self._array)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_array": None}
@@ -100,11 +100,21 @@ def _open(path: Path, reason: ForeignLayoutError | None) -> Any:
         raise DatasetError(
             f"{printable(str(path))}: {array.dtype} of {array.ndim} dimensions is not flat-tokens"
         )
+    if not 0 <= array.shape[0] < 2**63 or not _file_elements(array) > 0:
+        raise DatasetError(
+            f"{printable(str(path))}: {array.shape[0]} elements in files of {_file_elements(array)} cannot be; "
+            "restore it or convert again"
+        )
     if not 0 < array.chunks[0] * array.dtype.itemsize <= zarr_metadata.LARGEST_CHUNK_BYTES:
         raise DatasetError(
             f"{printable(str(path))}: zarr chunks of {array.chunks[0]} elements; write other ones"
         )
     return array
+
+
+def _file_elements(array: Any) -> int:
+    """Elements a file: of a shard, where there are shards."""
+    return int((getattr(array, "shards", None) or array.chunks)[0])
 
 
 def _codec_names(path: Path) -> set[str]:

@@ -306,6 +306,10 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda root: edit_json(root / "train/seq_starts/.zarray", shape=[2**62], chunks=[1]),
         "cannot be",
     ),
+    "shape over 64 bits": (
+        lambda root: edit_json(root / "train/seq_starts/.zarray", shape=[2**63]),
+        "9223372036854775808 elements in files of .* cannot be",
+    ),
 }
 
 
@@ -426,6 +430,15 @@ def test_damage_where_zarr_reads(tmp_path: Path, array: str, damage: Any, messag
     assert any(text in report.problems[0] for text in (message, "is a special file"))
     with pytest.raises(DatasetError, match=message):
         flat_tokens.open(root).train.sequences([0, 1, 2])
+
+
+def test_shards_of_nothing_are_refused(tmp_path: Path) -> None:
+    root = tmp_path / "foreign"
+    foreign_dataset(root, 3, shards=(6,))
+    grid = {"name": "regular", "configuration": {"chunk_shape": [0]}}
+    edit_json(root / "train/encoded_tokens/zarr.json", chunk_grid=grid)
+    with pytest.raises(DatasetError, match="8 elements in files of 0 cannot be"):
+        flat_tokens.open(root)
 
 
 def test_reading_from_threads(make_dataset: Any, random_sequences: Any) -> None:
