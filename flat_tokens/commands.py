@@ -52,7 +52,7 @@ def info(arguments: argparse.Namespace) -> int:
     if len(facts["sources"]) > 20:
         print(f"  ... and {len(facts['sources']) - 20} more")
     if not facts["has_manifest"]:
-        print("manifest: none, so lost files cannot be noticed")
+        print("manifest: none, so changed files cannot be noticed")
     return 0
 
 
