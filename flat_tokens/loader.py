@@ -37,7 +37,7 @@ from flat_tokens.rows.row_source import PackedRows
 from flat_tokens.rows.sequence_rows import LONG_SEQUENCES, Losses, SequenceRows
 from flat_tokens.rows.window_steps import WindowSteps
 
-LARGEST_BLOCK = 2**62  # tokens: its rows are counted in 64 bits
+LARGEST_BLOCK = 2**62  # tokens, more than any split has: its rows are counted in 64 bits
 MOST_STREAMS = 8  # by default, so that 1, 2, 4 or 8 hosts see the same batches
 DTYPES = ("uint16", "int32", "uint32", "int64")
 
@@ -82,7 +82,7 @@ class Loader:
         host_index, host_count = integer("host_index", host_index), integer("host_count", host_count)
         streams = None if streams is None else integer("streams", streams)
         seed, padding_id = integer("seed", seed), integer("padding_id", padding_id)
-        block_tokens = integer("block_tokens", block_tokens, 1, LARGEST_BLOCK)
+        block_tokens = min(integer("block_tokens", block_tokens, 1), LARGEST_BLOCK)
         shuffle_blocks = integer("shuffle_blocks", shuffle_blocks)
         long_sequences = choice("long_sequences", long_sequences, LONG_SEQUENCES)
         packed, shuffle = flag("packed", packed), flag("shuffle", shuffle)

@@ -230,6 +230,14 @@ def test_errors(make_dataset: Any, random_sequences: Any, changes: dict[str, Any
         loader.from_step(3, 2)
 
 
+def test_a_block_of_everything(make_dataset: Any, random_sequences: Any) -> None:
+    train = split(make_dataset, random_sequences)
+    few, many = (Loader(train, 5, 4, 1, block_tokens=tokens) for tokens in (train.token_count, 2**70))
+    assert few.rows_of(3).shape == many.rows_of(3).shape
+    rows = np.concatenate([many.rows_of(step) for step in range(len(many))])
+    assert len(set(rows.tolist())) == len(rows)
+
+
 @pytest.mark.parametrize("prefetch", [True, False])
 def test_damage_is_told_by_the_loader(make_dataset: Any, random_sequences: Any, prefetch: bool) -> None:
     train = split(make_dataset, random_sequences)

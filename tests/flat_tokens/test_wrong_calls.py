@@ -137,7 +137,6 @@ LOADER: dict[str, Call] = {
         ("shuffle", "no"),
         ("block_tokens", 0),
         ("block_tokens", 1.5),
-        ("block_tokens", 2**70),
         ("shuffle_blocks", 0),
         ("dtype", "float32"),
         ("dtype", "nothing"),
