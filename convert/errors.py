@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
+from types import TracebackType
 from typing import Any
 
 
@@ -70,15 +69,20 @@ def printable(text: object) -> str:
     )
 
 
-@contextmanager
-def naming(path: object) -> Iterator[None]:
+class naming:  # noqa: N801 - used like contextlib.suppress
     """Give an OSError raised inside the path it is about: the system does not say which file a write was for."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None and error.errno is not None:
-            error.filename = str(path)
-        raise
+
+    def __init__(self, path: object) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, OSError) and error.filename is None and error.errno is not None:
+            error.filename = str(self._path)
 
 
 def exit_code_of(error: BaseException) -> int | None:

@@ -69,7 +69,7 @@ def verify_files(root: Path, records: tuple[FileRecord, ...]) -> UnitResult:
     result = UnitResult()
     for record in records:
         try:
-            file, size = open_regular(root / record.path)
+            file, size = open_regular(f"{root}/{record.path}")
         except DatasetError:
             result.report(record.path, "not there, or not a regular file; restore it or convert again")
             continue

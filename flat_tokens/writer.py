@@ -3,8 +3,8 @@
 One process calls `create_split` for each split; any number of processes call `write_tokens` and
 `write_starts` with runs that begin at multiples of the layout's write units and end there too, but for the
 array's last run; then one process calls `write_root`, which puts the manifest last. Invariant: no file holds
-parts of two runs, and each appears under its name only when it is whole (temporary name, close, rename), so
-a run can be written again after a failure with the same result.
+parts of two runs, so a run can be written again after a failure with the same result. A file of a run that failed
+may be cut off: whoever goes on must write it again. All other files appear under their names only when they are whole.
 
 Bytes are encoded by numcodecs here: zarr is never imported, and all-zero zarr chunks are stored like any
 others (zarr leaves them out by default and reads a missing one as zeros, which hides a lost file).
@@ -147,7 +147,9 @@ def _write_run(
             payload = encode_shard(part, chunk, unit // chunk, codecs)
         else:
             payload = codecs.encode(pad(part, chunk))
-        records.append(_write_whole(root, f"{folder}/{prefix}{(first + start) // unit}", payload))
+        relative = f"{folder}/{prefix}{(first + start) // unit}"
+        _put(f"{root}/{relative}", payload)
+        records.append(_record(relative, payload))
     return records
 
 
@@ -160,26 +162,38 @@ def write_file(root: Path, relative: str, payload: bytes) -> FileRecord:
 
 
 def _write_whole(root: Path, relative: str, payload: bytes) -> FileRecord:
-    """Plain calls of the system: there is one such file for each 0.3 ms of encoding, and `Path` and `open` took 0.1."""
     path = f"{root}/{relative}"
     folder, _, name = path.rpartition("/")
     # One name whoever writes it: what a process that died has left is replaced by the one that takes its place.
     temporary = f"{folder}/.{name}.partial"
+    _put(temporary, payload)
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        os.replace(temporary, path)  # noqa: PTH105
+    except BaseException:
+        os.unlink(temporary)  # noqa: PTH108
+        raise
+    return _record(relative, payload)
+
+
+def _put(path: str, payload: bytes) -> None:
+    """Plain calls of the system: there is one such file for each 0.3 ms of encoding, and `Path` and `open` took 0.1."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         try:
             rest = memoryview(payload)
             while rest:
                 rest = rest[os.write(descriptor, rest) :]
         finally:
             os.close(descriptor)  # reports a full disk, or what a network's file system could not keep
-        os.replace(temporary, path)  # noqa: PTH105
     except BaseException as error:
         if isinstance(error, OSError) and error.filename is None:
             error.filename = path
         with suppress(FileNotFoundError):
-            os.unlink(temporary)  # noqa: PTH108
+            os.unlink(path)  # noqa: PTH108
         raise
+
+
+def _record(relative: str, payload: bytes) -> FileRecord:
     return FileRecord(relative, len(payload), hashlib.sha256(payload).hexdigest())
 
 

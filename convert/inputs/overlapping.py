@@ -13,6 +13,8 @@ some GB/s, memory a block, whatever the file.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from convert.inputs.text_window import TextWindow
@@ -20,6 +22,7 @@ from convert.inputs.text_window import TextWindow
 COMPARED_BYTES = 1 << 20
 
 
+@cache
 def overlaps_itself(separator: bytes) -> bool:
     """Whether two occurrences can share bytes: "aa" and "aba" can, "<|endoftext|>" cannot."""
     return any(separator.startswith(separator[shift:]) for shift in range(1, len(separator)))

@@ -49,7 +49,7 @@ def encoded_units(shards: Path, run: Run, unit_tokens: int) -> Iterator[NDArray[
             start = part.start
             while start < part.stop:
                 stop = min(part.stop, start + unit_tokens - filled)
-                low, high = np.searchsorted(starts, np.array([start, stop], dtype=np.uint64))
+                low, high = starts.searchsorted(np.array([start, stop], dtype=np.uint64))
                 ids = reader.tokens(
                     run.split, start, stop, _room_for_ids(stop - start, part.shape.token_bytes)
                 )

@@ -207,7 +207,7 @@ class ShardReader:
             return self.starts(split, low, self._first_start_from(split, token_stop, count))
         starts = self.starts(split, 0, count)
         # As uint64 like the starts: for a list of int, numpy would turn both to float64.
-        low, high = np.searchsorted(starts, np.array([token_start, token_stop], dtype=np.uint64))
+        low, high = starts.searchsorted(np.array([token_start, token_stop], dtype=np.uint64))
         return starts[low:high]
 
     def _first_start_from(self, split: str, token: int, count: int) -> int:

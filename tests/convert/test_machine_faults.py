@@ -180,16 +180,16 @@ def test_errors_of_network_file_systems(
     monkeypatch.setattr(
         "convert.conversion.ProcessExecutor", lambda _, init, args, *__, **___: InlineExecutor(init, args)
     )
-    replace, calls = os.replace, []
+    open_file, calls = os.open, []
 
-    def fail_at_the_third_chunk(source: str, target: str) -> None:
-        if "encoded_tokens" in str(target):
-            calls.append(target)
+    def fail_at_the_third_chunk(path: str, flags: int, *more: Any, **others: Any) -> int:
+        if "encoded_tokens/" in str(path) and flags & os.O_CREAT:
+            calls.append(path)
             if len(calls) == 3:
-                raise OSError(number, os.strerror(number), source, None, target)
-        replace(source, target)
+                raise OSError(number, os.strerror(number), path)
+        return open_file(path, flags, *more, **others)
 
-    monkeypatch.setattr(flat_tokens.writer.os, "replace", fail_at_the_third_chunk)
+    monkeypatch.setattr(flat_tokens.writer.os, "open", fail_at_the_third_chunk)
     more = arguments("--quiet", "--chunk-tokens", "64")
     assert main(more) == 4
     error = capsys.readouterr().err
