@@ -37,7 +37,7 @@ BETWEEN = [
     "，\n/",
     "\n\u3000\u3000",
 ]
-KINDS = ["trained", "with parts", "with unreachable pairs", "with unreachable characters"]
+KINDS = ["trained", "with parts", "with unreachable pairs", "with unreachable characters", "with large ids"]
 
 
 def text_of(rng: random.Random, size: int) -> str:
@@ -81,6 +81,11 @@ def vocabulary(kind: str) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
         "with unreachable characters": ["\u2030", "\u2031", "雪山", *LETTERS],
     }.get(kind, [])
     ids = dict(enumerate(entries))
+    if kind == "with large ids":  # of pairs of characters: the table of characters has room for 21 bits
+        pairs = [entry for entry in entries if len(entry) == 6 and len(entry.decode(errors="ignore")) == 2]
+        assert len(pairs) > 3
+        ids = dict(enumerate(entry for entry in entries if entry not in pairs))
+        ids |= dict(enumerate(pairs, start=2**21 - 2))
     return ids | {
         5000 + i: text.encode() for i, text in enumerate(new) if text.encode() not in entries
     }, merges

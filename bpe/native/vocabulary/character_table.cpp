@@ -2,6 +2,8 @@
 
 #include "text/unicode_classes.hpp"
 
+#include <algorithm>
+
 namespace bpe {
 
 namespace {
@@ -21,12 +23,12 @@ CharacterTable::CharacterTable(const Vocabulary &vocabulary)
     : characters_(stop_code_point), partly_joined_(64), // the first part has no bits
       joined_bytes_(vocabulary.joined_bytes()),
       line_feed_id_(vocabulary.id(vocabulary.symbol_of_byte('\n'))) {
-  pairs_.grow();
   std::vector<bool> is_entry(stop_code_point);
   std::vector<uint32_t> two_characters; // entries
+  std::vector<CodePoints> joined;
   for (uint32_t symbol = 0; symbol < vocabulary.size(); ++symbol) {
     const std::string_view entry = vocabulary.bytes(symbol);
-    list_borders(entry);
+    list_borders(entry, joined);
     const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
     if (entry.size() == 3 && Characters::starts_at(bytes, 3)) {
       is_entry[Characters::code_point(bytes)] = true;
@@ -37,51 +39,40 @@ CharacterTable::CharacterTable(const Vocabulary &vocabulary)
     }
   }
   fill_ids(vocabulary, is_entry);
-  fill_pairs(vocabulary, two_characters);
+  fill_pairs(vocabulary, std::move(joined), two_characters);
 }
 
-uint32_t &CharacterTable::Pairs::id(uint32_t characters) {
-  if (8 * count >= 5 * slots.size())
-    grow();
-  for (uint32_t place = characters * Characters::pair_multiplier >> shift;; ++place) {
-    Characters::Pair &pair = slots[place & (slots.size() - 1)];
-    if (pair.characters == 0) {
-      ++count;
-      pair = {characters, Characters::no_id};
-    }
-    if (pair.characters == characters)
-      return pair.id;
-  }
-}
-
-void CharacterTable::Pairs::grow() {
-  shift = shift == 32 ? 22 : shift - 1;
-  std::vector<Characters::Pair> old(size_t{1} << (32 - shift));
-  old.swap(slots);
-  count = 0;
-  for (const Characters::Pair &pair : old)
-    if (pair.characters != 0)
-      id(pair.characters) = pair.id;
-}
-
-void CharacterTable::fill_pairs(const Vocabulary &vocabulary, const std::vector<uint32_t> &entries) {
+// joined: as list_borders lists them, in any order and more than once.
+void CharacterTable::fill_pairs(const Vocabulary &vocabulary, std::vector<CodePoints> joined,
+                                const std::vector<uint32_t> &entries) {
   const auto is_one = [&](uint32_t code_point) { // entry, made by merges
     return (characters_[code_point].ids >> Characters::id_bits & Characters::no_id) == Characters::no_id;
   };
+  std::sort(joined.begin(), joined.end());
+  joined.erase(std::unique(joined.begin(), joined.end()), joined.end());
+  std::vector<PairTable::Pair> pairs;
+  pairs.reserve(joined.size());
+  for (const auto &[left, right] : joined)
+    pairs.push_back({left, right, Characters::no_id});
   for (const uint32_t symbol : entries) {
     const std::string_view entry = vocabulary.bytes(symbol);
     const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
     const uint32_t left = Characters::code_point(bytes), right = Characters::code_point(bytes + 3);
-    uint32_t &id = pairs_.id(left << 16 | right);
+    const auto place = std::lower_bound(joined.begin(), joined.end(), CodePoints{left, right});
+    uint32_t &id = pairs[static_cast<size_t>(place - joined.begin())].rank;
     if (!vocabulary.all_reachable() && vocabulary.find_unreachable(entry) != PairTable::no_symbol) {
       id = Characters::unreachable;
     } else if (is_one(left) && is_one(right)) {
       const uint32_t rank =
           vocabulary.rank(vocabulary.find(entry.substr(0, 3)), vocabulary.find(entry.substr(3)));
-      if (rank != PairTable::no_rank)
-        id = vocabulary.id(vocabulary.product(rank));
+      if (rank == PairTable::no_rank)
+        continue;
+      const uint32_t made = vocabulary.id(vocabulary.product(rank));
+      has_ids_ &= made < Characters::no_id;
+      id = std::min(made, Characters::no_id);
     }
   }
+  pairs_ = PairTable(pairs);
 }
 
 // At most two merges: of two of the three bytes, and of what that makes with the third if all are an entry.
@@ -121,7 +112,7 @@ void CharacterTable::fill_ids(const Vocabulary &vocabulary, const std::vector<bo
 }
 
 // Every border within the entry that could lie between two characters of three bytes.
-void CharacterTable::list_borders(std::string_view entry) {
+void CharacterTable::list_borders(std::string_view entry, std::vector<CodePoints> &joined) {
   const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
   for (size_t i = 1; i < entry.size(); ++i) {
     if (!is_lead(bytes[i]) || !continues(bytes[i - 1]))
@@ -132,7 +123,7 @@ void CharacterTable::list_borders(std::string_view entry) {
     } else if (Characters::starts_at(bytes + i - 3, 3) && Characters::starts_at(bytes + i, 3)) {
       const uint32_t before = Characters::code_point(bytes + i - 3),
                      behind = Characters::code_point(bytes + i);
-      pairs_.id(before << 16 | behind);
+      joined.emplace_back(before, behind);
       characters_[before].followers |= uint32_t{1} << (behind & 31);
       characters_[behind].leaders |= uint32_t{1} << (before & 31);
     }

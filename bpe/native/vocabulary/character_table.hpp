@@ -18,6 +18,7 @@
 // Works on any vocabulary. Immutable, so any number of threads may read.
 #pragma once
 
+#include "vocabulary/pair_table.hpp"
 #include "vocabulary/vocabulary.hpp"
 
 #include <cstddef>
@@ -25,6 +26,7 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace bpe {
@@ -47,16 +49,11 @@ struct Characters {
   const uint64_t *partly_joined;
   // The same of what x and y tell, end_of(), of w and x, last_of(), and of y and z, start_of().
   const uint8_t *partly_joined_ends, *partly_joined_lasts, *partly_joined_starts;
-  // Two characters that an entry holds one behind the other, 2^16 * code point + code point, and the id of
-  // the entry they become where nothing else merges with them; no_id: they stay apart. An open hash table; 0:
-  // empty.
-  struct Pair {
-    uint32_t characters, id;
-  };
-  const Pair *pairs;
-  unsigned pair_shift;
-  // In place of an id: there is an entry, but merges do not make it; there is no such pair.
-  static constexpr uint32_t unreachable = UINT32_MAX, no_pair = UINT32_MAX - 1;
+  // Two characters that an entry holds one behind the other, by code points, and in place of a rank the id of
+  // the entry they become where nothing else merges with them; no_id: they stay apart; unreachable: there is
+  // an entry, but merges do not make it; no_pair: there is no such pair.
+  PairTable::View pairs;
+  static constexpr uint32_t unreachable = no_id + 1, no_pair = PairTable::no_rank;
   const uint8_t *joined_bytes; // [left << 8 | right]: whether any entry has the two one behind the other
   uint32_t line_feed_id;
 
@@ -77,16 +74,8 @@ struct Characters {
 
   // Of the border before p; such characters lie on both sides.
   [[gnu::always_inline]] uint32_t pair_id(const uint8_t *p) const {
-    const uint32_t wanted = code_point(p - 3) << 16 | code_point(p);
-    for (uint32_t place = wanted * pair_multiplier >> pair_shift;; ++place) {
-      const Pair &pair = pairs[place & UINT32_MAX >> pair_shift];
-      if (pair.characters == wanted)
-        return pair.id;
-      if (pair.characters == 0)
-        return no_pair;
-    }
+    return pairs.rank(code_point(p - 3), code_point(p));
   }
-  static constexpr uint32_t pair_multiplier = 0x9E3779B1;
   [[gnu::always_inline]] bool is_partly_joined(const uint8_t *p) const {
     const uint32_t part = partly_joined_parts[end_of(p[-1], p[0])];
     return (partly_joined[64 * part + (p[1] & 63)] >> (p[-2] & 63) & 1) != 0;
@@ -101,9 +90,9 @@ public:
   explicit CharacterTable(const Vocabulary &vocabulary);
 
   Characters view() const {
-    return {characters_.data(),   partly_joined_parts_,  partly_joined_.data(), partly_joined_ends_,
-            partly_joined_lasts_, partly_joined_starts_, pairs_.slots.data(),   pairs_.shift,
-            joined_bytes_,        line_feed_id_};
+    return {characters_.data(),  partly_joined_parts_, partly_joined_.data(),
+            partly_joined_ends_, partly_joined_lasts_, partly_joined_starts_,
+            pairs_.view(),       joined_bytes_,        line_feed_id_};
   }
   // False if an id is too large for the table: then the borders are of use, the ids are not.
   bool has_ids() const { return has_ids_; }
@@ -112,26 +101,19 @@ public:
   bool has_unreachable() const { return has_unreachable_; }
 
 private:
-  // Grows when five eighths are used.
-  struct Pairs {
-    std::vector<Characters::Pair> slots;
-    size_t count = 0;
-    unsigned shift = 32;
+  using CodePoints = std::pair<uint32_t, uint32_t>;
 
-    uint32_t &id(uint32_t characters); // no_id if it is new
-    void grow();
-  };
-
-  void list_borders(std::string_view entry);
+  void list_borders(std::string_view entry, std::vector<CodePoints> &joined);
   void mark_part(const uint8_t *bytes, size_t left, size_t right);
   void fill_ids(const Vocabulary &vocabulary, const std::vector<bool> &is_entry);
-  void fill_pairs(const Vocabulary &vocabulary, const std::vector<uint32_t> &entries);
+  void fill_pairs(const Vocabulary &vocabulary, std::vector<CodePoints> joined,
+                  const std::vector<uint32_t> &entries);
 
   std::vector<Characters::Character> characters_;
   std::vector<uint64_t> partly_joined_;
   uint16_t partly_joined_parts_[1024] = {};
   uint8_t partly_joined_ends_[128] = {}, partly_joined_lasts_[128] = {}, partly_joined_starts_[128] = {};
-  Pairs pairs_;
+  PairTable pairs_;
   const uint8_t *joined_bytes_;
   uint32_t line_feed_id_;
   bool has_ids_ = true, has_unreachable_ = false;
