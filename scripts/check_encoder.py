@@ -108,20 +108,30 @@ def draw(drawn: random.Random) -> Round:
     spelled = dict.fromkeys(
         [bytes([value]) for value in range(256)] + [left + right for left, right in merges]
     )
-    for _ in range(drawn.choice([0, 5, 50])):  # entries that merges may not reach
+    for _ in range(drawn.choice([0, 5, 50, 2000])):  # entries that merges may not reach
         name = drawn.choice(known).encode()
         start = drawn.randrange(len(name))
         spelled[name[start : start + drawn.randint(1, 12)]] = None
-    entries = dict(enumerate(spelled))
     rule = drawn.choice(["ranks", "merges", "ignore_merges"])
+    ids = ids_for(drawn, len(spelled), in_order=rule == "ranks")
+    entries = dict(sorted(zip(ids, spelled, strict=True)))
     return Round(
         entries,
         None if rule == "ranks" else merges,
-        {name.encode(): len(entries) + 10 + i for i, name in enumerate(drawn.choice(SPECIAL))},
+        {name.encode(): max(ids) + 10 + i for i, name in enumerate(drawn.choice(SPECIAL))},
         drawn.choice(sorted(PATTERNS)),
         rule != "merges",
         text(drawn, scripts, known, drawn.choice([30, 100, 1000, 5000, 100_000, 1_500_000])).encode(),
     )
+
+
+def ids_for(drawn: random.Random, count: int, in_order: bool) -> list[int]:
+    """From 0 on as a rule; else with gaps, up to around the largest that the core's tables have room for."""
+    most = drawn.choice([count, count, count, 2**16 + 500, 2**21 + 500, 2**31 - 100])
+    ids = sorted(drawn.sample(range(max(0, most - 3 * count) if drawn.random() < 0.5 else 0, most), count))
+    if not in_order and drawn.random() < 0.5:
+        drawn.shuffle(ids)
+    return ids
 
 
 def word(drawn: random.Random, script: str, length: int) -> str:
