@@ -32,9 +32,10 @@ from convert.processes.tasks import TaskPool
 from convert.progress import Progress, make_progress
 from convert.provenance import save_tokenizer, write_manifest, write_quarantine
 from convert.shards.assembly import Assembly
-from convert.shards.shard import SPLITS
+from convert.shards.shard import SPLITS, ShardRecord
 from convert.splitting import hash_threshold
 from convert.summary import Summary, check_conservation, total_counts
+from convert.touched import check_meanwhile
 from convert.workspace import Workspace
 from flat_tokens.storage.durability import Syncer
 from flat_tokens.storage.layout import ArrayLayout
@@ -144,8 +145,9 @@ def _carry_out(
         def meanwhile() -> None:
             companions.append(save_tokenizer(tokenizer, workspace.dataset))
 
-        def encoded() -> None:
-            check_unchanged(plan.sources)
+        def encoded(records: list[ShardRecord | None]) -> None:
+            if touched := check_unchanged(plan.sources):
+                check_meanwhile(executor, options.worker_count, plan, touched, records)
             times.lap("encode")
 
         try:

@@ -62,13 +62,13 @@ def encode_and_merge(
     progress: Progress,
     syncer: Syncer,
     meanwhile: Callable[[], None],
-    encoded: Callable[[], None],
+    encoded: Callable[[list[ShardRecord | None]], None],
 ) -> Result:
     """Encode every text chunk of the plan and write every run, as tasks of `pool`.
 
     syncer: of the files of runs, and of the journal by which they are taken over after a power loss. Shards are not
     synced: they are soon merged, and made again if they are lost. meanwhile() is called once the workers have work,
-    encoded() when the last chunk is encoded.
+    encoded(records) when the last chunk is encoded.
     """
     journal = Journal(workspace.shards)
     recorded = journal.recorded()
@@ -107,7 +107,7 @@ def encode_and_merge(
         while busy:
             loop.collect(pool, stage, None)
             busy = loop.chunks_left(pool, stage)
-    encoded()
+    encoded(result.assembly.records)
     with closing_stage(progress.stage("merge", loop.run_bytes)) as stage:
         while len(pool):
             loop.collect(pool, None, stage)

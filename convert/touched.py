@@ -1,4 +1,4 @@
-"""Sources that something was done to since the work was begun, though size and time are those of then.
+"""Sources that something was done to since the work was begun, or meanwhile, though size and time are those of then.
 
 A time can be set back (`touch -d`, `cp -p`, `rsync -t`), so equal ones do not say that the text is the same. The time
 of the last change (ctime) and the file's number cannot: where those are others, what finished shards were made from is
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 
 from convert import worker
-from convert.errors import Refused, printable
+from convert.errors import BadInput, Refused, printable
 from convert.inputs.digest import block_part
 from convert.plan import Plan
 from convert.processes.tasks import run_tasks
@@ -39,22 +39,54 @@ def check_touched(
         f"{_names(workspace, plan)} may have been edited, with size and time set back; what was encoded is compared"
     )
 
-    def describe(parts: _Parts) -> str:
-        return f"a check of {plan.sources[parts[0]].path}"
-
-    tasks = _parts(workspace, plan, records)
-    for (source, _), changed in run_tasks(executor, worker.changed_part, tasks, 4 * workers, describe):
-        if changed is not None:
-            raise Refused(
-                f"{printable(plan.sources[source].path)} has its former size and time, but other bytes between "
-                f"{changed[0]} and {changed[1]} than when {workspace.root} was begun: what was encoded of it no longer "
-                f"holds; begin anew with --overwrite"
-            )
+    found = _first_changed(executor, workers, plan, workspace.touched, records)
+    if found is not None:
+        source, (start, stop) = found
+        raise Refused(
+            f"{printable(plan.sources[source].path)} has its former size and time, but other bytes between "
+            f"{start} and {stop} than when {workspace.root} was begun: what was encoded of it no longer "
+            f"holds; begin anew with --overwrite"
+        )
     workspace.settle()
 
 
-def _parts(workspace: Workspace, plan: Plan, records: Sequence[ShardRecord | None]) -> Iterator[_Parts]:
-    touched = set(workspace.touched)
+def check_meanwhile(
+    executor: Executor,
+    workers: int,
+    plan: Plan,
+    touched: Sequence[int],
+    records: Sequence[ShardRecord | None],
+) -> None:
+    """BadInput (exit 3) if one of the sources `touched` is not what the shards of `records` were made from just now."""
+    found = _first_changed(executor, workers, plan, touched, records)
+    if found is not None:
+        source, (start, stop) = found
+        raise BadInput(
+            f"{printable(plan.sources[source].path)} was edited while it was read, and its time set back: bytes "
+            f"{start} to {stop} are others; convert it again with --overwrite when nothing writes to it"
+        )
+
+
+def _first_changed(
+    executor: Executor,
+    workers: int,
+    plan: Plan,
+    touched: Sequence[int],
+    records: Sequence[ShardRecord | None],
+) -> tuple[int, tuple[int, int]] | None:
+    """A source and the bytes of it that are others now; None if there is none."""
+
+    def describe(parts: _Parts) -> str:
+        return f"a check of {plan.sources[parts[0]].path}"
+
+    tasks = _parts(set(touched), plan, records)
+    for (source, _), changed in run_tasks(executor, worker.changed_part, tasks, 4 * workers, describe):
+        if changed is not None:
+            return source, changed
+    return None
+
+
+def _parts(touched: set[int], plan: Plan, records: Sequence[ShardRecord | None]) -> Iterator[_Parts]:
     for record in records:
         if record is None:
             continue

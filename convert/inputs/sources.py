@@ -100,10 +100,14 @@ def find_sources(
     return tuple(sources)
 
 
-def check_unchanged(sources: Sequence[Source]) -> None:
-    """Raise BadInput (exit 3) naming the first source whose size or time is no longer what it was."""
-    for source in sources:
+def check_unchanged(sources: Sequence[Source]) -> list[int]:
+    """Raise BadInput (exit 3) naming the first source whose size or time is no longer what it was; the numbers of those
+    that something else was done to, so that their bytes may be others."""
+    touched = []
+    for number, source in enumerate(sources):
         status = os.stat(source.path)
+        if source.digest is None and (status.st_ctime_ns, status.st_ino) != (source.changed_ns, source.inode):
+            touched.append(number)
         if status.st_size != source.size_bytes:
             raise BadInput(
                 f"{source.path} changed while it was read: {source.size_bytes} bytes at first, "
@@ -111,6 +115,7 @@ def check_unchanged(sources: Sequence[Source]) -> None:
             )
         if status.st_mtime_ns != source.mtime_ns:
             raise BadInput(f"{source.path} was written to while it was read; convert it again")
+    return touched
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

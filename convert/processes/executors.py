@@ -168,8 +168,8 @@ class ProcessExecutor(Executor):
             self._thread.join()
 
     def stop(self, seconds: float) -> None:
-        """End: what waits is cancelled, tasks in work have so many seconds. Files are renamed when whole, so any task
-        may be killed."""
+        """End: what waits is cancelled, tasks in work have so many seconds. What they write counts for nothing before
+        their results are there, so any task may be killed."""
         self.shutdown(wait=False, cancel_futures=True)
         self._thread.join(seconds)
         if self._thread.is_alive():

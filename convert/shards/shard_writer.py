@@ -203,8 +203,7 @@ class _Part:
         self._name = name
         self._path = f"{folder}/{name}"
         self._file: io.FileIO | None = None
-        self._waiting: list[NDArray[Any]] = []
-        self._waiting_bytes = 0
+        self._waiting = bytearray()
         self._checksum = _core.Xxh64()
         self._written_bytes = 0
         self._mark = (0, self._checksum)
@@ -213,11 +212,10 @@ class _Part:
         """Put the items behind the others. Copies."""
         if values.nbytes >= FLUSH_BYTES:
             self._flush()
-            self._write([values])
+            self._write(values.data.cast("B"))
         elif values.size:
-            self._waiting.append(values.copy())
-            self._waiting_bytes += values.nbytes
-            if self._waiting_bytes >= FLUSH_BYTES:
+            self._waiting += values.data.cast("B")
+            if len(self._waiting) >= FLUSH_BYTES:
                 self._flush()
 
     def mark(self) -> None:
@@ -254,8 +252,8 @@ class _Part:
         """All there is, if nothing of it is in the file; then it is left to the caller. Else nothing."""
         if self._written_bytes:
             return b""
-        data = b"".join(values.tobytes() for values in self._waiting)
-        self._waiting = []
+        data = bytes(self._waiting)
+        self._waiting.clear()
         self._checksum.update(data)
         return data
 
@@ -283,19 +281,17 @@ class _Part:
                 os.unlink(self._path)  # noqa: PTH108
 
     def _flush(self) -> None:
-        waiting = self._waiting
-        self._waiting, self._waiting_bytes = [], 0
-        if waiting:
-            self._write(waiting)
+        if self._waiting:
+            with memoryview(self._waiting) as view:
+                self._write(view)
+            self._waiting.clear()
 
-    def _write(self, arrays: list[NDArray[Any]]) -> None:
+    def _write(self, view: memoryview) -> None:
         with naming(self._path):
             if self._file is None:
                 descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
                 self._file = io.FileIO(descriptor, "r+")
-            for values in arrays:
-                view = values.data.cast("B")
-                self._checksum.update(view)
-                self._written_bytes += view.nbytes
-                while view.nbytes:
-                    view = view[self._file.write(view) :]
+            self._checksum.update(view)
+            self._written_bytes += view.nbytes
+            while view.nbytes:
+                view = view[self._file.write(view) :]

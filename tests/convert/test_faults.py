@@ -517,6 +517,39 @@ def test_a_source_that_changes_meanwhile(here: Path, monkeypatch: pytest.MonkeyP
     assert not (here / "out").exists()
 
 
+@pytest.mark.parametrize("place", [10, 700, 3700])
+def test_an_edit_meanwhile_is_found_though_its_time_is_set_back(
+    place: int, here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def edit_while_encoding(chunk: TextChunk, *more: Any) -> ChunkResult:
+        result = encode_chunk(chunk, *more)
+        if chunk.index == 18:  # the last one; all of it was read before
+            edit_and_set_back(Path("en.txt"), place, b"#")
+        return result
+
+    original = (here / "en.txt").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.worker, "encode_chunk", edit_while_encoding)
+        with pytest.raises(BadInput, match=r"^en\.txt was edited while it was read, .*--overwrite"):
+            run_conversion(options(), InlineExecutor)
+    assert not (here / "out").exists()
+    edit_and_set_back(here / "en.txt", place, original[place : place + 1])
+    run_conversion(options(), InlineExecutor)
+    assert tree(here / "out") == clean
+
+
+def test_a_source_whose_rights_change_meanwhile_is_no_other(
+    here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def change_rights(chunk: TextChunk, *more: Any) -> ChunkResult:
+        Path("en.txt").chmod(0o400 + chunk.index % 2)
+        return encode_chunk(chunk, *more)
+
+    monkeypatch.setattr(convert.worker, "encode_chunk", change_rights)
+    run_conversion(options(), InlineExecutor)
+    assert tree(here / "out") == clean
+
+
 def test_a_source_that_is_gone_at_the_end(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*arguments: Any) -> None:
         Path("en.txt").unlink()
