@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "fault")]
 import allocations  # noqa: E402 - found on the path above
 from allocation_sweep import NO_MEMORY, NO_MEMORY_LEFT, AllocationSweep  # noqa: E402
 
-MOST_ABORTED = 6  # 4 of 176 with nanobind 3.1
+MOST_ABORTED = 8  # 6 of 223 with nanobind 3.1, when the core of flat_tokens is loaded
 
 
 def main() -> int:

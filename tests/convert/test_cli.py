@@ -205,6 +205,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> N
     journal = Journal(here / "out.zarr.partial/shards")
     while journal.is_empty and time.monotonic() < deadline:
         time.sleep(0.002)
+    assert process.poll() is None, "the run ended before it could be interrupted"
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err

@@ -1,7 +1,7 @@
 """A small conversion of which each allocation of the core fails, resumed, and compared with one left alone.
 
 `tests/fault/sweep.py` says what must be; exit code 5 here, or 0 where the memory was a luxury. A few allocations are
-nanobind's own, for its table of the objects there are when that grows, and end the process: `aborted` counts those.
+nanobind's own, when a module makes its functions, and end the process: `aborted` counts those.
 """
 
 from __future__ import annotations
