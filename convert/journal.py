@@ -21,6 +21,7 @@ from bpe import _core
 from convert.errors import naming
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
+from flat_tokens.storage.files import write_all
 from flat_tokens.storage.manifest import FileRecord
 
 _NAME = "journal"
@@ -93,14 +94,9 @@ class Journal:
     def _append(self, entry: dict[str, Any]) -> None:
         text = json.dumps(entry).encode("ascii")
         # The line break in front ends a line that was torn.
-        rest = memoryview(b"\n%0*x %b" % (_DIGITS, _core.xxh64(text, 0), text))
+        line = b"\n%0*x %b" % (_DIGITS, _core.xxh64(text, 0), text)
         with naming(self.path):
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-            try:
-                while rest:
-                    rest = rest[os.write(descriptor, rest) :]
-            finally:
-                os.close(descriptor)
+            write_all(self.path, line, os.O_APPEND)
 
     def _entries(self) -> Iterator[dict[str, Any]]:
         try:

@@ -22,6 +22,7 @@ from bpe import _core
 from convert.errors import BrokenInvariant, naming
 from convert.shards.shard import NOWHERE, SPLITS, Place, SplitCounts, read_at
 from convert.shards.slots import Slots
+from flat_tokens.storage.files import write_all
 
 FLUSH_BYTES = 128 << 10
 LONGEST_COUNT = 3
@@ -185,14 +186,11 @@ def _room_for(count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
 def _append(path: str, data: bytes) -> int:
     """Put the bytes behind what the file holds, which nobody else writes to; where they begin."""
     with naming(path):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            offset = os.lseek(descriptor, 0, os.SEEK_END)
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
-        finally:
-            os.close(descriptor)
+            offset = os.stat(path).st_size  # noqa: PTH116
+        except FileNotFoundError:
+            offset = 0
+        write_all(path, data, os.O_APPEND)
     return offset
 
 
