@@ -1,4 +1,4 @@
-"""Fixtures of the convert tests: a tokenizer trained once, and the naive conversion with its memory of documents."""
+"""Fixtures of the convert tests: a tokenizer trained once, the naive conversion, a folder to convert in."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for naive_conversion, which the tests share
+sys.path.insert(0, str(Path(__file__).parent))  # for the modules that the tests share
 
-from naive_conversion import END, Naive, make_documents, train_tokenizer
+from naive_conversion import END, Naive, make_documents, train_tokenizer, tree
+from stopped_runs import options
+
+from convert import convert
+from convert.processes.executors import InlineExecutor
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +37,10 @@ def here(tmp_path: Path, tokenizer_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "tok.json").write_bytes(tokenizer_path.read_bytes())
     (tmp_path / "en.txt").write_text(END.join(make_documents(60, seed=5)), newline="")
     return tmp_path
+
+
+@pytest.fixture
+def clean(here: Path) -> dict[str, bytes]:
+    """The files of the dataset of `stopped_runs.options` by a run that nothing disturbs."""
+    convert(options(output="clean"), InlineExecutor)
+    return tree(here / "clean")

@@ -1,0 +1,55 @@
+"""Runs of en.txt that stop halfway, for tests of what the next one makes of what they leave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import convert.worker
+from convert import ConvertOptions
+from convert import convert as run_conversion
+from convert.errors import BadInput
+from convert.journal import Journal
+from convert.plan import TextChunk
+from convert.processes.executors import InlineExecutor
+from convert.worker import ChunkResult, encode_chunk
+
+
+def options(**more: Any) -> ConvertOptions:
+    """For a conversion of en.txt to out in 19 text chunks."""
+    base: dict[str, Any] = {
+        "inputs": ["en.txt"],
+        "tokenizer": "tok.json",
+        "output": "out",
+        "progress": "none",
+    }
+    return ConvertOptions(**{**base, "text_chunk_bytes": 200, "workers": 2, **more})
+
+
+def encode_or_fail(chunk: TextChunk, *more: Any) -> ChunkResult:
+    """A worker that meets a bad record in text chunk 5."""
+    if chunk.index == 5:
+        raise BadInput("no more")
+    return encode_chunk(chunk, *more)
+
+
+def merge_fails(run: object) -> None:
+    raise BadInput("no merge")
+
+
+def leave_partial(monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
+    """Leave out.partial as it is when all text chunks are encoded and nothing is merged."""
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.worker, "merge_run", merge_fails)
+        with pytest.raises(BadInput, match="no merge"):
+            run_conversion(options(**more), InlineExecutor)
+
+
+def forget(shards: Path, chunk_index: int) -> None:
+    """Damage the journal's line about a shard."""
+    path = Journal(shards).path
+    begin = f'"chunk_index": {chunk_index},'.encode()
+    assert begin in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(begin, begin.upper()))

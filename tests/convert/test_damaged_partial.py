@@ -1,0 +1,197 @@
+"""What of a partial folder the next run takes over, makes again or refuses: damaged files, another plan."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from naive_conversion import tree
+from stopped_runs import forget, leave_partial, options
+
+import convert.worker
+from convert import convert as run_conversion
+from convert.errors import BadInput, Refused
+from convert.journal import Journal
+from convert.processes.executors import InlineExecutor
+from convert.shards.assembly import recorded_assembly
+from convert.worker import merge_run
+from flat_tokens.storage.layout import ArrayLayout
+
+
+def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
+    here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small: dict[str, Any] = {"chunk_tokens": 64}
+    run_conversion(options(output="clean2", **small), InlineExecutor)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
+    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 1)
+    written: list[str] = []
+
+    def merge_a_few(run: Any) -> Any:
+        if len(written) == 12:
+            raise BadInput("no more")
+        written.append(run.describe())
+        return merge_run(run)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.worker, "merge_run", merge_a_few)
+        with pytest.raises(BadInput, match="no more"):
+            run_conversion(options(**small), InlineExecutor)
+    partial = here / "out.partial"
+    # Ids that are merged do not lie there twice.
+    recorded = Journal(partial / "shards").recorded()
+    assert 0 < len(list(partial.glob("shards/train-[0-9]*"))) < len(recorded.shards)
+    files = sorted(partial.glob("dataset/train/encoded_tokens/*"))
+    files[0].write_bytes(files[0].read_bytes()[:-1])
+    files[1].unlink()
+    (partial / "dataset/train/encoded_tokens/.99.1.partial").touch()
+
+    def count(run: Any) -> Any:
+        written.append(run.describe())
+        return merge_run(run)
+
+    first = list(written)
+    monkeypatch.setattr(convert.worker, "merge_run", count)
+    summary = run_conversion(options(**small), InlineExecutor)
+    assert 0 < summary.reused_chunks < summary.text_chunks
+    assert set(written[12:]).intersection(first) == {"train tokens from 0", "train tokens from 64"}
+    assert tree(here / "out") == tree(here / "clean2")
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "delete", "zeros", "record"])
+def test_damaged_shards_are_made_again(
+    damage: str, here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 1)
+    leave_partial(monkeypatch)
+    shards = here / "out.partial/shards"
+    path = shards / Journal(shards).recorded().shards[3].shape.place("train")[0]
+    data = path.read_bytes()
+    if damage == "flip":
+        path.write_bytes(data[:9] + bytes([data[9] ^ 4]) + data[10:])
+    elif damage == "cut":
+        path.write_bytes(data[:-1])
+    elif damage == "zeros":
+        path.write_bytes(bytes(len(data)))
+    elif damage == "delete":
+        path.unlink()
+    else:
+        forget(shards, 3)
+    summary = run_conversion(options(), InlineExecutor)
+    assert summary.reused_chunks == summary.text_chunks - 1
+    assert tree(here / "out") == clean
+
+
+AFTER_A_POWER_LOSS = {
+    "empty": lambda data: b"",
+    "cut": lambda data: data[: len(data) // 2],
+    "zeros": lambda data: bytes(len(data)),
+    "gone": lambda data: None,
+}
+
+
+@pytest.mark.parametrize("loss", AFTER_A_POWER_LOSS)
+def test_names_that_outlast_a_power_loss_without_their_bytes(
+    loss: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small: dict[str, Any] = {"chunk_tokens": 64, "text_chunk_bytes": 400, "progress": "auto"}
+    run_conversion(options(output="clean2", **small), InlineExecutor)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
+    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 100)
+    written: list[object] = []
+
+    def merge_a_few(run: Any) -> Any:
+        if len(written) == 8:
+            raise BadInput("no more")
+        written.append(run)
+        return merge_run(run)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.worker, "merge_run", merge_a_few)
+        with pytest.raises(BadInput, match="no more"):
+            run_conversion(options(**small), InlineExecutor)
+    shutil.copytree(here / "out.partial", here / "kept")
+    needed = needed_files(here / "kept")
+    assert {name.partition("-")[0] for name in needed if "shards" in name} == {"shards/train"}
+    names = sorted(
+        path.relative_to(here / "kept").as_posix()
+        for path in (here / "kept").rglob("*")
+        if path.is_file() and path.name not in ("plan.json", "lock")  # the plan is synced at once
+    )
+    assert len(names) > 20
+    kinds = {"shards", "dataset"}
+    assert {name.split("/")[0] for name in names} == kinds
+    for damaged in ([name] for name in random.Random(loss).sample(names, 8)):
+        check_after_loss(here, damaged, loss, small, capsys)
+    check_after_loss(here, names, loss, small, capsys)
+
+
+def check_after_loss(
+    here: Path, damaged: list[str], loss: str, small: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("out", "out.partial"):
+        shutil.rmtree(here / name, ignore_errors=True)
+    shutil.copytree(here / "kept", here / "out.partial")
+    for name in damaged:
+        data = AFTER_A_POWER_LOSS[loss]((here / "kept" / name).read_bytes())
+        if data is None:
+            (here / "out.partial" / name).unlink()
+        else:
+            (here / "out.partial" / name).write_bytes(data)
+    run_conversion(options(**small), InlineExecutor)
+    assert tree(here / "out") == tree(here / "clean2")
+    told = "damaged or gone and is made again" in capsys.readouterr().err
+    if len(damaged) == 1 and damaged[0] in needed_files(here / "kept"):
+        assert told
+
+
+def needed_files(partial: Path) -> set[str]:
+    """What would be missed if it were gone; of a file of small parts, a half may not be."""
+    recorded = Journal(partial / "shards").recorded()
+    earlier, runs = recorded_assembly(10, ArrayLayout.create(chunk_tokens=64), recorded)
+    files = set()
+    for run, written in runs:
+        earlier.written(run, written)
+        files.update(f"dataset/{file.path}" for file in written)
+    return files | {f"shards/{name}" for name in earlier.held_files(recorded.shards) if "small" not in name}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": 1}, r"options\.seed was 0 when out\.partial was begun and is 1 now"),
+        ({"separator": "x"}, r"options\.separator was '<\|endoftext\|>'"),
+        ({"text_chunk_bytes": 300}, "text_chunk_bytes was 200 .* is 300 now"),
+        ({"validation": ["more.txt"]}, r"options\.validation_fraction was 0\.005"),
+        ({"inputs": ["en.txt", "more.txt"]}, "number of sources was 1 .* is 2 now"),
+        ({"inputs": ["more.txt"]}, r"sources\[0\]\.path was 'en\.txt'"),
+        ({"tokenizer": "tok2.json"}, "tokenizer_sha256 was"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_going_on_with_another_plan_is_refused(
+    change: dict[str, Any], message: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "more.txt").write_text("more")
+    (here / "tok2.json").write_text((here / "tok.json").read_text() + " ")
+    leave_partial(monkeypatch)
+    before = tree(here / "out.partial/shards")
+    with pytest.raises(Refused, match=message + ".*--overwrite"):
+        run_conversion(options(**change), InlineExecutor)
+    assert tree(here / "out.partial/shards") == before
+    summary = run_conversion(options(**change, overwrite=True), InlineExecutor)
+    assert summary.reused_chunks == 0
+    assert not (here / "out.partial").exists()
+
+
+def test_an_unreadable_plan_is_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_partial(monkeypatch)
+    plan = here / "out.partial/plan.json"
+    plan.write_text(plan.read_text()[:50])
+    with pytest.raises(Refused, match=r"plan\.json cannot be read .* --overwrite"):
+        run_conversion(options(), InlineExecutor)
+    run_conversion(options(overwrite=True), InlineExecutor)
+    assert (here / "out").exists()
