@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 __path__ = extend_path(__path__, __name__)
 
 from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError
-from flat_tokens.reader import Dataset, FlatTokensArray, Row, open
+from flat_tokens.opening import Dataset, open
+from flat_tokens.reader import FlatTokensArray, Row
 from flat_tokens.storage.layout import ArrayLayout
 
 if TYPE_CHECKING:

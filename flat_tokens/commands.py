@@ -11,7 +11,7 @@ from dataclasses import asdict
 from multiprocessing import get_context
 from typing import Any
 
-from flat_tokens import reader, statistics
+from flat_tokens import opening, statistics
 from flat_tokens.errors import ArgumentError, complain, printable
 from flat_tokens.storage import entries
 from flat_tokens.verify import VerifyReport, verify_dataset
@@ -19,7 +19,7 @@ from flat_tokens.verify import VerifyReport, verify_dataset
 
 def info(arguments: argparse.Namespace) -> int:
     """Print what a dataset is; returns the exit code, as all of these."""
-    facts = statistics.describe(reader.open(arguments.dataset))
+    facts = statistics.describe(opening.open(arguments.dataset))
     if arguments.json:
         print(json.dumps(facts))
         return 0
@@ -154,7 +154,7 @@ def _verdict(report: VerifyReport) -> str:
 
 def head(arguments: argparse.Namespace) -> int:
     """Print the first sequences."""
-    dataset = reader.open(arguments.dataset)
+    dataset = opening.open(arguments.dataset)
     path = arguments.tokenizer or dataset.tokenizer_path
     if arguments.tokenizer is not None and not arguments.tokenizer.is_file():
         raise ArgumentError(f"--tokenizer {printable(str(path))}: no such file")

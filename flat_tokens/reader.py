@@ -1,44 +1,29 @@
-"""Opening a dataset and reading sequences and rows of it, at random or in order.
+"""Reading sequences and rows of one split, at random or in order.
 
-Only what is cheap is checked on opening: names, data types, the counts against each other, against the
-manifest and against the first and last start, so an unfinished, foreign or half-copied directory is refused
-at once; `verify` checks the rest. Any flat-tokens dataset opens, with or without a manifest, in zarr format
-2 or 3.
+A split is opened by `opening.open`; here it is checked that its arrays and its attribute are there, of their types, and
+that the starts go from 0 to the token count.
 """
 
 from __future__ import annotations
 
-import hashlib
 import operator
-import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens import arguments
 from flat_tokens import format as flat_format
 from flat_tokens.arguments import integer, shown
 from flat_tokens.built import core
-from flat_tokens.errors import ArgumentError, DatasetError, RangeError, SplitError, printable
+from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printable
 from flat_tokens.format import Bools, Uint32
 from flat_tokens.storage import zarr_metadata
 from flat_tokens.storage.elements import Elements
-from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, read_manifest
-from flat_tokens.storage.manifest_head import read_counts
 
 _ONE = np.uint32(1)
 _NO_IDS = np.empty(0, dtype=np.uint32)
-
-
-class Fingerprinted(Protocol):
-    """A tokenizer that can say who it is, as bpe.Tokenizer can."""
-
-    def fingerprint(self) -> str: ...
 
 
 class Row:
@@ -272,128 +257,3 @@ def _attribute(attributes: dict[str, Any], where: str) -> int:
             f"in [0, {flat_format.LARGEST_TOKEN_ID}]; the dataset is unfinished or not flat-tokens"
         )
     return value
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """A dataset: the splits `train` and `validation`, and what its manifest tells. dataset["train"] is
-    dataset.train."""
-
-    path: Path
-    zarr_format: int
-    train: FlatTokensArray
-    validation: FlatTokensArray
-    has_manifest: bool
-
-    @cached_property
-    def manifest(self) -> Manifest | None:
-        """What the dataset says of itself, None if it says nothing; read when it is asked for first, 15 us a
-        file. DatasetError if it was changed."""
-        return read_manifest(self.path) if self.has_manifest else None
-
-    def __getitem__(self, split: str) -> FlatTokensArray:
-        name = arguments.choice("split", split, flat_format.SPLITS, SplitError)
-        return self.train if name == "train" else self.validation
-
-    @property
-    def tokenizer_path(self) -> Path | None:
-        """The tokenizer.json that the dataset was made with, None if it brought none along."""
-        if self.manifest is None or self.manifest.tokenizer is None:
-            fallback = self.path / "tokenizer.json"
-            return fallback if self.manifest is None and fallback.is_file() else None
-        return self.path / str(self.manifest.tokenizer["path"])
-
-
-def open(
-    path: str | os.PathLike[str], tokenizer: str | os.PathLike[str] | Fingerprinted | None = None
-) -> Dataset:
-    """The dataset at `path`. Cost: half a millisecond, however many files it has.
-
-    tokenizer: a tokenizer.json (or its folder, or that of vocab.json and merges.txt), or an object with
-    fingerprint(), that must be the one the dataset was made with: the file that was given then, or the
-    dataset's own. DatasetError, one line, for a directory that is unfinished, foreign, damaged or of another
-    tokenizer."""
-    root = arguments.path("path", path)
-    where = printable(str(root))
-    if not root.is_dir():
-        raise DatasetError(
-            f"{where}: {'not a directory' if root.exists() else 'does not exist'}; give a dataset's path"
-        )
-    promised = (root / MANIFEST_NAME).is_file()
-    counts = read_counts(root) if promised else None
-    group = zarr_metadata.read_group(root)
-    if group is None:
-        raise DatasetError(
-            f"{where}: no dataset, or an unfinished one (no zarr group at its root); convert again"
-        )
-    if not (root / "train").is_dir():
-        found = (
-            "a single flat-tokens array, open its parent"
-            if (root / flat_format.TOKENS_NAME).is_dir()
-            else "foreign"
-        )
-        raise DatasetError(f"{where}: has no entry train ({found})")
-    splits = {name: FlatTokensArray(root / name, name, promised) for name in flat_format.SPLITS}
-    if counts is not None:
-        _check_counts(counts, splits, where)
-    dataset = Dataset(root, group[0], splits["train"], splits["validation"], promised)
-    if tokenizer is not None:
-        _check_tokenizer(dataset, tokenizer)
-    return dataset
-
-
-def _check_counts(counts: Mapping[str, Any], splits: dict[str, FlatTokensArray], where: str) -> None:
-    for name, array in splits.items():
-        record = counts.get(name)
-        if record is None:
-            raise DatasetError(f"{where}/manifest.json: lacks the split {name}; restore it or convert again")
-        for what in ("token_count", "seq_count", "max_token_id"):
-            stored, stated = getattr(array, what), record.get(what)
-            if stored != stated:
-                raise DatasetError(
-                    f"{where}/{name}: {what} is {stored}, the manifest says {stated}; restore it "
-                    f"or convert again"
-                )
-
-
-def _check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Fingerprinted) -> None:
-    where = printable(str(dataset.path))
-    record = dataset.manifest.tokenizer if dataset.manifest is not None else None
-    if record is None:
-        raise DatasetError(
-            f"{where}: does not say which tokenizer it was made with; open it without tokenizer="
-        )
-    if isinstance(tokenizer, str | os.PathLike):
-        kind, given = "sha256", _files_sha256(arguments.path("tokenizer", tokenizer))
-    elif hasattr(tokenizer, "fingerprint"):
-        kind, given = "fingerprint", tokenizer.fingerprint()
-    else:
-        raise ArgumentError(f"tokenizer must be a path or have fingerprint(), got {shown(tokenizer)}")
-    # The dataset's own file is written anew, in one form; the file that was converted with is as good.
-    if given not in (record.get(kind), record.get("source_sha256")):
-        stated = printable(str(record.get(kind)), 80)
-        raise DatasetError(
-            f"{where}: made with another tokenizer ({kind} {stated}, the given one has "
-            f"{printable(given, 80)}); "
-            f"use {printable(str(dataset.tokenizer_path))}"
-        )
-
-
-def _files_sha256(path: Path) -> str:
-    """Of a tokenizer's file, or of the files that are one: vocab.json and merges.txt of a folder, in this order;
-    ArgumentError."""
-    files = [path]
-    if path.is_dir():
-        files = [path / "tokenizer.json"]
-        if not files[0].is_file():
-            files = [path / "vocab.json", path / "merges.txt"]
-    digest = hashlib.sha256()
-    for file in files:
-        try:
-            digest.update(file.read_bytes())
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise ArgumentError(
-                f"tokenizer {printable(str(file))}: {reason}; give a tokenizer.json"
-            ) from None
-    return digest.hexdigest()

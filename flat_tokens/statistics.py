@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from flat_tokens.opening import Dataset
 from flat_tokens.packs.packing_plan import read_starts
-from flat_tokens.reader import Dataset, FlatTokensArray
+from flat_tokens.reader import FlatTokensArray
 from flat_tokens.storage.elements import Elements
 
 STARTS_AT_A_TIME = 2**20

@@ -20,9 +20,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from flat_tokens import arguments, reader
+from flat_tokens import arguments, opening
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.format import SPLITS
+from flat_tokens.reader import FlatTokensArray
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, read_manifest
 from flat_tokens.verify_units import ArrayUnit, UnitResult, verify_files, verify_starts, verify_tokens
@@ -113,7 +114,7 @@ class _Verification:
         tokens = sequences = 0
         for name in SPLITS:
             try:
-                split = reader.FlatTokensArray(self.root / name, name, self.manifest is not None)
+                split = FlatTokensArray(self.root / name, name, self.manifest is not None)
             except DatasetError as error:
                 if not self._is_damaged(name):  # else it says the same of a lost or changed file
                     self.problems.setdefault(name, str(error))
@@ -127,7 +128,7 @@ class _Verification:
         for _ in self._run(verify_files, batches):
             pass
         try:
-            reader.open(self.root)
+            opening.open(self.root)
         except DatasetError as error:
             if not self.problems:
                 self.problems["."] = str(error)
@@ -166,7 +167,7 @@ class _Verification:
         """Whether anything is wrong with a split or array, or with a file in it."""
         return any(path == name or path.startswith(f"{name}/") for path in self.problems)
 
-    def _verify_split(self, split: reader.FlatTokensArray) -> None:
+    def _verify_split(self, split: FlatTokensArray) -> None:
         starts, tokens = split.seq_starts, split.encoded_tokens
         borders: list[tuple[int, int, int]] = []
         for result in self._run(verify_starts, ((unit,) for unit in self._units(starts))):
@@ -202,7 +203,7 @@ class _Verification:
             yield ArrayUnit(self.root, elements, start, stop, records)
 
     def _token_units(
-        self, split: reader.FlatTokensArray, borders: list[tuple[int, int, int]] | None
+        self, split: FlatTokensArray, borders: list[tuple[int, int, int]] | None
     ) -> Iterator[ArrayUnit]:
         indexes = np.array([index for index, _, _ in borders or []] + [split.seq_count], dtype=np.int64)
         firsts = np.array([first for _, first, _ in borders or []], dtype=np.uint64)

@@ -5,7 +5,7 @@ and nothing beside it, and its bytes follow from the dataset and the arguments a
 
 from __future__ import annotations
 
-from flat_tokens.reader import Dataset
+from flat_tokens.opening import Dataset
 from flat_tokens.report.figures import Bounds, gather
 from flat_tokens.report.page import render
 

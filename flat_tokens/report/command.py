@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from flat_tokens import reader
+from flat_tokens import opening
 from flat_tokens.errors import ArgumentError, RefusedError, printable
 from flat_tokens.report.figures import Bounds, gather
 from flat_tokens.report.page import MARK, render
@@ -40,7 +40,7 @@ def write_report(
 
 
 def _page(dataset: Path, name: str, bounds: Bounds, tokenizer: Path | None) -> str:
-    return render(gather(reader.open(dataset), bounds, tokenizer), name)
+    return render(gather(opening.open(dataset), bounds, tokenizer), name)
 
 
 def _check_place(path: Path, dataset: Path, overwrite: bool) -> None:

@@ -15,7 +15,7 @@ from flat_tokens import writer
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import SplitRecord
 
-sys.path.insert(0, str(Path(__file__).parent))  # packing_cases.py, in_threads.py
+sys.path.insert(0, str(Path(__file__).parent))  # for the modules that the tests share
 
 Sequences = Sequence[Sequence[int]]
 MakeDataset = Callable[..., Path]

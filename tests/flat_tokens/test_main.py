@@ -141,7 +141,7 @@ def test_trouble_of_the_machine(
     def broken(*arguments: Any, **options: Any) -> Any:
         raise OSError(5, "Input/output error", "a\nb")
 
-    monkeypatch.setattr("flat_tokens.reader.open", broken)
+    monkeypatch.setattr("flat_tokens.opening.open", broken)
     assert main(["info", str(root)]) == 4
     assert capsys.readouterr().err == "error: a\\nb: Input/output error (errno 5)\n"
     with pytest.raises(OSError, match="Input/output"):
@@ -256,6 +256,6 @@ def test_an_interruption_was_silent(
     def interrupted(*arguments: Any, **options: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("flat_tokens.reader.open", interrupted)
+    monkeypatch.setattr("flat_tokens.opening.open", interrupted)
     assert main(["info", str(make_dataset())]) == 130
     assert capsys.readouterr().err == "error: interrupted\n"

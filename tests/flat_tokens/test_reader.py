@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import pickle
-import shutil
 import sys
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numcodecs
 import numpy as np
 import pytest
-import zarr
+from edit_json import edit_json
 
 import flat_tokens
 from flat_tokens import format as flat_format
 from flat_tokens.errors import ArgumentError, DatasetError, RangeError
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.manifest import read_manifest
 
 FIXTURES = Path(__file__).parent / "datasets"
 TINY = [
@@ -223,112 +215,6 @@ def test_a_returned_array_is_the_callers(make_dataset: Any) -> None:
     assert train.sequence(0).tolist() == [1, 2]
 
 
-def test_tokenizer_must_be_the_datasets(make_dataset: Any, tmp_path: Path) -> None:
-    root = make_dataset()
-    dataset = flat_tokens.open(root, tokenizer=root / "tokenizer.json")
-    assert dataset.tokenizer_path == root / "tokenizer.json"
-
-    class Tokenizer:
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def fingerprint(self) -> str:
-            return self.name * 64
-
-    assert flat_tokens.open(root, tokenizer=Tokenizer("f")).train.seq_count == 3
-    with pytest.raises(
-        DatasetError, match=r"made with another tokenizer .fingerprint ffff.* the given one has 0000"
-    ):
-        flat_tokens.open(root, tokenizer=Tokenizer("0"))
-    (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(DatasetError, match=r"made with another tokenizer .sha256"):
-        flat_tokens.open(root, tokenizer=tmp_path / "other.json")
-
-
-def test_the_tokenizer_that_was_converted_with_is_the_datasets(make_dataset: Any, tmp_path: Path) -> None:
-    """The dataset's own file is written anew: with Hugging Face's, it was refused as another."""
-    root, given = make_dataset(), tmp_path / "given"
-    given.mkdir()
-    (given / "vocab.json").write_bytes(b"{}")
-    (given / "merges.txt").write_bytes(b"a b")
-    manifest = read_manifest(root)
-    tokenizer = {**(manifest.tokenizer or {}), "source_sha256": hashlib.sha256(b"{}a b").hexdigest()}
-    (root / "manifest.json").write_bytes(replace(manifest, tokenizer=tokenizer).to_bytes())
-    assert flat_tokens.open(root, tokenizer=given).train.seq_count == 3
-    assert flat_tokens.open(root, tokenizer=root).train.seq_count == 3  # a folder with a tokenizer.json
-    (given / "merges.txt").write_bytes(b"a c")
-    with pytest.raises(DatasetError, match=r"made with another tokenizer .sha256"):
-        flat_tokens.open(root, tokenizer=given)
-
-
-def edit_json(path: Path, **changes: Any) -> None:
-    value = json.loads(path.read_text())
-    path.write_text(json.dumps(value | changes))
-
-
-REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "nothing there": (shutil.rmtree, "does not exist"),
-    "a file": (lambda root: (shutil.rmtree(root), root.write_text("")), "not a directory"),
-    "foreign": (lambda root: (shutil.rmtree(root), root.mkdir()), "no dataset, or an unfinished one"),
-    "no root group": (lambda root: (root / ".zgroup").unlink(), "no dataset, or an unfinished one"),
-    "no train": (lambda root: shutil.rmtree(root / "train"), "has no entry train .foreign"),
-    "no validation": (lambda root: shutil.rmtree(root / "validation"), "validation: no zarr group"),
-    "no array": (lambda root: shutil.rmtree(root / "train/seq_starts"), "train/seq_starts: no zarr array"),
-    "no attribute": (lambda root: (root / "train/.zattrs").unlink(), "max_token_id is None"),
-    "attribute": (
-        lambda root: edit_json(root / "train/.zattrs", max_token_id=2**31),
-        "max_token_id is 2147483648",
-    ),
-    "lost starts": (lambda root: (root / "train/seq_starts/0").unlink(), "zarr would read it as zeros"),
-    "short": (lambda root: edit_json(root / "train/encoded_tokens/.zarray", shape=[7]), "goes from 0 to 8"),
-    "manifest": (lambda root: (root / "manifest.json").write_text("{"), "not valid JSON"),
-    "manifest, other": (lambda root: (root / "manifest.json").write_text("{}"), "another program's manifest"),
-    "manifest, future": (
-        lambda root: edit_json(root / "manifest.json", format_version=2),
-        "format_version is 2, this program reads 1; update",
-    ),
-    "manifest, changed": (
-        lambda root: edit_json(root / "manifest.json", options={}),
-        "changed after it was written",
-    ),
-    "counts": (lambda root: edit_json(root / "train/.zattrs", max_token_id=9), "is 9, the manifest says 8"),
-    "deep": (lambda root: (root / "train/.zattrs").write_text("[" * 10**5), "not valid JSON"),
-    "list": (lambda root: (root / "train/.zattrs").write_text("[]"), "holds a list, not an object"),
-    "pickle": (
-        lambda root: edit_json(root / "train/seq_starts/.zarray", filters=[{"id": "pickle"}]),
-        "codec pickle is not allowed",
-    ),
-    "type": (lambda root: edit_json(root / "train/seq_starts/.zarray", dtype="<i8"), "data type is int64"),
-    "objects": (lambda root: edit_json(root / "train/seq_starts/.zarray", dtype="|O"), "seq_starts"),
-    "chunks": (lambda root: edit_json(root / "train/seq_starts/.zarray", chunks=[-1]), "seq_starts"),
-    "huge chunks": (lambda root: edit_json(root / "train/seq_starts/.zarray", chunks=[2**40]), "over 2 GiB"),
-    "huge shape": (
-        lambda root: edit_json(root / "train/seq_starts/.zarray", shape=[2**62], chunks=[1]),
-        "cannot be",
-    ),
-    "shape over 64 bits": (
-        lambda root: edit_json(root / "train/seq_starts/.zarray", shape=[2**63]),
-        "9223372036854775808 elements in files of .* cannot be",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused_on_opening(make_dataset: Any, case: str) -> None:
-    root = make_dataset()
-    damage, message = REFUSED[case]
-    damage(root)
-    with pytest.raises(DatasetError, match=message) as caught:
-        flat_tokens.open(root)
-    assert "\n" not in str(caught.value)
-    assert caught.value.exit_code == 3
-
-
-def test_a_single_array_is_not_a_dataset(make_dataset: Any) -> None:
-    with pytest.raises(DatasetError, match="open its parent"):
-        flat_tokens.open(make_dataset() / "train")
-
-
 def test_lost_files_are_errors_not_zeros(make_dataset: Any, random_sequences: Any) -> None:
     root = make_dataset(random_sequences(6, 30), layout=ArrayLayout.create(2, 4))
     (root / "train/encoded_tokens/2").unlink()
@@ -347,98 +233,6 @@ def test_flips_are_found_on_reading(make_dataset: Any, random_sequences: Any) ->
         file.write_bytes(data)
         with pytest.raises(DatasetError, match="restore it or convert again"):
             flat_tokens.open(root).train.sequence(0)
-
-
-def foreign_dataset(root: Path, zarr_format: int, **options: Any) -> None:
-    """Written by zarr with its defaults, as other programs do."""
-    group = zarr.open_group(root, mode="w-", zarr_format=zarr_format)
-    for name, sequences in (("train", [[1, 2], [3, 4, 5], [6, 7, 8]]), ("validation", [])):
-        split = group.require_group(name)
-        encoded, starts, split.attrs["max_token_id"] = flat_format.from_sequences(sequences)
-        for array_name, values in (("encoded_tokens", encoded), ("seq_starts", starts)):
-            filters = options.get("filters") if len(values) > 1 and array_name == "seq_starts" else None
-            array = split.create_array(
-                array_name,
-                shape=values.shape,
-                dtype=values.dtype,
-                chunks=(3,),
-                **{**options, "filters": filters if zarr_format == 2 else filters or "auto"},
-            )
-            array[:] = values
-
-
-@pytest.mark.filterwarnings("ignore:Numcodecs codecs are not in the Zarr version 3 specification")
-@pytest.mark.parametrize(
-    ("zarr_format", "options"),
-    [
-        pytest.param(2, {}, id="v2 defaults"),
-        pytest.param(2, {"filters": [numcodecs.Delta(dtype="i8")]}, id="v2 delta"),
-        pytest.param(
-            2, {"filters": [numcodecs.Delta(dtype="<u8", astype="<i4")]}, id="v2 delta of another type"
-        ),
-        pytest.param(2, {"compressors": numcodecs.GZip(1)}, id="v2 gzip"),
-        pytest.param(2, {"compressors": numcodecs.LZ4(1)}, id="v2 lz4"),
-        pytest.param(2, {"compressors": None}, id="v2 raw"),
-        pytest.param(2, {"chunk_key_encoding": {"name": "v2", "separator": "/"}}, id="v2 separator"),
-        pytest.param(3, {}, id="v3 defaults"),
-        pytest.param(3, {"compressors": None}, id="v3 raw"),
-        pytest.param(3, {"shards": (6,)}, id="v3 sharded"),
-        pytest.param(3, {"compressors": zarr.codecs.GzipCodec()}, id="v3 gzip"),
-        pytest.param(3, {"chunk_key_encoding": {"name": "default", "separator": "."}}, id="v3 separator"),
-        pytest.param(3, {"chunk_key_encoding": {"name": "v2", "separator": "."}}, id="v3, left to zarr"),
-    ],
-)
-def test_datasets_of_others_open(tmp_path: Path, zarr_format: int, options: dict[str, Any]) -> None:
-    root = tmp_path / "foreign"
-    foreign_dataset(root, zarr_format, **options)
-    dataset = pickle.loads(pickle.dumps(flat_tokens.open(root)))
-    assert dataset.manifest is None
-    assert dataset.tokenizer_path is None
-    assert [sequence.tolist() for sequence in dataset.train.iter_sequences()] == [
-        [1, 2],
-        [3, 4, 5],
-        [6, 7, 8],
-    ]
-    assert dataset.validation.seq_starts[:].tolist() == [0]
-    report = flat_tokens.verify_dataset(root)
-    assert (report.ok, report.has_manifest, report.problems) == (True, False, ())
-    chunk_files = [path for path in root.rglob("*") if path.name.split(".")[-1].isdigit()]
-    assert report.byte_count == sum(path.stat().st_size for path in chunk_files) > 0
-    with pytest.raises(DatasetError, match="does not say which tokenizer"):
-        flat_tokens.open(root, tokenizer="tokenizer.json")
-
-
-@pytest.mark.parametrize("array", ["encoded_tokens", "seq_starts"])
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        pytest.param(lambda file: file.unlink(), "not there; zarr would read it as zeros", id="missing"),
-        pytest.param(lambda file: file.write_bytes(b""), "empty; restore it", id="empty"),
-        pytest.param(lambda file: file.write_bytes(file.read_bytes()[:5]), "zarr cannot read it", id="torn"),
-        pytest.param(
-            lambda file: (file.unlink(), os.mkfifo(file)), "not a regular file; restore it", id="pipe"
-        ),
-    ],
-)
-def test_damage_where_zarr_reads(tmp_path: Path, array: str, damage: Any, message: str) -> None:
-    root = tmp_path / "foreign"
-    key_encoding = {"name": "v2", "separator": "."}
-    foreign_dataset(root, 3, chunk_key_encoding=key_encoding)
-    damage(root / "train" / array / "1")
-    report = flat_tokens.verify_dataset(root)
-    assert not report.ok
-    assert any(text in report.problems[0] for text in (message, "is a special file"))
-    with pytest.raises(DatasetError, match=message):
-        flat_tokens.open(root).train.sequences([0, 1, 2])
-
-
-def test_shards_of_nothing_are_refused(tmp_path: Path) -> None:
-    root = tmp_path / "foreign"
-    foreign_dataset(root, 3, shards=(6,))
-    grid = {"name": "regular", "configuration": {"chunk_shape": [0]}}
-    edit_json(root / "train/encoded_tokens/zarr.json", chunk_grid=grid)
-    with pytest.raises(DatasetError, match="8 elements in files of 0 cannot be"):
-        flat_tokens.open(root)
 
 
 def test_reading_from_threads(make_dataset: Any, random_sequences: Any) -> None:

@@ -1,0 +1,118 @@
+"""Opening: what is unfinished, foreign or damaged is refused at once, and so is another tokenizer."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from edit_json import edit_json
+
+import flat_tokens
+from flat_tokens.errors import DatasetError
+from flat_tokens.storage.manifest import read_manifest
+
+
+def test_tokenizer_must_be_the_datasets(make_dataset: Any, tmp_path: Path) -> None:
+    root = make_dataset()
+    dataset = flat_tokens.open(root, tokenizer=root / "tokenizer.json")
+    assert dataset.tokenizer_path == root / "tokenizer.json"
+
+    class Tokenizer:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def fingerprint(self) -> str:
+            return self.name * 64
+
+    assert flat_tokens.open(root, tokenizer=Tokenizer("f")).train.seq_count == 3
+    with pytest.raises(
+        DatasetError, match=r"made with another tokenizer .fingerprint ffff.* the given one has 0000"
+    ):
+        flat_tokens.open(root, tokenizer=Tokenizer("0"))
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(DatasetError, match=r"made with another tokenizer .sha256"):
+        flat_tokens.open(root, tokenizer=tmp_path / "other.json")
+
+
+def test_the_tokenizer_that_was_converted_with_is_the_datasets(make_dataset: Any, tmp_path: Path) -> None:
+    """The dataset's own file is written anew: with Hugging Face's, it was refused as another."""
+    root, given = make_dataset(), tmp_path / "given"
+    given.mkdir()
+    (given / "vocab.json").write_bytes(b"{}")
+    (given / "merges.txt").write_bytes(b"a b")
+    manifest = read_manifest(root)
+    tokenizer = {**(manifest.tokenizer or {}), "source_sha256": hashlib.sha256(b"{}a b").hexdigest()}
+    (root / "manifest.json").write_bytes(replace(manifest, tokenizer=tokenizer).to_bytes())
+    assert flat_tokens.open(root, tokenizer=given).train.seq_count == 3
+    assert flat_tokens.open(root, tokenizer=root).train.seq_count == 3  # a folder with a tokenizer.json
+    (given / "merges.txt").write_bytes(b"a c")
+    with pytest.raises(DatasetError, match=r"made with another tokenizer .sha256"):
+        flat_tokens.open(root, tokenizer=given)
+
+
+REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "nothing there": (shutil.rmtree, "does not exist"),
+    "a file": (lambda root: (shutil.rmtree(root), root.write_text("")), "not a directory"),
+    "foreign": (lambda root: (shutil.rmtree(root), root.mkdir()), "no dataset, or an unfinished one"),
+    "no root group": (lambda root: (root / ".zgroup").unlink(), "no dataset, or an unfinished one"),
+    "no train": (lambda root: shutil.rmtree(root / "train"), "has no entry train .foreign"),
+    "no validation": (lambda root: shutil.rmtree(root / "validation"), "validation: no zarr group"),
+    "no array": (lambda root: shutil.rmtree(root / "train/seq_starts"), "train/seq_starts: no zarr array"),
+    "no attribute": (lambda root: (root / "train/.zattrs").unlink(), "max_token_id is None"),
+    "attribute": (
+        lambda root: edit_json(root / "train/.zattrs", max_token_id=2**31),
+        "max_token_id is 2147483648",
+    ),
+    "lost starts": (lambda root: (root / "train/seq_starts/0").unlink(), "zarr would read it as zeros"),
+    "short": (lambda root: edit_json(root / "train/encoded_tokens/.zarray", shape=[7]), "goes from 0 to 8"),
+    "manifest": (lambda root: (root / "manifest.json").write_text("{"), "not valid JSON"),
+    "manifest, other": (lambda root: (root / "manifest.json").write_text("{}"), "another program's manifest"),
+    "manifest, future": (
+        lambda root: edit_json(root / "manifest.json", format_version=2),
+        "format_version is 2, this program reads 1; update",
+    ),
+    "manifest, changed": (
+        lambda root: edit_json(root / "manifest.json", options={}),
+        "changed after it was written",
+    ),
+    "counts": (lambda root: edit_json(root / "train/.zattrs", max_token_id=9), "is 9, the manifest says 8"),
+    "deep": (lambda root: (root / "train/.zattrs").write_text("[" * 10**5), "not valid JSON"),
+    "list": (lambda root: (root / "train/.zattrs").write_text("[]"), "holds a list, not an object"),
+    "pickle": (
+        lambda root: edit_json(root / "train/seq_starts/.zarray", filters=[{"id": "pickle"}]),
+        "codec pickle is not allowed",
+    ),
+    "type": (lambda root: edit_json(root / "train/seq_starts/.zarray", dtype="<i8"), "data type is int64"),
+    "objects": (lambda root: edit_json(root / "train/seq_starts/.zarray", dtype="|O"), "seq_starts"),
+    "chunks": (lambda root: edit_json(root / "train/seq_starts/.zarray", chunks=[-1]), "seq_starts"),
+    "huge chunks": (lambda root: edit_json(root / "train/seq_starts/.zarray", chunks=[2**40]), "over 2 GiB"),
+    "huge shape": (
+        lambda root: edit_json(root / "train/seq_starts/.zarray", shape=[2**62], chunks=[1]),
+        "cannot be",
+    ),
+    "shape over 64 bits": (
+        lambda root: edit_json(root / "train/seq_starts/.zarray", shape=[2**63]),
+        "9223372036854775808 elements in files of .* cannot be",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_on_opening(make_dataset: Any, case: str) -> None:
+    root = make_dataset()
+    damage, message = REFUSED[case]
+    damage(root)
+    with pytest.raises(DatasetError, match=message) as caught:
+        flat_tokens.open(root)
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 3
+
+
+def test_a_single_array_is_not_a_dataset(make_dataset: Any) -> None:
+    with pytest.raises(DatasetError, match="open its parent"):
+        flat_tokens.open(make_dataset() / "train")
