@@ -3,16 +3,14 @@
 // Inside the core an entry is a *symbol*: its place among the entries sorted by id, 0 first. Three rules lead
 // here:
 // - listed merges: just those pairs, ranked by their place in the list (of a pair listed twice the last place
-// counts,
-//   as in Hugging Face tokenizers); several pairs may make one entry;
+//   counts, as in Hugging Face tokenizers); several pairs may make one entry;
 // - a rank file: every two entries whose bytes together are an entry, ranked by that entry's id. Of an
-// entry's
-//   splits at most one can come up (see rank_file_pairs), so the table holds one pair an entry;
+//   entry's splits at most one can come up (see rank_file_pairs), so the table holds one pair an entry;
 // - whole pretokens (the encoder asks find()): a pretoken that is an entry is emitted at once.
 // Entries that no merges reach may exist; they are emitted by the last rule only.
 //
 // Immutable after construction, so any number of threads may read. Building costs about 0.1 s for 200,000
-// entries.
+// entries. vocabulary.cpp has the entries, vocabulary_pairs.cpp what merges.
 #pragma once
 
 #include "merge/short_merge.hpp"
@@ -38,9 +36,7 @@ public:
   // The views need to live during the call only. merges nullopt: a rank file.
   // Throws std::invalid_argument that names the entry or merge at fault: a byte without an entry, an empty
   // entry, two entries with the same bytes, a merge of or into bytes that are no entry, more than 2^21 - 2
-  // entries.
-  // whole_pretokens: find_unreachable will be asked (finding those out costs about 0.2 us an entry of a
-  // list).
+  // entries. whole_pretokens: find_unreachable will be asked, which costs about 0.2 us an entry of a list.
   Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges, bool whole_pretokens);
   // The same out of what write() wrote, which holds what is slow to find out: 200,000 entries take 10 ms in
   // place of 150. Throws std::invalid_argument for an image that no Vocabulary can have written; whatever its

@@ -1,0 +1,210 @@
+// Which pairs of entries merge, by a list or by the ranks of a file, and which entries no merges make.
+#include "merge/merge_pretoken.hpp"
+#include "simd/simd_variants.hpp"
+#include "vocabulary/vocabulary.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+#include <stdexcept>
+
+namespace bpe {
+
+namespace {
+
+// The pairs of a rank file as they are found, shortest products first: what rank_file_pairs merges by.
+class GrowingPairs {
+public:
+  GrowingPairs(const uint32_t *symbol_of_byte, size_t max_pairs)
+      : symbol_of_byte_(symbol_of_byte), slots_(std::bit_ceil(2 * max_pairs + 2), Slot{empty, 0}) {}
+
+  uint32_t symbol_of_byte(uint8_t byte) const { return symbol_of_byte_[byte]; }
+  uint32_t product(uint32_t rank) const { return rank; }
+  uint32_t rank_of_bytes(uint8_t left, uint8_t right) const {
+    return rank(symbol_of_byte_[left], symbol_of_byte_[right]);
+  }
+  uint32_t rank(uint32_t left, uint32_t right) const {
+    const Slot &slot = slots_[place_of(left, right)];
+    return slot.key == empty ? PairTable::no_rank : slot.rank;
+  }
+  void insert(uint32_t left, uint32_t right, uint32_t rank) {
+    slots_[place_of(left, right)] = {uint64_t{left} << 32 | right, rank};
+  }
+
+private:
+  static constexpr uint64_t empty = ~uint64_t{0};
+  struct Slot {
+    uint64_t key;
+    uint32_t rank;
+  };
+  size_t place_of(uint32_t left, uint32_t right) const {
+    const uint64_t key = uint64_t{left} << 32 | right;
+    const size_t mask = slots_.size() - 1;
+    size_t place = (key ^ key >> 32) * 0x9E3779B97F4A7C15ull >> 32 & mask;
+    while (slots_[place].key != key && slots_[place].key != empty)
+      place = (place + 1) & mask;
+    return place;
+  }
+
+  const uint32_t *symbol_of_byte_;
+  std::vector<Slot> slots_;
+};
+
+// The symbols the merges of these bytes end with: how many, and the first two.
+template <class Rules>
+size_t merged(const Rules &rules, std::string_view bytes, MergeScratch &scratch, uint32_t (&first_two)[2]) {
+  const uint8_t *const data = reinterpret_cast<const uint8_t *>(bytes.data());
+  uint32_t symbols[short_pretoken_bytes];
+  const uint32_t *result = symbols;
+  size_t count;
+  if (bytes.size() <= short_pretoken_bytes) {
+    count = merge_short(rules, data, bytes.size(), symbols);
+  } else {
+    const std::vector<uint32_t> &long_result = scratch.merge_long(rules, data, bytes.size());
+    count = long_result.size();
+    result = long_result.data();
+  }
+  std::copy_n(result, std::min<size_t>(count, 2), first_two);
+  return count;
+}
+
+} // namespace
+
+std::vector<PairTable::Pair> Vocabulary::listed_pairs(const Merges &merges) {
+  if (merges.size() >= PairTable::no_rank)
+    throw std::invalid_argument("the vocabulary has " + std::to_string(merges.size()) + " merges; at most " +
+                                std::to_string(PairTable::no_rank - 1) + " are supported");
+  std::vector<PairTable::Pair> pairs;
+  pairs.reserve(merges.size());
+  products_.reserve(merges.size());
+  bool in_id_order = true;
+  // Left, right and product of a block of merges are looked up together.
+  constexpr size_t block = 32;
+  std::string product_bytes;
+  std::string_view wanted[3 * block];
+  uint32_t symbols[3 * block];
+  for (size_t start = 0; start < merges.size(); start += block) {
+    const size_t count = std::min(block, merges.size() - start);
+    product_bytes.clear();
+    for (size_t i = 0; i < count; ++i)
+      product_bytes.append(merges[start + i].first).append(merges[start + i].second);
+    size_t at = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const auto &[left, right] = merges[start + i];
+      wanted[3 * i] = left;
+      wanted[3 * i + 1] = right;
+      wanted[3 * i + 2] = std::string_view(product_bytes).substr(at, left.size() + right.size());
+      at += left.size() + right.size();
+    }
+    find_all(wanted, 3 * count, symbols);
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t rank = static_cast<uint32_t>(start + i);
+      static constexpr const char *roles[] = {"left part", "right part", "product"};
+      for (size_t part = 0; part < 3; ++part)
+        if (symbols[3 * i + part] == PairTable::no_symbol)
+          throw std::invalid_argument("merge " + std::to_string(rank) + " (" + quoted(wanted[3 * i]) + ", " +
+                                      quoted(wanted[3 * i + 1]) + "): its " + roles[part] + " " +
+                                      quoted(wanted[3 * i + part]) + " is not an entry of the vocabulary");
+      const uint32_t product = symbols[3 * i + 2];
+      in_id_order = in_id_order && (products_.empty() || products_.back() < product);
+      products_.push_back(product);
+      pairs.push_back({symbols[3 * i], symbols[3 * i + 1], rank});
+    }
+  }
+  if (in_id_order) {
+    // What trainers write: products ascend with the ranks, so no pair is listed twice and the product can
+    // stand for the rank, which saves a load per merge.
+    for (PairTable::Pair &pair : pairs)
+      pair.rank = products_[pair.rank];
+    products_.clear();
+  }
+  return pairs;
+}
+
+// Which split of an entry can merge? Whatever text surrounds the entry's bytes, the merges within them happen
+// in the order in which they happen for the bytes alone, as long as no merge crosses their ends. So if two
+// symbols come to make up the entry, they are the two that the bytes alone come to; no other split is ever
+// seen. The merges before that make shorter entries only: shortest first, each entry's own pair is what its
+// bytes merge to by the pairs of the shorter ones, if those are two symbols.
+std::vector<PairTable::Pair> Vocabulary::rank_file_pairs(std::vector<uint32_t> &unreachable) const {
+  std::vector<uint32_t> shortest_first(size());
+  std::iota(shortest_first.begin(), shortest_first.end(), 0u);
+  std::stable_sort(shortest_first.begin(), shortest_first.end(),
+                   [&](uint32_t a, uint32_t b) { return bytes(a).size() < bytes(b).size(); });
+  std::vector<PairTable::Pair> pairs;
+  pairs.reserve(size());
+  GrowingPairs known(symbol_of_byte_, size());
+  MergeScratch scratch;
+  for (const uint32_t symbol : shortest_first) {
+    uint32_t parts[2];
+    if (bytes(symbol).size() < 2)
+      continue;
+    if (merged(known, bytes(symbol), scratch, parts) != 2) {
+      unreachable.push_back(symbol);
+      continue;
+    }
+    pairs.push_back({parts[0], parts[1], symbol});
+    known.insert(parts[0], parts[1], symbol);
+  }
+  return pairs;
+}
+
+std::vector<uint32_t> Vocabulary::list_unreachable() const {
+  std::vector<uint32_t> symbols;
+  MergeScratch scratch;
+  const MergeShortPretokens merge_short_pretokens = simd_variant().merge_short_pretokens;
+  ShortMerge merges[max_short_merges];
+  uint32_t of_merge[max_short_merges];
+  size_t count = 0;
+  const auto merge_gathered = [&] { // several at once: 50 ns each in place of 400
+    merge_short_pretokens(merge_tables(), merges, count);
+    for (size_t i = 0; i < count; ++i)
+      if (merges[i].count != 1)
+        symbols.push_back(of_merge[i]);
+    count = 0;
+  };
+  for (uint32_t symbol = 0; symbol < size(); ++symbol) {
+    const std::string_view entry = bytes(symbol);
+    if (entry.size() > sizeof merges[0].bytes) {
+      uint32_t parts[2];
+      if (merged(*this, entry, scratch, parts) != 1)
+        symbols.push_back(symbol);
+      continue;
+    }
+    ShortMerge &merge = merges[count];
+    std::memset(merge.bytes, 0, sizeof merge.bytes);
+    std::memcpy(merge.bytes, entry.data(), entry.size());
+    merge.size = static_cast<uint32_t>(entry.size());
+    of_merge[count++] = symbol;
+    if (count == max_short_merges)
+      merge_gathered();
+  }
+  merge_gathered();
+  return symbols;
+}
+
+std::vector<uint32_t> Vocabulary::every_split() const {
+  std::vector<uint32_t> splits;
+  std::vector<std::pair<uint32_t, uint32_t>> of_entry;
+  for (uint32_t symbol = 0; symbol < size(); ++symbol) {
+    const std::string_view entry = bytes(symbol);
+    of_entry.clear();
+    for (size_t place = 1; place < entry.size(); ++place) {
+      const uint32_t left = find(entry.substr(0, place));
+      if (left == PairTable::no_symbol)
+        continue;
+      const uint32_t right = find(entry.substr(place));
+      if (right != PairTable::no_symbol)
+        of_entry.emplace_back(left, right);
+    }
+    std::sort(of_entry.begin(), of_entry.end());
+    for (const auto &[left, right] : of_entry) {
+      splits.push_back(left);
+      splits.push_back(right);
+    }
+  }
+  return splits;
+}
+
+} // namespace bpe
