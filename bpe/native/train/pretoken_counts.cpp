@@ -2,6 +2,7 @@
 
 #include "common/run_threads.hpp"
 #include "text/utf8.hpp"
+#include "train/merge_runs.hpp"
 
 #include <algorithm>
 #include <array>

@@ -11,7 +11,8 @@
 #include "pretokenize/pretokenize.hpp"
 #include "text/special_tokens.hpp"
 #include "train/own_pretokens.hpp"
-#include "train/sorted_run.hpp"
+#include "train/pretoken_items.hpp"
+#include "train/run_sorter.hpp"
 
 #include <mutex>
 #include <optional>

@@ -3,16 +3,16 @@
 // A record is 24 bytes, of which the first 16 compare as the pretokens do:
 //
 //   up to 15 bytes   first = bytes 0-7, second = bytes 8-14 and the length, big-endian; value = the count
-//   16 and more      first = bytes 0-7, second = bytes 8-14 and 0xFF; value = the address of size, count,
-//   bytes
+//   16 and more      first = bytes 0-7, second = bytes 8-14 and 0xFF; value = the address of a text
 //
-// Two short pretokens are equal if these 16 bytes are; of two long ones the bytes behind have to be compared.
+// A text is the size, the count and the bytes of a long pretoken.
+//
+// Two short pretokens are equal if their 16 bytes are; of two long ones the bytes behind have to be compared.
 #pragma once
 
 #include "train/pretoken_key.hpp"
 #include "train/run_memory.hpp"
 
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -30,6 +30,8 @@ struct PretokenRecord {
 
 // Before the bytes of a long pretoken: its size and its count.
 inline constexpr size_t text_header_bytes = 16;
+// A further thread is worth starting for so many records.
+inline constexpr size_t thread_records = size_t{1} << 16;
 
 // Whether a is less than b; both are long, with equal keys.
 bool tail_is_less(const PretokenRecord &a, const PretokenRecord &b);
@@ -83,6 +85,9 @@ private:
     bool is_large; // allocated apart
   };
 
+  void add_block();
+  // Copies the text of a long pretoken; its address.
+  uint64_t add_text(const PretokenRecord &record, uint64_t count);
   uint8_t *text_room(size_t bytes);
   void swap(SortedRun &other) noexcept;
 
@@ -94,30 +99,27 @@ private:
   std::vector<TextBlock> texts_;
 };
 
-// Sorts what a table of cells holds: a buffer that is used again.
-class RunSorter {
-public:
-  // The run of the cells that are not empty, `used` of them and no two the same, in any order.
-  SortedRun sorted(const std::vector<PretokenCell> &cells, size_t used, RunMemory &memory);
-  size_t memory_bytes() const { return 2 * room_ * sizeof(PretokenRecord); }
+inline void SortedRun::append(const PretokenRecord &record, uint64_t count) {
+  const size_t place = size_ % block_records;
+  if (place == 0)
+    add_block();
+  PretokenRecord &added = blocks_.back()[place];
+  added = record;
+  added.value = count;
+  if (record.is_long()) [[unlikely]]
+    added.value = add_text(record, count);
+  pretoken_bytes_ += record.size();
+  size_++;
+}
 
-private:
-  std::unique_ptr<PretokenRecord[]> records_, spare_;
-  size_t room_ = 0;
-};
-
-// The sum of the runs, of which nothing is left, in runs of which each is less than the next, by so many
-// threads. Cost: a comparison for each record and doubling of the number of runs; a few blocks of memory for
-// each run and thread, beside what the sum takes.
-std::vector<SortedRun> merged_ranges(std::vector<SortedRun> &&runs, RunMemory &memory, unsigned threads);
-
-// Pretoken i is bytes [i == 0 ? 0 : ends[i - 1], ends[i]); ascending as byte strings, none twice.
-struct PretokenItems {
-  size_t size = 0, byte_count = 0;
-  PageMemory bytes, ends, counts; // uint8[byte_count], uint64[size], uint64[size]
-};
-
-// What runs hold of which each is less than the next. keep: otherwise their blocks are given on the way.
-PretokenItems items_of(std::vector<SortedRun> &runs, unsigned threads, bool keep);
+inline void SortedRun::add_to_last(uint64_t count) {
+  PretokenRecord &last = blocks_.back()[(size_ - 1) % block_records];
+  if (!last.is_long()) {
+    last.value += count;
+    return;
+  }
+  count += last.count();
+  std::memcpy(last.text() + 8, &count, 8);
+}
 
 } // namespace bpe
