@@ -3,6 +3,7 @@
 
 #include "vocabulary/character_table.hpp"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,11 +35,34 @@ constexpr size_t character_walk_room = 96;
 // them may merge, parts. Where it stops the border is safe or between pretokens. at < stop.
 using WalkCharacters = void (*)(const Characters &characters, CharacterWalk &walk);
 
+// The pretokens that one block of 64 bytes tells: where text changes from Chinese to ASCII and back, one look
+// at its classes serves several (Japanese with code +12 %, several languages +5 %).
+struct NearPretokens {
+  const uint8_t *from; // where one starts
+  uint64_t boundaries; // bit i: so does one at from + i
+
+  // Whether the one that p is in ends within, p at or behind `from`.
+  bool have(const uint8_t *p) const {
+    const size_t place = static_cast<size_t>(p - from);
+    return place < 64 && boundaries >> place > 1;
+  }
+  const uint8_t *start_at(const uint8_t *p) const {
+    const uint64_t before = boundaries & ((uint64_t{2} << (p - from)) - 1);
+    return from + (before == 0 ? 0 : 63 - std::countl_zero(before));
+  }
+  const uint8_t *end_at(const uint8_t *p) const {
+    return p + 1 + std::countr_zero(boundaries >> (p - from) >> 1);
+  }
+};
+
 // Of one pattern.
 struct CharacterWalks {
   WalkCharacters walk;
   // The end of the pretoken that starts at p.
   const uint8_t *(*match_end)(const uint8_t *p, const uint8_t *stop);
+  // Boundaries in the 64 bytes from p on, where a pretoken starts: those up to the highest are all there. 0
+  // if none is certain, or too little of the text is left.
+  uint64_t (*boundaries)(const uint8_t *p, const uint8_t *stop);
   // The last boundary between pretokens in (from, p] that two characters tell; all of [from, p) are
   // characters of three bytes, p < stop. Null: none.
   const uint8_t *(*last_boundary)(const uint8_t *from, const uint8_t *p, const uint8_t *stop);

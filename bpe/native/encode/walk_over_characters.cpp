@@ -31,10 +31,16 @@ bool EncoderSession::may_walk_characters(const uint8_t *at, const uint8_t *stop)
 
 // `at` moves to a pretoken's start behind which there are other characters, or to the end.
 void EncoderSession::walk_characters(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable) {
-  constexpr size_t most_others = 4; // pretokens between Chinese ones
+  constexpr size_t most_others = 8; // pretokens between Chinese ones (4: Japanese with code 1 to 2 % slower)
   // start: of the pretoken that p is in, or of one before. end: of the same, if it is behind p. It is asked
   // for once a pretoken, however long that is.
   const uint8_t *p = at, *start = p, *end = p;
+  NearPretokens near{p, 0};
+  const auto end_of = [&](const uint8_t *pretoken) {
+    if (!near.have(pretoken))
+      near = {pretoken, character_walks_->boundaries(pretoken, stop)};
+    return near.have(pretoken) ? near.end_at(pretoken) : character_walks_->match_end(pretoken, stop);
+  };
   for (;;) {
     Batch &batch = open_batch(2 * CharacterWalk::most_parts + 1);
     const uint32_t *ids = batch.ready_ids + batch.ready_count;
@@ -65,12 +71,14 @@ void EncoderSession::walk_characters(const uint8_t *&at, const uint8_t *stop, co
       break;
     if (walk.full)
       continue;
-    if (p >= end) {
+    if (p >= end && near.have(p)) {
+      start = near.start_at(p);
+      end = near.end_at(p);
+    } else if (p >= end) {
       if (p > start)
         if (const uint8_t *const boundary = character_walks_->last_boundary(std::max(from, start), p, stop))
           start = boundary;
-      for (end = character_walks_->match_end(start, stop); end <= p;
-           end = character_walks_->match_end(start, stop))
+      for (end = end_of(start); end <= p; end = end_of(start))
         start = end;
     }
     p = push_start(start, p, end, readable);
@@ -80,7 +88,7 @@ void EncoderSession::walk_characters(const uint8_t *&at, const uint8_t *stop, co
         return;
       }
       start = p;
-      end = character_walks_->match_end(p, stop);
+      end = end_of(p);
       p = push_start(start, p, end, readable);
     }
     if (p == end)
