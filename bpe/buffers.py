@@ -1,5 +1,5 @@
-"""What callers hand over as memory: text as bytes, offsets into it, an array to write ids to, ids. BadArgument for
-others, since an array of another type, read as bytes, would be encoded without a word."""
+"""What callers hand over: text, text as bytes, offsets into it, an array to write ids to, ids. BadArgument for others,
+since an array of another type, read as bytes, would be encoded without a word."""
 
 from __future__ import annotations
 
@@ -8,10 +8,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.errors import BadArgument
+from bpe.errors import BadArgument, InvalidText, shown
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+
+def text_bytes(text: object, where: str) -> bytes:
+    """The UTF-8 of a text, or InvalidText for a lone surrogate, TypeError for what is no text."""
+    if not isinstance(text, str):
+        raise TypeError(f"{where} must be a str, got {type(text).__name__}")
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidText(
+            f"{where}: character {error.start} ({shown(text[error.start])}) is a lone surrogate, which UTF-8 can't hold"
+        ) from None
+
+
+def not_text(text: object, where: str) -> Exception:
+    """The error for what the core did not take as a text."""
+    try:
+        text_bytes(text, where)
+    except (InvalidText, TypeError) as error:
+        return error
+    return BadArgument(f"{where} could not be encoded")
 
 
 def check_bytes(buffer: Buffer) -> None:

@@ -10,13 +10,17 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bpe import _core
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.errors import BadArgument, shown
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import MAX_ID, SpecialTokens, Vocabulary, make_vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +148,11 @@ class Description:
     def id_to_token(self, id_: int) -> bytes | None:
         """The bytes of an entry, or None."""
         return self._special_by_id.get(id_) or (self._encoder.entry(id_) if 0 <= id_ <= MAX_ID else None)
+
+    @cached_property
+    def entry_lengths(self) -> NDArray[np.uint32]:
+        """uint32[highest id + 1]: the bytes of each ordinary entry, 0 for an id that is none."""
+        return self._encoder.entry_lengths()
 
     def __len__(self) -> int:
         return self.vocab_size

@@ -27,7 +27,6 @@ from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting import (
     CountingOptions,
     PretokenCounts,
-    available_threads,
     count_sources,
 )
 from bpe.pretoken_counts.counts_inputs import cut_of_files, still_to_count, tokens_not_cut_at
@@ -37,6 +36,7 @@ from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
 from bpe.reference import printable_bytes
+from bpe.threads import available_threads
 from bpe.tokenizer import Tokenizer
 from bpe.training_options import TrainingOptions
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from bpe.errors import BadArgument, check_whole, shown
-from bpe.pretoken_counts.counting import check_threads
 from bpe.reference import printable_bytes
+from bpe.threads import check_threads
 from bpe.vocabulary import MAX_ID, check_special_texts
 
 if TYPE_CHECKING:

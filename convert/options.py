@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bpe.threads import available_threads
 from convert.errors import UsageError
 from convert.inputs.kinds import INPUT_FORMATS
 from convert.rules import MAX_RECORD_BYTES, IntakeRules, pointer_path
@@ -83,7 +84,7 @@ class ConvertOptions:
         object.__setattr__(self, "validation_fraction", float(fraction))
         _whole("--seed", self.seed, 0, _MAX_UINT64)
         if self.workers is None:
-            object.__setattr__(self, "workers", usable_cores())
+            object.__setattr__(self, "workers", available_threads())
         _whole("--workers", self.workers, 1, 4096)
         if self.text_chunk_bytes is not None:
             _whole("--text-chunk-bytes", self.text_chunk_bytes, 1, 1 << 32)
@@ -197,13 +198,6 @@ class ConvertOptions:
             "chunk_tokens",
         )
         return {name: getattr(self, name) for name in names}
-
-
-def usable_cores() -> int:
-    """How many cores this process may use, at least 1: its affinity where the system knows it."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
 
 
 def _path(name: str, value: Any) -> str:

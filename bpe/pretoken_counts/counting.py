@@ -10,7 +10,6 @@ comes back is a `CountSet`, whose parts are merged when it is read.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from bpe import _core, utf8
-from bpe.errors import BadArgument, check_whole, shown
+from bpe.errors import BadArgument, shown
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
@@ -38,6 +37,7 @@ from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer, cut
 from bpe.progress import Progress
 from bpe.reference import cut_at_special_tokens
+from bpe.threads import available_threads, check_threads
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -48,12 +48,10 @@ __all__ = [
     "CountingOptions",
     "PretokenCounts",
     "Progress",
-    "available_threads",
     "count_pretokens",
     "count_sources",
 ]
 
-MAX_THREADS: Final = 4096  # more than any machine has cores; a typing error must not start a million threads
 # The regex package cuts at 2 to 10 MB/s: a second or less, and what Python holds for it stays small.
 EXPRESSION_BLOCK_BYTES: Final = 2 << 20
 
@@ -132,22 +130,6 @@ def count_sources(
     for source in sources:
         counting.count(source)
     return counting.finish(sample)
-
-
-def check_threads(threads: int | None) -> None:
-    """Nothing, or BadArgument if that is no number of threads; None is."""
-    if threads is None:
-        return
-    check_whole("threads", threads)
-    if threads < 1:
-        raise BadArgument(f"threads must be at least 1, got {threads}")
-    if threads > MAX_THREADS:
-        raise BadArgument(f"threads must be at most {MAX_THREADS}, got {threads}")
-
-
-def available_threads() -> int:
-    """The cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Counting:
