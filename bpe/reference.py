@@ -5,7 +5,7 @@ Nothing here is fast and nothing is left out. Three invariants hold throughout:
 - after every merge `pair_counts` equals a fresh count of all pretokens, and `pair_to_pretokens[pair][i]` is how
   often `pair` stands in pretoken `i` (an inner count that drops to zero is deleted, an empty inner dict too);
 - the next merge is the pair with the highest count; ties go to the pair whose two byte strings compare greater
-  (`lexicographic`) or to the lower pair of ids (`huggingface`, ids as `initial_ids` gives them);
+  (`lexicographic`) or to the lower pair of ids (`huggingface`, ids in the order of `printable_bytes`);
 - encoding a pretoken applies the allowed merge of lowest rank, leftmost first, until none is left.
 
 Source of the algorithm: Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword

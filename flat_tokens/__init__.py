@@ -5,8 +5,8 @@
     dataset = flat_tokens.open("owt.zarr")
     dataset.train.sequence(0), dataset.train.row(5, length=1024), dataset.train.seq_count
 
-Reading imports numpy and numcodecs alone, zarr only for layouts that nobody in this package writes. One loop has a
-C++ form, used where it was built (flat_tokens/rows/row_cut.py).
+Reading imports numpy and numcodecs alone, zarr only for layouts that nobody in this package writes. A few loops
+have a C++ form, used where it was built (flat_tokens/built.py).
 """
 
 from __future__ import annotations

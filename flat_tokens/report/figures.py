@@ -1,8 +1,8 @@
 """The figures of a report, read within bounds: all of a small dataset, an even sample of a large one.
 
 Lengths come from seq_starts, in blocks; frequencies of ids from runs of tokens spread evenly over a split; the
-sequences shown are spread evenly, too. What is sampled says so (`sampled_tokens`, `sampled_seqs`), so that the
-page can."""
+sequences shown are spread evenly, too. How much was looked at is said (`SplitFigures.sampled_tokens`,
+`Lengths.seq_count`), so that the page can."""
 
 from __future__ import annotations
 

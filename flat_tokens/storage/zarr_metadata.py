@@ -1,7 +1,7 @@
 """The metadata files of zarr formats 2 and 3, for one-dimensional arrays of tokens and starts, both
 directions.
 
-What is written equals what zarr-python writes (tests/flat_tokens/test_zarr_metadata.py), but that a zstd
+What is written equals what zarr-python writes (tests/flat_tokens/test_writer.py), but that a zstd
 frame's checksum is not announced in `.zarray`: decoders check it anyway, while zarr-python 2 with numcodecs
 0.12 and tensorstore 0.1.86 refuse an array whose compressor has a member "checksum" (measured). For the same
 reason there are no filters: tensorstore knows none. zarr is not imported: 0.2 s for a few lines of JSON.

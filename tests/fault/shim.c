@@ -2,7 +2,7 @@
 //
 // One counter, in a mapped file, is shared by all processes of the job. Only what happens below FAULT_ROOT counts: what
 // opens for writing, writes, reads (with FAULT_READS), renames, deletes, makes folders, truncates, syncs. Operations
-// that are not hooked are not found: tests/fault/test_shim.py compares the list with that of strace where it is there.
+// that are not hooked are not found; strace shows whether there are any.
 //
 //   FAULT_COUNTER  the mapped file; 64 zero bytes to begin with
 //   FAULT_ROOT     the folder
