@@ -1,256 +1,18 @@
-"""Ids equal tiktoken's, Hugging Face tokenizers' and the reference's, for every pattern and every merge rule."""
+"""What a tokenizer is, by its names, whether two are the same, and text from ids."""
 
 from __future__ import annotations
 
-import itertools
 import pickle
 import random
 
 import numpy as np
 import pytest
 
-from bpe import _core, reference
-from bpe.errors import BadArgument, BadTokenizer, InvalidText
+from bpe.errors import BadArgument, BadTokenizer
 from bpe.ragged import Ragged
 from bpe.tokenizer import Tokenizer
 
-CUSTOM = r"[A-Za-z]+|\p{N}| ?[^\sA-Za-z\p{N}]+|\s+"  # matches all text
 GAPPY = r"[A-Za-z]+|\p{N}{2}"  # leaves text between its matches
-
-
-def texts_of(nasty_texts, random_texts, count=150):
-    return [*nasty_texts.values(), *random_texts(seed=1, count=count, size=40)]
-
-
-# -- equal to the other libraries --------------------------------------------------------------------------------
-
-
-def test_rank_file_equals_tiktoken(pattern, ranked, tiktoken_of, nasty_texts, random_texts):
-    ours, theirs = ranked(pattern), tiktoken_of(ranked(pattern))
-    for text in texts_of(nasty_texts, random_texts):
-        ids = ours.encode(text)
-        assert ids == theirs.encode(text, allowed_special="all"), repr(text)
-        assert ours.encode(text, allowed_special=()) == theirs.encode_ordinary(text), repr(text)
-        assert ours.decode_bytes(ids) == text.encode()
-
-
-@pytest.mark.parametrize("whole_pretokens", [False, True], ids=["merges", "ignore_merges"])
-def test_listed_merges_equal_hugging_face(
-    pattern, whole_pretokens, trained, huggingface_of, nasty_texts, random_texts
-):
-    entries, merges = trained(pattern)
-    # Entries that no merge reaches: only ignore_merges may emit them.
-    entries |= {900: b"xyzzy", 901: b" lazy dogs", 902: b"9876543", 903: "Größer".encode()}
-    ours = Tokenizer(entries, merges, ["<|endoftext|>"], pattern, whole_pretokens=whole_pretokens)
-    theirs = huggingface_of(ours)
-    for text in [*texts_of(nasty_texts, random_texts), "xyzzy lazy dogs 9876543Größer", "xyzzy"]:
-        assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids, repr(text)
-
-
-def test_rank_file_written_as_json_equals_hugging_face(
-    pattern, ranked, huggingface_of, nasty_texts, random_texts
-):
-    ours = ranked(pattern)
-    theirs = huggingface_of(ours)
-    for text in texts_of(nasty_texts, random_texts):
-        assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids, repr(text)
-
-
-def test_the_core_equals_the_reference(pattern, trained, nasty_texts, random_texts):
-    entries, merges = trained(pattern)
-    special_tokens = {"<|endoftext|>": 1000}
-    for merge_list in (merges, None):
-        ours = Tokenizer(entries, merge_list, special_tokens, pattern)
-        for text in texts_of(nasty_texts, random_texts, count=40):
-            expected = reference.encode(text, ours.vocab, merge_list, special_tokens, pattern)
-            assert ours.encode(text) == expected, repr(text)
-
-
-def test_custom_pattern_equals_tiktoken(ranked, tiktoken_of, nasty_texts, random_texts):
-    for expression in (CUSTOM, GAPPY):
-        ours, theirs = ranked(expression), tiktoken_of(ranked(expression))
-        for text in texts_of(nasty_texts, random_texts):
-            assert ours.encode(text) == theirs.encode(text, allowed_special="all"), repr(text)
-
-
-def test_custom_pattern_equals_hugging_face(listed, huggingface_of, nasty_texts, random_texts):
-    for expression in (CUSTOM, GAPPY):
-        ours, theirs = listed(expression), huggingface_of(listed(expression))
-        for text in texts_of(nasty_texts, random_texts):
-            assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids, repr(text)
-
-
-# -- special tokens ----------------------------------------------------------------------------------------------
-
-
-def test_overlapping_special_tokens_equal_hugging_face(listed, huggingface_of):
-    """Leftmost first, of those at one place the longest: all pairs over two letters, all texts of up to six."""
-    tokens = ["".join(letters) for size in (1, 2, 3) for letters in itertools.product("xy", repeat=size)]
-    texts = ["".join(letters) for letters in itertools.product("xya", repeat=6)]
-    generator = random.Random(2)
-    for pair in generator.sample(list(itertools.combinations(tokens, 2)), 12):
-        special_tokens = {text: 1000 + place for place, text in enumerate(pair) if len(text) > 1}
-        if not special_tokens:
-            continue
-        ours = listed(special_tokens=special_tokens)
-        theirs = huggingface_of(ours)
-        for text in generator.sample(texts, 60):
-            assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids, (pair, text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["<s><s>", "<s><s>>", "a<s>b", " <s> ", "<<s>", "<s", "<s>\n", "<ss>", "<s>'s", "é<s>é", "<s>é<s"],
-)
-def test_special_tokens_cut_the_text(listed, huggingface_of, text):
-    ours = listed(special_tokens=["<s>", "<s>>", "<ss>"])
-    assert ours.encode(text) == huggingface_of(ours).encode(text, add_special_tokens=False).ids
-    assert ours.decode(ours.encode(text)) == text
-
-
-def test_allowed_special(listed):
-    tokenizer = listed(special_tokens=["<a>", "<ab>"])
-    a, ab = tokenizer.special_tokens["<a>"], tokenizer.special_tokens["<ab>"]
-    text = "x<a><ab>"
-    assert tokenizer.encode(text)[-2:] == [a, ab]
-    assert tokenizer.encode(text, allowed_special=["<a>"])[1] == a
-    assert ab not in tokenizer.encode(text, allowed_special=["<a>"])
-    plain = tokenizer.encode(text, allowed_special=())
-    assert not {a, ab} & set(plain)
-    assert tokenizer.decode(plain) == text
-    assert tokenizer.encode_batch([text, ""], allowed_special=()).tolist() == [plain, []]
-    with pytest.raises(BadArgument, match="'<b>', which is not a special token"):
-        tokenizer.encode(text, allowed_special=["<b>"])
-    with pytest.raises(BadArgument, match='must be "all" or a collection'):
-        tokenizer.encode(text, allowed_special="none")
-
-
-def test_a_special_token_of_one_byte_shares_its_entry(trained, huggingface_of):
-    """As Hugging Face's trainer makes it: the text "a" is always the special token, no other text needs the byte."""
-    entries, merges = trained("gpt2")
-    ours = Tokenizer(entries, merges, ["a"])
-    assert ours.special_tokens == {"a": ord("a")}
-    for text in ("a", "banana", "the quick"):
-        assert ours.encode(text) == huggingface_of(ours).encode(text).ids
-
-
-# -- batches, documents ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3, None])
-def test_encode_batch_is_encode_for_each(listed, nasty_texts, random_texts, threads):
-    tokenizer = listed()
-    texts = texts_of(nasty_texts, random_texts)
-    batch = tokenizer.encode_batch(texts, threads=threads)
-    assert batch.tokens.dtype == np.uint32
-    assert batch.offsets.dtype == np.uint64
-    assert batch.tolist() == [tokenizer.encode(text) for text in texts]
-
-
-@pytest.mark.parametrize("count", [0, 1])
-def test_small_batches(listed, count):
-    assert listed().encode_batch(["ab"] * count).tolist() == [listed().encode("ab")] * count
-
-
-@pytest.mark.parametrize("expression", ["gpt2", GAPPY], ids=["core", "expression"])
-@pytest.mark.parametrize("threads", [1, 2])
-def test_encode_documents_is_encode_for_each(listed, nasty_texts, random_texts, expression, threads):
-    tokenizer = listed(expression, special_tokens=["<|endoftext|>", "<x>"])
-    documents = [text.replace("<|endoftext|>", "<x>") for text in texts_of(nasty_texts, random_texts, 40)]
-    buffer = "<|endoftext|>".join(documents).encode()
-    expected = [tokenizer.encode(text) for text in documents]
-    assert tokenizer.encode_documents(buffer, threads=threads).tolist() == expected
-    assert tokenizer.encode_documents(memoryview(buffer), b"<|endoftext|>", checked=True).tolist() == expected
-    plain = [tokenizer.encode(text, allowed_special=()) for text in documents]
-    assert tokenizer.encode_documents(buffer, allowed_special=()).tolist() == plain
-
-
-@pytest.mark.parametrize(
-    ("buffer", "rows"), [(b"", 1), (b"<s>", 2), (b"a<s><s>b", 3), (b"<s>a<s>", 3), (b"<s", 1)]
-)
-def test_n_separators_make_n_plus_one_rows(listed, buffer, rows):
-    assert len(listed().encode_documents(buffer, "<s>")) == rows
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("broken", [b"\xff", b"\xe6\xbc", b"\x80", b"\xed\xa0\x80", b"\xf0\x9f\x99"])
-@pytest.mark.parametrize("place", [0, 4, 70_000, 399_990])
-def test_documents_that_are_not_utf8_are_refused_wherever_they_break(listed, threads, broken, place):
-    """Documents are checked while others are encoded; the first fault of the buffer is the one told."""
-    tokenizer = listed()
-    text = "a caf\u00e9 <s>".encode() * 40_000
-    place = text.index(b"<s>", place) - place % 2  # behind a character or before its document ends
-    wrong = text[:place] + broken + text[place:] + broken
-    offset = _core.validate_utf8(wrong)
-    with pytest.raises(InvalidText, match=rf"text: byte {offset} "):
-        tokenizer.encode_documents(wrong, "<s>", threads)
-    assert len(tokenizer.encode_documents(text, "<s>", threads)) == 40_001
-
-
-@pytest.mark.parametrize("shift", range(4))
-def test_what_is_checked_ahead_may_end_within_a_character(listed, shift):
-    """The check runs 16 KiB ahead: over documents of every size, cut by it wherever they lie."""
-    tokenizer = listed()
-    rng = random.Random(shift)
-    sizes = [rng.choice([0, 1, 2, 3, 30, 300]) for _ in range(200)] + [6_000, 0, 20_000]
-    documents = ["\u6f22" * size for size in sizes] + ["a" * shift]
-    rng.shuffle(documents)
-    text = "<s>".join(["b" * shift, *documents]).encode()
-    assert len(tokenizer.encode_documents(text, "<s>")) == len(documents) + 1
-    for place in [*range(16_380, 16_390), *range(32_760, 32_770), len(text) - 1]:
-        wrong = text[:place] + b"\xfe" + text[place + 1 :]
-        with pytest.raises(InvalidText, match=rf"text: byte {_core.validate_utf8(wrong)} "):
-            tokenizer.encode_documents(wrong, "<s>")
-
-
-def test_a_separator_may_cut_characters_apart(listed):
-    text = "\u00e9a\u00e9".encode()
-    assert len(listed().encode_documents(text, b"\xa9")) == 3
-    with pytest.raises(InvalidText, match=r"text: byte 0 "):
-        listed().encode_documents(b"\xa9", b"\xa9")
-
-
-def test_encode_documents_refuses_what_it_must(listed):
-    with pytest.raises(InvalidText, match=r"text: byte 2 \(0xff\) is not valid UTF-8"):
-        listed().encode_documents(b"ab\xffc")
-    with pytest.raises(BadArgument, match="separator must not be empty"):
-        listed().encode_documents(b"ab", "")
-    with pytest.raises(BadArgument, match="threads must be at least 1, got 0"):
-        listed().encode_documents(b"ab", threads=0)
-    with pytest.raises(BadArgument, match="threads must be at least 1, got -1"):
-        listed().encode_batch(["ab"], threads=-1)
-
-
-# -- NFC ---------------------------------------------------------------------------------------------------------
-
-
-NFC_TEXTS = [
-    "e\u0301 Cafe\u0301s",
-    "a\u0327\u0301\u0323",
-    "<to\u212a>",  # the Kelvin sign becomes K, but the token is looked for before
-    "<toK>\u0338>",
-    "x\u0338<toK>\u0338y",
-    "\u1100\u1161\u11a8",  # Hangul from its parts
-    "\u2126 \u212b \ufb01",
-    "plain",
-]
-
-
-def test_nfc_equals_hugging_face(listed, huggingface_of, nasty_texts):
-    ours = listed("qwen2", special_tokens=["<toK>"], normalizer="NFC")
-    theirs = huggingface_of(ours)
-    for text in [*NFC_TEXTS, *nasty_texts.values()]:
-        assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids, repr(text)
-
-
-def test_nfc_documents(listed):
-    tokenizer = listed("qwen2", special_tokens=["<toK>", "<s>"], normalizer="NFC")
-    documents = ["one", "", *NFC_TEXTS, "", "two<toK>", "\u0301x"]
-    rows = tokenizer.encode_documents("<s>".join(documents).encode(), "<s>")
-    assert rows.tolist() == [tokenizer.encode(text) for text in documents]
-
-
-# -- what it is --------------------------------------------------------------------------------------------------
 
 
 def test_properties(listed, ranked):
@@ -284,7 +46,16 @@ def test_equality_fingerprint_and_pickle(listed, ranked):
     assert len(listed().fingerprint()) == 64
 
 
-# -- decoding and bad arguments ----------------------------------------------------------------------------------
+def test_bad_patterns(trained):
+    entries, merges = trained("gpt2")
+    with pytest.raises(BadTokenizer, match=r"pattern '\(a' is no valid expression: missing \)"):
+        Tokenizer(entries, merges, pattern="(a")
+    with pytest.raises(BadArgument, match="pattern must be one of gpt2, cl100k"):
+        Tokenizer(entries, merges, pattern="")
+    with pytest.raises(BadArgument, match='normalizer must be None or "NFC"'):
+        Tokenizer(entries, merges, normalizer="NFD")
+    with pytest.raises(BadArgument, match="plain added token '<t>' is not among"):
+        Tokenizer(entries, merges, ["<s>"], plain_added_tokens=["<t>"])
 
 
 def test_decode(listed):
@@ -303,48 +74,6 @@ def test_decode(listed):
 def test_decoding_what_is_no_entry_names_it(listed, bad):
     with pytest.raises(BadArgument, match=str(bad)):
         listed().decode([97, bad])
-
-
-def test_lone_surrogates_are_named(listed):
-    for call in (
-        lambda tokenizer: tokenizer.encode("ab\ud800"),
-        lambda tokenizer: tokenizer.encode("ab\ud800", allowed_special=()),
-        lambda tokenizer: tokenizer.encode_batch(["x", "ab\ud800"]),
-    ):
-        for expression in ("gpt2", GAPPY):
-            with pytest.raises(InvalidText, match=r"character 2 .* is a lone surrogate"):
-                call(listed(expression))
-
-
-def test_what_is_no_text_is_a_type_error(listed):
-    with pytest.raises(TypeError, match="text must be a str, got bytes"):
-        listed().encode(b"ab")
-    with pytest.raises(BadArgument, match="takes a list of texts, got one text"):
-        listed().encode_batch("ab")
-
-
-def test_bad_patterns(trained):
-    entries, merges = trained("gpt2")
-    with pytest.raises(BadTokenizer, match=r"pattern '\(a' is no valid expression: missing \)"):
-        Tokenizer(entries, merges, pattern="(a")
-    with pytest.raises(BadArgument, match="pattern must be one of gpt2, cl100k"):
-        Tokenizer(entries, merges, pattern="")
-    with pytest.raises(BadArgument, match='normalizer must be None or "NFC"'):
-        Tokenizer(entries, merges, normalizer="NFD")
-    with pytest.raises(BadArgument, match="plain added token '<t>' is not among"):
-        Tokenizer(entries, merges, ["<s>"], plain_added_tokens=["<t>"])
-
-
-def test_an_expression_that_backtracks_is_stopped(trained, monkeypatch):
-    monkeypatch.setattr("bpe.pretokenizer.TIMEOUT_SECONDS", 0.05)
-    entries, merges = trained("gpt2")
-    with pytest.raises(
-        BadTokenizer, match=r"pattern '\(\?:a\|aa\)\+\$' took over 0.05 s on a text of 60 characters"
-    ):
-        Tokenizer(entries, merges, pattern="(?:a|aa)+$").encode("a" * 59 + "b")
-
-
-# -- batches, subsets and normalization --------------------------------------------------------------------------
 
 
 def test_decode_batch_is_decode_of_each_row(listed):
@@ -376,54 +105,3 @@ def test_decode_of_every_size(size, listed):
     for each in (ids, tuple(ids), iter(ids), np.array(ids, np.uint32), np.array(ids, np.int64)):
         assert tokenizer.decode_bytes(each) == expected
     assert tokenizer.decode(ids) == expected.decode(errors="replace")
-
-
-def test_some_of_the_special_tokens(listed, huggingface_of):
-    tokenizer = listed(special_tokens=["<a>", "<b>", "<ab>"])
-    plain = listed(special_tokens=[])
-    text = "x<a>y<b>z<ab> <a"
-    ids = tokenizer.special_tokens
-    assert tokenizer.encode(text, {"<a>", "<b>", "<ab>"}) == tokenizer.encode(text)
-    assert tokenizer.encode(text, ["<a>"]) == [
-        *plain.encode("x"), ids["<a>"], *plain.encode("y<b>z<ab> <a"),
-    ]  # fmt: skip
-    assert tokenizer.encode("x<b>y", ["<a>"]) == plain.encode("x<b>y")
-    assert tokenizer.encode_batch([text, "<b>"], allowed_special=()).tolist() == [
-        plain.encode(text),
-        plain.encode("<b>"),
-    ]
-    assert tokenizer.encode_batch([text], allowed_special=["<b>"]).tolist() == [
-        tokenizer.encode(text, ["<b>"])
-    ]
-
-
-MARKED_TEXTS = [
-    "plain",
-    "",
-    "café e\u0301 cafe\u0301",
-    "<s>\u0338 after a special token",  # composes with ">" if nobody cuts there
-    "a<|endoftext|>\u0338b<|endoftext|>e\u0301",
-    "\u0338<s>\u0301",
-    "<\u212aelvin> \u2126 \u037e",
-    "각 가\u11a8",
-    "ক\u09c7\u09be কা",
-    "\u0344\u0958",
-]
-
-
-def test_nfc_equals_normalizing_first(huggingface_of, listed):
-    tokenizer = listed("qwen2", ["<|endoftext|>", "<s>", "<Kelvin>"], normalizer="NFC")
-    theirs = huggingface_of(tokenizer)
-    expected = [theirs.encode(text, add_special_tokens=False).ids for text in MARKED_TEXTS]
-    assert [tokenizer.encode(text) for text in MARKED_TEXTS] == expected
-    assert tokenizer.encode_batch(MARKED_TEXTS).tolist() == expected
-    assert tokenizer.encode_batch(MARKED_TEXTS[:2]).tolist() == expected[:2]
-    assert [list(tokenizer.encode_iterable(text)) for text in MARKED_TEXTS] == expected
-    for threads in (1, 2):
-        for separator in ("<|endoftext|>", "<doc>"):
-            texts = [text for text in MARKED_TEXTS if separator not in text]
-            joined = separator.join(texts).encode()
-            rows = tokenizer.encode_documents(joined, separator, threads).tolist()
-            assert rows == [tokenizer.encode(text) for text in texts]
-    rows = tokenizer.encode_documents(MARKED_TEXTS[4].encode()).tolist()
-    assert rows == [tokenizer.encode(text) for text in MARKED_TEXTS[4].split("<|endoftext|>")]
