@@ -2,9 +2,7 @@
 // count.
 //
 //   up to 15 bytes   low = bytes 0-7, high = bytes 8-14 and in its top byte the length
-//   16 and more      low = the hash, high = the address of (length, room for a count, bytes) in a
-//   PretokenText,
-//                    top byte 0xFF
+//   16 and more      low = the hash, high = the address of (length, room for a count, bytes), top byte 0xFF
 #pragma once
 
 #include <array>

@@ -1,13 +1,11 @@
-// Characters of three bytes (CJK, kana, Hangul, Thai ...): their ids, and where no token can cross between
-// two.
+// Characters of three bytes (CJK, kana, Hangul, Thai ...): their ids, and the borders that no token crosses.
 //
 // Chinese and Japanese run on without spaces, so nearly every pretoken is new and the cache is of no use; but
 // hardly any entry of most vocabularies reaches from one character into the next. A border between two is
 // *joined* if an entry may reach over it:
 // - one that holds both characters whole: these pairs of characters are all listed (50 in GPT-2, 18,000 in
-// Qwen
-//   3). A character tells by 32 bits each which ones may come before and behind it, by the lower five bits of
-//   their code points, so that most pairs need not be looked up;
+//   Qwen 3). A character tells by 32 bits each which ones may come before and behind it, by the lower five
+//   bits of their code points, so that most pairs need not be looked up;
 // - one that holds a part of one of them: `w x | y z`, the last two bytes of the one and the first two of the
 //   other, or less where the entry starts at x or ends at y. There are few such entries. What x and y, w and
 //   x, y and z tell, 1,024 bits each, shows nearly all borders in Chinese to be safe from them.
