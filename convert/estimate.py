@@ -11,8 +11,8 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,8 +42,7 @@ MERGE_TOKENS_PER_SECOND = 60e6
 SPACE_MARGIN = 1.1
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """A part of one source: the bytes of the file it took, and the documents in it."""
 
     source: Source
@@ -51,8 +50,7 @@ class Sample:
     batch: Batch
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """Of a whole conversion. seconds: of all stages, on as many cores as there are workers."""
 
     text_bytes: int

@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bpe import _core
 from convert.errors import BadInput, naming, printable
@@ -55,8 +55,7 @@ class IntakeCounts:
         return cls(**{**entry, "lines": lines, "longest": longest, "first_ids": first_ids})
 
 
-@dataclass(frozen=True)
-class BadRecord:
+class BadRecord(NamedTuple):
     """A record that gives no text. place: its first byte in the (decompressed) source, or its row.
 
     reason: the kind of fault, under which it is counted; detail: what exactly. data: its bytes, or the first of

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from convert.inputs.sources import Source, recorded_path
 
@@ -23,8 +23,7 @@ PLAN_VERSION = 4
 _MARKS = ("changed_ns", "inode")
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """Of source number `source_index`, the documents whose first byte lies in [start, stop)."""
 
     source_index: int
@@ -53,8 +52,7 @@ class TextChunk:
         return f"text chunk {self.index} ({where})"
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """The sources and how long a text chunk is; chunks are made when they are asked for."""
 
     sources: tuple[Source, ...]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 # A long line needs no more memory than a short one (convert/inputs/long_line.py); what is longer is most likely none.
 MAX_RECORD_BYTES = 4 << 30
 
 
-@dataclass(frozen=True)
-class IntakeRules:
+class IntakeRules(NamedTuple):
     """What counts as bad and what is done with it; see `ConvertOptions` for each."""
 
     text_field: str = "text"

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +50,7 @@ if TYPE_CHECKING:
 Need = Callable[[int, int], None]  # (start, stop) of a source
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """All that is the same for every task of a conversion."""
 
     tokenizer: Tokenizer
@@ -153,7 +152,7 @@ def smallest_hashes(chunk: TextChunk, count: int) -> NDArray[np.uint64]:
     job = _prepared()
     # What is to be done with bad records is done when the chunk is encoded; only those that end the work do it here.
     rules = (
-        job.rules if job.rules.on_error == "fail" else replace(job.rules, on_error="skip", max_errors=None)
+        job.rules if job.rules.on_error == "fail" else job.rules._replace(on_error="skip", max_errors=None)
     )
     intake = Intake(rules, job.shards, chunk.index)
     special_tokens = [token.encode() for token in job.tokenizer.special_tokens]

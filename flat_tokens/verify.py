@@ -29,7 +29,7 @@ from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, re
 from flat_tokens.verify_units import ArrayUnit, UnitResult, verify_files, verify_starts, verify_tokens
 
 UNIT_TOKENS = 2**21  # some 7 ms of work: enough to hide the 0.3 ms of handing a unit to another process
-UNIT_FILES = 64  # some 10 MB and 10 ms: the last units are shared out evenly
+UNIT_FILES = 32  # some 5 MB and 4 ms: the last units are shared out evenly
 UNITS_IN_FLIGHT = 64  # a bound on memory; results are taken in order
 PROBLEMS_KEPT = 1000
 

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,7 @@ READ_BYTES = 2**20
 FOREIGN_BLOCK = 2**20  # elements at a time where the zarr library reads
 
 
-@dataclass(frozen=True)
-class ArrayUnit:
+class ArrayUnit(NamedTuple):
     """The elements [start, stop) of an array; whole files of it where this package decodes it.
 
     records: the manifest's records of these files, None without a manifest. seq_starts and the range

@@ -6,8 +6,7 @@ entries, so the two readers of these (`huggingface`, `bulk`) hand in a `Model`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Parts
@@ -63,8 +62,7 @@ class Model(Protocol):
         """Whether a merge joins or makes the entry."""
 
 
-@dataclass(frozen=True)
-class Around:
+class Around(NamedTuple):
     """A tokenizer.json without the entries and the merges."""
 
     special_tokens: dict[str, int]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from bpe import _core
 from convert.errors import BadInput, naming
@@ -28,8 +27,7 @@ class ByteStream(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Whole records, or a piece of a long one. text: with the separators between records, without the one behind.
 
     start: where it begins in the stream. closed: a separator follows it. is_piece: a part of one record, which may be

@@ -7,9 +7,9 @@ dataset of rubbish.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from typing import NamedTuple
 
 from convert.errors import UsageError
 
@@ -48,8 +48,7 @@ _REFUSED = (
 _MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz"}
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """format: text, jsonl or parquet; compression: none, gz, zst, bz2 or xz."""
 
     format: str = "text"

@@ -12,7 +12,7 @@ import glob
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from convert.errors import BadInput, UsageError, printable
 from convert.inputs.kinds import Kind, check_libraries, kind_of
@@ -29,8 +29,7 @@ def recorded_path(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "surrogateescape")
 
 
-@dataclass(frozen=True, slots=True)  # there may be a million
-class Source:
+class Source(NamedTuple):  # there may be a million
     """One input file. path: as the arguments name it; split: "validation", or None where the hash decides.
 
     digest: of standard input, whose path is that of the file it was put in; else None. changed_ns, inode: the time of
@@ -41,7 +40,7 @@ class Source:
     size_bytes: int
     mtime_ns: int
     split: str | None = None
-    kind: Kind = Kind()  # noqa: RUF009 - it is frozen
+    kind: Kind = Kind()
     digest: str | None = None
     changed_ns: int = 0
     inode: int = 0
@@ -84,7 +83,7 @@ def find_sources(
             if identity in seen:
                 problems.append(f"{source.path} is the same file as {seen[identity]}; name it once")
             seen[identity] = source.path
-            sources.append(source if split is None else replace(source, split=split))
+            sources.append(source if split is None else source._replace(split=split))
     if output is not None:
         problems.extend(_overlaps([*inputs, *validation], [source.path for source in sources], output))
     if not sources and not problems:
@@ -125,8 +124,7 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 _File = tuple[tuple[int, int], Source]
 
 
-@dataclass(frozen=True)
-class _Expansion:
+class _Expansion(NamedTuple):
     """Arguments to readable regular files, in order, each with its device and number; `problems` gets what is wrong."""
 
     input_format: str

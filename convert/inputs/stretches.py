@@ -15,7 +15,7 @@ the scan from byte 0; `convert/inputs/overlapping.py` says which, without that s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from convert.inputs.overlapping import in_step, overlaps_itself
 from convert.inputs.text_window import TextWindow
@@ -25,8 +25,7 @@ from convert.inputs.text_window import TextWindow
 STRETCH_BYTES = 1 << 20
 
 
-@dataclass(frozen=True)
-class Stretch:
+class Stretch(NamedTuple):
     """Bytes [start, stop) of the file: whole documents, or a piece of a long one; final: its last piece."""
 
     start: int

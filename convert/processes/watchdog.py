@@ -14,14 +14,13 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 _MOST_SECONDS = 2.0  # of one look at the clock: what is beyond it, this process was not there
 
 
-@dataclass(frozen=True)
-class _Seen:
+class _Seen(NamedTuple):
     """Of a worker at the last look; idle: seconds without processor time; since: its ticks at its last step."""
 
     steps: int

@@ -9,7 +9,7 @@ shards need room.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from convert.shards.merge_tree import MergeTree
 from convert.shards.shard import STARTS_OF, ShardShape
@@ -19,8 +19,7 @@ RUN_TOKENS = 2 << 20
 ARRAYS = ("tokens", "starts")
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """Tokens or sequences [start, stop) of one shard; token_offset: the place of its first token in the array."""
 
     shape: ShardShape
@@ -29,8 +28,7 @@ class Part:
     token_offset: int
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """Items [first, first + sum of the parts) of one array of a split. closing: the array's last start, or None."""
 
     split: str

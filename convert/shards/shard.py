@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +42,7 @@ Place = tuple[str, int]  # name of a file beside the journal, offset in bytes
 NOWHERE: Place = ("", 0)
 
 
-@dataclass(frozen=True)
-class SplitCounts:
+class SplitCounts(NamedTuple):
     """What a text chunk gave to one split: documents = sequences + empty."""
 
     documents: int
@@ -53,8 +52,7 @@ class SplitCounts:
     max_token_id: int  # 0 where there are no tokens
 
 
-@dataclass(frozen=True)
-class ShardShape:
+class ShardShape(NamedTuple):
     """How long the parts of a shard are and where they lie."""
 
     chunk_index: int
@@ -118,7 +116,11 @@ class ShardRecord:
     def as_json(self) -> dict[str, Any]:
         """The record as plain JSON; `from_json` is its inverse."""
         # Not asdict, which copies each digest: a chunk of tiny files has a hundred thousand.
-        inner = {"train": vars(self.train), "validation": vars(self.validation), "intake": vars(self.intake)}
+        inner = {
+            "train": self.train._asdict(),
+            "validation": self.validation._asdict(),
+            "intake": vars(self.intake),
+        }
         return {**vars(self), **inner}
 
     @classmethod

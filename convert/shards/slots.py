@@ -12,9 +12,9 @@ The parent deals them out by name. Invariant: no two tasks at work, and no part 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 from convert.shards.shard import PARTS
 
@@ -22,8 +22,7 @@ _SMALL = "small"
 _NOBODY = -1
 
 
-@dataclass(frozen=True)
-class Slots:
+class Slots(NamedTuple):
     """The names of the files that one shard may be written to: one for each of PARTS, and one that holds small parts
     of many shards, to the end of which it puts its own."""
 

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +34,7 @@ class UnknownCodecError(ValueError):
     """A codec outside the allow-list, or one whose configuration makes no sense."""
 
 
-@dataclass(frozen=True)
-class CodecChain:
+class CodecChain(NamedTuple):
     """What happens to a zarr chunk between memory and file: filters, then compressor, then a crc32c where
     asked for.
 

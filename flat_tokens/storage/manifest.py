@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.format import FORMAT_NAME, FORMAT_VERSION, LARGEST_TOKEN_ID, SPLITS
@@ -26,8 +26,7 @@ SELF_HASH_ZEROS = "0" * 64
 LARGEST_MANIFEST_BYTES = 2**32  # 130 bytes a file: 30 million files
 
 
-@dataclass(frozen=True)
-class FileRecord:
+class FileRecord(NamedTuple):
     """One file: path relative to the dataset's root with `/`, length in bytes, sha256 in hexadecimal."""
 
     path: str
@@ -35,8 +34,7 @@ class FileRecord:
     sha256: str
 
 
-@dataclass(frozen=True)
-class SplitRecord:
+class SplitRecord(NamedTuple):
     """What a split holds."""
 
     token_count: int
@@ -64,7 +62,7 @@ class Manifest:
         head = {
             "format": FORMAT_NAME,
             "format_version": FORMAT_VERSION,
-            "splits": {name: vars(split) for name, split in self.splits.items()},
+            "splits": {name: split._asdict() for name, split in self.splits.items()},
             "layout": dict(self.layout),
             "tokenizer": None if self.tokenizer is None else dict(self.tokenizer),
             "options": dict(self.options),
@@ -72,7 +70,7 @@ class Manifest:
         }
         members = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
         members += [_json_lines("sources", [dict(source) for source in self.sources])]
-        members += [_json_lines("files", [vars(record) for record in self.files])]
+        members += [_json_lines("files", [record._asdict() for record in self.files])]
         members += [f'"{SELF_HASH_NAME}": "{SELF_HASH_ZEROS}"']
         text = "{\n" + ",\n".join(members) + "\n}\n"
         digest = hashlib.sha256(text.encode("ascii")).hexdigest()

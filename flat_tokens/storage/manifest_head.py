@@ -42,4 +42,4 @@ def read_counts(root: Path) -> Mapping[str, Any]:
             if isinstance(splits, dict) and all(isinstance(split, dict) for split in splits.values()):
                 return splits
     manifest = read_manifest(root)
-    return {} if manifest is None else {name: vars(split) for name, split in manifest.splits.items()}
+    return {} if manifest is None else {name: split._asdict() for name, split in manifest.splits.items()}

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +32,7 @@ class ForeignLayoutError(DatasetError):
     """Valid zarr perhaps, but nothing that this package decodes by itself; the zarr library may."""
 
 
-@dataclass(frozen=True)
-class StoredArray:
+class StoredArray(NamedTuple):
     """Where and how the elements of one array lie; small and picklable, so that any process can read zarr
     chunks by it.
 

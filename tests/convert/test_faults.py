@@ -165,7 +165,7 @@ def lose_a_document(chunk: TextChunk, *more: Any) -> ChunkResult:
     result = encode_chunk(chunk, *more)
     if chunk.index != 4:
         return result
-    train = replace(result.record.train, documents=result.record.train.documents + 1)
+    train = result.record.train._replace(documents=result.record.train.documents + 1)
     return replace(result, record=replace(result.record, train=train))
 
 
