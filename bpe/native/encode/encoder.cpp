@@ -2,11 +2,11 @@
 
 #include "encode/cut_into_pieces.hpp"
 #include "encode/piece_assembly.hpp"
+#include "encode/piece_turns.hpp"
 #include "text/find_bytes.hpp"
 #include "text/utf8.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <exception>
 #include <stdexcept>
@@ -41,17 +41,23 @@ void require_utf8(std::string_view text, size_t &at, size_t needed) {
 
 } // namespace
 
-// A session out of the pool, back in it when the loan ends.
+// A session out of the pool, the one that the same of several threads had if it is there, back in it when the
+// loan ends.
 class Encoder::SessionLoan {
 public:
-  SessionLoan(const Encoder &encoder, size_t threads) : encoder_(encoder) {
+  SessionLoan(const Encoder &encoder, size_t threads, size_t thread = 0)
+      : encoder_(encoder), thread_(thread) {
     std::unique_ptr<EncoderSession> outgrown; // destroyed after the lock
     const std::lock_guard lock(encoder.pool_mutex_);
     const bool fresh = encoder.idle_.empty();
     const size_t sessions = std::max(threads, encoder.session_count_ + fresh);
     const size_t share = encoder.budget_.limit_bytes() / sessions;
     if (!fresh) {
-      session_ = std::move(encoder.idle_.back());
+      const auto own = std::find_if(encoder.idle_.begin(), encoder.idle_.end(),
+                                    [&](const IdleSession &idle) { return idle.thread == thread; });
+      if (own != encoder.idle_.end())
+        std::iter_swap(own, encoder.idle_.end() - 1);
+      session_ = std::move(encoder.idle_.back().session);
       encoder.idle_.pop_back();
       if (session_->cache_share_bytes() <= share)
         return;
@@ -68,7 +74,7 @@ public:
     session_->reset();
     const std::lock_guard lock(encoder_.pool_mutex_);
     try {
-      encoder_.idle_.push_back(std::move(session_));
+      encoder_.idle_.push_back({std::move(session_), thread_});
     } catch (const std::bad_alloc &) { // one session fewer
       --encoder_.session_count_;
     }
@@ -80,6 +86,7 @@ public:
 
 private:
   const Encoder &encoder_;
+  const size_t thread_;
   std::unique_ptr<EncoderSession> session_;
 };
 
@@ -97,8 +104,8 @@ Encoder::Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens
 std::string Encoder::cache_image() const {
   const std::lock_guard lock(pool_mutex_);
   std::string largest;
-  for (const std::unique_ptr<EncoderSession> &session : idle_) {
-    std::string image = CacheImage::of(session->cache()).take();
+  for (const IdleSession &idle : idle_) {
+    std::string image = CacheImage::of(idle.session->cache()).take();
     if (image.size() > largest.size())
       largest = std::move(image);
   }
@@ -109,7 +116,7 @@ void Encoder::start_from_image(std::string_view image) {
   if (!image.empty() && !CacheImage::is_sound(image))
     throw std::invalid_argument("the cache image of " + std::to_string(image.size()) +
                                 " bytes is damaged or of another version; make it anew");
-  std::vector<std::unique_ptr<EncoderSession>> outgrown; // destroyed after the lock
+  std::vector<IdleSession> outgrown; // destroyed after the lock
   const std::lock_guard lock(pool_mutex_);
   start_image_ = image;
   session_count_ -= idle_.size();
@@ -281,14 +288,14 @@ EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t ma
   }
 
   PieceAssembly assembly(piece_count, max_tokens, std::move(out));
-  std::atomic<size_t> next_piece{0};
+  PieceTurns turns(piece_count, threads);
   std::mutex failure_mutex;
   std::exception_ptr failure;
-  const auto work = [&] {
+  const auto work = [&](size_t thread) {
     try {
-      const SessionLoan session(*this, threads);
+      const SessionLoan session(*this, threads, thread);
       for (;;) {
-        const size_t piece = next_piece.fetch_add(1);
+        const size_t piece = turns.take(thread);
         if (piece >= piece_count)
           return;
         encode(*session, piece);
@@ -297,7 +304,7 @@ EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t ma
         session->row_ends.clear();
       }
     } catch (...) {
-      next_piece = piece_count; // the others stop after their piece
+      turns.stop(); // the others stop after their piece
       const std::lock_guard lock(failure_mutex);
       if (!failure)
         failure = std::current_exception();
@@ -307,11 +314,11 @@ EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t ma
   helpers.reserve(threads - 1);
   try {
     while (helpers.size() + 1 < threads)
-      helpers.emplace_back(work);
+      helpers.emplace_back(work, helpers.size() + 1);
   } catch (const std::system_error &) {
     // The system gives no more threads; those there are do all the pieces.
   }
-  work();
+  work(0);
   for (std::thread &helper : helpers)
     helper.join();
   if (failure)
