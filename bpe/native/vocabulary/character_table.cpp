@@ -17,6 +17,17 @@ bool continues(uint8_t byte) {
   return (byte & 0xC0) == 0x80;
 }
 
+// Two characters that an entry holds one behind the other, in the upper half of a word; an id may be in the
+// lower.
+constexpr uint32_t no_verdict = UINT32_MAX;
+uint64_t joined_pair(uint32_t left, uint32_t right) {
+  return uint64_t{left} << 48 | uint64_t{right} << 32;
+}
+uint64_t joined_pair(std::string_view entry) {
+  const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
+  return joined_pair(Characters::code_point(bytes), Characters::code_point(bytes + 3));
+}
+
 } // namespace
 
 CharacterTable::CharacterTable(const Vocabulary &vocabulary)
@@ -25,7 +36,7 @@ CharacterTable::CharacterTable(const Vocabulary &vocabulary)
       line_feed_id_(vocabulary.id(vocabulary.symbol_of_byte('\n'))) {
   std::vector<bool> is_entry(stop_code_point);
   std::vector<uint32_t> two_characters; // entries
-  std::vector<CodePoints> joined;
+  std::vector<uint64_t> joined;
   for (uint32_t symbol = 0; symbol < vocabulary.size(); ++symbol) {
     const std::string_view entry = vocabulary.bytes(symbol);
     list_borders(entry, joined);
@@ -38,46 +49,54 @@ CharacterTable::CharacterTable(const Vocabulary &vocabulary)
       two_characters.push_back(symbol);
     }
   }
-  fill_ids(vocabulary, is_entry);
-  fill_pairs(vocabulary, std::move(joined), two_characters);
+  const std::vector<uint32_t> symbols = fill_ids(vocabulary, is_entry);
+  for (const uint32_t symbol : two_characters)
+    if (const uint32_t id = id_of_two(vocabulary, symbol, symbols); id != Characters::no_id)
+      joined.push_back(joined_pair(vocabulary.bytes(symbol)) | id);
+  fill_pairs(std::move(joined));
 }
 
-// joined: as list_borders lists them, in any order and more than once.
-void CharacterTable::fill_pairs(const Vocabulary &vocabulary, std::vector<CodePoints> joined,
-                                const std::vector<uint32_t> &entries) {
-  const auto is_one = [&](uint32_t code_point) { // entry, made by merges
-    return (characters_[code_point].ids >> Characters::id_bits & Characters::no_id) == Characters::no_id;
-  };
+// The id that two characters become, which are an entry: see Characters::pairs. symbols: of each character
+// that merges make one of.
+uint32_t CharacterTable::id_of_two(const Vocabulary &vocabulary, uint32_t symbol,
+                                   const std::vector<uint32_t> &symbols) {
+  const std::string_view entry = vocabulary.bytes(symbol);
+  if (!vocabulary.all_reachable() && vocabulary.find_unreachable(entry) != PairTable::no_symbol)
+    return Characters::unreachable;
+  const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
+  const uint32_t left = symbols[Characters::code_point(bytes)],
+                 right = symbols[Characters::code_point(bytes + 3)];
+  if (left == PairTable::no_symbol || right == PairTable::no_symbol)
+    return Characters::no_id;
+  const uint32_t rank = vocabulary.rank(left, right);
+  if (rank == PairTable::no_rank)
+    return Characters::no_id;
+  const uint32_t made = vocabulary.id(vocabulary.product(rank));
+  has_ids_ &= made < Characters::no_id;
+  return std::min(made, Characters::no_id);
+}
+
+// joined: pairs in any order and more than once, of which the one that tells an id counts.
+void CharacterTable::fill_pairs(std::vector<uint64_t> joined) {
   std::sort(joined.begin(), joined.end());
-  joined.erase(std::unique(joined.begin(), joined.end()), joined.end());
   std::vector<PairTable::Pair> pairs;
   pairs.reserve(joined.size());
-  for (const auto &[left, right] : joined)
-    pairs.push_back({left, right, Characters::no_id});
-  for (const uint32_t symbol : entries) {
-    const std::string_view entry = vocabulary.bytes(symbol);
-    const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
-    const uint32_t left = Characters::code_point(bytes), right = Characters::code_point(bytes + 3);
-    const auto place = std::lower_bound(joined.begin(), joined.end(), CodePoints{left, right});
-    uint32_t &id = pairs[static_cast<size_t>(place - joined.begin())].rank;
-    if (!vocabulary.all_reachable() && vocabulary.find_unreachable(entry) != PairTable::no_symbol) {
-      id = Characters::unreachable;
-    } else if (is_one(left) && is_one(right)) {
-      const uint32_t rank =
-          vocabulary.rank(vocabulary.find(entry.substr(0, 3)), vocabulary.find(entry.substr(3)));
-      if (rank == PairTable::no_rank)
-        continue;
-      const uint32_t made = vocabulary.id(vocabulary.product(rank));
-      has_ids_ &= made < Characters::no_id;
-      id = std::min(made, Characters::no_id);
-    }
+  for (size_t i = 0; i < joined.size(); ++i) {
+    const uint64_t pair = joined[i];
+    if (i == 0 || (joined[i - 1] ^ pair) >> 32 != 0)
+      pairs.push_back(
+          {static_cast<uint32_t>(pair >> 48), static_cast<uint32_t>(pair >> 32 & 0xFFFF),
+           static_cast<uint32_t>(pair) == no_verdict ? Characters::no_id : static_cast<uint32_t>(pair)});
   }
   pairs_ = PairTable(pairs);
 }
 
 // At most two merges: of two of the three bytes, and of what that makes with the third if all are an entry.
-// Written out, this takes 1 to 3 ms less than to merge each character like a pretoken.
-void CharacterTable::fill_ids(const Vocabulary &vocabulary, const std::vector<bool> &is_entry) {
+// Written out, this takes 1 to 3 ms less than to merge each character like a pretoken. Returns the symbol of
+// each that becomes one, else no_symbol.
+std::vector<uint32_t> CharacterTable::fill_ids(const Vocabulary &vocabulary,
+                                               const std::vector<bool> &is_entry) {
+  std::vector<uint32_t> wholes(stop_code_point, PairTable::no_symbol);
   for (uint32_t c = 0; c < stop_code_point; ++c) {
     const uint8_t bytes[3] = {static_cast<uint8_t>(0xE0 | c >> 12),
                               static_cast<uint8_t>(0x80 | (c >> 6 & 63)),
@@ -97,7 +116,7 @@ void CharacterTable::fill_ids(const Vocabulary &vocabulary, const std::vector<bo
         symbols[1] = vocabulary.product(second);
       if (is_entry[c])
         if (const uint32_t rank = vocabulary.rank(symbols[0], symbols[1]); rank != PairTable::no_rank) {
-          symbols[0] = vocabulary.product(rank);
+          wholes[c] = symbols[0] = vocabulary.product(rank);
           count = 1;
         }
     }
@@ -109,10 +128,11 @@ void CharacterTable::fill_ids(const Vocabulary &vocabulary, const std::vector<bo
     }
     characters_[c].ids = ids | uint64_t{char_class(c) == letter} << 63;
   }
+  return wholes;
 }
 
 // Every border within the entry that could lie between two characters of three bytes.
-void CharacterTable::list_borders(std::string_view entry, std::vector<CodePoints> &joined) {
+void CharacterTable::list_borders(std::string_view entry, std::vector<uint64_t> &joined) {
   const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
   for (size_t i = 1; i < entry.size(); ++i) {
     if (!is_lead(bytes[i]) || !continues(bytes[i - 1]))
@@ -123,7 +143,7 @@ void CharacterTable::list_borders(std::string_view entry, std::vector<CodePoints
     } else if (Characters::starts_at(bytes + i - 3, 3) && Characters::starts_at(bytes + i, 3)) {
       const uint32_t before = Characters::code_point(bytes + i - 3),
                      behind = Characters::code_point(bytes + i);
-      joined.emplace_back(before, behind);
+      joined.push_back(joined_pair(before, behind) | no_verdict);
       characters_[before].followers |= uint32_t{1} << (behind & 31);
       characters_[behind].leaders |= uint32_t{1} << (before & 31);
     }

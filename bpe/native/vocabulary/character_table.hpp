@@ -99,13 +99,11 @@ public:
   bool has_unreachable() const { return has_unreachable_; }
 
 private:
-  using CodePoints = std::pair<uint32_t, uint32_t>;
-
-  void list_borders(std::string_view entry, std::vector<CodePoints> &joined);
+  void list_borders(std::string_view entry, std::vector<uint64_t> &joined);
   void mark_part(const uint8_t *bytes, size_t left, size_t right);
-  void fill_ids(const Vocabulary &vocabulary, const std::vector<bool> &is_entry);
-  void fill_pairs(const Vocabulary &vocabulary, std::vector<CodePoints> joined,
-                  const std::vector<uint32_t> &entries);
+  std::vector<uint32_t> fill_ids(const Vocabulary &vocabulary, const std::vector<bool> &is_entry);
+  uint32_t id_of_two(const Vocabulary &vocabulary, uint32_t symbol, const std::vector<uint32_t> &symbols);
+  void fill_pairs(std::vector<uint64_t> joined);
 
   std::vector<Characters::Character> characters_;
   std::vector<uint64_t> partly_joined_;
