@@ -7,7 +7,6 @@ pieces, where one is too long to be held.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from bpe import _core, utf8
 from bpe.errors import InvalidText
 from bpe.tokenizer import AllowedSpecial, Tokenizer
+from convert.clock import Clock
 from convert.errors import BrokenInvariant, printable
 from convert.inputs.batch import Batch
 from convert.inputs.blocks import HEAD_BYTES
@@ -24,7 +24,8 @@ from convert.inputs.long_line import LongLine
 from convert.inputs.sources import Source
 from convert.inputs.stretches import STRETCH_BYTES
 from convert.intake import BadRecord, Intake
-from convert.long_document import ValidPieces, encode_pieces
+from convert.long_document import encode_pieces
+from convert.pieced_text import PiecedText, SpecialSearch, cut_between_characters
 from convert.shards.shard_writer import ShardWriter
 from convert.splitting import is_validation
 
@@ -36,20 +37,6 @@ LONG_DOCUMENT_BYTES = 4 << 20
 
 # One array a process for the ids of a stretch or a batch: its pages are touched once.
 _tokens = np.empty(0, np.uint32)
-
-
-class Clock:
-    """Adds up where the time goes: `lap("encode")` books the time since the last lap."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, step: str) -> None:
-        """The time since the last lap went there."""
-        now = time.perf_counter()
-        self.seconds[step] = self.seconds.get(step, 0.0) + now - self._last
-        self._last = now
 
 
 class DocumentEncoder:
@@ -162,7 +149,7 @@ class DocumentEncoder:
             if first < row:
                 self._batch(source, batch.rows(first, row), special)
             text = memoryview(batch.rows(row, row + 1).text)
-            self._encode_pieces(source, _cut_between_characters(text), special)
+            self._encode_pieces(source, cut_between_characters(text, STRETCH_BYTES), special)
             self._end_document(source, _core.xxh64(text, self._seed))
             first = row + 1
         if first < len(batch):
@@ -206,8 +193,8 @@ class DocumentEncoder:
         rules = self._rules
         special = rules.special_in_text or "encode"
         self._intake.records += 1
-        text = _LongText(source, rules.invalid, start, self._seed, self._clock)
-        search = _SpecialSearch(self._special_tokens if special != "encode" else [])
+        text = PiecedText(source, rules.invalid, start, self._seed, self._clock)
+        search = SpecialSearch(self._special_tokens if special != "encode" else [])
         refusal: tuple[str, str] | None = None
         try:
             self._encode_pieces(source, search.through(text.valid(pieces)), special)
@@ -231,7 +218,7 @@ class DocumentEncoder:
     def long_line(self, source_index: int, source: Source, line: LongLine) -> None:
         """The document of a JSON line in pieces, which its reader has counted; nothing if it turns out to be bad."""
         special = self._rules.special_in_text or "text"
-        search = _SpecialSearch(self._special_tokens if special != "encode" else [])
+        search = SpecialSearch(self._special_tokens if special != "encode" else [])
         content = _core.Xxh64(self._seed)
         text_bytes, head = 0, b""
 
@@ -294,89 +281,6 @@ class DocumentEncoder:
         else:
             self._shard.add(tokens, offsets, is_validation(hashes, self._threshold))
         self._clock.lap("split")
-
-
-class _LongText:
-    """What is to be known of a document in pieces besides its ids."""
-
-    def __init__(self, source: Source, invalid: str, start: int, seed: int, clock: Clock) -> None:
-        mode: utf8.Invalid = "replace" if invalid == "replace" else "error"
-        self._valid = ValidPieces(printable(source.name), mode, start)
-        self._content = _core.Xxh64(seed)
-        self._clock = clock
-        self._ended = False
-        self.length = self.text_bytes = 0
-        self.head = b""
-
-    @property
-    def replaced(self) -> int:
-        return self._valid.replaced
-
-    @property
-    def content_hash(self) -> int:
-        return self._content.digest()
-
-    def valid(self, pieces: Iterator[tuple[Buffer, bool]]) -> Iterator[Buffer]:
-        """The pieces as valid UTF-8, cut between characters."""
-        for piece, final in pieces:
-            self._clock.lap("read")
-            self._see(piece, final)
-            text = self._valid.take(piece, final)
-            self._clock.lap("check")
-            self._content.update(text)
-            self.text_bytes += memoryview(text).nbytes
-            self._clock.lap("split")
-            yield text
-            del text
-            if final:
-                return
-
-    def drain(self, pieces: Iterator[tuple[Buffer, bool]]) -> None:
-        """Pass over the pieces that are left."""
-        while not self._ended:
-            self._see(*next(pieces))
-
-    def _see(self, piece: Buffer, final: bool) -> None:
-        view = memoryview(piece)
-        self.length += view.nbytes
-        if len(self.head) < HEAD_BYTES:
-            self.head += bytes(view[: HEAD_BYTES - len(self.head)])
-        self._ended = final
-
-
-class _SpecialSearch:
-    """Whether a special token is in a text that comes in pieces. found: the first one, "" if there is none; place: its
-    first byte in the text."""
-
-    def __init__(self, special_tokens: list[bytes]) -> None:
-        self._special_tokens = special_tokens
-        self._reach = max((len(token) - 1 for token in special_tokens), default=0)
-        self._tail = b""
-        self._passed = 0  # bytes of the text before the tail
-        self.found, self.place = "", -1
-
-    def through(self, pieces: Iterator[Buffer]) -> Iterator[Buffer]:
-        for piece in pieces:
-            if self._special_tokens and not self.found:
-                text = self._tail + bytes(piece)
-                starts, which = _core.find_special_tokens(text, self._special_tokens)
-                if len(which):
-                    self.found = self._special_tokens[int(which[0])].decode()
-                    self.place = self._passed + int(starts[0])
-                self._tail = text[max(0, len(text) - self._reach) :]
-                self._passed += len(text) - len(self._tail)
-            yield piece
-
-
-def _cut_between_characters(text: memoryview) -> Iterator[memoryview]:
-    """Valid UTF-8 in pieces of about STRETCH_BYTES, each of whole characters."""
-    start = 0
-    while start < len(text):
-        stop = min(start + max(STRETCH_BYTES, 4), len(text))
-        while stop < len(text) and text[stop] & 0xC0 == 0x80:
-            stop -= 1
-        yield text[start:stop]
-        start = stop
 
 
 def _split_of(source: Source) -> int:

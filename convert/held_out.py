@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from convert.document_encoder import Clock, DocumentEncoder
+from convert.clock import Clock
+from convert.document_encoder import DocumentEncoder
 from convert.inputs.batch import Batch
 from convert.inputs.sources import Source
 from convert.intake import Intake

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe.tokenizer import Tokenizer
-from convert.document_encoder import Clock, DocumentEncoder
+from convert.clock import Clock
+from convert.document_encoder import DocumentEncoder
 from convert.errors import BadInput, BrokenInvariant, naming
 from convert.held_out import DocumentHasher
 from convert.inputs.blocks import Block, own_lines, record_blocks

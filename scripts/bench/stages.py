@@ -25,7 +25,7 @@ import harness
 import numcodecs
 import numpy as np
 
-import convert.document_encoder
+import convert.clock
 import convert.worker
 import flat_tokens
 from bpe import _core
@@ -87,7 +87,7 @@ def conversion(source: Path, output: Path, tokenizer: Path) -> dict[str, float]:
         return files
 
     # The conversion's own clock takes perf_counter, which counts what others do on this machine too.
-    clock: Any = convert.document_encoder
+    clock: Any = convert.clock
     convert.worker.merge_run, clock.time = timed_merge, SimpleNamespace(perf_counter=time.process_time)
     try:
         options = ConvertOptions(

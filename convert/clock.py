@@ -1,0 +1,19 @@
+"""Where the time of a text chunk goes, step by step; the summary adds up what the chunks took."""
+
+from __future__ import annotations
+
+import time
+
+
+class Clock:
+    """Adds up where the time goes: `lap("encode")` books the time since the last lap."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, step: str) -> None:
+        """The time since the last lap went there."""
+        now = time.perf_counter()
+        self.seconds[step] = self.seconds.get(step, 0.0) + now - self._last
+        self._last = now
