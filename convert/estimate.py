@@ -43,11 +43,12 @@ SPACE_MARGIN = 1.1
 
 
 class Sample(NamedTuple):
-    """A part of one source: the bytes of the file it took, and the documents in it."""
+    """A part of one source: the bytes of the file it took, the texts in it, and how many documents these are."""
 
     source: Source
     source_bytes: int
     batch: Batch
+    documents: float
 
 
 class Estimate(NamedTuple):
@@ -78,7 +79,7 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
         by_kind.setdefault(sample.source.kind.name, []).append(sample)
     for kind, samples in by_kind.items():
         kind_bytes = sum(source.size_bytes for source in plan.sources if source.kind.name == kind)
-        counts = [0, 0, 0, 0]
+        counts: list[float] = [0, 0, 0, 0]
         for sample in samples:
             started = time.perf_counter()
             usual = "encode" if sample.source.kind.format == "text" else "text"
@@ -89,15 +90,15 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
             )
             seconds += time.perf_counter() - started
             ids.append(ragged.tokens)
-            part = (sample.source_bytes, int(sample.batch.offsets[-1]), len(sample.batch), len(ragged.tokens))
+            part = (sample.source_bytes, int(sample.batch.offsets[-1]), sample.documents, len(ragged.tokens))
             counts = [count + more for count, more in zip(counts, part, strict=True)]
         scale = kind_bytes / max(1, counts[0])
         text_bytes += counts[1] * scale
         documents += counts[2] * scale
         tokens += counts[3] * scale
-        total_sampled += counts[0]
-        sampled_text += counts[1]
-        sampled_tokens += counts[3]
+        total_sampled += round(counts[0])
+        sampled_text += round(counts[1])
+        sampled_tokens += round(counts[3])
     token_bytes = 2 if tokenizer.max_token_id < 1 << 16 else 4
     packed = len(write_chain(layout).encode(np.concatenate(ids) * np.uint32(2))) if sampled_tokens else 0
     dataset = tokens * packed / max(1, sampled_tokens) + 8 * documents + FIXED_BYTES
@@ -228,7 +229,7 @@ def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) ->
             first = 0 if start == 0 else data.find(b"\n") + 1
             last = len(data) if stop == source.size_bytes else data.rfind(b"\n") + 1
             if (first == 0 and start > 0) or first >= last:  # within a long line: nearly all of it is text
-                return Sample(source, used, Batch.of([bytes(data).decode(errors="ignore").encode()]))
+                return _of_texts(source, used, Batch.of([bytes(data).decode(errors="ignore").encode()]))
             data, used = data[first:last], last - first
     else:
         data = bytearray(4 * SAMPLE_BYTES)
@@ -241,8 +242,12 @@ def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) ->
         out = np.empty(len(text) + 16, dtype=np.uint8)
         path = [name.encode() for name in rules.text_path]
         offsets = _core.json_texts(text, path, out)[0]
-        return Sample(source, used, Batch(out[: int(offsets[-1])].data, offsets))
-    return Sample(source, used, Batch.of(text.split(separator)))
+        return _of_texts(source, used, Batch(out[: int(offsets[-1])].data, offsets))
+    return _of_texts(source, used, Batch.of(text.split(separator)))
+
+
+def _of_texts(source: Source, source_bytes: int, batch: Batch) -> Sample:
+    return Sample(source, source_bytes, batch, len(batch))
 
 
 def _fill(stream: FileRange | DecompressedFile, data: bytearray) -> int:
@@ -258,4 +263,4 @@ def _parquet_sample(source: Source, rules: IntakeRules) -> Sample:
 
     rows, row_count, texts = text_sample(source, rules, 4 * SAMPLE_BYTES)
     mended = [text.decode(errors="replace").encode() for text in texts]
-    return Sample(source, round(source.size_bytes * rows / max(1, row_count)), Batch.of(mended))
+    return Sample(source, round(source.size_bytes * rows / max(1, row_count)), Batch.of(mended), rows)

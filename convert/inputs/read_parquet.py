@@ -189,17 +189,31 @@ def parquet_batches(
                 row += len(array)
 
 
-def text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple[int, int, list[bytes]]:
-    """(rows, rows of the whole file, their texts) of row groups all over the file; texts may be invalid UTF-8."""
-    rows, texts, text_bytes = 0, [], 0
+def text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple[float, int, list[bytes]]:
+    """(rows, rows of the whole file, their texts) of row groups all over the file; texts may be invalid UTF-8.
+
+    Of a row longer than the sample its beginning is taken, and the row counts as that part of one.
+    """
+    try:
+        return _text_sample(source, rules, sample_bytes)
+    finally:
+        import pyarrow
+
+        pyarrow.default_memory_pool().release_unused()  # the workers need theirs soon
+
+
+def _text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple[float, int, list[bytes]]:
+    rows, texts, text_bytes = 0.0, [], 0
     with _ParquetText(source.path, rules.text_path) as file:
         step = max(1, file.group_count // 64)
         for array in chain.from_iterable(map(file.arrays, range(0, file.group_count, step))):
             batch = _batch_of(array)
             view = memoryview(batch.text)
-            texts += [bytes(view[start:stop]) for start, stop in pairwise(batch.offsets.tolist())]
-            rows += len(array)
-            text_bytes += view.nbytes
+            for start, stop in pairwise(batch.offsets.tolist()):
+                taken = min(stop - start, sample_bytes)
+                texts.append(bytes(view[start : start + taken]))
+                rows += taken / (stop - start) if stop > start else 1
+                text_bytes += taken
             if text_bytes >= sample_bytes:
                 break
         return rows, file.row_count, texts

@@ -14,7 +14,7 @@ from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert.__main__ import main
 from convert.errors import StorageError
-from convert.estimate import estimate
+from convert.estimate import SAMPLE_BYTES, estimate
 from convert.inputs.sources import find_sources
 from convert.plan import make_plan
 from flat_tokens.storage.layout import ArrayLayout
@@ -46,6 +46,20 @@ def test_nothing_is_sampled_twice(kind: str, count: int, tokenizer_path: Path, t
     found = estimate(Tokenizer.load(tokenizer_path), plan, ArrayLayout.create(), options)
     assert 0.95 * plan.total_bytes < found.sampled_bytes <= plan.total_bytes < 4 << 20
     assert found.documents == pytest.approx(count, rel=0.02, abs=1)
+
+
+def test_long_rows_of_parquet_are_judged_by_their_beginnings(tokenizer_path: Path, tmp_path: Path) -> None:
+    """All of a row group was decoded, copied and encoded in the parent: fourteen times the longest row."""
+    documents = ["".join(make_documents(900, seed=seed)) * 60 for seed in range(3)]
+    path = write_kind(tmp_path / "input", documents, "parquet.none")
+    options = ConvertOptions((str(path),), str(tokenizer_path), str(tmp_path / "out"))
+    plan = make_plan(find_sources(options.inputs))
+    found = estimate(Tokenizer.load(tokenizer_path), plan, ArrayLayout.create(), options)
+    text_bytes = sum(len(document.encode()) for document in documents)
+    assert text_bytes > 3 * 4 * SAMPLE_BYTES
+    assert found.sampled_bytes < 0.9 * plan.total_bytes
+    assert found.text_bytes == pytest.approx(text_bytes, rel=0.2)
+    assert found.documents == pytest.approx(len(documents), rel=0.3)
 
 
 def test_a_dry_run_prints_and_writes_nothing(
