@@ -20,4 +20,6 @@ struct Codec {
   Codec(const Codec &) = delete;
 };
 
+void bind_decoding(nb::class_<Codec> &encoder); // the calls that decode
+
 } // namespace bpe::python

@@ -1,4 +1,4 @@
-// Encoding and decoding, for Python.
+// Vocabularies and encoding, for Python.
 #include "bindings/bind_codec.hpp"
 #include "common/image.hpp"
 #include "vocabulary/model_text.hpp"
@@ -94,111 +94,12 @@ std::pair<TokenArray, OffsetArray> owned_rows(bpe::EncodedRows &&rows) {
   return {owned_tokens(std::move(rows.tokens)), owned_array(std::move(rows.offsets))};
 }
 
-int64_t id_of_item(PyObject *item, Py_ssize_t place) {
-  int overflow = 0;
-  if (PyLong_CheckExact(item)) [[likely]] {
-    const long long id = PyLong_AsLongLongAndOverflow(item, &overflow);
-    if (overflow == 0)
-      return id;
-  }
-  const nb::object index = nb::steal(PyNumber_Index(item));
-  if (!index.is_valid())
-    throw nb::python_error();
-  const long long id = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
-  if (overflow != 0)
-    throw nb::value_error(("ids[" + std::to_string(place) + "] = " + nb::cast<std::string>(nb::str(index)) +
-                           " is not an id of this vocabulary")
-                              .c_str());
-  return id;
-}
-
-std::vector<int64_t> ids_from(nb::handle ids) {
-  std::vector<int64_t> out;
-  nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> array;
-  if (!PyList_CheckExact(ids.ptr()) && nb::try_cast(ids, array, false)) {
-    out.resize(array.size());
-    const auto copy = [&]<class T>(T) {
-      std::copy_n(static_cast<const T *>(array.data()), out.size(), out.begin());
-    };
-    if (array.dtype() == nb::dtype<uint16_t>())
-      return copy(uint16_t()), out;
-    if (array.dtype() == nb::dtype<uint32_t>())
-      return copy(uint32_t()), out;
-    if (array.dtype() == nb::dtype<int32_t>())
-      return copy(int32_t()), out;
-    if (array.dtype() == nb::dtype<int64_t>())
-      return copy(int64_t()), out;
-    out.clear(); // any other: item by item
-  }
-  const nb::object items = nb::steal(PySequence_Fast(ids.ptr(), "ids must be a sequence of int or an array"));
-  if (!items.is_valid())
-    throw nb::python_error();
-  // An item's __index__ may change a list, so its size is asked for anew.
-  out.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(items.ptr())));
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
-    out.push_back(id_of_item(PySequence_Fast_GET_ITEM(items.ptr(), i), i));
-  return out;
-}
-
-// Fewer ids than these keep the GIL, as short texts do.
-constexpr size_t gil_release_ids = 2048;
-
-nb::object bytes_from(const bpe::Decoder &decoder, const std::vector<int64_t> &ids) {
-  const size_t size = decoder.size_of(ids.data(), ids.size());
-  nb::object out = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
-  if (!out.is_valid())
-    throw nb::python_error();
-  char *const data = PyBytes_AS_STRING(out.ptr());
-  if (ids.size() < gil_release_ids) {
-    decoder.write(ids.data(), ids.size(), data);
-  } else {
-    nb::gil_scoped_release unlocked;
-    decoder.write(ids.data(), ids.size(), data);
-  }
-  return out;
-}
-
-// `room` is used again and again by calls one after the other.
-nb::object text_from(const bpe::Decoder &decoder, const int64_t *ids, size_t count, const char *errors,
-                     std::vector<char> &room) {
-  const size_t size = decoder.size_of(ids, count);
-  if (room.size() < size)
-    room.resize(size);
-  decoder.write(ids, count, room.data());
-  nb::object out = nb::steal(PyUnicode_DecodeUTF8(room.data(), static_cast<Py_ssize_t>(size), errors));
-  if (!out.is_valid())
-    throw nb::python_error();
-  return out;
-}
-
-nb::list texts_from(const bpe::Decoder &decoder,
-                    nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> tokens,
-                    nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
-                    const char *errors) {
-  nb::list out;
-  std::vector<int64_t> ids;
-  std::vector<char> room;
-  for (size_t row = 0; row + 1 < offsets.size(); ++row) {
-    const uint64_t start = offsets.data()[row], stop = offsets.data()[row + 1];
-    if (start > stop || stop > tokens.size())
-      throw nb::value_error(("row " + std::to_string(row) + " is [" + std::to_string(start) + ", " +
-                             std::to_string(stop) + ") of " + std::to_string(tokens.size()) + " tokens")
-                                .c_str());
-    ids.assign(tokens.data() + start, tokens.data() + stop);
-    try {
-      out.append(text_from(decoder, ids.data(), ids.size(), errors, room));
-    } catch (const std::invalid_argument &error) {
-      throw nb::value_error(("row " + std::to_string(row) + ": " + error.what()).c_str());
-    }
-  }
-  return out;
-}
-
 } // namespace
 
 void bind_encoder(nb::module_ &m) {
   m.attr("IMAGE_VERSION") = bpe::image_version;
-  nb::class_<Codec>(m, "Encoder")
+  nb::class_<Codec> encoder(m, "Encoder");
+  encoder
       .def(
           "__init__",
           [](Codec *self, nb::dict entries, nb::object merges, nb::dict special_tokens,
@@ -370,25 +271,6 @@ void bind_encoder(nb::module_ &m) {
             return owned_tokens(std::move(tokens));
           },
           nb::arg("buffer"), nb::arg("ends"))
-      .def(
-          "decode",
-          [](const Codec &codec, nb::handle ids) { return bytes_from(codec.decoder, ids_from(ids)); },
-          nb::arg("ids"))
-      .def(
-          "decode_text",
-          [](const Codec &codec, nb::handle ids, const char *errors) {
-            const std::vector<int64_t> values = ids_from(ids);
-            std::vector<char> room;
-            return text_from(codec.decoder, values.data(), values.size(), errors, room);
-          },
-          nb::arg("ids"), nb::arg("errors"))
-      .def(
-          "decode_rows",
-          [](const Codec &codec,
-             nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> tokens,
-             nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
-             const char *errors) { return texts_from(codec.decoder, tokens, offsets, errors); },
-          nb::arg("tokens"), nb::arg("offsets"), nb::arg("errors"))
       .def("cache_image",
            [](const Codec &codec) {
              std::string image;
@@ -410,6 +292,7 @@ void bind_encoder(nb::module_ &m) {
           },
           nb::arg("image"))
       .def("cache_bytes_used", [](const Codec &codec) { return codec.encoder.cache_bytes_used(); });
+  bind_decoding(encoder);
 }
 
 } // namespace bpe::python
