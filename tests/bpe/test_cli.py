@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import subprocess
@@ -10,54 +9,17 @@ import sys
 
 import numpy as np
 import pytest
+from cli_calls import TEXT, failed, run
 
-from bpe.__main__ import main
-from bpe.cli.ids_file import format_of, read_ids, write_ids
-from bpe.errors import InvalidText
 from bpe.tokenizer import Tokenizer
-
-TEXT = "It's a test: naïve café, 你好 <|endoftext|>123\n\nthe the then\n"
-
-
-@pytest.fixture
-def tokenizer(listed, tmp_path):
-    path = tmp_path / "tokenizer.json"
-    listed().save(path)
-    return str(path)
-
-
-@pytest.fixture
-def text_file(tmp_path):
-    path = tmp_path / "text.txt"
-    path.write_bytes(TEXT.encode())
-    return str(path)
-
-
-def run(capfdbinary, *arguments):
-    """(exit code, stdout, stderr)."""
-    try:
-        code = main(list(map(str, arguments)))
-    except SystemExit as ended:
-        code = ended.code
-    out, err = capfdbinary.readouterr()
-    return code, out, err.decode()
-
-
-def failed(capfdbinary, code, message, *arguments):
-    got, out, err = run(capfdbinary, *arguments)
-    assert got == code, err
-    assert re.search(message, err), err
-    assert err.count("\n") == 1
-    assert out == b""
-
 
 # -- encode and decode -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["ids.txt", "ids.npy", "ids.bin", "-"])
-def test_encode_and_back(name, capfdbinary, tokenizer, text_file, tmp_path, listed):
+def test_encode_and_back(name, capfdbinary, tokenizer_file, text_file, tmp_path, listed):
     output = name if name == "-" else str(tmp_path / name)
-    code, out, err = run(capfdbinary, "encode", "--tokenizer", tokenizer, text_file, "--output", output)
+    code, out, err = run(capfdbinary, "encode", "--tokenizer", tokenizer_file, text_file, "--output", output)
     assert (code, err) == (0, "")
     expected = listed().encode(TEXT)
     if name == "-":
@@ -70,30 +32,33 @@ def test_encode_and_back(name, capfdbinary, tokenizer, text_file, tmp_path, list
         assert array.tolist() == expected
     elif name == "ids.bin":
         assert np.fromfile(output, "<u4").tolist() == expected
-    code, out, err = run(capfdbinary, "decode", "--tokenizer", tokenizer, output)
+    code, out, err = run(capfdbinary, "decode", "--tokenizer", tokenizer_file, output)
     assert (code, out, err) == (0, TEXT.encode(), "")
 
 
-def test_a_line_ends_after_a_special_token(capfdbinary, tokenizer, text_file, listed):
-    _, out, _ = run(capfdbinary, "encode", "--tokenizer", tokenizer, text_file)
+def test_a_line_ends_after_a_special_token(capfdbinary, tokenizer_file, text_file, listed):
+    _, out, _ = run(capfdbinary, "encode", "--tokenizer", tokenizer_file, text_file)
     first, second = TEXT.split("<|endoftext|>")
     lines = [list(map(int, line.split())) for line in out.decode().splitlines()]
     assert lines == [listed().encode(first + "<|endoftext|>"), listed().encode(second)]
 
 
-def test_plain(capfdbinary, tokenizer, text_file, listed):
-    _, out, _ = run(capfdbinary, "encode", "--plain", "--tokenizer", tokenizer, text_file)
+def test_plain(capfdbinary, tokenizer_file, text_file, listed):
+    _, out, _ = run(capfdbinary, "encode", "--plain", "--tokenizer", tokenizer_file, text_file)
     assert list(map(int, out.split())) == listed().encode(TEXT, allowed_special=())
 
 
-def test_stdin_to_stdout(tokenizer, listed):
+def test_stdin_to_stdout(tokenizer_file, listed):
     command = [sys.executable, "-m", "bpe"]
     made = subprocess.run(
-        [*command, "encode", "--tokenizer", tokenizer], input=TEXT.encode(), capture_output=True, check=True
+        [*command, "encode", "--tokenizer", tokenizer_file],
+        input=TEXT.encode(),
+        capture_output=True,
+        check=True,
     )
     assert list(map(int, made.stdout.split())) == listed().encode(TEXT)
     back = subprocess.run(
-        [*command, "decode", "--tokenizer", tokenizer, "-"],
+        [*command, "decode", "--tokenizer", tokenizer_file, "-"],
         input=made.stdout,
         capture_output=True,
         check=True,
@@ -102,10 +67,10 @@ def test_stdin_to_stdout(tokenizer, listed):
     assert made.stderr == back.stderr == b""
 
 
-def test_a_closed_pipe_is_quiet(tokenizer, tmp_path):
+def test_a_closed_pipe_is_quiet(tokenizer_file, tmp_path):
     path = tmp_path / "long.txt"
     path.write_text("the quick brown fox\n" * 200_000)
-    command = f"{sys.executable} -m bpe encode --tokenizer {tokenizer} {path} | head -c 10 >/dev/null"
+    command = f"{sys.executable} -m bpe encode --tokenizer {tokenizer_file} {path} | head -c 10 >/dev/null"
     command += "; echo ${PIPESTATUS[0]}"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, check=True)
     assert ended.stdout == b"141\n"
@@ -132,52 +97,40 @@ def test_rank_files(capfdbinary, ranked, text_file, tmp_path):
     )
 
 
-def test_invalid_text(capfdbinary, tokenizer, tmp_path, listed):
+def test_invalid_text(capfdbinary, tokenizer_file, tmp_path, listed):
     path = tmp_path / "bad.txt"
     path.write_bytes(b"ab\xffc")
     message = r"bpe: .*bad.txt: byte 2 \(0xff\) is not valid UTF-8; .*--invalid replace"
-    failed(capfdbinary, 3, message, "encode", "--tokenizer", tokenizer, path)
-    failed(
-        capfdbinary, 3, message, "encode", "--tokenizer", tokenizer, path, "--output", tmp_path / "ids.npy"
-    )
-    assert not list(tmp_path.glob("*ids.npy*"))
-    _, out, _ = run(capfdbinary, "encode", "--tokenizer", tokenizer, path, "--invalid", "replace")
-    assert list(map(int, out.split())) == listed().encode("ab\ufffdc")
-    path.write_bytes("hello".encode("utf-16"))
-    failed(
-        capfdbinary, 3, "looks like UTF-16", "encode", "--tokenizer", tokenizer, path, "--invalid", "replace"
-    )
-
-
-@pytest.mark.parametrize(
-    ("data", "name", "message"),
-    [
-        (b"x 1 2", "ids", "ids: id 0 is 'x', must be a whole number"),
-        (b"-2 1", "ids", "id 0 is '-2'"),
-        (b"99999", "ids", "99999"),
-        (b"12345", "ids.bin", "5 bytes are no whole number of uint32; is it cut short"),
-        (b"abc", "ids.npy", "ids.npy: is not a .npy file"),
-    ],
-)
-def test_bad_ids(capfdbinary, tokenizer, tmp_path, data, name, message):
-    (tmp_path / name).write_bytes(data)
-    failed(capfdbinary, 3, message, "decode", "--tokenizer", tokenizer, tmp_path / name)
-
-
-def test_bad_npy(capfdbinary, tokenizer, tmp_path):
-    np.save(tmp_path / "ids.npy", np.zeros((2, 2), np.float32))
+    failed(capfdbinary, 3, message, "encode", "--tokenizer", tokenizer_file, path)
     failed(
         capfdbinary,
         3,
-        "holds 2-dimensional float32",
-        "decode",
+        message,
+        "encode",
         "--tokenizer",
-        tokenizer,
+        tokenizer_file,
+        path,
+        "--output",
         tmp_path / "ids.npy",
+    )
+    assert not list(tmp_path.glob("*ids.npy*"))
+    _, out, _ = run(capfdbinary, "encode", "--tokenizer", tokenizer_file, path, "--invalid", "replace")
+    assert list(map(int, out.split())) == listed().encode("ab\ufffdc")
+    path.write_bytes("hello".encode("utf-16"))
+    failed(
+        capfdbinary,
+        3,
+        "looks like UTF-16",
+        "encode",
+        "--tokenizer",
+        tokenizer_file,
+        path,
+        "--invalid",
+        "replace",
     )
 
 
-def test_bad_arguments(capfdbinary, tokenizer, text_file, tmp_path):
+def test_bad_arguments(capfdbinary, tokenizer_file, text_file, tmp_path):
     failed(
         capfdbinary,
         2,
@@ -187,14 +140,30 @@ def test_bad_arguments(capfdbinary, tokenizer, text_file, tmp_path):
         "no.json",
         text_file,
     )
-    failed(capfdbinary, 2, "no.txt: No such file", "encode", "--tokenizer", tokenizer, "no.txt")
-    failed(capfdbinary, 2, "is a folder, must be one file", "encode", "--tokenizer", tokenizer, tmp_path)
+    failed(capfdbinary, 2, "no.txt: No such file", "encode", "--tokenizer", tokenizer_file, "no.txt")
+    failed(capfdbinary, 2, "is a folder, must be one file", "encode", "--tokenizer", tokenizer_file, tmp_path)
     failed(
-        capfdbinary, 2, "npy needs --output", "encode", "--tokenizer", tokenizer, text_file, "--format", "npy"
+        capfdbinary,
+        2,
+        "npy needs --output",
+        "encode",
+        "--tokenizer",
+        tokenizer_file,
+        text_file,
+        "--format",
+        "npy",
     )
     failed(capfdbinary, 2, "arguments are required: --tokenizer", "encode", text_file)
     failed(
-        capfdbinary, 2, "invalid choice", "encode", "--tokenizer", tokenizer, text_file, "--invalid", "skip"
+        capfdbinary,
+        2,
+        "invalid choice",
+        "encode",
+        "--tokenizer",
+        tokenizer_file,
+        text_file,
+        "--invalid",
+        "skip",
     )
     output = tmp_path / "no" / "ids"
     failed(
@@ -203,7 +172,7 @@ def test_bad_arguments(capfdbinary, tokenizer, text_file, tmp_path):
         "its folder does not exist; create it first",
         "encode",
         "--tokenizer",
-        tokenizer,
+        tokenizer_file,
         text_file,
         "--output",
         output,
@@ -219,24 +188,24 @@ def test_debug_shows_the_traceback(capfdbinary):
     assert err.endswith("bpe: no.json: can't read the tokenizer: No such file or directory\n")
 
 
-def test_an_interrupt(capfdbinary, monkeypatch, tokenizer):
+def test_an_interrupt(capfdbinary, monkeypatch, tokenizer_file):
     def interrupted(options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("bpe.cli.commands.info", interrupted)
-    failed(capfdbinary, 130, "bpe: interrupted", "info", tokenizer)
+    failed(capfdbinary, 130, "bpe: interrupted", "info", tokenizer_file)
 
 
 # -- info --------------------------------------------------------------------------------------------------------
 
 
-def test_info(capfdbinary, tokenizer, listed):
-    code, out, err = run(capfdbinary, "info", tokenizer)
+def test_info(capfdbinary, tokenizer_file, listed):
+    code, out, err = run(capfdbinary, "info", tokenizer_file)
     assert (code, err) == (0, "")
     assert "entries          557\n" in out.decode()
     assert f"fingerprint      {listed().fingerprint()}\n" in out.decode()
     assert "<|endoftext|>=556" in out.decode()
-    facts = json.loads(run(capfdbinary, "info", tokenizer, "--json")[1])
+    facts = json.loads(run(capfdbinary, "info", tokenizer_file, "--json")[1])
     assert facts["merges"] == 300
     assert facts["special tokens"] == {"<|endoftext|>": 556}
     assert facts["pattern"] == "gpt2"
@@ -339,148 +308,3 @@ def test_help_is_quick_to_import():
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert b"train | count | report | encode | decode | info" in ended.stdout
-
-
-# -- files of ids ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("form", ["text", "npy", "bin"])
-@pytest.mark.parametrize("lists", [[], [[]], [[7]], [[1, 2], [], [3], [2**31 - 1]]], ids=len)
-def test_ids_round_trip(form, lists):
-    file = io.BytesIO()
-    expected = [id_ for ids in lists for id_ in ids]
-    assert write_ids(file, lists, form, [3]) == len(expected)
-    file.seek(0)
-    assert [int(id_) for block in read_ids(file, form, "f") for id_ in block] == expected
-
-
-def test_text_ids_across_blocks(monkeypatch):
-    monkeypatch.setattr("bpe.cli.ids_file._BLOCK", 3)
-    file = io.BytesIO(b" 1 22 333\n4444 55555 ")
-    assert [id_ for block in read_ids(file, "text", "f") for id_ in block] == [1, 22, 333, 4444, 55555]
-
-
-def test_formats_by_name():
-    assert [format_of(name) for name in ("a.npy", "a.bin", "a.txt", "-")] == ["npy", "bin", "text", "text"]
-
-
-def test_bad_ids_in_a_later_block(monkeypatch, capfdbinary, tokenizer, tmp_path):
-    """What came before is written; the error counts ids from the start."""
-    monkeypatch.setattr("bpe.cli.ids_file._BLOCK", 4)
-    (tmp_path / "ids").write_bytes(b"97 98 99 x")
-    code, out, err = run(capfdbinary, "decode", "--tokenizer", tokenizer, tmp_path / "ids")
-    assert (code, out) == (3, b"abc")
-    assert "ids: id 3 is 'x'" in err
-    (tmp_path / "ids").write_bytes(b"97 98 99 9999")
-    code, out, err = run(capfdbinary, "decode", "--tokenizer", tokenizer, tmp_path / "ids")
-    assert (code, out) == (3, b"abc")
-    assert "9999" in err
-    assert "counted from id 3" in err
-
-
-def test_a_number_without_an_end_is_not_waited_for(monkeypatch):
-    """/dev/zero in place of the ids was read on and on, each block once more with all before it."""
-    monkeypatch.setattr("bpe.cli.ids_file._BLOCK", 8)
-    file = io.BytesIO(b"12 " + b"\0" * 1000)
-    with pytest.raises(InvalidText, match="f: id 1 is "):
-        list(read_ids(file, "text", "f"))
-    assert file.tell() <= 32
-
-
-def test_what_is_far_too_long_for_a_tokenizer_is_not_read(monkeypatch, capfdbinary, tmp_path, text_file):
-    """The corpus, named by mistake, went to memory as a whole, and /dev/zero never ended."""
-    monkeypatch.setattr("bpe.formats.by_path._MOST_BYTES", 1000)
-    (tmp_path / "corpus").write_bytes(b"{" * 1001)
-    for path in (tmp_path / "corpus", "/dev/zero"):
-        failed(capfdbinary, 2, f"{path}: is no tokenizer, it has more than 1,000 bytes", "info", path)
-
-
-def test_an_empty_name_of_a_tokenizer_was_the_current_folder(
-    monkeypatch, capfdbinary, tokenizer, text_file, tmp_path
-):
-    monkeypatch.chdir(tmp_path)  # with a tokenizer.json
-    failed(capfdbinary, 2, "must be a path, got ''", "encode", "--tokenizer", "", text_file)
-    failed(capfdbinary, 2, "must be a path, got ''", "info", "")
-    failed(capfdbinary, 2, "must be a path, got ''", "report", "", text_file)
-
-
-def test_names_of_outputs_and_patterns_are_printed_on_one_line(capfdbinary, text_file, tmp_path):
-    """New lines and a terminal's escapes in them went to the terminal as they are."""
-    output, pattern = tmp_path / "a\n\x1b[31mb", "\\w+|[\n\x1b]"
-    words = ["--pattern", pattern, "--output", output, "--quiet"]
-    assert run(capfdbinary, "train", text_file, "--vocab-size", "260", *words)[0] == 0
-    for command in (["train", text_file, "--vocab-size", "260"], ["count", text_file]):
-        code, _, err = run(capfdbinary, *command, *words[:-1])
-        assert (code, "\x1b" in err) == (0, False)
-        assert "a\\n\\x1b[31mb: " in err.splitlines()[-1]
-    assert run(capfdbinary, "train", text_file, "--vocab-size", "260", *words)[0] == 0
-    code, out, err = run(capfdbinary, "info", output)
-    assert (code, err, b"\x1b" in out) == (0, "", False)
-    assert b"\\x1b" in out
-
-
-def test_a_tokenizer_may_come_through_a_pipe(tokenizer, text_file):
-    command = f"{sys.executable} -m bpe encode --tokenizer <(cat {tokenizer}) {text_file}"
-    plain = [sys.executable, "-m", "bpe", "encode", "--tokenizer", tokenizer, text_file]
-    through = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
-    assert (through.returncode, through.stderr) == (0, b"")
-    assert through.stdout == subprocess.run(plain, capture_output=True, check=True).stdout
-
-
-# -- what a stranger's machine does --------------------------------------------------------------------------------
-
-
-def test_a_file_name_broke_the_line(capfdbinary, tokenizer, tmp_path):
-    """A new line or a terminal's escape in a name went to the terminal as it is."""
-    name = tmp_path / "new\nline\x1b[31m.txt"
-    name.write_bytes(b"a\xff")
-    shown = r"new\\nline\\x1b\[31m\.txt: "
-    train = ["train", name, "--vocab-size", "300", "--quiet", "--output", tmp_path / "out"]
-    failed(capfdbinary, 3, shown, *train)
-    failed(capfdbinary, 3, shown, "encode", "--tokenizer", tokenizer, name, "--output", tmp_path / "out")
-    failed(capfdbinary, 2, shown[:-2] + ".json: ", "info", f"{name}.json")
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("output", ["", ".", "/"])
-def test_an_output_that_is_a_folder_was_found_after_the_training(output, capfdbinary, text_file, tokenizer):
-    failed(capfdbinary, 2, "--output", "train", text_file, "--vocab-size", "300", "--output", output)
-    failed(capfdbinary, 2, "--output", "encode", text_file, "--tokenizer", tokenizer, "--output", output)
-
-
-def test_an_empty_input_meant_the_whole_folder(capfdbinary, tmp_path):
-    failed(capfdbinary, 2, "an empty name", "train", "", "--vocab-size", "300", "--output", tmp_path / "t")
-
-
-def test_encode_did_not_count_what_it_replaced(capfdbinary, tokenizer, tmp_path):
-    (tmp_path / "bad").write_bytes(b"a\xff\xffb")
-    command = ["encode", "--tokenizer", tokenizer, tmp_path / "bad", "--invalid", "replace"]
-    code, out, err = run(capfdbinary, *command)
-    assert code == 0
-    assert err == "bpe: replaced by U+FFFD: 2 byte sequences that are not valid UTF-8\n"
-    assert out == (" ".join(map(str, Tokenizer.load(tokenizer).encode("a\ufffd\ufffdb"))) + "\n").encode()
-
-
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">/dev/full", ">&- 2>&-"])
-def test_a_closed_stdout_gave_a_traceback(closed, tokenizer, text_file):
-    command = f'"{sys.executable}" -m bpe encode --tokenizer "{tokenizer}" "{text_file}" {closed}'
-    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
-    assert ended.returncode == (4 if "full" in closed else 0)
-    assert ended.stderr == ("bpe: stdout: No space left on device\n" if "full" in closed else "")
-
-
-def test_a_closed_stdin_gave_a_traceback(tokenizer):
-    command = f'"{sys.executable}" -m bpe encode --tokenizer "{tokenizer}" <&-'
-    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (2, "bpe: stdin is closed; name a file\n")
-
-
-def test_a_core_that_is_not_built_gave_a_traceback(text_file):
-    code = "import sys; sys.modules['bpe._core'] = None\n"
-    code += f"from bpe.__main__ import main; sys.exit(main(['info', {text_file!r}]))"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert ended.returncode == 2
-    assert (
-        ended.stderr
-        == "bpe: the core is not built; install the package first: pip install . (in its folder)\n"
-    )

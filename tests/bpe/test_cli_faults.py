@@ -1,0 +1,111 @@
+"""What a stranger's machine does to the commands: wrong files, odd names, closed streams; one line for each."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from cli_calls import failed, run
+
+from bpe.tokenizer import Tokenizer
+
+
+def test_what_is_far_too_long_for_a_tokenizer_is_not_read(monkeypatch, capfdbinary, tmp_path, text_file):
+    """The corpus, named by mistake, went to memory as a whole, and /dev/zero never ended."""
+    monkeypatch.setattr("bpe.formats.by_path._MOST_BYTES", 1000)
+    (tmp_path / "corpus").write_bytes(b"{" * 1001)
+    for path in (tmp_path / "corpus", "/dev/zero"):
+        failed(capfdbinary, 2, f"{path}: is no tokenizer, it has more than 1,000 bytes", "info", path)
+
+
+def test_an_empty_name_of_a_tokenizer_was_the_current_folder(
+    monkeypatch, capfdbinary, tokenizer_file, text_file, tmp_path
+):
+    monkeypatch.chdir(tmp_path)  # with a tokenizer.json
+    failed(capfdbinary, 2, "must be a path, got ''", "encode", "--tokenizer", "", text_file)
+    failed(capfdbinary, 2, "must be a path, got ''", "info", "")
+    failed(capfdbinary, 2, "must be a path, got ''", "report", "", text_file)
+
+
+def test_names_of_outputs_and_patterns_are_printed_on_one_line(capfdbinary, text_file, tmp_path):
+    """New lines and a terminal's escapes in them went to the terminal as they are."""
+    output, pattern = tmp_path / "a\n\x1b[31mb", "\\w+|[\n\x1b]"
+    words = ["--pattern", pattern, "--output", output, "--quiet"]
+    assert run(capfdbinary, "train", text_file, "--vocab-size", "260", *words)[0] == 0
+    for command in (["train", text_file, "--vocab-size", "260"], ["count", text_file]):
+        code, _, err = run(capfdbinary, *command, *words[:-1])
+        assert (code, "\x1b" in err) == (0, False)
+        assert "a\\n\\x1b[31mb: " in err.splitlines()[-1]
+    assert run(capfdbinary, "train", text_file, "--vocab-size", "260", *words)[0] == 0
+    code, out, err = run(capfdbinary, "info", output)
+    assert (code, err, b"\x1b" in out) == (0, "", False)
+    assert b"\\x1b" in out
+
+
+def test_a_tokenizer_may_come_through_a_pipe(tokenizer_file, text_file):
+    command = f"{sys.executable} -m bpe encode --tokenizer <(cat {tokenizer_file}) {text_file}"
+    plain = [sys.executable, "-m", "bpe", "encode", "--tokenizer", tokenizer_file, text_file]
+    through = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+    assert (through.returncode, through.stderr) == (0, b"")
+    assert through.stdout == subprocess.run(plain, capture_output=True, check=True).stdout
+
+
+def test_a_file_name_broke_the_line(capfdbinary, tokenizer_file, tmp_path):
+    """A new line or a terminal's escape in a name went to the terminal as it is."""
+    name = tmp_path / "new\nline\x1b[31m.txt"
+    name.write_bytes(b"a\xff")
+    shown = r"new\\nline\\x1b\[31m\.txt: "
+    train = ["train", name, "--vocab-size", "300", "--quiet", "--output", tmp_path / "out"]
+    failed(capfdbinary, 3, shown, *train)
+    failed(capfdbinary, 3, shown, "encode", "--tokenizer", tokenizer_file, name, "--output", tmp_path / "out")
+    failed(capfdbinary, 2, shown[:-2] + ".json: ", "info", f"{name}.json")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("output", ["", ".", "/"])
+def test_an_output_that_is_a_folder_was_found_after_the_training(
+    output, capfdbinary, text_file, tokenizer_file
+):
+    failed(capfdbinary, 2, "--output", "train", text_file, "--vocab-size", "300", "--output", output)
+    failed(capfdbinary, 2, "--output", "encode", text_file, "--tokenizer", tokenizer_file, "--output", output)
+
+
+def test_an_empty_input_meant_the_whole_folder(capfdbinary, tmp_path):
+    failed(capfdbinary, 2, "an empty name", "train", "", "--vocab-size", "300", "--output", tmp_path / "t")
+
+
+def test_encode_did_not_count_what_it_replaced(capfdbinary, tokenizer_file, tmp_path):
+    (tmp_path / "bad").write_bytes(b"a\xff\xffb")
+    command = ["encode", "--tokenizer", tokenizer_file, tmp_path / "bad", "--invalid", "replace"]
+    code, out, err = run(capfdbinary, *command)
+    assert code == 0
+    assert err == "bpe: replaced by U+FFFD: 2 byte sequences that are not valid UTF-8\n"
+    assert (
+        out == (" ".join(map(str, Tokenizer.load(tokenizer_file).encode("a\ufffd\ufffdb"))) + "\n").encode()
+    )
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">/dev/full", ">&- 2>&-"])
+def test_a_closed_stdout_gave_a_traceback(closed, tokenizer_file, text_file):
+    command = f'"{sys.executable}" -m bpe encode --tokenizer "{tokenizer_file}" "{text_file}" {closed}'
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert ended.returncode == (4 if "full" in closed else 0)
+    assert ended.stderr == ("bpe: stdout: No space left on device\n" if "full" in closed else "")
+
+
+def test_a_closed_stdin_gave_a_traceback(tokenizer_file):
+    command = f'"{sys.executable}" -m bpe encode --tokenizer "{tokenizer_file}" <&-'
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (2, "bpe: stdin is closed; name a file\n")
+
+
+def test_a_core_that_is_not_built_gave_a_traceback(text_file):
+    code = "import sys; sys.modules['bpe._core'] = None\n"
+    code += f"from bpe.__main__ import main; sys.exit(main(['info', {text_file!r}]))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert (
+        ended.stderr
+        == "bpe: the core is not built; install the package first: pip install . (in its folder)\n"
+    )

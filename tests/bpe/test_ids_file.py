@@ -1,0 +1,83 @@
+"""Files of ids: three forms there and back, in blocks; bad ones get one line that says which id."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from cli_calls import failed, run
+
+from bpe.cli.ids_file import format_of, read_ids, write_ids
+from bpe.errors import InvalidText
+
+
+@pytest.mark.parametrize("form", ["text", "npy", "bin"])
+@pytest.mark.parametrize("lists", [[], [[]], [[7]], [[1, 2], [], [3], [2**31 - 1]]], ids=len)
+def test_ids_round_trip(form, lists):
+    file = io.BytesIO()
+    expected = [id_ for ids in lists for id_ in ids]
+    assert write_ids(file, lists, form, [3]) == len(expected)
+    file.seek(0)
+    assert [int(id_) for block in read_ids(file, form, "f") for id_ in block] == expected
+
+
+def test_text_ids_across_blocks(monkeypatch):
+    monkeypatch.setattr("bpe.cli.ids_file._BLOCK", 3)
+    file = io.BytesIO(b" 1 22 333\n4444 55555 ")
+    assert [id_ for block in read_ids(file, "text", "f") for id_ in block] == [1, 22, 333, 4444, 55555]
+
+
+def test_formats_by_name():
+    assert [format_of(name) for name in ("a.npy", "a.bin", "a.txt", "-")] == ["npy", "bin", "text", "text"]
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "message"),
+    [
+        (b"x 1 2", "ids", "ids: id 0 is 'x', must be a whole number"),
+        (b"-2 1", "ids", "id 0 is '-2'"),
+        (b"99999", "ids", "99999"),
+        (b"12345", "ids.bin", "5 bytes are no whole number of uint32; is it cut short"),
+        (b"abc", "ids.npy", "ids.npy: is not a .npy file"),
+    ],
+)
+def test_bad_ids(capfdbinary, tokenizer_file, tmp_path, data, name, message):
+    (tmp_path / name).write_bytes(data)
+    failed(capfdbinary, 3, message, "decode", "--tokenizer", tokenizer_file, tmp_path / name)
+
+
+def test_bad_npy(capfdbinary, tokenizer_file, tmp_path):
+    np.save(tmp_path / "ids.npy", np.zeros((2, 2), np.float32))
+    failed(
+        capfdbinary,
+        3,
+        "holds 2-dimensional float32",
+        "decode",
+        "--tokenizer",
+        tokenizer_file,
+        tmp_path / "ids.npy",
+    )
+
+
+def test_bad_ids_in_a_later_block(monkeypatch, capfdbinary, tokenizer_file, tmp_path):
+    """What came before is written; the error counts ids from the start."""
+    monkeypatch.setattr("bpe.cli.ids_file._BLOCK", 4)
+    (tmp_path / "ids").write_bytes(b"97 98 99 x")
+    code, out, err = run(capfdbinary, "decode", "--tokenizer", tokenizer_file, tmp_path / "ids")
+    assert (code, out) == (3, b"abc")
+    assert "ids: id 3 is 'x'" in err
+    (tmp_path / "ids").write_bytes(b"97 98 99 9999")
+    code, out, err = run(capfdbinary, "decode", "--tokenizer", tokenizer_file, tmp_path / "ids")
+    assert (code, out) == (3, b"abc")
+    assert "9999" in err
+    assert "counted from id 3" in err
+
+
+def test_a_number_without_an_end_is_not_waited_for(monkeypatch):
+    """/dev/zero in place of the ids was read on and on, each block once more with all before it."""
+    monkeypatch.setattr("bpe.cli.ids_file._BLOCK", 8)
+    file = io.BytesIO(b"12 " + b"\0" * 1000)
+    with pytest.raises(InvalidText, match="f: id 1 is "):
+        list(read_ids(file, "text", "f"))
+    assert file.tell() <= 32
