@@ -4,6 +4,7 @@
 // never the corpus.
 #include "train/trainer.hpp"
 
+#include "train/merge_part.hpp"
 #include "train/merge_slots.hpp"
 #include "train/pair_index.hpp"
 
@@ -112,60 +113,9 @@ private:
   using Index = PairIndex<Id, Place>;
   using Keys = PairKey<Id>;
   using Waiting = typename Index::Waiting;
+  using Part = MergePart<Id, Place>;
+  using Side = NeighbourSums<Id, Place>;
   static constexpr uint64_t no_list = Index::no_list;
-
-  // What the entries on one side of the merged pair take part in; index: the neighbour's id.
-  struct Side {
-    struct Neighbour {
-      uint64_t count = 0; // of the new pair with it
-      uint64_t next = 0;  // where the next place of that pair goes
-      Place places = 0;
-    };
-    std::vector<Neighbour> neighbours;
-    std::vector<Id> touched;
-    void add(Id id, uint64_t count) {
-      Neighbour &neighbour = neighbours[id];
-      if (neighbour.places++ == 0)
-        touched.push_back(id);
-      neighbour.count += count;
-    }
-    // Takes in what the next thread found; there `next` becomes how many places were found before.
-    void include(Side &other) {
-      for (Id id : other.touched) {
-        Neighbour &mine = neighbours[id], &theirs = other.neighbours[id];
-        if (mine.places == 0)
-          touched.push_back(id);
-        theirs.next = std::exchange(mine.places, static_cast<Place>(mine.places + theirs.places));
-        mine.count += theirs.count;
-      }
-    }
-    // After include() and once the lists have room: where this thread writes.
-    void follow(const Side &all) {
-      for (Id id : touched) {
-        const uint64_t start = all.neighbours[id].next;
-        neighbours[id].next = start == no_list ? no_list : start + neighbours[id].next;
-      }
-    }
-    void clear() {
-      for (Id id : touched)
-        neighbours[id] = {};
-      touched.clear();
-    }
-  };
-
-  struct Occurrence {
-    Id left, right; // the neighbours when it was replaced
-    Place place;
-  };
-
-  // What one thread does of a merge: a range of the list that begins and ends between two pretokens.
-  struct Part {
-    Side left, right;
-    std::vector<Occurrence> occurrences;
-    // Of those that directly followed another one ("abab"), see add_pairs: by weight, and how many.
-    uint64_t after_merged = 0;
-    Place after_merged_places = 0;
-  };
 
   std::array<Id, 256> byte_ids() const {
     std::array<Id, 256> ids;
@@ -325,7 +275,7 @@ private:
   // The list of the merged pair has been read: its room may be written over.
   void write_lists(Part &part) {
     Place *arena = index_.arena();
-    for (const Occurrence &occurrence : part.occurrences) {
+    for (const typename Part::Occurrence &occurrence : part.occurrences) {
       uint64_t &left = part.left.neighbours[occurrence.left].next;
       if (left != no_list)
         arena[left++] = static_cast<Place>(occurrence.place - lengths_[occurrence.left]);
