@@ -53,10 +53,11 @@ public:
     const size_t sessions = std::max(threads, encoder.session_count_ + fresh);
     const size_t share = encoder.budget_.limit_bytes() / sessions;
     if (!fresh) {
-      const auto own = std::find_if(encoder.idle_.begin(), encoder.idle_.end(),
+      // The last one given back comes first: its cache lines are still near.
+      const auto own = std::find_if(encoder.idle_.rbegin(), encoder.idle_.rend(),
                                     [&](const IdleSession &idle) { return idle.thread == thread; });
-      if (own != encoder.idle_.end())
-        std::iter_swap(own, encoder.idle_.end() - 1);
+      if (own != encoder.idle_.rend())
+        std::iter_swap(own, encoder.idle_.rbegin());
       session_ = std::move(encoder.idle_.back().session);
       encoder.idle_.pop_back();
       if (session_->cache_share_bytes() <= share)
