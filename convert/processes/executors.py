@@ -28,20 +28,18 @@ import signal
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection
-from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures import Executor, Future
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
 from convert.errors import WorkerLost
+from convert.processes.waiting_tasks import WaitingTasks
 from convert.processes.watchdog import Watch, dump_stack
-from convert.processes.worker_process import CAREFUL, CRASHES, Start, Task, Worker, how_it_ended
+from convert.processes.worker_process import CAREFUL, CRASHES, Start, Worker, how_it_ended
 
-# A task this small is sent to a worker while it still works on another: it fits the pipe's buffer, so sending never
-# blocks, and the worker need not wait for the parent between two tasks (a parent that imports may answer 5 ms late).
-_AHEAD_BYTES = 16 << 10
+# A worker has one it works at and one that waits in its pipe.
 _TASKS_AHEAD = 2
 # So many workers may die one after the other without a task being done between; then no other is started.
 _LOSSES_IN_A_ROW = 3
@@ -86,8 +84,8 @@ class ProcessExecutor(Executor):
     When no worker is left every task gets WorkerLost. notice(text) is called in a thread of the pool when a worker was
     lost. stall_seconds: a worker that has a task but uses no processor time for so long, or so much without a step
     (`take_step`), is ended, 0 for never; the file `stacks`, if given, then says where its threads were.
-    gathered: functions whose tasks as few workers do as keep up with them, see `_choose`; gathered_waiting: how many
-    may wait for it, for each worker that leaves them to others.
+    gathered: functions whose tasks as few workers do as keep up with them (convert/processes/waiting_tasks.py);
+    gathered_waiting: how many may wait for it, for each worker that leaves them to others.
     """
 
     def __init__(
@@ -108,17 +106,16 @@ class ProcessExecutor(Executor):
             start_method = "fork" if may_fork() else "spawn"
         self.start_method = start_method
         context = multiprocessing.get_context(start_method)
-        self._queue: deque[Task] = deque()
-        self._lock = threading.Lock()
-        self._closing = self._killed = False
+        self._waiting = WaitingTasks(gathered, gathered_waiting)
+        self._killed = False
         self._all_lost: WorkerLost | None = None
+        self._wake_lock = threading.Lock()  # against a pipe that is being closed
         self._wake_read, self._wake_write = os.pipe()
         self._workers: list[Worker] = []
         self._initializer, self._initargs = initializer, initargs
         self._replace, self._notice = replace, notice
         self._losses_in_a_row = 0
         self._stall_seconds, self._stacks = stall_seconds, stacks
-        self._gathered, self._gathered_waiting = gathered, gathered_waiting
         # No SIGINT between a child's birth and its first statement, which is to ignore it.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         if start_method == "fork":
@@ -146,23 +143,14 @@ class ProcessExecutor(Executor):
         """A future for fn(*args, **kwargs) in some worker; all of it must be picklable."""
         future: Future[Any] = Future()
         payload = pickle.dumps((fn, args, kwargs), protocol=pickle.HIGHEST_PROTOCOL)
-        with self._lock:
-            if self._closing:
-                raise RuntimeError("cannot schedule new futures after shutdown")
-            self._queue.append(Task(future, payload, fn in self._gathered))
+        self._waiting.put(future, payload, fn)
         self._wake()
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Let the workers end after the tasks they have, and those waiting unless they are cancelled."""
-        with self._lock:
-            was_closing, self._closing = self._closing, True
-            if cancel_futures:
-                while self._queue:
-                    future = self._queue.popleft().future
-                    if not future.cancel():  # handed back by a worker that died
-                        future.set_exception(CancelledError())
-        if not was_closing or cancel_futures:
+        was_closed = self._waiting.close(cancel=cancel_futures)
+        if not was_closed or cancel_futures:
             self._wake()
         if wait:
             self._thread.join()
@@ -177,8 +165,8 @@ class ProcessExecutor(Executor):
 
     def kill(self) -> None:
         """End the workers now, whatever they do."""
-        with self._lock:
-            self._closing = self._killed = True
+        self._killed = True
+        self._waiting.close(cancel=False)
         for worker in list(self._workers):
             worker.process.kill()
         self.shutdown(wait=False, cancel_futures=True)
@@ -187,7 +175,7 @@ class ProcessExecutor(Executor):
     # -- the manager thread: the only one that touches the pipes after the start
 
     def _wake(self) -> None:
-        with self._lock:
+        with self._wake_lock:
             if self._wake_write >= 0:
                 os.write(self._wake_write, b"w")
 
@@ -198,10 +186,9 @@ class ProcessExecutor(Executor):
         watch = Watch(self._stall_seconds)
         while True:
             self._hand_out(alive)
-            with self._lock:
-                idle = not self._queue and not any(worker.tasks for worker in alive)
-                if self._closing and (idle or self._killed):
-                    break
+            # Closed, nothing comes any more, so it is looked at first.
+            if self._waiting.closed and (self._killed or not self._has_tasks(alive)):
+                break
             ready = wait(
                 [self._wake_read, *(w.connection for w in alive), *(w.process.sentinel for w in alive)],
                 _TICK_SECONDS if self._stall_seconds else None,
@@ -225,10 +212,13 @@ class ProcessExecutor(Executor):
         for worker in self._workers:
             worker.process.join(5 if worker.stalled or self._killed else None)
         self._fail_all(WorkerLost("the workers were ended"))
-        with self._lock:
+        with self._wake_lock:
             os.close(self._wake_write)
             os.close(self._wake_read)
             self._wake_write = -1
+
+    def _has_tasks(self, alive: list[Worker]) -> bool:
+        return len(self._waiting) > 0 or any(worker.tasks for worker in alive)
 
     def _fail_all(self, error: WorkerLost) -> None:
         """Tasks that are still open when the workers are gone."""
@@ -238,26 +228,13 @@ class ProcessExecutor(Executor):
             worker.tasks.clear()
 
     def _hand_out(self, alive: list[Worker]) -> None:
-        """Give each worker a task, then a second one ahead where it is small and enough are left for the others.
-
-        A task that a worker died of is done alone, with nothing beside it.
-        """
+        """Give each worker a task, then a second one ahead, as far as it is their turn."""
         for ahead in range(_TASKS_AHEAD):
             for worker in alive:
                 while len(worker.tasks) <= ahead:
-                    with self._lock:
-                        if any(task.tries for other in alive for task in other.tasks) or not self._queue:
-                            break
-                        if self._queue[0].tries and any(other.tasks for other in alive):
-                            break
-                        place = self._choose(worker, len(alive) - 1 - alive.index(worker))
-                        if place is None:
-                            break
-                        task = self._queue[place]
-                        small = len(task.payload) <= _AHEAD_BYTES
-                        if worker.tasks and not (small and len(self._queue) > len(alive)):
-                            break  # the last tasks wait here for whoever is free first
-                        del self._queue[place]
+                    task = self._waiting.take(worker, alive)
+                    if task is None:
+                        break
                     if not task.future.running() and not task.future.set_running_or_notify_cancel():
                         continue
                     worker.tasks.append(task)
@@ -266,28 +243,8 @@ class ProcessExecutor(Executor):
                         worker.connection.send_bytes(task.payload)
                     except OSError:
                         break  # it is dead; its sentinel tells in a moment
-        with self._lock:
-            if self._all_lost is not None:
-                while self._queue:
-                    future = self._queue.popleft().future
-                    if not future.cancelled():
-                        future.set_exception(self._all_lost)
-
-    def _choose(self, worker: Worker, others_behind: int) -> int | None:
-        """The place in the queue of the task that is a worker's turn, None if it leaves those there are to others.
-
-        Of the gathered tasks the last worker takes each as it comes, the one before it only while more than
-        `gathered_waiting` wait, and so on: each kind of work finds a core's caches, and what it needs in memory, as it
-        left them (one worker encodes, the other merges: 5 to 8 % of the processor time of 256 MB of English).
-        """
-        if not self._gathered or self._queue[0].tries:
-            return 0
-        places = [place for place, task in enumerate(self._queue) if task.gathered]
-        if len(places) > others_behind * self._gathered_waiting:
-            return places[0]
-        if len(places) < len(self._queue):
-            return next(place for place, task in enumerate(self._queue) if not task.gathered)
-        return 0 if worker.gathers else None
+        if self._all_lost is not None:
+            self._waiting.fail(self._all_lost)
 
     def _lose(self, worker: Worker, alive: list[Worker]) -> None:
         """A worker died: the task it was at is tried once more or fails, those behind it go back to the queue."""
@@ -297,16 +254,14 @@ class ProcessExecutor(Executor):
             time.sleep(0.1)  # meant for all of us: then this process is about to end, too
         lost = WorkerLost(f"worker {worker.index} {worker.stalled or how_it_ended(exitcode)}")
         lost.place, lost.crashed = worker.place, exitcode is not None and -exitcode in CRASHES
-        with self._lock:
-            self._losses_in_a_row += 1
-            goes_on = self._replace and not self._closing and self._losses_in_a_row <= _LOSSES_IN_A_ROW
+        self._losses_in_a_row += 1
+        goes_on = self._replace and not self._waiting.closed and self._losses_in_a_row <= _LOSSES_IN_A_ROW
         begun = worker.tasks.popleft() if worker.tasks else None
         again = begun is not None and goes_on and not begun.tries and not worker.stalled
-        with self._lock:
-            self._queue.extendleft(reversed(worker.tasks))
-            if begun is not None and again:
-                begun.tries, begun.payload = 1, CAREFUL + begun.payload
-                self._queue.appendleft(begun)
+        if begun is not None and again:
+            begun.tries, begun.payload = 1, CAREFUL + begun.payload
+            worker.tasks.appendleft(begun)
+        self._waiting.give_back(worker.tasks)
         worker.tasks.clear()
         fresh = self._start_fresh(worker.index) if goes_on else None
         if fresh is not None:
@@ -317,8 +272,7 @@ class ProcessExecutor(Executor):
                     f"warning: {lost}; a fresh worker takes its place"
                     + (f", {what}" if begun is not None else "")
                 )
-        with self._lock:
-            self._all_lost = None if alive else lost
+        self._all_lost = None if alive else lost
         if begun is not None and not again:
             begun.future.set_exception(lost)
 

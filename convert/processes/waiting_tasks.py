@@ -1,0 +1,105 @@
+"""The tasks that no worker has yet, and which of them is a worker's turn.
+
+Only here is decided what is handed out next: whether a worker is given a second task ahead, that a task a worker died
+of is done alone, that gathered tasks go to as few workers as keep up with them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import CancelledError, Future
+from typing import Any
+
+from convert.errors import WorkerLost
+from convert.processes.worker_process import Task, Worker
+
+# A task this small is sent to a worker while it still works on another: it fits the pipe's buffer, so sending never
+# blocks, and the worker need not wait for the parent between two tasks (a parent that imports may answer 5 ms late).
+_AHEAD_BYTES = 16 << 10
+
+
+class WaitingTasks:
+    """A queue that any thread may use. gathered, gathered_waiting: see `ProcessExecutor`."""
+
+    def __init__(self, gathered: Collection[Callable[..., Any]], gathered_waiting: int) -> None:
+        self._queue: deque[Task] = deque()
+        self._lock = threading.Lock()
+        self._gathered, self._gathered_waiting = gathered, gathered_waiting
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """No more tasks come but those that are given back."""
+        return self._closed
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def put(self, future: Future[Any], payload: bytes, function: Callable[..., Any]) -> None:
+        """Behind the others; RuntimeError once closed."""
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._queue.append(Task(future, payload, function in self._gathered))
+
+    def give_back(self, tasks: Iterable[Task]) -> None:
+        """Of a worker that died, oldest first: they stand before the others."""
+        with self._lock:
+            self._queue.extendleft(reversed(list(tasks)))
+
+    def close(self, *, cancel: bool) -> bool:
+        """Take no more, and cancel those there are if asked to; whether it was closed before."""
+        with self._lock:
+            was_closed, self._closed = self._closed, True
+            while cancel and self._queue:
+                future = self._queue.popleft().future
+                if not future.cancel():  # handed back by a worker that died
+                    future.set_exception(CancelledError())
+        return was_closed
+
+    def fail(self, error: WorkerLost) -> None:
+        """All of them, for there is no worker left."""
+        with self._lock:
+            while self._queue:
+                future = self._queue.popleft().future
+                if not future.cancelled():
+                    future.set_exception(error)
+
+    def take(self, worker: Worker, alive: list[Worker]) -> Task | None:
+        """The task that is next for one of the workers alive, taken out; None if it gets none now.
+
+        One that has a task already gets a small one only, and only if enough are left for the others. A task that a
+        worker died of is done alone, with nothing beside it.
+        """
+        with self._lock:
+            if any(task.tries for other in alive for task in other.tasks) or not self._queue:
+                return None
+            if self._queue[0].tries and any(other.tasks for other in alive):
+                return None
+            place = self._choose(worker, len(alive) - 1 - alive.index(worker))
+            if place is None:
+                return None
+            task = self._queue[place]
+            small = len(task.payload) <= _AHEAD_BYTES
+            if worker.tasks and not (small and len(self._queue) > len(alive)):
+                return None  # the last tasks wait here for whoever is free first
+            del self._queue[place]
+            return task
+
+    def _choose(self, worker: Worker, others_behind: int) -> int | None:
+        """The place in the queue of the task that is a worker's turn, None if it leaves those there are to others.
+
+        Of the gathered tasks the last worker takes each as it comes, the one before it only while more than
+        `gathered_waiting` wait, and so on: each kind of work finds a core's caches, and what it needs in memory, as it
+        left them (one worker encodes, the other merges: 5 to 8 % of the processor time of 256 MB of English).
+        """
+        if not self._gathered or self._queue[0].tries:
+            return 0
+        places = [place for place, task in enumerate(self._queue) if task.gathered]
+        if len(places) > others_behind * self._gathered_waiting:
+            return places[0]
+        if len(places) < len(self._queue):
+            return next(place for place, task in enumerate(self._queue) if not task.gathered)
+        return 0 if worker.gathers else None
