@@ -164,12 +164,12 @@ def _carry_out(
         if options.on_error == "quarantine":
             quarantine = write_quarantine(workspace.dataset, workspace.shards, plan, records)
         files = [*companions, *quarantine, *_write_metadata(result.assembly, layout, workspace.dataset)]
-        manifest = write_manifest(
+        listed = write_manifest(
             workspace.dataset, plan, records, files, layout, tokenizer, companions[0], file_sha256, options
-        )
+        ).files  # of the sources, perhaps a million, nothing is kept
         # What is not on the disk yet goes there while it is read back from memory.
         merged = {file.path for file in result.assembly.files}
-        rest = [file.path for file in manifest.files if file.path not in merged]
+        rest = [file.path for file in listed if file.path not in merged]
         syncer.add(workspace.dataset / path for path in [*rest, MANIFEST_NAME])
         times.lap("merge")
         _verify(executor, workspace.dataset, files, progress)

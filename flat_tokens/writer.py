@@ -162,7 +162,7 @@ def write_file(root: Path, relative: str, payload: bytes) -> FileRecord:
     return _write_whole(root, relative, payload)
 
 
-def _write_whole(root: Path, relative: str, payload: bytes) -> FileRecord:
+def _write_whole(root: Path, relative: str, payload: bytes | bytearray) -> FileRecord:
     path = f"{root}/{relative}"
     folder, _, name = path.rpartition("/")
     # One name whoever writes it: what a process that died has left is replaced by the one that takes its place.
@@ -176,7 +176,7 @@ def _write_whole(root: Path, relative: str, payload: bytes) -> FileRecord:
     return _record(relative, payload)
 
 
-def _put(path: str, payload: bytes) -> None:
+def _put(path: str, payload: bytes | bytearray) -> None:
     """The file with these bytes alone, or none."""
     try:
         write_all(path, payload, os.O_TRUNC)
@@ -188,7 +188,7 @@ def _put(path: str, payload: bytes) -> None:
         raise
 
 
-def _record(relative: str, payload: bytes) -> FileRecord:
+def _record(relative: str, payload: bytes | bytearray) -> FileRecord:
     return FileRecord(relative, len(payload), hashlib.sha256(payload).hexdigest())
 
 

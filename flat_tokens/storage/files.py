@@ -92,7 +92,7 @@ def _open(path: Path | str) -> tuple[int, int]:
     return descriptor, status.st_size
 
 
-def write_all(path: str | Path, data: bytes, flags: int) -> None:
+def write_all(path: str | Path, data: bytes | bytearray, flags: int) -> None:
     """Put all the bytes into a file, which is made if there is none. flags: os.O_TRUNC for nothing else in it,
     os.O_APPEND for the end. Plain calls of the system: `Path` and `open` took 0.1 ms. OSError passes through."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | flags, 0o666)

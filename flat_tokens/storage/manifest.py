@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,7 +55,7 @@ class Manifest:
     options: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
 
-    def to_bytes(self) -> bytes:
+    def to_bytes(self) -> bytearray:
         """The bytes of manifest.json: one member a line, one file a line, ASCII.
 
         Its member manifest_sha256 is the hash of these bytes with 64 zeros in the place of the digits."""
@@ -68,18 +68,29 @@ class Manifest:
             "options": dict(self.options),
             "versions": dict(self.versions),
         }
-        members = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
-        members += [_json_lines("sources", [dict(source) for source in self.sources])]
-        members += [_json_lines("files", [record._asdict() for record in self.files])]
-        members += [f'"{SELF_HASH_NAME}": "{SELF_HASH_ZEROS}"']
-        text = "{\n" + ",\n".join(members) + "\n}\n"
-        digest = hashlib.sha256(text.encode("ascii")).hexdigest()
-        head_text, _, tail = text.rpartition(SELF_HASH_ZEROS)
-        return (head_text + digest + tail).encode("ascii")
+        data = bytearray(b"{")
+        for name, value in head.items():
+            data += f"\n{json.dumps(name)}: {json.dumps(value)},".encode("ascii")
+        for name, values in (
+            ("sources", map(dict, self.sources)),
+            ("files", (record._asdict() for record in self.files)),
+        ):
+            _add_lines(data, name, values)
+        data += f'\n"{SELF_HASH_NAME}": "{SELF_HASH_ZEROS}"\n}}\n'.encode("ascii")
+        place = data.rindex(SELF_HASH_ZEROS.encode("ascii"))
+        data[place : place + len(SELF_HASH_ZEROS)] = hashlib.sha256(data).hexdigest().encode("ascii")
+        return data
 
 
-def _json_lines(name: str, values: list[dict[str, Any]]) -> str:
-    return f'"{name}": [' + ",".join("\n" + json.dumps(value) for value in values) + "\n]"
+def _add_lines(data: bytearray, name: str, values: Iterable[dict[str, Any]]) -> None:
+    """One value a line, each as soon as it is there: a corpus may have a million files."""
+    data += f'\n"{name}": ['.encode("ascii")
+    separator = b"\n"
+    for value in values:
+        data += separator
+        data += json.dumps(value).encode("ascii")
+        separator = b",\n"
+    data += b"\n],"
 
 
 def read_manifest(root: Path) -> Manifest | None:
@@ -116,10 +127,14 @@ def read_manifest(root: Path) -> Manifest | None:
 
 
 def _self_hash_fits(data: bytes, stated: str) -> bool:
-    digits = f'"{stated}"'.encode("utf-8", "surrogatepass")
-    head, found, tail = data.rpartition(digits)
-    zeroed = head + f'"{SELF_HASH_ZEROS}"'.encode("ascii") + tail
-    return bool(found) and hashlib.sha256(zeroed).hexdigest() == stated
+    place = data.rfind(f'"{stated}"'.encode("utf-8", "surrogatepass"))
+    if place < 0:
+        return False
+    view, start = memoryview(data), place + 1  # no copies: they may be long
+    digest = hashlib.sha256(view[:start])
+    digest.update(SELF_HASH_ZEROS.encode("ascii"))
+    digest.update(view[start + len(stated.encode("utf-8", "surrogatepass")) :])
+    return digest.hexdigest() == stated
 
 
 def _parse(value: dict[str, Any]) -> Manifest:
