@@ -14,7 +14,9 @@ from convert.errors import BadInput
 from convert.journal import Journal
 from convert.plan import TextChunk
 from convert.processes.executors import InlineExecutor
-from convert.worker import ChunkResult, encode_chunk
+from convert.shards.runs import Run
+from convert.worker import ChunkResult, encode_chunk, merge_run
+from flat_tokens.storage.manifest import FileRecord
 
 
 def options(**more: Any) -> ConvertOptions:
@@ -39,12 +41,23 @@ def merge_fails(run: object) -> None:
     raise BadInput("no merge")
 
 
-def leave_partial(monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
-    """Leave out.partial as it is when all text chunks are encoded and nothing is merged."""
+def leave_partial(monkeypatch: pytest.MonkeyPatch, merged_runs: int = 0, **more: Any) -> list[Run]:
+    """Leave out.partial as it is when so many runs are merged, and return them. Runs are long: unless a test makes them
+    shorter, all text chunks are encoded before the first."""
+    merged: list[Run] = []
+
+    def merge_a_few(run: Run) -> list[FileRecord]:
+        if len(merged) == merged_runs:
+            merge_fails(run)
+        merged.append(run)
+        return merge_run(run)
+
     with monkeypatch.context() as patch:
-        patch.setattr(convert.worker, "merge_run", merge_fails)
+        patch.setattr(convert.worker, "merge_run", merge_a_few)
         with pytest.raises(BadInput, match="no merge"):
             run_conversion(options(**more), InlineExecutor)
+    assert len(merged) == merged_runs
+    return merged
 
 
 def forget(shards: Path, chunk_index: int) -> None:

@@ -13,7 +13,7 @@ from stopped_runs import forget, leave_partial, options
 
 import convert.worker
 from convert import convert as run_conversion
-from convert.errors import BadInput, Refused
+from convert.errors import Refused
 from convert.journal import Journal
 from convert.processes.executors import InlineExecutor
 from convert.shards.assembly import recorded_assembly
@@ -28,18 +28,7 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
     run_conversion(options(output="clean2", **small), InlineExecutor)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
     monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 1)
-    written: list[str] = []
-
-    def merge_a_few(run: Any) -> Any:
-        if len(written) == 12:
-            raise BadInput("no more")
-        written.append(run.describe())
-        return merge_run(run)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(convert.worker, "merge_run", merge_a_few)
-        with pytest.raises(BadInput, match="no more"):
-            run_conversion(options(**small), InlineExecutor)
+    first = [run.describe() for run in leave_partial(monkeypatch, 12, **small)]
     partial = here / "out.partial"
     # Ids that are merged do not lie there twice.
     recorded = Journal(partial / "shards").recorded()
@@ -49,15 +38,16 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
     files[1].unlink()
     (partial / "dataset/train/encoded_tokens/.99.1.partial").touch()
 
+    written: list[str] = []
+
     def count(run: Any) -> Any:
         written.append(run.describe())
         return merge_run(run)
 
-    first = list(written)
     monkeypatch.setattr(convert.worker, "merge_run", count)
     summary = run_conversion(options(**small), InlineExecutor)
     assert 0 < summary.reused_chunks < summary.text_chunks
-    assert set(written[12:]).intersection(first) == {"train tokens from 0", "train tokens from 64"}
+    assert set(written).intersection(first) == {"train tokens from 0", "train tokens from 64"}
     assert tree(here / "out") == tree(here / "clean2")
 
 
@@ -101,18 +91,7 @@ def test_names_that_outlast_a_power_loss_without_their_bytes(
     run_conversion(options(output="clean2", **small), InlineExecutor)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
     monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 100)
-    written: list[object] = []
-
-    def merge_a_few(run: Any) -> Any:
-        if len(written) == 8:
-            raise BadInput("no more")
-        written.append(run)
-        return merge_run(run)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(convert.worker, "merge_run", merge_a_few)
-        with pytest.raises(BadInput, match="no more"):
-            run_conversion(options(**small), InlineExecutor)
+    leave_partial(monkeypatch, 8, **small)
     shutil.copytree(here / "out.partial", here / "kept")
     needed = needed_files(here / "kept")
     assert {name.partition("-")[0] for name in needed if "shards" in name} == {"shards/train"}
