@@ -76,12 +76,10 @@ class Encoding(Description):
         if isinstance(texts, str):
             raise BadArgument("encode_batch takes a list of texts, got one text")
         texts = texts if isinstance(texts, (list, tuple)) else list(texts)
-        allowed = self._allowed(allowed_special)
+        allowed, every, in_core_too = self._recognised(allowed_special)
         threads = thread_count(threads)
-        every = isinstance(allowed_special, str)
         try:
-            in_core = self._pattern_in_core and (every or not allowed)
-            if in_core and (self.normalizer is None or all(map(_core.surely_nfc, texts))):
+            if in_core_too and (self.normalizer is None or all(map(_core.surely_nfc, texts))):
                 return Ragged(*self._encoder.encode_batch(texts, threads, every))
         except (TypeError, UnicodeError):
             for index, text in enumerate(texts):
@@ -111,10 +109,8 @@ class Encoding(Description):
         check_bytes(buffer)
         check_out(out)
         separator = separator_bytes(separator)
-        every = isinstance(allowed_special, str)
-        allowed = self._allowed(allowed_special)
+        allowed, every, in_core_too = self._recognised(allowed_special)
         threads = thread_count(threads)
-        in_core_too = self._pattern_in_core and (every or not allowed)
 
         def in_core(part: Buffer, check: bool, out: NDArray[np.uint32] | None = None) -> Ragged:
             return Ragged(*self._encoder.encode_documents(part, separator, threads, every, check, out))
@@ -161,14 +157,12 @@ class Encoding(Description):
         check_bytes(buffer)
         check_out(out)
         offsets = offsets_from(offsets)
-        every = isinstance(allowed_special, str)
-        allowed = self._allowed(allowed_special)
+        allowed, every, in_core_too = self._recognised(allowed_special)
         threads = thread_count(threads)
 
         def in_core(offsets: NDArray[np.uint64], out: NDArray[np.uint32] | None = None) -> Ragged:
             return Ragged(*self._encoder.encode_ragged(buffer, offsets, threads, every, out))
 
-        in_core_too = self._pattern_in_core and (every or not allowed)
         changing = stretches_to_change(buffer) if self.normalizer else _NO_STRETCHES
         if in_core_too and not len(changing):
             return in_core(offsets, out)
@@ -255,6 +249,12 @@ class Encoding(Description):
         tokens = list(allowed)
         starts, which = _core.find_special_tokens(buffer, [token.encode() for token in tokens])
         return [(start, tokens[index]) for start, index in zip(starts.tolist(), which.tolist(), strict=True)]
+
+    def _recognised(self, allowed_special: AllowedSpecial) -> tuple[Collection[str], bool, bool]:
+        """The special tokens to recognise, whether these are all, and whether the core can do it: all of them or none,
+        by a pattern of its own."""
+        allowed, every = self._allowed(allowed_special), isinstance(allowed_special, str)
+        return allowed, every, self._pattern_in_core and (every or not allowed)
 
     def _allowed(self, allowed_special: AllowedSpecial) -> Collection[str]:
         if isinstance(allowed_special, str) and allowed_special == "all":

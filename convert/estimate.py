@@ -71,7 +71,7 @@ class Estimate(NamedTuple):
 def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: ConvertOptions) -> Estimate:
     """The estimate from a sample of some MiB; a tenth of a second, and what a library costs that a format needs."""
     text_bytes = documents = tokens = 0.0
-    total_sampled = sampled_text = sampled_tokens = 0
+    total_sampled = sampled_text = sampled_tokens = 0.0
     seconds = 0.0
     ids: list[np.ndarray[tuple[int, ...], np.dtype[np.uint32]]] = []
     by_kind: dict[str, list[Sample]] = {}
@@ -79,7 +79,7 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
         by_kind.setdefault(sample.source.kind.name, []).append(sample)
     for kind, samples in by_kind.items():
         kind_bytes = sum(source.size_bytes for source in plan.sources if source.kind.name == kind)
-        counts: list[float] = [0, 0, 0, 0]
+        counts = [0.0] * 4
         for sample in samples:
             started = time.perf_counter()
             usual = "encode" if sample.source.kind.format == "text" else "text"
@@ -96,9 +96,9 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
         text_bytes += counts[1] * scale
         documents += counts[2] * scale
         tokens += counts[3] * scale
-        total_sampled += round(counts[0])
-        sampled_text += round(counts[1])
-        sampled_tokens += round(counts[3])
+        total_sampled += counts[0]
+        sampled_text += counts[1]
+        sampled_tokens += counts[3]
     token_bytes = 2 if tokenizer.max_token_id < 1 << 16 else 4
     packed = len(write_chain(layout).encode(np.concatenate(ids) * np.uint32(2))) if sampled_tokens else 0
     dataset = tokens * packed / max(1, sampled_tokens) + 8 * documents + FIXED_BYTES
@@ -114,7 +114,7 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
         round(dataset),
         round(working),
         START_SECONDS + work_seconds / min(options.worker_count, os.cpu_count() or 1),
-        total_sampled,
+        round(total_sampled),
     )
 
 

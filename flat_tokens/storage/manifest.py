@@ -71,11 +71,8 @@ class Manifest:
         data = bytearray(b"{")
         for name, value in head.items():
             data += f"\n{json.dumps(name)}: {json.dumps(value)},".encode("ascii")
-        for name, values in (
-            ("sources", map(dict, self.sources)),
-            ("files", (record._asdict() for record in self.files)),
-        ):
-            _add_lines(data, name, values)
+        _add_lines(data, "sources", map(dict, self.sources))
+        _add_lines(data, "files", (record._asdict() for record in self.files))
         data += f'\n"{SELF_HASH_NAME}": "{SELF_HASH_ZEROS}"\n}}\n'.encode("ascii")
         place = data.rindex(SELF_HASH_ZEROS.encode("ascii"))
         data[place : place + len(SELF_HASH_ZEROS)] = hashlib.sha256(data).hexdigest().encode("ascii")
@@ -127,13 +124,14 @@ def read_manifest(root: Path) -> Manifest | None:
 
 
 def _self_hash_fits(data: bytes, stated: str) -> bool:
-    place = data.rfind(f'"{stated}"'.encode("utf-8", "surrogatepass"))
+    digits = stated.encode("utf-8", "surrogatepass")
+    place = data.rfind(b'"%b"' % digits)
     if place < 0:
         return False
     view, start = memoryview(data), place + 1  # no copies: they may be long
     digest = hashlib.sha256(view[:start])
     digest.update(SELF_HASH_ZEROS.encode("ascii"))
-    digest.update(view[start + len(stated.encode("utf-8", "surrogatepass")) :])
+    digest.update(view[start + len(digits) :])
     return digest.hexdigest() == stated
 
 

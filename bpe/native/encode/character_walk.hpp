@@ -60,8 +60,7 @@ struct CharacterWalks {
   WalkCharacters walk;
   // The end of the pretoken that starts at p.
   const uint8_t *(*match_end)(const uint8_t *p, const uint8_t *stop);
-  // Boundaries in the 64 bytes from p on, where a pretoken starts: those up to the highest are all there. 0
-  // if none is certain, or too little of the text is left.
+  // near_boundaries() of pretokenize_blocks.hpp.
   uint64_t (*boundaries)(const uint8_t *p, const uint8_t *stop);
   // The last boundary between pretokens in (from, p] that two characters tell; all of [from, p) are
   // characters of three bytes, p < stop. Null: none.

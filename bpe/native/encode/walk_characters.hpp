@@ -201,14 +201,6 @@ const uint8_t *last_boundary(const uint8_t *from, const uint8_t *p, const uint8_
   return nullptr;
 }
 
-template <class Simd, Pattern pattern> uint64_t near_boundaries(const uint8_t *p, const uint8_t *stop) {
-  const size_t left = static_cast<size_t>(stop - p);
-  uint8_t tail[tail_block_bytes];
-  return left >= block_reads  ? block_boundaries<Simd, pattern>(p)
-         : left <= tail_bytes ? tail_boundaries<Simd, pattern>(p, left, tail)
-                              : 0;
-}
-
 template <class Block, class Simd, Pattern pattern> constexpr CharacterWalks character_walks() {
   return {walk_characters<Block, pattern>, match_end<pattern, BlockRuns<Simd, rules_of(pattern).cased>>,
           near_boundaries<Simd, pattern>, last_boundary<pattern>};

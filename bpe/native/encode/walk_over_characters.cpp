@@ -71,11 +71,10 @@ void EncoderSession::walk_characters(const uint8_t *&at, const uint8_t *stop, co
       break;
     if (walk.full)
       continue;
-    if (p >= end && near.have(p)) {
-      start = near.start_at(p);
-      end = near.end_at(p);
-    } else if (p >= end) {
-      if (p > start)
+    if (p >= end) {
+      if (near.have(p))
+        start = near.start_at(p);
+      else if (p > start)
         if (const uint8_t *const boundary = character_walks_->last_boundary(std::max(from, start), p, stop))
           start = boundary;
       for (end = end_of(start); end <= p; end = end_of(start))

@@ -77,6 +77,17 @@ uint64_t tail_boundaries(const uint8_t *p, size_t size, uint8_t (&block)[tail_bl
   return (boundaries & below(end)) | ((boundaries & bit(block_bytes - 2)) != 0 ? bit(end) : 0);
 }
 
+// Boundaries in the 64 bytes from p on, where a pretoken starts: those up to the highest are all there. 0 if
+// none is certain, or so much of the text is left that it is no whole block and no tail.
+template <class Simd, Pattern pattern>
+inline uint64_t near_boundaries(const uint8_t *p, const uint8_t *stop) {
+  const size_t left = static_cast<size_t>(stop - p);
+  uint8_t tail[tail_block_bytes];
+  return left >= block_reads  ? block_boundaries<Simd, pattern>(p)
+         : left <= tail_bytes ? tail_boundaries<Simd, pattern>(p, left, tail)
+                              : 0;
+}
+
 template <class Simd, Pattern pattern>
 size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *stop, uint32_t *ends,
                    size_t room) {
@@ -84,12 +95,9 @@ size_t walk_blocks(const uint8_t *origin, const uint8_t *&at, const uint8_t *sto
   uint32_t *out = ends;
   uint32_t *const full = ends + (room - block_bytes);
   while (p < stop && out <= full) {
-    const size_t from = static_cast<size_t>(p - origin), left = static_cast<size_t>(stop - p);
-    if ((left >= block_reads || left <= tail_bytes) && from <= max_pretoken_bytes - block_bytes) {
-      uint8_t tail[tail_block_bytes];
-      const uint64_t boundaries = left >= block_reads ? block_boundaries<Simd, pattern>(p)
-                                                      : tail_boundaries<Simd, pattern>(p, left, tail);
-      if (boundaries != 0) {
+    const size_t from = static_cast<size_t>(p - origin);
+    if (from <= max_pretoken_bytes - block_bytes) {
+      if (const uint64_t boundaries = near_boundaries<Simd, pattern>(p, stop); boundaries != 0) {
         out = Simd::emit(out, boundaries, static_cast<uint32_t>(from));
         p += highest(boundaries);
         continue;
