@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from bpe import _core
-from bpe.normalization import is_nfc, stretches_to_change, to_nfc
+from bpe.normalization import is_nfc, stretches_to_change, to_nfc, with_long_runs_in_order
 
 SCALARS = [code_point for code_point in range(0x110000) if not 0xD800 <= code_point < 0xE000]
 
@@ -107,3 +107,40 @@ def test_a_lone_surrogate_is_not_in_the_form() -> None:
     assert not is_nfc("a\ud800")
     with pytest.raises(UnicodeEncodeError):
         _core.surely_nfc("a\ud800")
+
+
+MARKS = [chr(c) for c in SCALARS if unicodedata.combining(unicodedata.normalize("NFD", chr(c))[0])]
+
+
+def test_long_runs_of_marks() -> None:
+    """Around the length from which on they are ordered here, at every place of a sample, between other text."""
+    generator = random.Random(3)
+    bases = ["", "a", "\u1eb7", "\u0f40", "\uac00", "\U0001d15e", "e\u0301"]
+    for length in (15, 16, 17, 240, 241, 255, 256, 257, 271, 272, 300, 1000):
+        for place in range(18):
+            marks = generator.sample(MARKS, generator.choice([1, 2, 3, 40]))
+            run = "".join(generator.choices(marks, k=length))
+            text = "xe\u0301" * place + generator.choice(bases) + run + generator.choice(bases) + run[:7]
+            assert to_nfc(text.encode()).decode() == nfc(text), ascii(text)
+            assert nfc(with_long_runs_in_order(text)) == nfc(text), ascii(text)
+
+
+def test_what_is_made_of_marks_is_known() -> None:
+    """Nothing else begins with a mark when taken apart, and no mark's parts are of several classes."""
+    assert {c for c in MARKS if not unicodedata.combining(c)} == set("\u0f73\u0f75\u0f81")
+    for mark in MARKS:
+        if unicodedata.combining(mark):
+            classes = {unicodedata.combining(part) for part in unicodedata.normalize("NFD", mark)}
+            assert classes == {unicodedata.combining(mark)}
+
+
+@pytest.mark.parametrize("marks", ["\u0301\u0323", "\u0f73", "\u0f81\u0f71", "\u3099\u0345\u05b0"])
+def test_a_million_marks_take_a_moment(marks: str) -> None:
+    """0.2 s each; swapped one by one, minutes."""
+    text = "a" + marks * (500_000 // len(marks))
+    ordered = with_long_runs_in_order(text)
+    classes = [unicodedata.combining(character) for character in ordered]
+    assert classes == sorted(classes)
+    changed = to_nfc(text.encode())
+    assert changed != text.encode()
+    assert to_nfc(changed) is changed
