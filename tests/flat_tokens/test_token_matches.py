@@ -133,6 +133,9 @@ def test_shortest_matches() -> None:
     assert shortest_match(np.array([2**17 - 1, 0], dtype=np.uint32)) == 3
     assert shortest_match(np.array([2**17, 0], dtype=np.uint32)) == 2
     assert shortest_match(np.empty(0, dtype=np.uint32)) == 3
+    late = np.zeros(BLOCK_TOKENS + 1, dtype=np.uint32)
+    late[-1] = 2**17  # behind the first block
+    assert shortest_match(late) == 3
 
 
 def test_an_example() -> None:
