@@ -18,8 +18,9 @@ from typing import Any
 
 from bpe.tokenizer import Tokenizer
 from convert import worker
+from convert.context import Context
 from convert.crashes import with_place
-from convert.encode_and_merge import closing_stage, encode_and_merge, keeping_finished
+from convert.encode_and_merge import encode_and_merge, keeping_finished
 from convert.errors import BrokenInvariant, StorageError, WorkerLost
 from convert.estimate import check_space
 from convert.inputs.sources import STANDARD_INPUT, Source, check_unchanged, find_sources
@@ -141,19 +142,18 @@ def _carry_out(
         companions: list[FileRecord] = []
         syncer = Syncer()
         syncer.add([workspace.plan], stays=True)
+        context = Context(options, plan, layout, workspace, progress, executor, pool, syncer)
 
         def meanwhile() -> None:
             companions.append(save_tokenizer(tokenizer, workspace.dataset))
 
         def encoded(records: list[ShardRecord | None]) -> None:
             if touched := check_unchanged(plan.sources):
-                check_meanwhile(executor, options.worker_count, plan, touched, records)
+                check_meanwhile(context, touched, records)
             times.lap("encode")
 
         try:
-            result = encode_and_merge(
-                executor, pool, options, plan, layout, workspace, progress, syncer, meanwhile, encoded
-            )
+            result = encode_and_merge(context, meanwhile, encoded)
         except WorkerLost as error:
             raise with_place(error, plan, workspace) from error
         if lost := [f"{count} {what}{'s' * (count > 1)}" for what, count in result.lost.items() if count]:
@@ -279,7 +279,7 @@ def _verify(executor: Executor, dataset: Path, files: list[FileRecord], progress
         # The manifest is read too but not counted in the total; a bar beyond its end would lose its shape.
         stage.advance(min(done_bytes, stage.total_bytes) - stage.done_bytes)
 
-    with closing_stage(stage):
+    with stage:
         try:
             report = verify_dataset(dataset, executor, advance, decode=False)
         except BrokenExecutor as error:

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+from types import TracebackType
 from typing import IO, Any
 
 from bpe.errors import shown
@@ -35,7 +36,10 @@ def tokens_text(count: float) -> str:
 
 
 class Stage:
-    """One stage of the work: `advance` as bytes (of text, or of ids) are done, `close` at its end."""
+    """One stage of the work: `advance` as bytes (of text, or of ids) are done, `close` at its end.
+
+    Open as a context it is closed whatever happens: an error's line must not stand in the middle of a bar.
+    """
 
     def __init__(self, name: str, total_bytes: int) -> None:
         self.name = name
@@ -43,6 +47,14 @@ class Stage:
         self.done_bytes = 0
         self.tokens = 0
         self._started = time.perf_counter()
+
+    def __enter__(self) -> Stage:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(kind is None)
 
     @property
     def seconds(self) -> float:

@@ -9,37 +9,29 @@ reading, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor
 
 from convert import worker
+from convert.context import Context
 from convert.errors import BadInput, Refused, printable
 from convert.inputs.digest import block_part
 from convert.plan import Plan
 from convert.processes.tasks import run_tasks
-from convert.progress import Progress
 from convert.shards.shard import ShardRecord
 from convert.workspace import Workspace
 
 _Parts = tuple[int, tuple[tuple[int, int, str], ...]]  # source, (start, stop, digest) of parts of it
 
 
-def check_touched(
-    executor: Executor,
-    workers: int,
-    plan: Plan,
-    workspace: Workspace,
-    records: Sequence[ShardRecord | None],
-    progress: Progress,
-) -> None:
+def check_touched(context: Context, records: Sequence[ShardRecord | None]) -> None:
     """Refused (exit 6) if a source of `workspace.touched` is not what the shards of `records` were made from.
 
     If all are, the plan says so, and they are no longer touched.
     """
-    progress.note(
+    plan, workspace = context.plan, context.workspace
+    context.progress.note(
         f"{_names(workspace, plan)} may have been edited, with size and time set back; what was encoded is compared"
     )
-
-    found = _first_changed(executor, workers, plan, workspace.touched, records)
+    found = _first_changed(context, workspace.touched, records)
     if found is not None:
         source, (start, stop) = found
         raise Refused(
@@ -50,37 +42,30 @@ def check_touched(
     workspace.settle()
 
 
-def check_meanwhile(
-    executor: Executor,
-    workers: int,
-    plan: Plan,
-    touched: Sequence[int],
-    records: Sequence[ShardRecord | None],
-) -> None:
+def check_meanwhile(context: Context, touched: Sequence[int], records: Sequence[ShardRecord | None]) -> None:
     """BadInput (exit 3) if one of the sources `touched` is not what the shards of `records` were made from just now."""
-    found = _first_changed(executor, workers, plan, touched, records)
+    found = _first_changed(context, touched, records)
     if found is not None:
         source, (start, stop) = found
         raise BadInput(
-            f"{printable(plan.sources[source].path)} was edited while it was read, and its time set back: bytes "
-            f"{start} to {stop} are others; convert it again with --overwrite when nothing writes to it"
+            f"{printable(context.plan.sources[source].path)} was edited while it was read, and its time set back: "
+            f"bytes {start} to {stop} are others; convert it again with --overwrite when nothing writes to it"
         )
 
 
 def _first_changed(
-    executor: Executor,
-    workers: int,
-    plan: Plan,
-    touched: Sequence[int],
-    records: Sequence[ShardRecord | None],
+    context: Context, touched: Sequence[int], records: Sequence[ShardRecord | None]
 ) -> tuple[int, tuple[int, int]] | None:
     """A source and the bytes of it that are others now; None if there is none."""
+    plan = context.plan
 
     def describe(parts: _Parts) -> str:
         return f"a check of {plan.sources[parts[0]].path}"
 
     tasks = _parts(set(touched), plan, records)
-    for (source, _), changed in run_tasks(executor, worker.changed_part, tasks, 4 * workers, describe):
+    for (source, _), changed in run_tasks(
+        context.executor, worker.changed_part, tasks, context.window, describe
+    ):
         if changed is not None:
             return source, changed
     return None

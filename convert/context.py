@@ -1,0 +1,36 @@
+"""What the stages of one conversion have in common, from when its workers are there until the dataset has its name."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from typing import NamedTuple
+
+from convert.options import ConvertOptions
+from convert.plan import Plan, TextChunk
+from convert.processes.tasks import TaskPool
+from convert.progress import Progress
+from convert.workspace import Workspace
+from flat_tokens.storage.durability import Syncer
+from flat_tokens.storage.layout import ArrayLayout
+
+
+class Context(NamedTuple):
+    """executor: the workers; pool: what they are at, chunks and runs; syncer: of what a power loss must not take."""
+
+    options: ConvertOptions
+    plan: Plan
+    layout: ArrayLayout
+    workspace: Workspace
+    progress: Progress
+    executor: Executor
+    pool: TaskPool
+    syncer: Syncer
+
+    @property
+    def window(self) -> int:
+        """How many short tasks, which need no disk, are in flight at most."""
+        return 4 * self.options.worker_count
+
+    def describe(self, chunk: TextChunk) -> str:
+        """A text chunk, for errors."""
+        return chunk.describe(self.plan.sources)
