@@ -33,3 +33,18 @@ def to_bytes(characters: str) -> bytes | None:
         return characters.translate(_TO_BYTE).encode("latin-1")
     except UnicodeEncodeError:
         return None
+
+
+def other_text(characters: str) -> bytes | None:
+    """The entry that the characters spell, if it is a text and not their own: "Ġa" -> b" a"; "a", "日" -> None.
+
+    "<é>" -> None: it spells b"<\\xe9>", and no pretoken is half of a character.
+    """
+    entry = to_bytes(characters)
+    if entry is None or entry == characters.encode():
+        return None
+    try:
+        entry.decode()
+    except UnicodeDecodeError:
+        return None
+    return entry

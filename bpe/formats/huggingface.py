@@ -19,7 +19,7 @@ from typing import Any, Final
 from bpe.description import Description, Parts
 from bpe.errors import BadTokenizer, shown
 from bpe.formats import bulk
-from bpe.formats.byte_alphabet import to_bytes
+from bpe.formats.byte_alphabet import other_text, to_bytes
 from bpe.formats.gpt2 import entry_of, merge_of_line, special_keys
 from bpe.formats.huggingface_around import check_root, read_around
 from bpe.formats.huggingface_pipeline import pretokenizer_to_json
@@ -170,6 +170,8 @@ def to_json(tokenizer: Description, legacy_merges: bool = False) -> bytes:
     text = json.dumps(root, ensure_ascii=False, separators=(",", ":")).encode()
     ending = json.dumps(_STAND_INS, separators=(",", ":")).encode()[1:] + b"}"
     keys = special_keys(tokenizer)
+    if tokenizer.whole_pretokens:
+        _check_no_other_text(keys)
     encoder = tokenizer.core_encoder
     parts = [
         text.removesuffix(ending),
@@ -180,3 +182,13 @@ def to_json(tokenizer: Description, legacy_merges: bool = False) -> bytes:
         b"}}\n",
     ]
     return b"".join(parts)
+
+
+def _check_no_other_text(keys: list[tuple[int, str]]) -> None:
+    """Nothing, or BadTokenizer if ignore_merges would give another text the id of a special token."""
+    for _, text in keys:
+        if entry := other_text(text):
+            raise BadTokenizer(
+                f"special token {shown(text)} is how tokenizer.json spells {shown(entry.decode())}, which with "
+                "ignore_merges would get its id; this file format can't hold it"
+            )

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Parts
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
-from bpe.formats.byte_alphabet import to_bytes
+from bpe.formats.byte_alphabet import other_text, to_bytes
 from bpe.formats.huggingface_pipeline import (
     normalizer_from_json,
     pretokenizer_from_json,
@@ -149,10 +149,7 @@ def _added_tokens(value: Any, model: Model, whole_pretokens: bool) -> tuple[dict
             expected = max(len(model), next_id)
             if model.has_id(expected):
                 raise BadTokenizer(f"{where} {shown(text)}: put it in model.vocab, whose ids have gaps")
-        elif (entry := to_bytes(text)) not in (None, text.encode()) and (
-            len(entry) == 1 or whole_pretokens or model.merges_use(entry)
-        ):
-            used_by = "ignore_merges gives" if whole_pretokens else "merges use"
+        elif used_by := _who_takes_it_for_an_entry(text, model, whole_pretokens):
             raise BadTokenizer(
                 f"{where}.content {shown(text)} is also how the byte alphabet spells an entry that {used_by}, so "
                 f"id {expected} would be two texts; give the token an id of its own"
@@ -167,6 +164,16 @@ def _added_tokens(value: Any, model: Model, whole_pretokens: bool) -> tuple[dict
         if not token.get("special", False):
             plain.add(text)
     return special_tokens, plain
+
+
+def _who_takes_it_for_an_entry(text: str, model: Model, whole_pretokens: bool) -> str | None:
+    """Who gives other text the id of a key, as an entry in the byte alphabet: "é" is the byte 0xe9, "Ġa" is " a"."""
+    entry = to_bytes(text)
+    if entry is None or entry == text.encode():
+        return None
+    if whole_pretokens and other_text(text):
+        return "ignore_merges gives"
+    return "merges use" if len(entry) == 1 or model.merges_use(entry) else None
 
 
 def _check_normalized_flags(added_tokens: list[dict[str, Any]], normalizer: str | None) -> None:

@@ -394,6 +394,26 @@ def test_special_tokens_spelled_like_entries(listed, document):
         load(value)
 
 
+@pytest.mark.parametrize("token", ["<début>", "Çüß", "éaé", "Ġzq"])
+def test_special_tokens_with_letters_of_the_byte_alphabet(ranked, listed, huggingface_of, token):
+    """What they spell is no text but for the last: a tokenizer of ranks was written to a file that could not be read."""
+    texts = [token, f"a {token}b", " zq", token[:-1], token[1:]]
+    listing = listed(special_tokens=[token])
+    for text in texts:
+        ids = listing.encode(text)
+        assert ids == load(json.loads(to_json(listing))).encode(text)
+        assert ids == huggingface_of(listing).encode(text, add_special_tokens=False).ids
+    ranks = Tokenizer(ranked("gpt2").ordinary_entries, None, [token])
+    if token == "Ġzq":
+        with pytest.raises(BadTokenizer, match="special token 'Ġzq' is how tokenizer.json spells ' zq'"):
+            to_json(ranks)
+        return
+    for text in texts:
+        ids = ranks.encode(text)
+        assert ids == load(json.loads(to_json(ranks))).encode(text)
+        assert ids == huggingface_of(ranks).encode(text, add_special_tokens=False).ids
+
+
 BAD_JSON = {
     "empty": (b"", "no valid JSON at line 1 column 1"),
     "cut short": (b'{"version": "1.0", "model": {', "no valid JSON at line 1 column 30"),
