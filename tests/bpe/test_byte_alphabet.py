@@ -29,6 +29,7 @@ def test_it_is_the_alphabet_of_hugging_face():
 def test_other_characters_are_none(outside):
     assert to_bytes("Ġ" + outside) is None
 
+
 def test_other_text():
     for characters, entry in {"Ġa": b" a", "Ã©": "é".encode(), "Ġ": b" "}.items():
         assert other_text(characters) == entry

@@ -396,7 +396,7 @@ def test_special_tokens_spelled_like_entries(listed, document):
 
 @pytest.mark.parametrize("token", ["<début>", "Çüß", "éaé", "Ġzq"])
 def test_special_tokens_with_letters_of_the_byte_alphabet(ranked, listed, huggingface_of, token):
-    """What they spell is no text but for the last: a tokenizer of ranks was written to a file that could not be read."""
+    """What they spell is no text, but for the last: ranks were written to a file that could not be read."""
     texts = [token, f"a {token}b", " zq", token[:-1], token[1:]]
     listing = listed(special_tokens=[token])
     for text in texts:
