@@ -87,14 +87,30 @@ def separator_bytes(separator: object) -> bytes:
     return found
 
 
-def bad_ids(ids: object, error: Exception) -> BadArgument:
-    """What was wrong with ids that the core refused with this error."""
+def bad_ids(ids: object, error: Exception, errors: object = "") -> BadArgument:
+    """What was wrong with ids, or the name of an error handler, that the core refused with this error."""
+    if not isinstance(errors, str):
+        return BadArgument(f'errors must be a str such as "replace", got {shown(errors)}')
     if isinstance(ids, np.ndarray) and (ids.ndim != 1 or ids.dtype.kind not in "iub"):
         return BadArgument(f"ids must be whole numbers in one dimension, got {_named(ids)}")
     return BadArgument(str(error).splitlines()[0])
 
 
+def tokens_from(tokens: Any) -> NDArray[np.uint32]:
+    """Ids as the core takes rows of them, from any whole numbers; none is cut to 32 bits."""
+    if isinstance(tokens, np.ndarray) and tokens.dtype == np.uint32:
+        return tokens
+    array = np.asarray(tokens)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise BadArgument(f"tokens must be whole numbers in one dimension, got {_named(tokens)}")
+    ids = array.astype(np.uint32)
+    if len(wrong := np.flatnonzero(ids != array)):
+        raise BadArgument(f"tokens[{wrong[0]}] = {array[wrong[0]]} is not an id of this vocabulary")
+    return ids
+
+
 def _named(value: object) -> str:
     if isinstance(value, np.ndarray):
-        return f"{value.dtype.name}{list(value.shape)}"
+        strided = "" if value.flags.c_contiguous else ", not contiguous"
+        return f"{value.dtype}{list(value.shape)}{strided}"  # not its name, which tells no byte order
     return f"{type(value).__name__}"

@@ -246,7 +246,7 @@ class Encoding(Description):
         """(byte offset, special token) of each that is recognised in the buffer, in order."""
         if not allowed or not buffer:
             return []
-        tokens = list(allowed)
+        tokens = list(dict.fromkeys(allowed))
         starts, which = _core.find_special_tokens(buffer, [token.encode() for token in tokens])
         return [(start, tokens[index]) for start, index in zip(starts.tolist(), which.tolist(), strict=True)]
 
@@ -262,6 +262,6 @@ class Encoding(Description):
         if isinstance(allowed_special, (str, bytes)) or not isinstance(allowed_special, Collection):
             raise BadArgument(f'allowed_special must be "all" or a collection, got {shown(allowed_special)}')
         for token in allowed_special:
-            if token not in self._vocabulary.special_tokens:
+            if not isinstance(token, str) or token not in self._vocabulary.special_tokens:
                 raise BadArgument(f"allowed_special holds {shown(token)}, which is not a special token")
         return allowed_special

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.buffers import bad_ids
+from bpe.buffers import bad_ids, offsets_from, tokens_from
 from bpe.compiled import compile_parts, load_cached, read_compiled
 from bpe.description import Parts, make_parts
 from bpe.encoding import AllowedSpecial, Encoding
@@ -190,7 +190,7 @@ class Tokenizer(Encoding):
         except UnicodeDecodeError:
             raise
         except (ValueError, TypeError, OverflowError) as error:
-            raise bad_ids(ids, error) from None
+            raise bad_ids(ids, error, errors) from None
 
     def decode_batch(
         self, rows: Ragged | Iterable[Iterable[int] | NDArray[Any]], errors: str = "replace"
@@ -198,9 +198,10 @@ class Tokenizer(Encoding):
         """The text of each row, as `decode` gives it; rows: what `encode_batch` gave, or lists or arrays of ids."""
         if not isinstance(rows, Ragged):
             return [self.decode(row, errors) for row in rows]
+        tokens, offsets = tokens_from(rows.tokens), offsets_from(rows.offsets)
         try:
-            return self._encoder.decode_rows(rows.tokens, rows.offsets, errors)
+            return self._encoder.decode_rows(tokens, offsets, errors)
         except UnicodeDecodeError:
             raise
         except (ValueError, TypeError) as error:
-            raise BadArgument(str(error).splitlines()[0]) from None
+            raise bad_ids(tokens, error, errors) from None

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bpe.errors import BadArgument
+from bpe.ragged import Ragged
 from bpe.tokenizer import Tokenizer
 
 TEXT = b"the mill"
@@ -40,7 +41,7 @@ def test_mapped_memory_is_text(tokenizer):
         (np.zeros(4, np.uint16), r"got uint16\[4\]"),
         (np.zeros(4, np.float64), r"got float64\[4\]"),
         (np.zeros((2, 2), np.uint8), r"got uint8\[2, 2\]"),
-        (BYTES[::2], r"contiguous .* got uint8\[4\]"),
+        (BYTES[::2], r"contiguous .* got uint8\[4\], not contiguous"),
     ],
 )
 def test_other_memory_is_no_text(tokenizer, text, named):
@@ -55,6 +56,7 @@ def test_other_memory_is_no_text(tokenizer, text, named):
     [
         ([1], "got list"),
         (np.zeros(9000, np.int64), r"got int64\[9000\]"),
+        (np.zeros(9000, ">u4"), r"got >u4\[9000\]"),
         (np.zeros((2, 9000), np.uint32), r"got uint32\[2, 9000\]"),
         (np.zeros(9000, np.uint32)[::2], "contiguous and writeable"),
         (np.frombuffer(bytes(36000), np.uint32), "contiguous and writeable"),
@@ -113,3 +115,36 @@ def test_arrays_that_are_no_ids_are_named(tokenizer, ids):
         tokenizer.decode(ids)
     with pytest.raises(BadArgument, match="^ids must be whole numbers"):
         tokenizer.decode_bytes(ids)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "<u2", ">u2", "<i4", ">i4", "<u4", "<i8", "<u8", ">u8"])
+def test_ids_are_any_whole_numbers(tokenizer, dtype):
+    ids = np.frombuffer(TEXT, np.uint8).astype(dtype)
+    assert tokenizer.decode_bytes(ids) == TEXT
+    assert tokenizer.decode(np.repeat(ids, 2)[::2]) == TEXT.decode()
+    rows = Ragged(ids, np.array([0, len(ids)], dtype))
+    assert tokenizer.decode_batch(rows) == [TEXT.decode()]
+
+
+@pytest.mark.parametrize(
+    ("rows", "named"),
+    [
+        (Ragged([1.5], [0, 1]), "^tokens must be whole numbers in one dimension, got list"),
+        (Ragged(np.array([97, 2**32 + 97]), [0, 2]), r"^tokens\[1\] = 4294967393 is not an id of"),
+        (Ragged(np.array([-1]), [0, 1]), r"^tokens\[0\] = -1 is not an id of"),
+        (Ragged(BYTES, np.zeros((1, 2))), r"^offsets must be .* got float64\[1, 2\]"),
+        (Ragged(BYTES, np.array([0, 9], np.uint64)), r"^row 0 is \[0, 9\) of 8 tokens$"),
+        (Ragged(BYTES, np.array([5, 3], np.uint64)), r"^row 0 is \[5, 3\) of 8 tokens$"),
+    ],
+)
+def test_rows_that_are_none_are_named(tokenizer, rows, named):
+    with pytest.raises(BadArgument, match=named):
+        tokenizer.decode_batch(rows)
+
+
+@pytest.mark.parametrize("errors", [None, 5, b"strict"])
+def test_an_error_handler_is_a_name(tokenizer, errors):
+    rows = tokenizer.encode_batch(["a"])
+    for decode in (lambda: tokenizer.decode([97], errors), lambda: tokenizer.decode_batch(rows, errors)):
+        with pytest.raises(BadArgument, match=r'^errors must be a str such as "replace", got '):
+            decode()

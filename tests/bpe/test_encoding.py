@@ -119,6 +119,11 @@ def test_allowed_special(listed):
     assert not {a, ab} & set(plain)
     assert tokenizer.decode(plain) == text
     assert tokenizer.encode_batch([text, ""], allowed_special=()).tolist() == [plain, []]
+    twice = ["<a>", "<a>"]
+    assert tokenizer.encode(text, twice) == tokenizer.encode(text, ["<a>"])
+    assert list(tokenizer.encode_iterable([text], twice)) == tokenizer.encode(text, ["<a>"])
+    with pytest.raises(BadArgument, match=r"\['<a>'\], which is not a special token"):
+        tokenizer.encode(text, allowed_special=[["<a>"]])
     with pytest.raises(BadArgument, match="'<b>', which is not a special token"):
         tokenizer.encode(text, allowed_special=["<b>"])
     with pytest.raises(BadArgument, match='must be "all" or a collection'):
