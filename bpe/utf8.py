@@ -27,6 +27,18 @@ _OTHER_BOMS = {
     codecs.BOM_UTF16_BE: "UTF-16",
 }
 
+# Files that are no text whatever they are named: text that begins so is not valid UTF-8 or holds control characters.
+_OTHER_FILES = {
+    b"\x1f\x8b\x08": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xfd7zXZ\x00": "xz",
+    **{b"BZh%d1AY&SY" % level: "bzip2" for level in range(1, 10)},
+    b"PK\x03\x04": "zip",
+    b"PAR1\x15": "Parquet",
+    b"ARROW1\x00\x00": "Arrow",
+}
+HEAD_BYTES = 10  # so many of a text's first bytes tell
+
 _this_thread = threading.local()  # handlers are global by name, so the count must not be
 
 
@@ -54,24 +66,28 @@ def check(buffer: Buffer, where: str | Path = "text", base_bytes: int = 0) -> No
 def invalid_text(buffer: Buffer, offset: int, where: str | Path, base_bytes: int = 0) -> InvalidText:
     """The error for the byte at `offset` of `buffer`, which starts `base_bytes` into its source."""
     view = memoryview(buffer).cast("B")
-    if base_bytes == 0 and (name := other_encoding(view)):
-        return InvalidText(
-            f"{where}: looks like {name}, not UTF-8; convert it first: iconv -f {name} -t UTF-8"
-        )
+    if base_bytes == 0 and (what := other_kind(view)):
+        return InvalidText(f"{where}: {what}")
     return InvalidText(
         f"{where}: byte {base_bytes + offset} (0x{view[offset]:02x}) is not valid UTF-8; mend the text or replace "
         f"such bytes by U+FFFD (--invalid replace)"
     )
 
 
-def _other_encoding_message(where: str | Path, name: str) -> str:
-    return f"{where}: looks like {name}, not UTF-8; convert it first: iconv -f {name} -t UTF-8"
+def other_kind(head: Buffer) -> str | None:
+    """What a file is whose beginning shows that it is no UTF-8 text, and what to do, as errors say it; else None.
 
-
-def other_encoding(head: Buffer) -> str | None:
-    """ "UTF-16" or "UTF-32" if the text starts with that encoding's byte order mark, else None."""
-    start = bytes(memoryview(head).cast("B")[:4])
-    return next((name for mark, name in _OTHER_BOMS.items() if start.startswith(mark)), None)
+    b"\\xff\\xfeh\\0" -> "looks like UTF-16, not UTF-8; convert it first: iconv -f UTF-16 -t UTF-8". head: the first
+    HEAD_BYTES of the text, or more.
+    """
+    start = bytes(memoryview(head).cast("B")[:HEAD_BYTES])
+    for mark, name in _OTHER_BOMS.items():
+        if start.startswith(mark):
+            return f"looks like {name}, not UTF-8; convert it first: iconv -f {name} -t UTF-8"
+    for mark, name in _OTHER_FILES.items():
+        if start.startswith(mark):
+            return f"looks like {name} data, not text; unpack it, or give it the name of what it is"
+    return None
 
 
 def replace_invalid(buffer: Buffer) -> tuple[Buffer, int]:
@@ -98,13 +114,13 @@ def read_valid(path: str | Path, invalid: Invalid = "error") -> tuple[Buffer, in
 def ensure_valid(
     buffer: Buffer, where: str | Path, invalid: Invalid = "error", base_bytes: int = 0
 ) -> tuple[Buffer, int]:
-    """`check` or `replace_invalid`, as `invalid` says; a text in UTF-16 is refused either way."""
+    """`check` or `replace_invalid`, as `invalid` says; UTF-16, and what is no text at all, is refused either way."""
     if invalid == "error":
         check(buffer, where, base_bytes)
         return buffer, 0
     if invalid != "replace":
         raise BadArgument(f'invalid must be "error" or "replace", got {invalid!r}')
-    if base_bytes == 0 and other_encoding(buffer):
+    if base_bytes == 0 and other_kind(buffer):
         raise invalid_text(buffer, 0, where)
     return replace_invalid(buffer)
 
@@ -129,8 +145,8 @@ class TextDecoder:
     def decode(self, block: bytes, final: bool = False) -> str:
         """The block's text, less a cut character at its end; InvalidText names the byte's offset in the source."""
         held = self._decoder.getstate()[0]
-        if self._fed_bytes == 0 and (name := other_encoding(block)):
-            raise InvalidText(_other_encoding_message(self._where, name))
+        if self._fed_bytes == 0 and (what := other_kind(block)):
+            raise InvalidText(f"{self._where}: {what}")
         _this_thread.replaced = 0
         try:
             text = self._decoder.decode(block, final)

@@ -71,7 +71,7 @@ class DocumentEncoder:
             mended, replaced = utf8.ensure_valid(text, printable(source.name), "replace", start)
             self._intake.replaced += replaced
         elif (bad := _core.validate_utf8(text)) >= 0:
-            if start == 0 and utf8.other_encoding(text):
+            if start == 0 and utf8.other_kind(text):
                 raise utf8.invalid_text(text, bad, printable(source.name), start)
             if rules.on_error == "fail" and rules.invalid == "error":
                 raise utf8.invalid_text(text, bad, printable(source.name), start)

@@ -182,8 +182,8 @@ class Reader:
         first = self.read_bytes == 0
         filled = self.fill(memoryview(buffer)[at : at + size])
         at_end = filled < size or self._left == 0
-        head = memoryview(buffer)[at : at + min(filled, 4)]
-        if first and not self.start and utf8.other_encoding(head):
+        head = memoryview(buffer)[at : at + min(filled, utf8.HEAD_BYTES)]
+        if first and not self.start and utf8.other_kind(head):
             raise utf8.invalid_text(head, 0, self.where)
         if not self._replace:
             return buffer, at + filled, at_end

@@ -152,11 +152,11 @@ class _Lines:
             self._bad(line.fault, start, line.place, line.head, line.length, line.line, line.byte)
 
     def _without_mark(self, block: Block) -> tuple[memoryview, int]:
-        """The text of a block and its place in the source, less a UTF-8 mark there; InvalidText for other marks."""
+        """The text of a block and its place in the source, less a UTF-8 mark there; InvalidText for what is no text."""
         text, start = block.text, block.start
         if start == 0:
-            head = bytes(text[:4])
-            if utf8.other_encoding(head):
+            head = bytes(text[: utf8.HEAD_BYTES])
+            if utf8.other_kind(head):
                 raise utf8.invalid_text(head, 0, printable(self._source.path))
             if head.startswith(codecs.BOM_UTF8):
                 return text[3:], 3

@@ -9,8 +9,10 @@ pyarrow is imported where the first piece is read, in a worker.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from itertools import accumulate, chain, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,12 +28,18 @@ from convert.rules import IntakeRules
 
 # A batch of rows is about so much text by the file's own account.
 BATCH_BYTES = 4 << 20
+_TEXT_TYPES = {"string", "large_string", "string_view", "binary", "large_binary", "binary_view"}
+# Some writers note that they keep strings as views; what holds offsets is the text end to end.
+_LONG_TYPES = {"string_view": "large_string", "binary_view": "large_binary"}
 MAX_BATCH_ROWS = 8192
 _READ_BYTES = 1 << 20
 
 
 class _ParquetText:
-    """The text column of an open Parquet file."""
+    """The text column of an open Parquet file.
+
+    footer_bytes: how long the metadata at the end of the file are, with their length and the mark behind them.
+    """
 
     def __init__(self, path: str, text_path: tuple[str, ...]) -> None:
         import pyarrow
@@ -47,7 +55,11 @@ class _ParquetText:
             )
         )
         self._metadata = self._file.metadata
+        with Path(path).open("rb") as file:
+            file.seek(-8, os.SEEK_END)
+            self.footer_bytes = int.from_bytes(file.read(4), "little") + 8
         self._check_column()
+        self._check_encryption()
 
     def __enter__(self) -> _ParquetText:
         return self
@@ -84,10 +96,7 @@ class _ParquetText:
         assert kind is not None
         if types.is_dictionary(kind):
             kind = kind.value_type
-        if not any(
-            test(kind)
-            for test in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-        ):
+        if str(kind) not in _TEXT_TYPES:
             raise BadInput(
                 f"{printable(self.path)}: the column {self.column!r} holds {kind}, not text; name another with "
                 f"--text-field"
@@ -102,6 +111,21 @@ class _ParquetText:
                 f"{printable(self.path)}: has {len(matches)} columns {self.column!r}; one is needed"
             )
         self._index = matches[0]
+
+    def _check_encryption(self) -> None:
+        """Raise BadInput if the column is encrypted though the footer is not: Arrow ends the process where such a
+        column's metadata are looked at, but a reader raises.
+
+        Behind a footer that can be read in such a file stands its signature, so it is longer than what it says.
+        """
+        if self.group_count and self.footer_bytes != self._metadata.serialized_size + 8:
+            where = f"row group 0, column {self.column!r}: "
+            self._try(
+                lambda: next(
+                    self._file.iter_batches(1, row_groups=[0], columns=[self.column], use_threads=False), None
+                ),
+                where,
+            )
 
     @property
     def group_count(self) -> int:
@@ -140,11 +164,6 @@ class _ParquetText:
         start = self._start(self._metadata.row_group(group))
         return start, start + max(0, int(column.total_compressed_size))
 
-    @property
-    def footer_bytes(self) -> int:
-        """How long the metadata at the end of the file are, with their length and the mark behind them."""
-        return int(self._metadata.serialized_size) + 8
-
     def arrays(self, group: int) -> Iterator[Any]:
         """The column's values, a few MiB at a time."""
         column = self._metadata.row_group(group).column(self._index)
@@ -164,6 +183,8 @@ class _ParquetText:
                 array = self._inner(array, name)
             if self._arrow.types.is_dictionary(array.type):
                 array = array.dictionary_decode()
+            if (long_type := _LONG_TYPES.get(str(array.type))) is not None:
+                array = array.cast(long_type)
             yield array
 
     def _inner(self, array: Any, name: str) -> Any:

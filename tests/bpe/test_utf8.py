@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import itertools
+import lzma
 import random
 import threading
 
@@ -32,7 +35,7 @@ def all_short():
 
 def test_replacing_equals_cpython():
     for data in itertools.chain(all_short(), damaged(1, 500)):
-        if utf8.other_encoding(data):
+        if utf8.other_kind(data):
             continue
         expected = data.decode(errors="replace")
         made, replaced = utf8.replace_invalid(data)
@@ -42,7 +45,7 @@ def test_replacing_equals_cpython():
 
 def test_check_names_the_first_wrong_byte():
     for data in itertools.chain(all_short(), damaged(2, 500)):
-        if utf8.other_encoding(data):
+        if utf8.other_kind(data):
             continue
         try:
             data.decode()
@@ -78,6 +81,26 @@ def test_other_encodings_are_recognised_by_their_mark(encoding):
             utf8.TextDecoder("f", invalid).decode(data)
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("gzip", gzip.compress(b"text")),
+        ("bzip2", bz2.compress(b"text")),
+        ("xz", lzma.compress(b"text")),
+        ("zstd", b"\x28\xb5\x2f\xfd\x20\xff"),
+        ("zip", b"PK\x03\x04\xff"),
+        ("Parquet", b"PAR1\x15\xff"),
+    ],
+)
+def test_files_that_are_no_text_became_replacement_characters(name, data):
+    for invalid in ("error", "replace"):
+        with pytest.raises(InvalidText, match=f"^f: looks like {name} data, not text; unpack it, or give it"):
+            utf8.ensure_valid(data, "f", invalid)
+        with pytest.raises(InvalidText, match=f"looks like {name} data"):
+            utf8.TextDecoder("f", invalid).decode(data)
+    utf8.check(b"PAR1, BZh91 and PK are words")
+
+
 def test_a_utf8_mark_is_text():
     assert utf8.ensure_valid(b"\xef\xbb\xbfa", "f") == (b"\xef\xbb\xbfa", 0)
 
@@ -95,7 +118,7 @@ def test_read_valid(tmp_path):
 @pytest.mark.parametrize("block_bytes", [1, 2, 3, 7])
 def test_decoding_in_blocks_is_decoding_at_once(block_bytes):
     for data in damaged(3, 150):
-        if utf8.other_encoding(data):
+        if utf8.other_kind(data):
             continue
         decoder = utf8.TextDecoder("f", "replace")
         blocks = [data[start : start + block_bytes] for start in range(0, len(data), block_bytes)]

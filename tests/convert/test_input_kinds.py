@@ -136,6 +136,8 @@ def test_names_and_pointers_lead_to_the_text(tokenizer_path: Path, naive: Naive,
         ("large_string", "large_string"),
         ("binary", "binary"),
         ("large_binary", "large_binary"),
+        ("string_view", "string_view"),
+        ("binary_view", "binary_view"),
         ("dictionary", "dictionary"),
         ("/nested/text", "struct"),
     ],
@@ -186,6 +188,43 @@ def test_parquet_files_that_cannot_be_used(tokenizer_path: Path, tmp_path: Path)
             run(path, tokenizer_path, tmp_path / "out")
 
 
+@pytest.mark.parametrize("plain_footer", [False, True])
+def test_an_encrypted_column_ended_the_worker(
+    plain_footer: bool, tokenizer_path: Path, naive: Naive, tmp_path: Path
+) -> None:
+    import base64
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    encryption = pytest.importorskip("pyarrow.parquet.encryption")
+
+    class Keys(encryption.KmsClient):  # type: ignore[name-defined,misc]
+        def __init__(self, _: Any) -> None:
+            super().__init__()
+
+        def wrap_key(self, key: bytes, _: str) -> bytes:
+            return base64.b64encode(key)
+
+    documents = make_documents(9, seed=3)
+    how = encryption.EncryptionConfiguration(
+        "f", column_keys={"c": ["secret"]}, plaintext_footer=plain_footer
+    )
+    properties = encryption.CryptoFactory(Keys).file_encryption_properties(
+        encryption.KmsConnectionConfig(), how
+    )
+    path = tmp_path / "in.parquet"
+    table = pa.table({"text": documents, "secret": documents})
+    pq.write_table(table, path, row_group_size=4, encryption_properties=properties)
+    with pytest.raises(BadInput, match=r"in\.parquet: .*not readable as Parquet: .*crypt"):
+        run(path, tokenizer_path, tmp_path / "out", processes=1, text_field="secret")
+    if plain_footer:
+        summary = run(path, tokenizer_path, tmp_path / "out")
+        check(
+            tmp_path / "out", naive.convert_documents([d.encode() for d in documents], fraction=0.3), summary
+        )
+
+
 def test_a_damaged_parquet_page_is_found_by_its_check_sum(tokenizer_path: Path, tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -224,6 +263,16 @@ def test_marks_and_line_ends_of_json_lines(tokenizer_path: Path, naive: Naive, t
     path.write_bytes('{"text":"a"}'.encode("utf-16"))
     with pytest.raises(Exception, match="looks like UTF-16"):
         run(path, tokenizer_path, tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in.jsonl"])
+@pytest.mark.parametrize("more", [{}, {"invalid": "replace"}, {"on_error": "skip"}], ids=str)
+def test_compressed_data_under_a_plain_name_was_taken_for_text(
+    more: dict[str, Any], name: str, tokenizer_path: Path, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(compressed(b"text " * 1000, "gz"))
+    with pytest.raises(Exception, match=f"{name}: looks like gzip data, not text; unpack it, or give it"):
+        run(tmp_path / name, tokenizer_path, tmp_path / "out", **more)
 
 
 def test_a_forced_format_and_kinds_that_are_refused(
