@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from bpe.errors import shown
@@ -58,6 +59,9 @@ class _Parser(argparse.ArgumentParser):
         message = re.sub(
             r"^argument (\S+): (must )?", lambda found: f"{found[1]}{' must ' if found[2] else ': '}", message
         )
+        kind, _, words = message.partition(": ")
+        if kind == "unrecognized arguments" and any(Path(word).exists() for word in words.split()):
+            message += " (a file of such a name goes behind --)"
         raise UsageError(f"{message}; see python -m convert --help")
 
 
@@ -89,6 +93,7 @@ def _seconds(text: str) -> float:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m convert",
+        usage="python -m convert INPUT... --tokenizer PATH --output PATH [options]",
         description="Encode text, JSON Lines or Parquet into a verified flat-tokens dataset.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="examples:\n"
@@ -118,19 +123,7 @@ def _parser() -> argparse.ArgumentParser:
         help="tokenizer.json, or a folder with vocab.json and merges.txt",
     )
     add("--output", required=True, metavar="PATH", help="the dataset to make, such as owt.zarr")
-    add(
-        "--validation-fraction",
-        type=_number,
-        metavar="F",
-        help=f"share of documents held out by a hash of their text (default {DEFAULT_VALIDATION_FRACTION})",
-    )
-    add("--validation", nargs="+", action="extend", default=[], metavar="FILE", help="files held out instead")
-    add(
-        "--validation-docs",
-        type=_whole,
-        metavar="N",
-        help="hold out N documents instead: those with the smallest hashes of all, exact copies together",
-    )
+    add = parser.add_argument_group("reading").add_argument
     add(
         "--input-format",
         choices=INPUT_FORMATS,
@@ -147,17 +140,10 @@ def _parser() -> argparse.ArgumentParser:
         help="JSON field or Parquet column of the text (default %(default)s); /a/b is text within a",
     )
     add(
-        "--on-error",
-        choices=ON_ERROR_MODES,
-        default="fail",
-        help="a record without a text: stop (default), leave it out and count it, or keep it in quarantine.jsonl",
-    )
-    add(
-        "--max-errors",
-        type=_count_or_none,
-        default=DEFAULT_MAX_ERRORS,
-        metavar="N",
-        help="bad records to tolerate before it stops all the same (default %(default)s; none: any number)",
+        "--separator",
+        default="<|endoftext|>",
+        metavar="TEXT",
+        help=r"between documents (default %(default)s); \n works",
     )
     add(
         "--special-in-text",
@@ -179,14 +165,19 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SIZE",
         help="memory that a zst or xz file may ask for (default 128Mi)",
     )
+    add = parser.add_argument_group("bad records").add_argument
     add(
-        "--separator",
-        default="<|endoftext|>",
-        metavar="TEXT",
-        help=r"between documents (default %(default)s); \n works",
+        "--on-error",
+        choices=ON_ERROR_MODES,
+        default="fail",
+        help="a record without a text: stop (default), leave it out and count it, or keep it in quarantine.jsonl",
     )
     add(
-        "--seed", type=_whole, default=0, metavar="N", help="of the hash that holds documents out (default 0)"
+        "--max-errors",
+        type=_count_or_none,
+        default=DEFAULT_MAX_ERRORS,
+        metavar="N",
+        help="bad records to tolerate before it stops all the same (default %(default)s; none: any number)",
     )
     add(
         "--invalid",
@@ -194,13 +185,24 @@ def _parser() -> argparse.ArgumentParser:
         default="error",
         help="bytes that are not UTF-8: a bad record (default), or U+FFFD, or no such document; counted",
     )
-    add("--workers", type=_whole, metavar="N", help="worker processes (default: one a usable core)")
+    add = parser.add_argument_group("validation").add_argument
     add(
-        "--text-chunk-bytes",
-        type=_size,
-        metavar="SIZE",
-        help="text a task (default: from the corpus, 4Mi to 32Mi)",
+        "--validation-fraction",
+        type=_number,
+        metavar="F",
+        help=f"share of documents held out by a hash of their text (default {DEFAULT_VALIDATION_FRACTION})",
     )
+    add(
+        "--validation-docs",
+        type=_whole,
+        metavar="N",
+        help="hold out N documents instead: those with the smallest hashes of all, exact copies together",
+    )
+    add("--validation", nargs="+", action="extend", default=[], metavar="FILE", help="files held out instead")
+    add(
+        "--seed", type=_whole, default=0, metavar="N", help="of the hash that holds documents out (default 0)"
+    )
+    add = parser.add_argument_group("the dataset").add_argument
     add("--zarr-format", type=_whole, choices=(2, 3), default=2, help="3: sharded with crc32c (default 2)")
     add("--compression", choices=COMPRESSIONS, default="zstd", help="of the arrays (default %(default)s)")
     add("--chunk-tokens", type=_size, metavar="SIZE", help="tokens a zarr chunk (default: the format's)")
@@ -209,11 +211,14 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="replace a dataset of ours, or an unfinished run with another plan",
     )
+    add = parser.add_argument_group("the run").add_argument
+    add("--dry-run", action="store_true", help="say what would be read, made and needed; write nothing")
+    add("--workers", type=_whole, metavar="N", help="worker processes (default: one a usable core)")
     add(
-        "--progress",
-        choices=PROGRESS_MODES,
-        default="auto",
-        help="on stderr; auto (default): a bar on a terminal, else lines",
+        "--text-chunk-bytes",
+        type=_size,
+        metavar="SIZE",
+        help="text a task (default: from the corpus, 4Mi to 32Mi)",
     )
     add(
         "--start-method",
@@ -229,7 +234,13 @@ def _parser() -> argparse.ArgumentParser:
         help="end a worker that uses no processor time for S seconds, or S seconds of it without a step forward "
         "(default %(default)g; 0: never)",
     )
-    add("--dry-run", action="store_true", help="say what would be read, made and needed; write nothing")
+    add = parser.add_argument_group("what is shown").add_argument
+    add(
+        "--progress",
+        choices=PROGRESS_MODES,
+        default="auto",
+        help="on stderr; auto (default): a bar on a terminal, else lines",
+    )
     add("--quiet", action="store_true", help="nothing but errors")
     add("--timings", action="store_true", help="say where the workers' time went")
     add("--debug", action="store_true", help="show the traceback of an error")
@@ -238,7 +249,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.Namespace]:
     """The options, and the parsed arguments for what only the command line knows (quiet, timings, debug)."""
-    parsed = _parser().parse_intermixed_args(arguments)  # inputs may stand between flags, too
+    words = list(arguments)
+    end = (
+        words.index("--") if "--" in words else len(words)
+    )  # argparse drops it, and takes "-a.txt" behind it for a flag
+    parsed = _parser().parse_intermixed_args(words[:end])  # inputs may stand between flags, too
+    parsed.inputs += words[end + 1 :]
     try:
         separator = unescape(parsed.separator)
     except ValueError as error:

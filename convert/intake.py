@@ -10,9 +10,11 @@ Quarantined records go to a file beside the shard, one JSON object a line; when 
 from __future__ import annotations
 
 import base64
+import codecs
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +26,7 @@ from convert.rules import IntakeRules
 
 SHOWN_BYTES = 80
 INVALID_UTF8 = "invalid UTF-8"  # the one reason that --invalid skip tolerates
+MALFORMED, FIELD_MISSING = "malformed", "field missing"
 QUARANTINE_NAME = "quarantine.jsonl"
 
 
@@ -151,10 +154,23 @@ class Intake:
         shown = record.data[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
         if shown:
             shown = f": {shown}{'...' if record.length > SHOWN_BYTES else ''}"
-        return printable(
-            f"{source.path}: {where}: {record.detail}{shown}; mend it, or go on without such records: "
-            f"--on-error skip"
-        )
+        return printable(f"{source.path}: {where}: {record.detail}{shown}; {_way_out(record)}")
+
+
+def _way_out(record: BadRecord) -> str:
+    """What to do about a bad record: what is wrong with the first one is often wrong with all."""
+    start = record.data[:SHOWN_BYTES].strip()
+    if record.line == 0 and record.place <= len(codecs.BOM_UTF8):  # of the file, as its first byte is in it
+        if start.startswith(b"["):
+            return "a list of records is no JSON Lines; make it a record a line first: jq -c '.[]'"
+        if start.startswith(b"{") and record.reason == MALFORMED and record.length < SHOWN_BYTES:
+            return "JSON Lines has a record a line, mend it; if the records have several each: jq -c ."
+    way_out = "mend it, or go on without such records: --on-error skip"
+    if record.reason == FIELD_MISSING:
+        with suppress(ValueError, RecursionError):  # of a long record there is the beginning only
+            names = ", ".join(list(json.loads(record.data))[:10])
+            return f"name another with --text-field (there is {names or 'none'}), {way_out}"
+    return way_out
 
 
 def _line_number(path: str, place: int) -> int:

@@ -29,21 +29,21 @@ from convert.inputs.blocks import (
 from convert.inputs.decompress import DecompressedFile
 from convert.inputs.long_line import LongLine
 from convert.inputs.sources import Source
-from convert.intake import INVALID_UTF8, BadRecord, Intake
+from convert.intake import FIELD_MISSING, INVALID_UTF8, MALFORMED, BadRecord, Intake
 from convert.plan import Piece
 from convert.processes.worker_process import take_step
 
 Places = np.ndarray[Any, np.dtype[np.uint64]]  # of the lines of a batch
 
 _FAULTS = {
-    "cut": ("malformed", "it ends before it is complete"),
-    "syntax": ("malformed", "it is not JSON, byte {place} (0x{byte:02x}) cannot stand there"),
-    "control": ("malformed", "it is not JSON, byte {place} (0x{byte:02x}) in a string must be escaped"),
-    "escape": ("malformed", "it is not JSON, the escape at byte {place} is none"),
-    "number": ("malformed", "it is not JSON, the number at byte {place} is none"),
-    "trailing": ("malformed", "something stands behind the record at byte {place}"),
+    "cut": (MALFORMED, "it ends before it is complete"),
+    "syntax": (MALFORMED, "it is not JSON, byte {place} (0x{byte:02x}) cannot stand there"),
+    "control": (MALFORMED, "it is not JSON, byte {place} (0x{byte:02x}) in a string must be escaped"),
+    "escape": (MALFORMED, "it is not JSON, the escape at byte {place} is none"),
+    "number": (MALFORMED, "it is not JSON, the number at byte {place} is none"),
+    "trailing": (MALFORMED, "something stands behind the record at byte {place}"),
     "not_object": ("not an object", "it is no JSON object"),
-    "missing": ("field missing", "it has no field {field}"),
+    "missing": (FIELD_MISSING, "it has no field {field}"),
     "twice": ("field twice", "it has the field {field} twice"),
     "is_null": ("not a text", "the field {field} is null"),
     "is_bool": ("not a text", "the field {field} is a boolean, not a text"),

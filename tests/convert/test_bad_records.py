@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,33 @@ def test_a_bad_line_is_named_with_its_place(
         assert detail in message
         assert "--on-error skip" in message
         assert message.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("data", "way_out"),
+    [
+        (
+            '{"id": 1, "body": "a"}\n',
+            '\'text\': {"id": 1, "body": "a"}; name another with --text-field (there is id, body), m',
+        ),
+        ("{}\n", "name another with --text-field (there is none), mend it"),
+        (
+            json.dumps([{"text": "a"}]),
+            "a list of records is no JSON Lines; make it a record a line first: jq -c '.[]'",
+        ),
+        (json.dumps([{"text": "a"}], indent=1), "make it a record a line first: jq -c '.[]'"),
+        (json.dumps({"text": "a"}, indent=1), "if the records have several each: jq -c ."),
+        ('{"text": "a"}\n{"text": "a', "mend it, or go on without such records: --on-error skip"),
+    ],
+)
+def test_the_way_out_fits_what_is_wrong(
+    data: str, way_out: str, tokenizer_path: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "in.json"
+    for mark in ("", "\ufeff"):
+        path.write_text(mark + data, encoding="utf-8")
+        with pytest.raises(BadInput, match=re.escape(way_out)):
+            run(path, tokenizer_path, tmp_path / "out")
 
 
 @pytest.mark.parametrize("compression", ["none", "xz"])

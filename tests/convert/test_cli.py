@@ -256,6 +256,15 @@ def test_a_dataset_is_opened_with_the_tokenizer_it_was_made_with(here: Path, inl
             flat_tokens.open("out.zarr", tokenizer=same)
 
 
+def test_a_name_that_begins_with_a_dash(here: Path, inline: None, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "-a.txt").write_text("text")
+    (here / "--").write_text("more")
+    fails(capsys, command("en.txt", "-a.txt"), 2, "-a.txt (a file of such a name goes behind --)")
+    assert main([*command("en.txt"), "--quiet", "--", "-a.txt", "--"]) == 0
+    sources = json.loads((here / "out.zarr" / "manifest.json").read_text())["sources"]
+    assert [source["path"] for source in sources] == ["en.txt", "-a.txt", "--"]
+
+
 def test_inputs_may_stand_between_flags(here: Path, inline: None) -> None:
     (here / "more.txt").write_text("more")
     assert main(["en.txt", "--quiet", "more.txt", "--tokenizer", "tok.json", "--output=out", "en.txt"]) == 2
