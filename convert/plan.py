@@ -8,6 +8,7 @@ number of workers. The dataset's bytes do not depend on C at all; finished shard
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -148,26 +149,38 @@ def touched_sources(old: dict[str, Any], new: dict[str, Any]) -> list[int]:
     return [index for index, (was, is_) in enumerate(pairs) if any(was[mark] != is_[mark] for mark in _MARKS)]
 
 
-def first_difference(old: Any, new: Any, name: str = "") -> tuple[str, Any, Any] | None:
-    """The first field in which two plan records differ: (name, old value, new value), None if they are equal.
+def differences(old: Any, new: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The fields in which two plan records differ: (name, old value, new value).
 
     {"options": {"seed": 0}}, {"options": {"seed": 1}} -> ("options.seed", 0, 1)
     """
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*new, *(key for key in old if key not in new)]:
-            found = first_difference(old.get(key), new.get(key), f"{name}.{key}" if name else str(key))
-            if found:
-                return found
-        return None
-    if isinstance(old, list) and isinstance(new, list):
+            yield from differences(old.get(key), new.get(key), f"{name}.{key}" if name else str(key))
+    elif isinstance(old, list) and isinstance(new, list):
         if len(old) != len(new):
-            return f"number of {name}", len(old), len(new)
+            yield f"number of {name}", len(old), len(new)
+            return
         for index, (old_item, new_item) in enumerate(zip(old, new, strict=True)):
-            found = first_difference(old_item, new_item, f"{name}[{index}]")
-            if found:
-                return found
-        return None
-    return None if old == new and type(old) is type(new) else (name, old, new)
+            yield from differences(old_item, new_item, f"{name}[{index}]")
+    elif old != new or type(old) is not type(new):
+        yield name, old, new
+
+
+def told(name: str) -> str:
+    """What a user calls a field of a plan record: "options.seed" -> "--seed", "sources[2].path" -> "input 3"."""
+    if name == "text_chunk_bytes" or name.startswith("options."):
+        return "--" + name.removeprefix("options.").replace("_", "-")
+    if name == "tokenizer_sha256":
+        return "the SHA-256 of the tokenizer"
+    if name == "number of sources":
+        return "the number of input files"
+    found = re.fullmatch(r"sources\[([0-9]+)\]\.([a-z_]+)", name)
+    if found:
+        return (
+            f"input {int(found[1]) + 1}" if found[2] == "path" else f"{found[2]} of input {int(found[1]) + 1}"
+        )
+    return name
 
 
 def changed_source(old: Any, new: Any) -> str | None:

@@ -18,12 +18,13 @@ import os
 import shutil
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from convert.errors import Refused, StorageError, UsageError, naming, printable
 from convert.journal import Journal
-from convert.plan import changed_source, first_difference, touched_sources, without_marks
+from convert.plan import changed_source, differences, told, touched_sources, without_marks
 from flat_tokens.storage.durability import sync, sync_folders
 
 PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME, STACKS_NAME, INPUT_NAME, CRASH_NAME = (
@@ -36,6 +37,7 @@ PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME, STACKS_NAME, INP
     "stdin",
     "crashed-text",
 )
+SHOWN_DIFFERENCES = 4
 _OWN_NAMES = {
     PLAN_NAME,
     PLAN_NAME + ".tmp",
@@ -70,13 +72,20 @@ class Workspace:
     def check_output(self) -> None:
         """Refuse (exit 6) an output that exists, or, with overwrite, one that is not ours; leaves it alone.
 
+        An empty folder, as `mktemp -d` makes it, is no obstacle.
         What is left of a run that ended after it had published is removed.
         """
-        if os.path.lexists(self.output):
+        if os.path.lexists(self.output) and not _is_empty_folder(self.output):
             if not self._overwrite:
                 self._remove_remains()
+                if (self.output / "manifest.json").is_file() and not self.output.is_symlink():
+                    raise Refused(
+                        f"{self.output} exists, a finished dataset; choose another --output, or replace it with "
+                        f"--overwrite"
+                    )
                 raise Refused(
-                    f"{self.output} exists; choose another --output, or replace it with --overwrite"
+                    f"{self.output} exists and is no dataset of ours, which --overwrite could replace; choose another "
+                    f"--output"
                 )
             reason = not_ours(self.output)
             if reason:
@@ -246,8 +255,8 @@ class Workspace:
                 return False
             raise Refused(f"{path} cannot be read ({error}); start anew with --overwrite") from None
         new = json.loads(json.dumps(plan))  # compared as JSON would give it back: tuples are lists there
-        difference = first_difference(without_marks(old), without_marks(new))
-        if difference is None:
+        found = list(islice(differences(without_marks(old), without_marks(new)), SHOWN_DIFFERENCES))
+        if not found:
             self.touched = touched_sources(old, new)
             return True
         if self._overwrite or not self._holds_work():
@@ -260,11 +269,14 @@ class Workspace:
                     f"begin anew with --overwrite"
                 )
             )
-        name, was, is_ = difference
+        changes = " and ".join(
+            f"{told(name)} was {_value(was)}, is {_value(is_)}" for name, was, is_ in found
+        )
+        values = "the old value" if len(found) == 1 else "the old values"
         raise Refused(
             printable(
-                f"{name} was {was!r} when {self.root} was begun and is {is_!r} now; go on with the old value, "
-                f"or give up the work done so far with --overwrite"
+                f"{changes} now, other than when {self.root} was begun; go on with {values}, or give up the work done "
+                f"so far with --overwrite"
             )
         )
 
@@ -280,6 +292,10 @@ class Workspace:
             folder = self.root / name
             if folder.exists():
                 shutil.rmtree(folder)
+
+
+def _value(value: Any) -> str:
+    return "not given" if value is None else repr(value)
 
 
 def _host() -> str:
@@ -310,6 +326,12 @@ def _describe(holder: dict[str, Any]) -> str:
     return printable(
         f"process {holder.get('process')} on {holder.get('host')}, begun {holder.get('started')}"
     )
+
+
+def _is_empty_folder(path: Path) -> bool:
+    with suppress(OSError):
+        return path.is_dir() and not path.is_symlink() and next(path.iterdir(), None) is None
+    return False
 
 
 def not_ours(output: Path) -> str | None:

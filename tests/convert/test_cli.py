@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -126,7 +127,7 @@ def test_an_output_that_exists(here: Path, capsys: pytest.CaptureFixture[str]) -
             (path / "mine").write_text("mine")
         else:
             path.symlink_to("folder")
-        fails(capsys, command(output=name), 6, f"{name} exists", "--overwrite")
+        fails(capsys, command(output=name), 6, f"{name} exists and is no dataset of ours", "--overwrite")
         fails(
             capsys, command("--overwrite", output=name), 6, f"{name} is left alone", "choose another --output"
         )
@@ -134,7 +135,7 @@ def test_an_output_that_exists(here: Path, capsys: pytest.CaptureFixture[str]) -
 
     assert main(command("--seed", "1")) == 0
     capsys.readouterr()
-    fails(capsys, command(), 6, "out.zarr exists")
+    fails(capsys, command(), 6, "out.zarr exists, a finished dataset; choose another --output, or replace it")
     first = tree(here / "out.zarr")
     assert main(command("--seed", "2", "--overwrite", "--validation-fraction", "0.5")) == 0
     assert tree(here / "out.zarr") != first
@@ -142,6 +143,17 @@ def test_an_output_that_exists(here: Path, capsys: pytest.CaptureFixture[str]) -
     capsys.readouterr()
     fails(capsys, command("--overwrite"), 6, "it holds notes.txt, which its manifest does not list")
     assert (here / "out.zarr/notes.txt").read_text() == "mine"
+
+
+@pytest.mark.usefixtures("inline")
+def test_an_empty_folder_was_an_output_that_exists(here: Path) -> None:
+    for more in ([], ["--overwrite"]):
+        assert main(command("--quiet", output="plain" + "".join(more))) == 0
+        (here / "made").mkdir()
+        assert main(command("--quiet", *more, output="made")) == 0
+        assert tree(here / "made") == tree(here / "plain")
+        assert not (here / "made.partial").exists()
+        shutil.rmtree(here / "made")
 
 
 def test_places_where_nothing_can_be_written(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -141,13 +141,21 @@ def needed_files(partial: Path) -> set[str]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seed": 1}, r"options\.seed was 0 when out\.partial was begun and is 1 now"),
-        ({"separator": "x"}, r"options\.separator was '<\|endoftext\|>'"),
-        ({"text_chunk_bytes": 300}, "text_chunk_bytes was 200 .* is 300 now"),
-        ({"validation": ["more.txt"]}, r"options\.validation_fraction was 0\.005"),
-        ({"inputs": ["en.txt", "more.txt"]}, "number of sources was 1 .* is 2 now"),
-        ({"inputs": ["more.txt"]}, r"sources\[0\]\.path was 'en\.txt'"),
-        ({"tokenizer": "tok2.json"}, "tokenizer_sha256 was"),
+        ({"seed": 1}, r"--seed was 0, is 1 now, other than when out\.partial was begun; .* the old value,"),
+        ({"separator": "x"}, r"--separator was '<\|endoftext\|>', is 'x' now"),
+        ({"text_chunk_bytes": 300}, "--text-chunk-bytes was 200, is 300 now"),
+        (
+            {"validation_docs": 2},
+            r"--validation-fraction was 0\.005, .* --validation-docs was not given, is 2 now",
+        ),
+        ({"validation": ["more.txt"]}, "the number of input files was 1, is 2 now"),
+        ({"inputs": ["en.txt", "more.txt"]}, "the number of input files was 1, is 2 now"),
+        ({"inputs": ["more.txt"]}, r"input 1 was 'en\.txt', is 'more\.txt' and"),
+        ({"tokenizer": "tok2.json"}, "the SHA-256 of the tokenizer was"),
+        (
+            {"seed": 1, "compression": "none"},
+            "--seed was 0, is 1 and --compression was 'zstd', is 'none' now",
+        ),
     ],
     ids=lambda value: str(value)[:30],
 )

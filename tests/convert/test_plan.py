@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from convert.inputs.sources import Source
-from convert.plan import BLOCK_BYTES, Piece, default_chunk_bytes, first_difference, make_plan, plan_record
+from convert.plan import BLOCK_BYTES, Piece, default_chunk_bytes, differences, make_plan, plan_record, told
 
 
 def sources(*sizes: int) -> list[Source]:
@@ -72,14 +72,28 @@ RECORD = plan_record(make_plan(sources(3, 4), 10), "abc", {"seed": 0, "separator
     ],
     ids=str,
 )
-def test_the_first_difference_is_named(path: tuple[object, ...], value: object, name: str) -> None:
+def test_the_differences_are_named(path: tuple[object, ...], value: object, name: str) -> None:
     changed = copy.deepcopy(RECORD)
     inner = changed
     for key in path[:-1]:
         inner = inner[key]  # type: ignore[index]
     inner[path[-1]] = value  # type: ignore[index]
-    found = first_difference(RECORD, changed)
-    assert found is not None
-    assert found[0] == name
-    assert first_difference(RECORD, copy.deepcopy(RECORD)) is None
-    assert first_difference(changed, RECORD) is not None
+    assert [field for field, _, _ in differences(RECORD, changed)] == [name]
+    assert list(differences(RECORD, copy.deepcopy(RECORD))) == []
+    assert next(differences(changed, RECORD), None) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("options.validation_docs", "--validation-docs"),
+        ("text_chunk_bytes", "--text-chunk-bytes"),
+        ("tokenizer_sha256", "the SHA-256 of the tokenizer"),
+        ("number of sources", "the number of input files"),
+        ("sources[2].path", "input 3"),
+        ("sources[0].kind", "kind of input 1"),
+        ("tokenmill_plan", "tokenmill_plan"),
+    ],
+)
+def test_differences_are_told_as_the_command_line_calls_them(name: str, words: str) -> None:
+    assert told(name) == words

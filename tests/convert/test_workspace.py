@@ -89,6 +89,7 @@ def test_what_a_killed_run_left_behind_its_finished_output_goes(tmp_path: Path) 
     first = Workspace(tmp_path / "out")
     first.open({"a": 1})
     Journal(first.shards).keep_threshold(1, 2)
+    (first.dataset / "manifest.json").touch()
     first.dataset.rename(tmp_path / "out")
     assert first._lock is not None
     with pytest.raises(Refused, match="out exists"):
