@@ -46,4 +46,9 @@ def bytes_text(count: float) -> str:
     for unit, size in (("GB", 1e10), ("MB", 1e6), ("kB", 1e3)):  # GB from 10 on: 1,234.5 MB compares better
         if count >= size:
             return f"{count / (1e9 if unit == 'GB' else size):,.1f} {unit}"
-    return f"{count:.0f} bytes"
+    return counted(round(count), "byte")
+
+
+def counted(count: int, word: str) -> str:
+    """1, "file" -> "1 file"; 2306, "file" -> "2,306 files"."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"

@@ -6,8 +6,13 @@ stdout: the summary. stderr: progress, and one line if something is wrong. Exit 
 from __future__ import annotations
 
 import gc
+import signal
 
 if __name__ == "__main__":
+    # A Ctrl-C while this is imported ends the process without a traceback of imports; one that is ignored stays so.
+    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if interruptible:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     # 10^5 objects come into being and no cycle: to look for some every 700 objects takes 50 ms of the start.
     gc.set_threshold(100_000)
 
@@ -97,4 +102,6 @@ def _flush_and_leave(code: int) -> NoReturn:
 
 
 if __name__ == "__main__":
+    if interruptible:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     _flush_and_leave(main())

@@ -32,6 +32,7 @@ from convert.processes.stopping import ending
 from convert.processes.tasks import TaskPool
 from convert.progress import Progress, make_progress
 from convert.provenance import save_tokenizer, write_manifest, write_quarantine
+from convert.remarks import remarks
 from convert.shards.assembly import Assembly
 from convert.shards.shard import SPLITS, ShardRecord
 from convert.splitting import hash_threshold
@@ -44,7 +45,6 @@ from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord
 from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import create_split, load_codecs
 
-LONG_DOCUMENT_BYTES = 1 << 20  # files that are one document each are shorter, on average
 # Their codec, if any, needs no import (flat_tokens/storage/zstd_library.py); what others need is better inherited by
 # workers.
 LATE_CODECS = ("zstd", "none")
@@ -179,22 +179,12 @@ def _carry_out(
     times.lap("publish")
     splits = {split: total_counts(records, split) for split in SPLITS}
     intake = total_intake(record.intake for record in records)
-    if not plan.total_bytes:
-        progress.note("warning: the inputs are empty, and so is the dataset")
-    elif (
-        all(source.kind.format == "text" for source in sources)
-        and intake.records <= len(sources)
-        and intake.text_bytes > LONG_DOCUMENT_BYTES * len(sources)
-    ):
-        progress.note(
-            f"warning: the separator {options.separator!r} is in none of the inputs, so each file is one document; "
-            "if that is not meant, name another with --separator"
-        )
-    return Summary(
+    summary = Summary(
         output=options.output,
         source_count=len(sources),
         source_bytes=plan.total_bytes,
         disk_bytes=sum(file.bytes for file in files),
+        array_bytes=sum(file.bytes for file in result.assembly.files),
         splits=splits,
         replaced=sum(record.replaced for record in records),
         intake=intake,
@@ -206,6 +196,9 @@ def _carry_out(
         seconds=times.seconds,
         worker_seconds=result.seconds,
     )
+    for remark in remarks(options, sources, summary):
+        progress.note(remark)
+    return summary
 
 
 def _with_standard_input(options: ConvertOptions, workspace: Workspace) -> tuple[Source, ...]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bpe import _core
-from bpe.sizes import bytes_text
+from bpe.sizes import bytes_text, counted
 from bpe.tokenizer import Tokenizer
 from convert.errors import ConvertError, StorageError, printable
 from convert.inputs.batch import Batch
@@ -155,16 +155,16 @@ def estimate_lines(found: Estimate, plan: Plan, options: ConvertOptions, layout:
     short = "" if free >= found.needed_bytes * SPACE_MARGIN else ", which is too little"
     bytes_per_token = found.text_bytes / max(1, found.tokens)
     if options.validation_docs is not None:
-        held_out = f"{options.validation_docs:,} documents"
+        held_out = counted(options.validation_docs, "document")
     elif options.validation:
         held_out = "the files of --validation"
     else:
         held_out = f"about {options.fraction:.3%} of the documents"
     return [
         f"{printable(options.output)}: nothing written (--dry-run); by a sample of {bytes_text(found.sampled_bytes)}:",
-        f"  inputs     {_counted(len(plan.sources), 'file')}: {listed}",
-        f"  plan       {_counted(plan.chunk_count, 'text chunk')} of up to {bytes_text(plan.chunk_bytes)}, "
-        f"{_counted(options.worker_count, 'worker')}, zarr format {layout.zarr_format}, "
+        f"  inputs     {counted(len(plan.sources), 'file')}: {listed}",
+        f"  plan       {counted(plan.chunk_count, 'text chunk')} of up to {bytes_text(plan.chunk_bytes)}, "
+        f"{counted(options.worker_count, 'worker')}, zarr format {layout.zarr_format}, "
         f"compression {options.compression}",
         f"  documents  about {found.documents:,} with {bytes_text(found.text_bytes)} of text; validation {held_out}",
         f"  tokens     about {tokens_text(found.tokens)}, {bytes_per_token:.2f} bytes of text each",
@@ -172,10 +172,6 @@ def estimate_lines(found: Estimate, plan: Plan, options: ConvertOptions, layout:
         f"on the way; {bytes_text(free)} free in {printable(folder)}{short}",
         f"  time       about {_duration(found.seconds)}",
     ]
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
 def _duration(seconds: float) -> str:

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from bpe.errors import shown
-from bpe.sizes import bytes_text
+from bpe.sizes import bytes_text, counted
 from convert.errors import UsageError
 
 # In a log a long stage says now and then that it is alive; JSON is for programs, which may want more.
@@ -25,6 +25,7 @@ JSON_SECONDS = 0.5
 
 # tqdm's own line is 70 columns long without its bar, and is cut at the terminal's end, where the rates stand.
 NARROW_COLUMNS = 72
+UNKNOWN_COLUMNS = 79
 NARROW_BAR = "{desc}: {percentage:3.0f}% {n_fmt}/{total_fmt} {rate_fmt}"
 
 
@@ -32,7 +33,7 @@ def tokens_text(count: float) -> str:
     """129e6 -> "129.0 M tokens", 5286 -> "5.3 k tokens"."""
     if count >= 1e6:
         return f"{count / 1e6:,.1f} M tokens"
-    return f"{count / 1e3:.1f} k tokens" if count >= 1e3 else f"{count:.0f} tokens"
+    return f"{count / 1e3:.1f} k tokens" if count >= 1e3 else counted(round(count), "token")
 
 
 class Stage:
@@ -128,8 +129,10 @@ class _BarStage(Stage):
         super().__init__(name, total_bytes)
         from tqdm import tqdm  # 50 ms: only where a bar is drawn
 
-        how: dict[str, Any] = {}
-        if _columns(stream) < NARROW_COLUMNS and "TQDM_BAR_FORMAT" not in os.environ:
+        columns = _columns(stream)
+        # A terminal that doesn't say how large it is, as in some containers: tqdm would draw nothing but line ends.
+        how: dict[str, Any] = {"dynamic_ncols": True} if columns else {"ncols": UNKNOWN_COLUMNS, "nrows": 24}
+        if 0 < columns < NARROW_COLUMNS and "TQDM_BAR_FORMAT" not in os.environ:
             how["bar_format"] = NARROW_BAR
         self._bar = tqdm(
             total=total_bytes,
@@ -137,7 +140,6 @@ class _BarStage(Stage):
             unit="B",
             unit_scale=True,
             file=stream,
-            dynamic_ncols=True,
             **how,
         )
 
@@ -220,11 +222,12 @@ def make_progress(mode: str, stream: IO[str] | None = None) -> Progress:
 
 
 def _columns(stream: IO[str]) -> int:
-    """How wide the terminal is; wide enough where there is none, or it does not say."""
+    """How wide the terminal is; wide enough where there is none, 0 if it does not say."""
     try:
-        return os.get_terminal_size(stream.fileno()).columns or NARROW_COLUMNS
+        size = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):
         return NARROW_COLUMNS
+    return size.columns if size.lines else 0
 
 
 def _check_tqdm() -> None:

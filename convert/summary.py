@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bpe.sizes import bytes_text
+from bpe.sizes import bytes_text, counted
 from convert.errors import BrokenInvariant, printable
 from convert.intake import IntakeCounts
 from convert.plan import BLOCK_BYTES, Plan
@@ -22,6 +22,7 @@ class Summary:
     source_count: int
     source_bytes: int
     disk_bytes: int
+    array_bytes: int  # of them, tokens and where sequences start
     splits: Mapping[str, SplitCounts]
     replaced: int
     intake: IntakeCounts
@@ -56,43 +57,45 @@ class Summary:
     def lines(self, timings: bool = False) -> list[str]:
         """The summary for people; timings adds the seconds of the workers by step."""
         seconds = max(sum(self.seconds.values()), 1e-9)
-        files = f"{self.source_count:,} file{'s' if self.source_count != 1 else ''}"
         lines = [
-            f"{printable(self.output)}: {self.tokens:,} tokens from {bytes_text(self.source_bytes)} "
-            f"in {files}, {seconds:.2f} s ({bytes_text(self.source_bytes / seconds)}/s), verified"
+            f"{printable(self.output)}: {counted(self.tokens, 'token')} from {bytes_text(self.source_bytes)} "
+            f"in {counted(self.source_count, 'file')}, {seconds:.2f} s "
+            f"({bytes_text(self.source_bytes / seconds)}/s), verified"
         ]
         lines.append(f"  documents  {self.intake.records:,} = {self._conservation()}")
         for name, counts in self.splits.items():
-            documents = f"{counts.documents:,} document{'s' if counts.documents != 1 else ''}"
             lines.append(
-                f"  {name:<10} {documents} = {counts.sequences:,} written + {counts.empty:,} empty; "
-                f"{counts.tokens:,} tokens"
+                f"  {name:<10} {counted(counts.documents, 'document')} = {counts.sequences:,} written + "
+                f"{counts.empty:,} empty; {counted(counts.tokens, 'token')}"
             )
         size = f"  size       {bytes_text(self.disk_bytes)} on disk"
         if self.tokens:
-            size += f", {self.disk_bytes / self.tokens:.2f} bytes a token of {self.text_bytes / self.tokens:.2f} bytes"
-            size += " of text"
+            size += (
+                f", in the arrays {self.array_bytes / self.tokens:.2f} bytes a token of "
+                f"{self.text_bytes / self.tokens:.2f} bytes of text"
+            )
         lines.append(size)
         if self.intake.longest:
-            lengths = ", ".join(f"{length:,}" for length in self.intake.longest)
-            lines.append(f"  longest    {lengths} tokens")
+            *others, least = self.intake.longest
+            lines.append(
+                f"  longest    {''.join(f'{length:,}, ' for length in others)}{counted(least, 'token')}"
+            )
         if self.first_words:
             shown = printable(self.first_words)
             lines.append(f"  begins     {shown[:FIRST_WORDS]}{'...' if len(shown) > FIRST_WORDS else ''}")
         for reason, count in self.intake.skipped.items():
-            lines.append(f"  skipped    {count:,} {_times_word('record', count)}: {reason}")
+            lines.append(f"  skipped    {counted(count, 'record')}: {reason}")
         if self.quarantine:
             lines.append(f"  quarantine {printable(self.output)}/{self.quarantine} holds them")
         if self.intake.blank:
-            lines.append(f"  blank      {self.intake.blank:,} {_times_word('line', self.intake.blank)}")
+            lines.append(f"  blank      {counted(self.intake.blank, 'line')}")
         if self.intake.with_special:
-            count = self.intake.with_special
             lines.append(
-                f"  special    {count:,} {_times_word('document', count)} held the text of a special token, "
+                f"  special    {counted(self.intake.with_special, 'document')} held the text of a special token, "
                 f"encoded as ordinary text"
             )
         if self.replaced:
-            lines.append(f"  replaced   {self.replaced:,} invalid UTF-8 sequences by U+FFFD")
+            lines.append(f"  replaced   {counted(self.replaced, 'invalid UTF-8 sequence')} by U+FFFD")
         if self.reused_chunks:
             lines.append(
                 f"  reused     {self.reused_chunks:,} of {self.text_chunks:,} text chunks from an earlier run"
@@ -101,10 +104,6 @@ class Summary:
         if timings and self.worker_seconds:
             lines.append(f"  workers    {_times(self.worker_seconds)} (of {self.workers} together)")
         return lines
-
-
-def _times_word(word: str, count: int) -> str:
-    return word if count == 1 else word + "s"
 
 
 def _times(seconds: Mapping[str, float]) -> str:

@@ -181,7 +181,9 @@ def cli(*arguments: str, **more: object) -> subprocess.Popen[str]:
 
 
 def test_the_whole_command(here: Path) -> None:
-    process = cli(*command("--workers", "2", "--text-chunk-bytes", "500", "--timings"))
+    process = cli(
+        *command("--workers", "2", "--text-chunk-bytes", "500", "--timings", "--validation-fraction", "0.3")
+    )
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert out.startswith("out.zarr: ")
@@ -357,8 +359,72 @@ def test_a_corpus_without_separators_was_one_document_in_silence(
     (here / "long.txt").write_text("a line\n" * 200_000)
     assert main(command("long.txt", "--progress", "json")) == 0
     assert "the separator '<|endoftext|>' is in none of the inputs" in capsys.readouterr().err
-    assert main(command("--progress", "json", output="short.zarr")) == 0
+    assert main(command("--progress", "json", "--validation-docs", "5", output="short.zarr")) == 0
     assert "warning" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "note"),
+    [
+        ("", [], "warning: the inputs are empty, and so is the dataset"),
+        (END * 3, [], "warning: all documents are empty or left out, and so is the dataset"),
+        (
+            "a" + END + "b",
+            [],
+            "of 2 documents none fell into validation by --validation-fraction 0.005; --validation-docs",
+        ),
+        (
+            "a" + END + "b",
+            ["--validation-docs", "9"],
+            "--validation-docs 9 holds out all there is; nothing is left",
+        ),
+        ("a" + END + "b", ["--validation-docs", "1"], ""),
+        ("a" + END + "b", ["--validation-fraction", "0"], ""),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+@pytest.mark.usefixtures("inline")
+def test_an_empty_split_was_passed_over_in_silence(
+    text: str, more: list[str], note: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "small.txt").write_text(text)
+    assert main(command("small.txt", *more)) == 0
+    warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning")]
+    assert len(warnings) == bool(note)
+    assert note in "".join(warnings)
+
+
+@pytest.mark.usefixtures("inline")
+def test_one_of_a_kind_was_several_and_the_tokenizer_counted_as_tokens(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "one.txt").write_text("a")
+    assert main(command("one.txt", "--validation-fraction", "0", "--compression", "none")) == 0
+    shown = capsys.readouterr().out
+    assert "out.zarr: 1 token from 1 byte in 1 file, " in shown
+    assert "1 document = 1 written + 0 empty; 1 token\n" in shown
+    assert "longest    1 token\n" in shown
+    arrays = (here / "out.zarr").glob("*/*/*")  # a token, where it starts, where it ends
+    size = sum(path.stat().st_size for path in arrays if path.name.isdigit())
+    assert f"on disk, in the arrays {size}.00 bytes a token of 1.00 bytes of text" in shown
+
+
+def test_ctrl_c_while_it_is_imported_gave_a_traceback(here: Path) -> None:
+    (here / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'convert.arguments': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+    )
+    search_path = f"{here}:{Path(convert.pipeline.__file__).parents[1]}"
+    done = subprocess.run(
+        [sys.executable, "-m", "convert", *command()],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": search_path},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
 
 
 def test_a_folder_without_files_made_an_empty_dataset(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

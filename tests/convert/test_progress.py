@@ -86,12 +86,14 @@ def test_a_bar_counts_bytes_and_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "3.00M/3.00M" in stream.getvalue()
 
 
-@pytest.mark.parametrize("columns", [40, 60, 71, 72, 80, 200])
+@pytest.mark.parametrize("columns", [0, 40, 60, 71, 72, 80, 200])
 def test_a_bar_shows_its_rate_on_every_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 40 columns it filled all with what else tqdm says, and the rate was cut off."""
+    """Of 40 columns it filled all with what else tqdm says, and the rate was cut off. Where the size is not known
+    there were empty lines."""
     monkeypatch.delenv("COLUMNS", raising=False)
     main, terminal = os.openpty()
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24 if columns else 0, columns, 0, 0))
+    columns = columns or 80
     with os.fdopen(terminal, "w") as stream:
         stage = Bars(stream).stage("encode", 3_000_000)
         stage.advance(3_000_000, 750_000)
@@ -127,6 +129,7 @@ def test_a_stage_that_failed_looked_like_success() -> None:
     ("count", "text"),
     [
         (0, "0 tokens"),
+        (1, "1 token"),
         (9323, "9.3 k tokens"),
         (3_100_654, "3.1 M tokens"),
         (11_800_000_000, "11,800.0 M tokens"),
