@@ -148,6 +148,21 @@ def test_the_cache_grows_later_for_new_words_than_for_words_that_come_again() ->
     assert bytes_used["new"] < 3 << 20 < bytes_used["again"] < 8 << 20 < bytes_used["many new"]
 
 
+def test_the_cache_takes_its_whole_share_when_new_words_have_come_for_long() -> None:
+    rng = random.Random(7)
+    new = ["".join(rng.choices("abcdefghij", k=9)) for _ in range(200_000)]
+    bytes_used = []
+    for count in (100_000, 200_000):
+        text = " ".join(new[:count])
+        encoder = core("merges", cache_bytes=4 << 20)
+        ids = encoder.encode(text)
+        bytes_used.append(encoder.cache_bytes_used())
+        assert encoder.decode(ids) == text.encode()
+        assert encoder.encode(text) == ids
+    # 1 MiB of slots until there were four times as many words, then 2; five twelfths of the share for ids apart.
+    assert bytes_used[0] < 3 << 20 < bytes_used[1] <= 4 << 20
+
+
 def test_calls_from_several_threads_at_once() -> None:
     encoder = core("ranks", cache_bytes=4 << 20)
     texts = [text_of(seed, 200) for seed in range(8)]

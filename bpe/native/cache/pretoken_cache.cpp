@@ -12,10 +12,14 @@ namespace {
 constexpr PretokenCache::Slot no_slots[2]{};
 
 constexpr size_t first_slot_count = 1 << 10;
-// 2^20 slots, 32 MiB: fewer slow English down (128 k 274 MB/s, 256 k 405, 1 M 600); more slow many different
-// words down the first time, by memory that is new to the process (2^21 by 9 to 18 %, unbounded to a half),
-// and serve them on a second pass (by 20 to 25 %).
-constexpr size_t max_slot_count = 1 << 20;
+// Soon 2^20 slots, 32 MiB: fewer slow English down (128 k 274 MB/s, 256 k 405, 1 M 600); more slow many
+// different words down the first time, by memory that is new to the process (2^21 by 9 to 18 %, unbounded to
+// a half), and serve them on a second pass (by 20 to 25 %).
+constexpr size_t soon_slot_count = 1 << 20;
+// Up to 2^22 when so many pretokens a slot were new that enlarging it costs little beside what they did: 100
+// MB of words 85 -> 77 MB/s the first time, 96 -> 115 the second.
+constexpr size_t max_slot_count = 1 << 22;
+constexpr size_t patience = 4;
 // Tables double at a third full, from 8 MiB on at half: fresh pages cost more than they gain there (en cold
 // +4 %, warm -6 % between the two; 50 ms a doubling where the memory is new to the process).
 constexpr size_t large_slot_count = 1 << 18;
@@ -29,7 +33,7 @@ constexpr uint32_t displacing_newcomers = 4;
 // MB 245, 255 and 342.
 constexpr size_t near_slot_count = 1 << 15;
 constexpr size_t new_percent = 40;
-// And to this part of the share at most: with many threads fresh pages would cost more than they gain.
+// And soon to this part of the share at most: with many threads fresh pages would cost more than they gain.
 constexpr size_t late_share_part = 4;
 // The arena is filled from start to end, so it grows by steps, in small pages: clearing a huge one that is
 // new to the machine takes longer (English cold 306 -> 322 MB/s).
@@ -164,21 +168,23 @@ size_t PretokenCache::most_arena_bytes(size_t share_bytes) {
 
 // Enlarges the table, or settles.
 void PretokenCache::grow_if_of_use() {
-  const bool mostly_new = inserts_ * 100 > lookups_ * new_percent;
+  const bool late = slot_count_ >= near_slot_count && inserts_ * 100 > lookups_ * new_percent;
+  all_inserts_ += inserts_;
   inserts_ = lookups_ = wait_inserts_ = 0;
-  const bool late = mostly_new && slot_count_ >= near_slot_count;
-  const size_t most_late = share_bytes_ / late_share_part / sizeof(Slot);
-  if (late && (used_ < slot_count_ / 4 * 3 || 2 * slot_count_ > most_late)) {
+  const size_t most = most_slot_bytes(share_bytes_) / sizeof(Slot);
+  const size_t most_soon =
+      std::min(soon_slot_count, late ? share_bytes_ / late_share_part / sizeof(Slot) : most);
+  const bool soon = 2 * slot_count_ <= most_soon;
+  if ((!soon && all_inserts_ < patience * slot_count_) || (late && used_ < slot_count_ / 4 * 3)) {
     wait_inserts_ = slot_count_ / 16;
     farthest_ = 0;
     return;
   }
   farthest_ = farthest_line;
   size_t wanted = slot_count_ == 0 ? first_slot_count : 2 * slot_count_;
-  if (late && 2 * wanted <= std::min(most_late, most_slot_bytes(share_bytes_) / sizeof(Slot)))
+  if (late && 2 * wanted <= (soon ? most_soon : most))
     wanted *= 2;
-  if (wanted * sizeof(Slot) > most_slot_bytes(share_bytes_) ||
-      !slot_memory_.extend(wanted * sizeof(Slot), most_slot_bytes(share_bytes_))) {
+  if (wanted > most || !slot_memory_.extend(wanted * sizeof(Slot), most_slot_bytes(share_bytes_))) {
     full_size_ = true;
     farthest_ = 0;
     return;

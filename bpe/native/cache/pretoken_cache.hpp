@@ -176,6 +176,7 @@ private:
   uint32_t newcomers_ = 0;          // that found their line full while it was settled
   // Since it was last asked whether to grow; while it is not to, until so many inserts.
   size_t lookups_ = 0, inserts_ = 0, wait_inserts_ = 0;
+  uint64_t all_inserts_ = 0; // when it was asked last
   BudgetedMemory slot_memory_;
   size_t arena_words_ = 0;
   BudgetedMemory arena_memory_;
