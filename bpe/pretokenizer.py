@@ -112,15 +112,25 @@ def compile_expression(expression: str) -> Any:
 
 
 def cut(text: str, expression: Any, keep: bool) -> Iterator[str]:
-    """The matches in `text` and, if `keep`, what lies between them; an empty match only separates."""
+    """The matches in `text` and, if `keep`, what lies between them; an empty match only separates.
+
+    Behind an empty match the search goes on a character further, as in Hugging Face's readers, where no other
+    alternative is tried: "12ab", [0-9]*|[a-z]+ -> "12", "a", "b".
+    """
     start = 0
+    place = 0
     try:
-        for match in expression.finditer(text, timeout=TIMEOUT_SECONDS):
-            if keep and match.start() > start:
-                yield text[start : match.start()]
-            if match.end() > match.start():
+        while place <= len(text):
+            matches = expression.finditer(text, place, timeout=TIMEOUT_SECONDS)
+            place = len(text) + 1
+            for match in matches:
+                if keep and match.start() > start:
+                    yield text[start : match.start()]
+                start = match.end()
+                if start == match.start():
+                    place = start + 1
+                    break
                 yield match.group()
-            start = match.end()
     except TimeoutError:
         raise BadTokenizer(
             f"pattern {shown(expression.pattern, 100)} took over {TIMEOUT_SECONDS} s on a text of {len(text)} "

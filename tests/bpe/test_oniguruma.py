@@ -19,6 +19,9 @@ SAME = [
     r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|\s*[\r\n]+",
     r"[]a]+|[^]a]+",
     r"(?>\p{N}{1,3})|\s++|.",
+    r"\p{^L}+|\p{L}|[\p{^N}x]",
+    r"(?i)'s|a+|[^\r\n]",
+    r"(?i:'s|(?-i:\p{Lu}+))|\p{L}",
 ]
 REWRITTEN = [r"a$|.", r"^a|.", r"\w+", r"\W+", r"[\w-]+", r"[^\w-]+", r"x\Z|.", r"\A.|."]
 
@@ -90,6 +93,10 @@ def test_word_characters_over_all_of_unicode():
         (r"\bword\b", r"\b does not"),
         (r"\h+", r"\h does not"),
         (r"(?m)a", "(?m)"),
+        (r"a|(?i)b|c", "(?i)"),
+        (r"(?i)a|\p{Lu}", r"\p{Lu} under (?i)"),
+        (r"(?i:[^\p{L}])", r"\p{L} under (?i)"),
+        (r"(?i:a(?:b|\w))", r"\w under (?i)"),
         (r"(?s:.)", "(?s:"),
         (r"(?x) a", "(?x)"),
         (r"(?P<name>a)", "(?P<"),
@@ -103,3 +110,27 @@ def test_what_can_not_be_said_is_refused_by_name(expression, named):
     for translate in (to_oniguruma, from_oniguruma):
         with pytest.raises(UnsupportedTokenizer, match=re.escape(named)):
             translate(expression)
+
+
+def test_a_property_of_one_letter_gets_braces(nasty_texts):
+    """To Hugging Face's readers they are the letters pL."""
+    expression = r"\pL+|\PL|[^\pL\s]"
+    assert to_oniguruma(expression) == r"\p{L}+|\P{L}|[^\p{L}\s]"
+    for text in texts(nasty_texts):
+        ours = Pretokenizer((Stage(expression),)).pretokens(text)
+        assert ours == onig_pieces(to_oniguruma(expression), text), repr(text)
+    with pytest.raises(UnsupportedTokenizer, match=r"\\pL does not mean the same .* write \\p{L}"):
+        from_oniguruma(expression)
+
+
+@pytest.mark.parametrize(
+    "expression", [r"[0-9]*|[a-z]+", r"(?=[A-Z])|b+", r"\s*?|a", r"x*|(?<=a)b", r"\z|$|a?"]
+)
+def test_empty_matches_cut_alike(expression, nasty_texts):
+    """Behind one the search goes on a character further, whatever else would match there."""
+    from tokenizers import Regex, pre_tokenizers
+
+    split = pre_tokenizers.Split(Regex(expression), "isolated")
+    ours = Pretokenizer((Stage(from_oniguruma(expression), "keep"),))
+    for text in [*texts(nasty_texts), "12ab3", "aBbbC", "xxabab", ""]:
+        assert ours.pretokens(text) == [piece for piece, _ in split.pre_tokenize_str(text)], repr(text)
