@@ -10,6 +10,7 @@ import hashlib
 from pathlib import Path
 
 from bpe import _core
+from bpe.errors import EnvironmentFailure
 from bpe.tokenizer import Tokenizer
 from convert.errors import naming
 from convert.inputs.digest import DIGEST_NAME, source_digest
@@ -29,7 +30,13 @@ TOKENIZER_NAME = "tokenizer.json"
 def save_tokenizer(tokenizer: Tokenizer, dataset: Path) -> FileRecord:
     """Put the tokenizer beside the data, as tokenizer.json; the file's record."""
     path = dataset / TOKENIZER_NAME
-    tokenizer.save(path)
+    try:
+        tokenizer.save(path)
+    except EnvironmentFailure as failure:
+        error = failure.__context__
+        if isinstance(error, OSError) and error.errno:  # told like all others, with what to do about it
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
     data = path.read_bytes()
     return FileRecord(TOKENIZER_NAME, len(data), hashlib.sha256(data).hexdigest())
 

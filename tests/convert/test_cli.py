@@ -190,7 +190,7 @@ def test_the_whole_command(here: Path) -> None:
     assert "30 documents" in out or "documents" in out
     assert "workers" in out
     assert [line.split(":")[0] for line in err.splitlines()] == ["encode", "merge", "verify"]
-    process = cli(*command("--quiet", output="quiet.zarr"))
+    process = cli(*command("--quiet", "--validation-fraction", "0.3", output="quiet.zarr"))
     assert process.communicate(timeout=60) == ("", "")
     assert tree(here / "quiet.zarr") == tree(here / "out.zarr")
 
@@ -209,6 +209,19 @@ def test_a_file_size_limit_is_an_error_with_the_path(here: Path) -> None:
     assert len(err.splitlines()) == 1
     assert not (here / "out.zarr.partial").exists()  # no text chunk was finished
     assert not (here / "out.zarr").exists()
+
+
+def test_a_tokenizer_that_does_not_fit_the_disk_says_what_to_do(here: Path) -> None:
+    (here / "short.txt").write_text("text")
+    size = (here / "tok.json").stat().st_size
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, size // 2))
+
+    _, err = cli(*command("short.txt"), preexec_fn=limit).communicate(timeout=60)
+    assert (
+        "tokenizer.json: File too large (errno 27); raise the limit on the size of a file (ulimit -f)" in err
+    )
 
 
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> None:
