@@ -9,9 +9,9 @@ import gc
 import signal
 
 if __name__ == "__main__":
-    # A Ctrl-C while this is imported ends the process without a traceback of imports; one that is ignored stays so.
-    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if interruptible:
+    # Ctrl-C while modules are imported ends the process at once: some make another error of the exception it raises
+    # ("None is not installed"), and there is nothing yet to keep. One that is ignored stays so.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     # 10^5 objects come into being and no cycle: to look for some every 700 objects takes 50 ms of the start.
     gc.set_threshold(100_000)
@@ -45,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from convert.pipeline import convert, dry_run
         from convert.processes.stopping import stop_signals
 
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         if parsed.dry_run:
             _print("\n".join(dry_run(options)))
             return 0
@@ -102,6 +104,4 @@ def _flush_and_leave(code: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    if interruptible:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     _flush_and_leave(main())

@@ -141,7 +141,9 @@ def one_line(error: BaseException) -> str:
             message = f"{where}: {message}"
         message += _way_out(error, where)
     elif isinstance(error, ImportError):
-        missing = "the core is not built" if "_core" in str(error) else f"{error.name} is not installed"
+        missing = (
+            "the core is not built" if "_core" in str(error) else f"{error.name or error} is not installed"
+        )
         message = f"{missing}; install the package first: pip install . (in its folder)"
     elif isinstance(error, MemoryError):
         message = "out of memory; lower --workers or --text-chunk-bytes"

@@ -37,7 +37,7 @@ from typing import Any
 from convert.errors import WorkerLost
 from convert.processes.waiting_tasks import WaitingTasks
 from convert.processes.watchdog import Watch, dump_stack
-from convert.processes.worker_process import CAREFUL, CRASHES, Start, Worker, how_it_ended
+from convert.processes.worker_process import CAREFUL, CRASHES, STOP_SIGNALS, Start, Worker, how_it_ended
 
 # A worker has one it works at and one that waits in its pipe.
 _TASKS_AHEAD = 2
@@ -116,8 +116,7 @@ class ProcessExecutor(Executor):
         self._replace, self._notice = replace, notice
         self._losses_in_a_row = 0
         self._stall_seconds, self._stacks = stall_seconds, stacks
-        # No SIGINT between a child's birth and its first statement, which is to ignore it.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         if start_method == "fork":
             gc.freeze()  # else the first collection in each child would write to, and so copy, every page it inherited
         try:
@@ -279,7 +278,7 @@ class ProcessExecutor(Executor):
     def _start_fresh(self, index: int) -> Worker | None:
         """A worker in place of a dead one; not forked, since this process has threads by now."""
         context = multiprocessing.get_context("spawn")
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         try:
             start = Start(self._initializer, self._initargs, pickled=True)
             fresh = Worker(index, context, [], start, self._stacks)

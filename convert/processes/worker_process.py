@@ -29,6 +29,10 @@ from typing import Any
 
 from convert.processes.watchdog import let_stack_be_dumped
 
+# What may end a run is held back while a worker is started: what Python runs at a fork swallows the exception of a
+# handler, and a worker must not get SIGINT before its first statement, which is to ignore it.
+STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
 _REPORT_SECONDS = 0.25  # between two reports of a worker that its task goes on
 
 _parent_id: int | None = None  # in a worker: of the process it works for
@@ -176,7 +180,7 @@ def serve(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):  # a forked worker has inherited the parent's handlers
         signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     if multiprocessing.parent_process() is not None and os.getppid() == parent_id:
         _parent_id = parent_id  # not so with a fork server, whose end closes the pipe too
     if stacks is not None:

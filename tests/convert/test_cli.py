@@ -422,22 +422,38 @@ def test_one_of_a_kind_was_several_and_the_tokenizer_counted_as_tokens(
     assert f"on disk, in the arrays {size}.00 bytes a token of 1.00 bytes of text" in shown
 
 
-def test_ctrl_c_while_it_is_imported_gave_a_traceback(here: Path) -> None:
-    (here / "sitecustomize.py").write_text(
-        "import os, signal, sys\n"
-        "class Interrupts:\n"
-        "    def find_spec(self, name, *_):\n"
-        "        if name == 'convert.arguments': os.kill(os.getpid(), signal.SIGINT)\n"
-        "sys.meta_path.insert(0, Interrupts())\n"
-    )
+def run_with(here: Path, beginning: str, *more: str) -> subprocess.CompletedProcess[str]:
+    """The command where Python runs `beginning` first."""
+    (here / "sitecustomize.py").write_text("import os, signal, sys\n" + beginning)
     search_path = f"{here}:{Path(convert.pipeline.__file__).parents[1]}"
-    done = subprocess.run(
-        [sys.executable, "-m", "convert", *command()],
+    return subprocess.run(
+        [sys.executable, "-m", "convert", *command(), *more],
         capture_output=True,
+        text=True,
         env={**os.environ, "PYTHONPATH": search_path},
         check=False,
     )
-    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+
+
+@pytest.mark.parametrize("module", ["convert.arguments", "numpy", "bpe.vocabulary"])
+def test_ctrl_c_while_it_is_imported_gave_a_traceback(module: str, here: Path) -> None:
+    done = run_with(
+        here,
+        "class Interrupts:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupts())\n",
+    )
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130), ("SIGHUP", 129)])
+def test_a_signal_while_workers_were_forked_was_lost(name: str, code: int, here: Path) -> None:
+    beginning = f"os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.{name}))\n"
+    done = run_with(here, beginning, "--start-method", "fork", "--workers", "1")
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("convert: ")
 
 
 def test_a_folder_without_files_made_an_empty_dataset(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
