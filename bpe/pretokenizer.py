@@ -53,6 +53,10 @@ class Pretokenizer:
             raise BadArgument(
                 f"pattern must be one of {', '.join(PATTERNS)} or an expression, got {shown(pattern)}"
             )
+        try:
+            pattern.encode()
+        except UnicodeEncodeError:
+            raise BadArgument(f"pattern {shown(pattern)} holds a lone surrogate, which UTF-8 can't") from None
         name = pattern_name(pattern)
         if not name and unmatched == "drop" and _BARE_WORD.fullmatch(pattern):
             raise BadArgument(

@@ -6,6 +6,7 @@ line. .npy: numpy, uint32, one dimension. .bin: uint32, little-endian, nothing e
 
 from __future__ import annotations
 
+import io
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
@@ -69,12 +70,16 @@ def _write_text(file: BinaryIO, id_lists: Iterable[list[int]], line_ends: frozen
 def read_ids(file: BinaryIO, form: IdsFormat, where: str) -> Iterator[NDArray[np.int64] | list[int]]:
     """Blocks of ids; InvalidText names the source and what in it is no id."""
     if form == "npy":
+        if not file.seekable():  # a pipe
+            file = io.BytesIO(file.read())
         if file.read(6) != b"\x93NUMPY":
             raise InvalidText(f"{where}: is not a .npy file; --format text or bin may be right")
         file.seek(0)
         try:
             array = np.load(file, allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
+        except (
+            Exception
+        ) as error:  # what numpy makes of a damaged header: SyntaxError, TokenError, MemoryError, ...
             raise InvalidText(f"{where}: no .npy file: {shown(str(error), 100)}") from None
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise InvalidText(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, printable, shown
 from bpe.formats.json_input import expect, expect_list, expect_object
 from bpe.formats.oniguruma import POSSESSIVE_INTERVAL, from_oniguruma, to_oniguruma
 from bpe.patterns import HUGGINGFACE_SPELLINGS, PATTERNS, pattern_name
@@ -56,7 +56,7 @@ def pretokenizer_from_json(value: Any) -> Pretokenizer:
     if not components or _type(*components[-1]) != "ByteLevel":
         found = _type(*components[-1]) if components else "none"
         raise UnsupportedTokenizer(
-            f"pre_tokenizer ends with {found}; supported: ByteLevel, alone or as the last of a Sequence"
+            f"pre_tokenizer ends with {printable(found[:60])}; supported: ByteLevel, alone or as the last of a Sequence"
         )
     stages = [stage for component, path in components for stage in _stages(component, path)]
     stages = stages or [Stage(_WHOLE_TEXT, "keep")]
@@ -170,5 +170,5 @@ def require_byte_level_decoder(value: Any) -> None:
     components = _sequence(value, "decoder", "decoders")
     if len(components) != 1 or _type(*components[0]) != "ByteLevel":
         found = ", ".join(_type(*each) for each in components) or "none"
-        raise UnsupportedTokenizer(f"decoder is {found}; supported: ByteLevel")
+        raise UnsupportedTokenizer(f"decoder is {printable(found[:200])}; supported: ByteLevel")
     expect_object(components[0][0], components[0][1], _BYTE_LEVEL)

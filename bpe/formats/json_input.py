@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, printable, shown
 
 
 def parse(data: bytes) -> Any:
@@ -48,7 +48,9 @@ def expect_object(value: Any, path: str, known_keys: Collection[str]) -> dict[st
         raise BadTokenizer(f"{path} must be an object, found {shown(value)}")
     for key in value:
         if key not in known_keys:
-            raise UnsupportedTokenizer(f"{path}.{key}: unknown field; this version can't honour it")
+            raise UnsupportedTokenizer(
+                f"{path}.{printable(key[:60])}: unknown field; this version can't honour it"
+            )
     return value
 
 

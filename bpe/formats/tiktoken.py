@@ -35,7 +35,7 @@ def read_lines(data: bytes, pattern: str | Pretokenizer, special_tokens: Special
     ranks = read_ranks(data)
     entries = set(ranks.values())
     for text in special_tokens or ():
-        if isinstance(text, str) and text.encode(errors="replace") in entries:
+        if isinstance(text, str) and text.encode(errors="surrogatepass") in entries:
             raise BadTokenizer(f"special token {shown(text)} is an ordinary entry of the rank file")
     return make_parts(ranks, None, special_tokens, pattern)
 

@@ -38,6 +38,7 @@ from bpe.pretokenizer import Pretokenizer, cut
 from bpe.progress import Progress
 from bpe.reference import cut_at_special_tokens
 from bpe.threads import available_threads, check_threads
+from bpe.vocabulary import check_special_texts
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -72,10 +73,7 @@ class CountingOptions:
 
     def check(self) -> None:
         """Nothing, or BadArgument for the first option that is out of its range."""
-        if isinstance(self.special_tokens, str):
-            raise BadArgument(
-                f"special_tokens must be a list of texts, got the text {shown(self.special_tokens)}"
-            )
+        check_special_texts(self.special_tokens, BadArgument)
         if self.invalid not in ("error", "replace"):
             raise BadArgument(f'invalid must be "error" or "replace", got {shown(self.invalid)}')
         check_threads(self.threads)

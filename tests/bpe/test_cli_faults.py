@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import sys
 
@@ -109,3 +110,21 @@ def test_a_core_that_is_not_built_gave_a_traceback(text_file):
         ended.stderr
         == "bpe: the core is not built; install the package first: pip install . (in its folder)\n"
     )
+
+
+def test_options_that_are_no_utf8(capfdbinary, tmp_path, text_file):
+    """As the system hands over the byte 0xff; --pattern and count's --special-token gave a traceback."""
+    output = tmp_path / "out"
+    for command in (["train", text_file, "--vocab-size", "300"], ["count", text_file]):
+        for option, value in (("--special-token", "a\udcff"), ("--pattern", "a\udcff|.")):
+            message = "a.udcff.* holds a lone surrogate, which UTF-8 can't"
+            failed(capfdbinary, 2, message, *command, "--output", output, option, value)
+    assert not output.exists()
+
+
+def test_a_special_token_that_is_no_utf8_is_no_entry(capfdbinary, tmp_path, text_file):
+    (tmp_path / "ranks.tiktoken").write_bytes(
+        b"".join(base64.b64encode(bytes([byte])) + b" %d\n" % byte for byte in range(256))
+    )
+    words = ["--tokenizer", tmp_path / "ranks.tiktoken", "--pattern", "gpt2", "--special-token", "\udcff=500"]
+    failed(capfdbinary, 2, "special token .* holds a lone surrogate", "encode", *words, text_file)

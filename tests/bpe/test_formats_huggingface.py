@@ -414,6 +414,20 @@ def test_special_tokens_with_letters_of_the_byte_alphabet(ranked, listed, huggin
         assert ids == huggingface_of(ranks).encode(text, add_special_tokens=False).ids
 
 
+def test_errors_are_one_line_whatever_the_names(document):
+    value = document()
+    value["model"]["a\nb\x1b" + "x" * 500] = 1
+    with pytest.raises(UnsupportedTokenizer, match=r"model\.a\\nb\\x1bx{56}: unknown field"):
+        load(value)
+    value = document()
+    value["decoder"]["type"] = value["pre_tokenizer"]["type"] = "a\nb"
+    with pytest.raises(UnsupportedTokenizer, match=r"pre_tokenizer ends with a\\nb; supported"):
+        load(value)
+    value["pre_tokenizer"]["type"] = "ByteLevel"
+    with pytest.raises(UnsupportedTokenizer, match=r"decoder is a\\nb; supported"):
+        load(value)
+
+
 BAD_JSON = {
     "empty": (b"", "no valid JSON at line 1 column 1"),
     "cut short": (b'{"version": "1.0", "model": {', "no valid JSON at line 1 column 30"),

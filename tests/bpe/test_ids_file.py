@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -45,6 +47,38 @@ def test_formats_by_name():
 def test_bad_ids(capfdbinary, tokenizer_file, tmp_path, data, name, message):
     (tmp_path / name).write_bytes(data)
     failed(capfdbinary, 3, message, "decode", "--tokenizer", tokenizer_file, tmp_path / name)
+
+
+HEADER = b"\x93NUMPY\x01\x00\x46\x00"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"{'descr': '<u4', 'fortran_order': False, 'shape': (5,",
+        b"{'descr': '<u4', 'fortran_order': False, 'shape': ((((((((((",
+        b"{'descr': '<u4', 'fortran_order': False, 'shape': (9000000000000000,)}",
+        b"{'descr': '<x4', 'fortran_order': False, 'shape': (1,)}",
+        b"{'descr': [], 'fortran_order': False, 'shape': (1,)}",
+        b"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
+        b"\x00\xff",
+    ],
+)
+def test_damaged_npy_headers(capfdbinary, tokenizer_file, tmp_path, header):
+    """numpy gives errors of its tokenizer of Python for some."""
+    (tmp_path / "ids.npy").write_bytes(HEADER + header.ljust(69) + b"\n")
+    failed(capfdbinary, 3, "ids.npy: ", "decode", "--tokenizer", tokenizer_file, tmp_path / "ids.npy")
+
+
+def test_npy_through_a_pipe(tokenizer_file, tmp_path):
+    np.save(tmp_path / "ids.npy", np.array([97, 98], np.uint32))
+    command = [sys.executable, "-m", "bpe", "decode", "--tokenizer", tokenizer_file]
+    expected = subprocess.run([*command, tmp_path / "ids.npy"], capture_output=True, check=True).stdout
+    with subprocess.Popen(["cat", tmp_path / "ids.npy"], stdout=subprocess.PIPE) as cat:
+        piped = subprocess.run(
+            [*command, "--format", "npy"], stdin=cat.stdout, capture_output=True, check=False
+        )
+    assert (piped.returncode, piped.stdout, piped.stderr) == (0, expected, b"")
 
 
 def test_bad_npy(capfdbinary, tokenizer_file, tmp_path):
