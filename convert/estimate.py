@@ -43,7 +43,7 @@ SPACE_MARGIN = 1.1
 
 
 class Sample(NamedTuple):
-    """A part of one source: the bytes of the file it took, the texts in it, and how many documents these are."""
+    """A part of one source: the bytes of the file it took, the texts in it, and how many documents begin there."""
 
     source: Source
     source_bytes: int
@@ -225,7 +225,9 @@ def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) ->
             first = 0 if start == 0 else data.find(b"\n") + 1
             last = len(data) if stop == source.size_bytes else data.rfind(b"\n") + 1
             if (first == 0 and start > 0) or first >= last:  # within a long line: nearly all of it is text
-                return _of_texts(source, used, Batch.of([bytes(data).decode(errors="ignore").encode()]))
+                return Sample(
+                    source, used, Batch.of([bytes(data).decode(errors="ignore").encode()]), start == 0
+                )
             data, used = data[first:last], last - first
     else:
         data = bytearray(4 * SAMPLE_BYTES)
@@ -239,7 +241,10 @@ def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) ->
         path = [name.encode() for name in rules.text_path]
         offsets = _core.json_texts(text, path, out)[0]
         return _of_texts(source, used, Batch(out[: int(offsets[-1])].data, offsets))
-    return _of_texts(source, used, Batch.of(text.split(separator)))
+    texts = text.split(separator)
+    # Those that begin in it: not the one it begins within. A document of many stretches is begun once, not in each.
+    begun = len(texts) - (start > 0) - (not texts[-1])
+    return Sample(source, used, Batch.of(texts), begun)
 
 
 def _of_texts(source: Source, source_bytes: int, batch: Batch) -> Sample:

@@ -48,6 +48,20 @@ def test_nothing_is_sampled_twice(kind: str, count: int, tokenizer_path: Path, t
     assert found.documents == pytest.approx(count, rel=0.02, abs=1)
 
 
+@pytest.mark.parametrize("kind", ["txt.none", "jsonl.none"])
+def test_each_sample_of_one_long_document_was_a_document(
+    kind: str, tokenizer_path: Path, tmp_path: Path
+) -> None:
+    """Three documents of 300 MB were said to be about 1,144."""
+    documents = ["a", "".join(make_documents(4000, seed=2)) * 36, "b"]
+    path = write_kind(tmp_path / "input", documents, kind)
+    options = ConvertOptions((str(path),), str(tokenizer_path), str(tmp_path / "out"))
+    plan = make_plan(find_sources(options.inputs))
+    found = estimate(Tokenizer.load(tokenizer_path), plan, ArrayLayout.create(), options)
+    assert found.text_bytes > 4 << 20
+    assert found.documents <= 6
+
+
 def test_long_rows_of_parquet_are_judged_by_their_beginnings(tokenizer_path: Path, tmp_path: Path) -> None:
     """All of a row group was decoded, copied and encoded in the parent: fourteen times the longest row."""
     documents = ["".join(make_documents(900, seed=seed)) * 60 for seed in range(3)]
