@@ -10,40 +10,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bpe.tokenizer import Tokenizer
 from convert import worker
 from convert.context import Context
 from convert.crashes import with_place
 from convert.encode_and_merge import encode_and_merge, keeping_finished
-from convert.errors import BrokenInvariant, StorageError, WorkerLost
+from convert.errors import WorkerLost
 from convert.estimate import check_space
 from convert.inputs.sources import STANDARD_INPUT, Source, check_unchanged, find_sources
-from convert.intake import QUARANTINE_NAME, total_intake
 from convert.options import ConvertOptions
 from convert.plan import Plan, make_plan, plan_record
 from convert.processes.executors import ProcessExecutor
 from convert.processes.stopping import ending
 from convert.processes.tasks import TaskPool
 from convert.progress import Progress, make_progress
-from convert.provenance import save_tokenizer, write_manifest, write_quarantine
-from convert.remarks import remarks
-from convert.shards.assembly import Assembly
-from convert.shards.shard import SPLITS, ShardRecord
+from convert.shards.shard import ShardRecord
 from convert.splitting import hash_threshold
-from convert.summary import Summary, check_conservation, total_counts
 from convert.touched import check_meanwhile
 from convert.workspace import Workspace
 from flat_tokens.storage.durability import Syncer
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord
-from flat_tokens.verify import verify_dataset
-from flat_tokens.writer import create_split, load_codecs
+from flat_tokens.writer import load_codecs
+
+if TYPE_CHECKING:
+    from convert.finish import Finish
+    from convert.summary import Summary
 
 # Their codec, if any, needs no import (flat_tokens/storage/zstd_library.py); what others need is better inherited by
 # workers.
@@ -139,13 +135,15 @@ def _carry_out(
     with keeping_finished(pool, workspace), ending(executor, progress.note), pool:
         times.lap("start")
 
-        companions: list[FileRecord] = []
         syncer = Syncer()
         syncer.add([workspace.plan], stays=True)
         context = Context(options, plan, layout, workspace, progress, executor, pool, syncer)
+        finishes: list[Finish] = []
 
         def meanwhile() -> None:
-            companions.append(save_tokenizer(tokenizer, workspace.dataset))
+            from convert.finish import Finish
+
+            finishes.append(Finish(context, tokenizer, file_sha256))
 
         def encoded(records: list[ShardRecord | None]) -> None:
             if touched := check_unchanged(plan.sources):
@@ -158,47 +156,14 @@ def _carry_out(
             raise with_place(error, plan, workspace) from error
         if lost := [f"{count} {what}{'s' * (count > 1)}" for what, count in result.lost.items() if count]:
             progress.note(f"finished work was damaged or gone and is made again: {' and '.join(lost)}")
-        records = [record for record in result.assembly.records if record is not None]
-        check_conservation(plan, records)
-        quarantine: list[FileRecord] = []
-        if options.on_error == "quarantine":
-            quarantine = write_quarantine(workspace.dataset, workspace.shards, plan, records)
-        files = [*companions, *quarantine, *_write_metadata(result.assembly, layout, workspace.dataset)]
-        listed = write_manifest(
-            workspace.dataset, plan, records, files, layout, tokenizer, companions[0], file_sha256, options
-        ).files  # of the sources, perhaps a million, nothing is kept
-        # What is not on the disk yet goes there while it is read back from memory.
-        merged = {file.path for file in result.assembly.files}
-        rest = [file.path for file in listed if file.path not in merged]
-        syncer.add(workspace.dataset / path for path in [*rest, MANIFEST_NAME])
+        (finish,) = finishes
+        finish.write(result)
         times.lap("merge")
-        _verify(executor, workspace.dataset, files, progress)
-        syncer.wait()
+        finish.read_back()
         times.lap("verify")
     workspace.publish()
     times.lap("publish")
-    splits = {split: total_counts(records, split) for split in SPLITS}
-    intake = total_intake(record.intake for record in records)
-    summary = Summary(
-        output=options.output,
-        source_count=len(sources),
-        source_bytes=plan.total_bytes,
-        disk_bytes=sum(file.bytes for file in files),
-        array_bytes=sum(file.bytes for file in result.assembly.files),
-        splits=splits,
-        replaced=sum(record.replaced for record in records),
-        intake=intake,
-        first_words=tokenizer.decode(list(intake.first_ids)),
-        quarantine=QUARANTINE_NAME if quarantine else "",
-        text_chunks=plan.chunk_count,
-        reused_chunks=result.reused,
-        workers=options.worker_count,
-        seconds=times.seconds,
-        worker_seconds=result.seconds,
-    )
-    for remark in remarks(options, sources, summary):
-        progress.note(remark)
-    return summary
+    return finish.summary(result, times.seconds)
 
 
 def _with_standard_input(options: ConvertOptions, workspace: Workspace) -> tuple[Source, ...]:
@@ -245,40 +210,3 @@ def _executor(
         # A text chunk makes a run for every 4 MiB or so, all at once; what waits at the end is one worker's work.
         gathered_waiting=1 + chunk_bytes // (8 << 20),
     )
-
-
-def _write_metadata(assembly: Assembly, layout: ArrayLayout, dataset: Path) -> list[FileRecord]:
-    """Write the metadata of both splits' arrays, whose sizes are known by now; the records of all their files."""
-    records = [record for record in assembly.records if record is not None]
-    files = list(assembly.files)
-    for split in SPLITS:
-        total, counts = assembly.total(split), total_counts(records, split)
-        if (total.tokens, total.sequences) != (counts.tokens, counts.sequences):
-            raise BrokenInvariant(
-                f"{split}: the merge tree holds {total.tokens} tokens, the shards {counts.tokens}"
-            )
-        files += create_split(dataset, split, total.tokens, total.sequences, total.max_token_id, layout)
-    return files
-
-
-def _verify(executor: Executor, dataset: Path, files: list[FileRecord], progress: Progress) -> None:
-    """Read every file back and hold it against the manifest.
-
-    What is in them was checked on the way: ids by the worker that encoded them, each compressed block has a checksum.
-    """
-    stage = progress.stage("verify", sum(file.bytes for file in files))
-
-    def advance(done_bytes: int, _: int) -> None:
-        # The manifest is read too but not counted in the total; a bar beyond its end would lose its shape.
-        stage.advance(min(done_bytes, stage.total_bytes) - stage.done_bytes)
-
-    with stage:
-        try:
-            report = verify_dataset(dataset, executor, advance, decode=False)
-        except BrokenExecutor as error:
-            raise WorkerLost(f"{error}, while it verified; run the same command again to go on") from error
-    if report.problems:
-        raise StorageError(
-            f"what was read back is not what was written: {report.problems[0]}; "
-            f"check the disk and run the same command again"
-        )

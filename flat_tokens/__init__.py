@@ -6,7 +6,8 @@
     dataset.train.sequence(0), dataset.train.row(5, length=1024), dataset.train.seq_count
 
 Reading imports numpy and numcodecs alone, zarr only for layouts that nobody in this package writes. A few loops
-have a C++ form, used where it was built (flat_tokens/built.py).
+have a C++ form, used where it was built (flat_tokens/built.py). The names below are imported when first used: who
+only opens and reads, or only writes, is spared the rest.
 """
 
 from __future__ import annotations
@@ -18,18 +19,17 @@ from typing import TYPE_CHECKING, Any
 # Run from a checkout, this folder comes first on sys.path but what was built lies in site-packages/flat_tokens.
 __path__ = extend_path(__path__, __name__)
 
-from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError
-from flat_tokens.opening import Dataset, open
-from flat_tokens.reader import FlatTokensArray, Row
-from flat_tokens.storage.layout import ArrayLayout
-
 if TYPE_CHECKING:
     from flat_tokens.batch import Batch
+    from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, RangeError
     from flat_tokens.loader import Loader
     from flat_tokens.mixing import Mixture
+    from flat_tokens.opening import Dataset, open
     from flat_tokens.packing import PackedSequences
     from flat_tokens.packs.pack import Pack, PackBatch
     from flat_tokens.packs.packing_plan import PackingReport
+    from flat_tokens.reader import FlatTokensArray, Row
+    from flat_tokens.storage.layout import ArrayLayout
     from flat_tokens.verify import VerifyReport, verify_dataset
 
 __all__ = [
@@ -53,22 +53,36 @@ __all__ = [
     "verify_dataset",
 ]
 
-# Imported when they are asked for: who only opens and reads is spared a third of the time.
-_LATER = {
+_MODULE_OF = {
+    "ArgumentError": "errors",
+    "ArrayLayout": "storage.layout",
     "Batch": "batch",
+    "Dataset": "opening",
+    "DatasetError": "errors",
+    "FlatTokensArray": "reader",
+    "FlatTokensError": "errors",
     "Loader": "loader",
     "Mixture": "mixing",
     "Pack": "packs.pack",
     "PackBatch": "packs.pack",
     "PackedSequences": "packing",
     "PackingReport": "packs.packing_plan",
+    "RangeError": "errors",
+    "Row": "reader",
     "VerifyReport": "verify",
+    "open": "opening",
     "verify_dataset": "verify",
 }
 
 
+# Which `import flat_tokens` alone gives as well.
+_MODULES = ("errors", "format", "opening", "reader", "storage")
+
+
 def __getattr__(name: str) -> Any:
-    module = _LATER.get(name)
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)

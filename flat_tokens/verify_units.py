@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,11 @@ from flat_tokens.storage.chunks import (
     file_chunks,
     largest_file_bytes,
 )
-from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.files import AbsentFileError, open_regular, read_whole
 from flat_tokens.storage.manifest import FileRecord
+
+if TYPE_CHECKING:
+    from flat_tokens.storage.elements import Elements
 
 READ_BYTES = 2**20
 FOREIGN_BLOCK = 2**20  # elements at a time where the zarr library reads

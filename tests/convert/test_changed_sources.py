@@ -12,7 +12,7 @@ from input_kinds import write_kind
 from naive_conversion import make_documents, tree
 from stopped_runs import encode_or_fail, forget, leave_partial, options
 
-import convert.conversion
+import convert.finish
 import convert.worker
 from convert import convert as run_conversion
 from convert.errors import BadInput, Refused, UsageError
@@ -189,7 +189,7 @@ def test_a_source_that_is_gone_at_the_end(here: Path, monkeypatch: pytest.Monkey
         Path("en.txt").unlink()
         check_conservation(*arguments)
 
-    monkeypatch.setattr(convert.conversion, "check_conservation", gone)
+    monkeypatch.setattr(convert.finish, "check_conservation", gone)
     run_conversion(options(), InlineExecutor)  # it was read and checked before: nothing is wrong
     with pytest.raises(UsageError, match=r"en\.txt does not exist"):
         run_conversion(options(output="again"), InlineExecutor)

@@ -1,0 +1,137 @@
+"""The end of a conversion: metadata and manifest, all files read back, and what it came to.
+
+Imported while the workers encode, as all that the beginning does not need.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import BrokenExecutor
+
+from bpe.tokenizer import Tokenizer
+from convert.context import Context
+from convert.encode_and_merge import Result
+from convert.errors import BrokenInvariant, StorageError, WorkerLost
+from convert.intake import QUARANTINE_NAME, total_intake
+from convert.provenance import save_tokenizer, write_manifest, write_quarantine
+from convert.remarks import remarks
+from convert.shards.shard import SPLITS, ShardRecord
+from convert.summary import Summary, check_conservation, total_counts
+from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord
+from flat_tokens.verify import verify_dataset
+from flat_tokens.writer import create_split
+
+
+class Finish:
+    """What is left to do of one conversion: `write`, `read_back`, and when the dataset has its name, `summary`.
+
+    Made while the workers encode: the tokenizer is put beside the data then. file_sha256: of what it was read from.
+    """
+
+    def __init__(self, context: Context, tokenizer: Tokenizer, file_sha256: str) -> None:
+        self._context, self._tokenizer, self._file_sha256 = context, tokenizer, file_sha256
+        self._tokenizer_file = save_tokenizer(tokenizer, context.workspace.dataset)
+        self._records: list[ShardRecord] = []
+        self._quarantine: list[FileRecord] = []
+        self._files: list[FileRecord] = []
+
+    def write(self, result: Result) -> None:
+        """Write all but the arrays' data, the manifest last, when documents in are documents out."""
+        context, assembly = self._context, result.assembly
+        dataset = context.workspace.dataset
+        self._records = [record for record in assembly.records if record is not None]
+        check_conservation(context.plan, self._records)
+        if context.options.on_error == "quarantine":
+            shards = context.workspace.shards
+            self._quarantine = write_quarantine(dataset, shards, context.plan, self._records)
+        self._files = [
+            self._tokenizer_file,
+            *self._quarantine,
+            *assembly.files,
+            *self._write_metadata(result),
+        ]
+        listed = write_manifest(
+            dataset,
+            context.plan,
+            self._records,
+            self._files,
+            context.layout,
+            self._tokenizer,
+            self._tokenizer_file,
+            self._file_sha256,
+            context.options,
+        ).files  # of the sources, perhaps a million, nothing is kept
+        # What is not on the disk yet goes there while it is read back from memory.
+        merged = {file.path for file in assembly.files}
+        rest = [file.path for file in listed if file.path not in merged]
+        context.syncer.add(dataset / path for path in [*rest, MANIFEST_NAME])
+
+    def _write_metadata(self, result: Result) -> list[FileRecord]:
+        """The files that say how large both splits' arrays are, which is known by now."""
+        context, files = self._context, []
+        for split in SPLITS:
+            total, counts = result.assembly.total(split), total_counts(self._records, split)
+            if (total.tokens, total.sequences) != (counts.tokens, counts.sequences):
+                raise BrokenInvariant(
+                    f"{split}: the merge tree holds {total.tokens} tokens, the shards {counts.tokens}"
+                )
+            files += create_split(
+                context.workspace.dataset,
+                split,
+                total.tokens,
+                total.sequences,
+                total.max_token_id,
+                context.layout,
+            )
+        return files
+
+    def read_back(self) -> None:
+        """Hold every file against the manifest, and wait until the disk has them all.
+
+        What is in them was checked on the way: ids by the worker that encoded them, each compressed block has a
+        checksum.
+        """
+        context = self._context
+        stage = context.progress.stage("verify", sum(file.bytes for file in self._files))
+
+        def advance(done_bytes: int, _: int) -> None:
+            # The manifest is read too but not counted in the total; a bar beyond its end would lose its shape.
+            stage.advance(min(done_bytes, stage.total_bytes) - stage.done_bytes)
+
+        with stage:
+            try:
+                report = verify_dataset(context.workspace.dataset, context.executor, advance, decode=False)
+            except BrokenExecutor as error:
+                raise WorkerLost(
+                    f"{error}, while it verified; run the same command again to go on"
+                ) from error
+        if report.problems:
+            raise StorageError(
+                f"what was read back is not what was written: {report.problems[0]}; "
+                f"check the disk and run the same command again"
+            )
+        context.syncer.wait()
+
+    def summary(self, result: Result, seconds: dict[str, float]) -> Summary:
+        """What it came to, and what a person should know of it. seconds: by stage."""
+        context = self._context
+        intake = total_intake(record.intake for record in self._records)
+        summary = Summary(
+            output=context.options.output,
+            source_count=len(context.plan.sources),
+            source_bytes=context.plan.total_bytes,
+            disk_bytes=sum(file.bytes for file in self._files),
+            array_bytes=sum(file.bytes for file in result.assembly.files),
+            splits={split: total_counts(self._records, split) for split in SPLITS},
+            replaced=sum(record.replaced for record in self._records),
+            intake=intake,
+            first_words=self._tokenizer.decode(list(intake.first_ids)),
+            quarantine=QUARANTINE_NAME if self._quarantine else "",
+            text_chunks=context.plan.chunk_count,
+            reused_chunks=result.reused,
+            workers=context.options.worker_count,
+            seconds=seconds,
+            worker_seconds=result.seconds,
+        )
+        for remark in remarks(context.options, context.plan.sources, summary):
+            context.progress.note(remark)
+        return summary
