@@ -48,6 +48,11 @@ class Dataset:
         file. DatasetError if it was changed."""
         return read_manifest(self.path) if self.has_manifest else None
 
+    @cached_property
+    def without_sources(self) -> Manifest | None:
+        """The same without its sources, perhaps a million, which take half a kilobyte each."""
+        return read_manifest(self.path, with_sources=False) if self.has_manifest else None
+
     def __getitem__(self, split: str) -> FlatTokensArray:
         name = arguments.choice("split", split, flat_format.SPLITS, SplitError)
         return self.train if name == "train" else self.validation
@@ -55,10 +60,11 @@ class Dataset:
     @property
     def tokenizer_path(self) -> Path | None:
         """The tokenizer.json that the dataset was made with, None if it brought none along."""
-        if self.manifest is None or self.manifest.tokenizer is None:
+        manifest = self.without_sources
+        if manifest is None or manifest.tokenizer is None:
             fallback = self.path / "tokenizer.json"
-            return fallback if self.manifest is None and fallback.is_file() else None
-        return self.path / str(self.manifest.tokenizer["path"])
+            return fallback if manifest is None and fallback.is_file() else None
+        return self.path / str(manifest.tokenizer["path"])
 
 
 def open(
@@ -115,7 +121,7 @@ def _check_counts(counts: Mapping[str, Any], splits: dict[str, FlatTokensArray],
 
 def _check_tokenizer(dataset: Dataset, tokenizer: str | os.PathLike[str] | Fingerprinted) -> None:
     where = printable(str(dataset.path))
-    record = dataset.manifest.tokenizer if dataset.manifest is not None else None
+    record = dataset.without_sources.tokenizer if dataset.without_sources is not None else None
     if record is None:
         raise DatasetError(
             f"{where}: does not say which tokenizer it was made with; open it without tokenizer="

@@ -28,7 +28,7 @@ def describe(dataset: Dataset, with_lengths: bool = True) -> dict[str, Any]:
             name: _describe_split(dataset, dataset[name], with_lengths) for name in ("train", "validation")
         },
         "tokenizer": dict(manifest.tokenizer) if manifest and manifest.tokenizer else None,
-        "sources": [dict(source) for source in manifest.sources] if manifest else [],
+        "sources": list(manifest.sources) if manifest else [],
         "options": dict(manifest.options) if manifest else {},
         "versions": dict(manifest.versions) if manifest else {},
     }

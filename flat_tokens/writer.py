@@ -162,7 +162,12 @@ def write_file(root: Path, relative: str, payload: bytes) -> FileRecord:
     return _write_whole(root, relative, payload)
 
 
-def _write_whole(root: Path, relative: str, payload: bytes | bytearray) -> FileRecord:
+def _write_whole(root: Path, relative: str, payload: bytes) -> FileRecord:
+    _put_whole(root, relative, payload)
+    return _record(relative, payload)
+
+
+def _put_whole(root: Path, relative: str, payload: bytes | Iterable[bytes]) -> None:
     path = f"{root}/{relative}"
     folder, _, name = path.rpartition("/")
     # One name whoever writes it: what a process that died has left is replaced by the one that takes its place.
@@ -173,10 +178,9 @@ def _write_whole(root: Path, relative: str, payload: bytes | bytearray) -> FileR
     except BaseException:
         os.unlink(temporary)  # noqa: PTH108
         raise
-    return _record(relative, payload)
 
 
-def _put(path: str, payload: bytes | bytearray) -> None:
+def _put(path: str, payload: bytes | bytearray | Iterable[bytes]) -> None:
     """The file with these bytes alone, or none."""
     try:
         write_all(path, payload, os.O_TRUNC)
@@ -209,13 +213,14 @@ def write_root(
     options: Mapping[str, Any] | None = None,
     versions: Mapping[str, Any] | None = None,
 ) -> Manifest:
-    """Write the root group and, last of all, the manifest; return the manifest.
+    """Write the root group and, last of all, the manifest; return the manifest, but for its sources.
 
     splits: both of them, with what `create_split` was told; files: the records of everything written so far,
     in any order. tokenizer: {"path": of the file at the root, "sha256": of that file, "fingerprint": of the
     tokenizer, "source_sha256": of the file or files it was read from} or None. sources, options, versions:
-    plain JSON values that are kept as they are; no times or machine names, the bytes of the manifest should
-    follow from the inputs alone. ArgumentError if a split is missing."""
+    plain JSON values that are kept as they are, each source written before many others are asked for; no times or
+    machine names, the bytes of the manifest should follow from the inputs alone. ArgumentError if a split is
+    missing."""
     if set(splits) != set(flat_format.SPLITS):
         raise ArgumentError(f"a dataset has the splits {', '.join(flat_format.SPLITS)}, got {sorted(splits)}")
     records = [*files, *_write_all(root, "", zarr_metadata.group_files(layout.zarr_format, {}))]
@@ -224,9 +229,8 @@ def write_root(
         files=tuple(sorted(records, key=lambda record: record.path)),
         layout=layout.to_json(),
         tokenizer=tokenizer,
-        sources=tuple(sources),
         options=options or {},
         versions=versions or {},
     )
-    _write_whole(root, MANIFEST_NAME, manifest.to_bytes())
+    _put_whole(root, MANIFEST_NAME, manifest.blocks(sources))
     return manifest

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.format import FORMAT_NAME, FORMAT_VERSION, LARGEST_TOKEN_ID, SPLITS
 from flat_tokens.storage.files import read_whole
+from flat_tokens.storage.manifest_lines import SELF_HASH_NAME, SELF_HASH_ZEROS, read_lines
 from flat_tokens.storage.zarr_metadata import parse_json
 
 MANIFEST_NAME = "manifest.json"
-SELF_HASH_NAME = "manifest_sha256"
-SELF_HASH_ZEROS = "0" * 64
 LARGEST_MANIFEST_BYTES = 2**32  # 130 bytes a file: 30 million files
+_BLOCK_BYTES = 1 << 16
 
 
 class FileRecord(NamedTuple):
@@ -45,7 +45,9 @@ class SplitRecord(NamedTuple):
 @dataclass(frozen=True)
 class Manifest:
     """The content of manifest.json. tokenizer: {"path", "sha256", "fingerprint", "source_sha256"} or None; layout,
-    sources, options and versions are what the writer of the dataset wants kept, as plain JSON values."""
+    sources, options and versions are what the writer of the dataset wants kept, as plain JSON values.
+
+    There may be a million sources: who reads may leave them out, who writes may give them one after the other."""
 
     splits: Mapping[str, SplitRecord]
     files: tuple[FileRecord, ...]
@@ -55,10 +57,29 @@ class Manifest:
     options: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
 
-    def to_bytes(self) -> bytearray:
-        """The bytes of manifest.json: one member a line, one file a line, ASCII.
+    def to_bytes(self) -> bytes:
+        """The bytes of manifest.json: one member a line, one source or file a line, ASCII.
 
         Its member manifest_sha256 is the hash of these bytes with 64 zeros in the place of the digits."""
+        return b"".join(self.blocks(self.sources))
+
+    def blocks(self, sources: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+        """The same with these sources, some 64 KiB at a time."""
+        digest = hashlib.sha256()
+        block = bytearray()
+        for line in self._lines(sources):
+            block += line
+            if len(block) >= _BLOCK_BYTES:
+                digest.update(block)
+                yield bytes(block)
+                block.clear()
+        block += f'"{SELF_HASH_NAME}": "'.encode("ascii")
+        end = b'"\n}\n'
+        digest.update(block + SELF_HASH_ZEROS.encode("ascii") + end)
+        yield bytes(block) + digest.hexdigest().encode("ascii") + end
+
+    def _lines(self, sources: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+        """All but the last two."""
         head = {
             "format": FORMAT_NAME,
             "format_version": FORMAT_VERSION,
@@ -68,36 +89,38 @@ class Manifest:
             "options": dict(self.options),
             "versions": dict(self.versions),
         }
-        data = bytearray(b"{")
+        yield b"{\n"
         for name, value in head.items():
-            data += f"\n{json.dumps(name)}: {json.dumps(value)},".encode("ascii")
-        _add_lines(data, "sources", map(dict, self.sources))
-        _add_lines(data, "files", (record._asdict() for record in self.files))
-        data += f'\n"{SELF_HASH_NAME}": "{SELF_HASH_ZEROS}"\n}}\n'.encode("ascii")
-        place = data.rindex(SELF_HASH_ZEROS.encode("ascii"))
-        data[place : place + len(SELF_HASH_ZEROS)] = hashlib.sha256(data).hexdigest().encode("ascii")
-        return data
+            yield f"{json.dumps(name)}: {json.dumps(value)},\n".encode("ascii")
+        yield from _listed("sources", map(dict, sources))
+        yield from _listed("files", (record._asdict() for record in self.files))
 
 
-def _add_lines(data: bytearray, name: str, values: Iterable[dict[str, Any]]) -> None:
-    """One value a line, each as soon as it is there: a corpus may have a million files."""
-    data += f'\n"{name}": ['.encode("ascii")
-    separator = b"\n"
+def _listed(name: str, values: Iterable[dict[str, Any]]) -> Iterator[bytes]:
+    line = f'"{name}": ['
+    separator = "\n"
     for value in values:
-        data += separator
-        data += json.dumps(value).encode("ascii")
-        separator = b",\n"
-    data += b"\n],"
+        yield (line + separator).encode("ascii")
+        line, separator = json.dumps(value), ",\n"
+    yield f"{line}\n],\n".encode("ascii")
 
 
-def read_manifest(root: Path) -> Manifest | None:
-    """The manifest of the dataset at `root`, None if it has none. DatasetError names what is wrong with
-    it."""
+def read_manifest(root: Path, with_sources: bool = True) -> Manifest | None:
+    """The manifest of the dataset at `root`, None if it has none. DatasetError names what is wrong with it.
+
+    Of the sources, which take half a kilobyte each, nothing is kept without with_sources; they are checked all
+    the same."""
     path = root / MANIFEST_NAME
     if not path.is_file():
         return None
-    data = read_whole(path, LARGEST_MANIFEST_BYTES)
-    value = parse_json(data, path)
+    found = read_lines(path, LARGEST_MANIFEST_BYTES, with_sources)
+    if found is None:
+        data = read_whole(path, LARGEST_MANIFEST_BYTES)
+        value = parse_json(data, path)
+        is_unchanged = _self_hash_fits(data, value.get(SELF_HASH_NAME))
+    else:
+        value, digest = found
+        is_unchanged = value[SELF_HASH_NAME] == digest
     where = printable(str(path))
     if value.get("format") != FORMAT_NAME:
         shown = printable(repr(value.get("format")), 60)
@@ -111,28 +134,28 @@ def read_manifest(root: Path) -> Manifest | None:
             f"{FORMAT_VERSION}; "
             "update this program"
         )
-    stated = value.get(SELF_HASH_NAME)
-    if not isinstance(stated, str) or not _self_hash_fits(data, stated):
+    if not is_unchanged:
         raise DatasetError(
             f"{where}: changed after it was written ({SELF_HASH_NAME}); restore it or convert again"
         )
     try:
-        return _parse(value)
+        manifest = _parse(value)
     except (KeyError, TypeError, ValueError) as error:
         reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
         raise DatasetError(f"{where}: {printable(reason)}; restore it or convert again") from None
+    return manifest if with_sources else replace(manifest, sources=())
 
 
-def _self_hash_fits(data: bytes, stated: str) -> bool:
+def _self_hash_fits(data: bytes, stated: object) -> bool:
+    if not isinstance(stated, str):
+        return False
     digits = stated.encode("utf-8", "surrogatepass")
     place = data.rfind(b'"%b"' % digits)
     if place < 0:
         return False
-    view, start = memoryview(data), place + 1  # no copies: they may be long
-    digest = hashlib.sha256(view[:start])
-    digest.update(SELF_HASH_ZEROS.encode("ascii"))
-    digest.update(view[start + len(digits) :])
-    return digest.hexdigest() == stated
+    start, stop = place + 1, place + 1 + len(digits)
+    zeros = SELF_HASH_ZEROS.encode("ascii")
+    return hashlib.sha256(data[:start] + zeros + data[stop:]).hexdigest() == stated
 
 
 def _parse(value: dict[str, Any]) -> Manifest:

@@ -18,7 +18,8 @@ from typing import Any
 
 from flat_tokens.format import FORMAT_NAME, FORMAT_VERSION
 from flat_tokens.storage.files import open_regular
-from flat_tokens.storage.manifest import MANIFEST_NAME, SELF_HASH_NAME, read_manifest
+from flat_tokens.storage.manifest import MANIFEST_NAME, read_manifest
+from flat_tokens.storage.manifest_lines import SELF_HASH_NAME
 
 HEAD_BYTES = 4096
 _END = re.compile(rb'\n"' + SELF_HASH_NAME.encode("ascii") + rb'": "[0-9a-f]{64}"\n\}\n\Z')
@@ -41,5 +42,5 @@ def read_counts(root: Path) -> Mapping[str, Any]:
             splits = json.loads(head[len(_OWN_START) : head.index(b"\n", len(_OWN_START))].rstrip(b","))
             if isinstance(splits, dict) and all(isinstance(split, dict) for split in splits.values()):
                 return splits
-    manifest = read_manifest(root)
+    manifest = read_manifest(root, with_sources=False)
     return {} if manifest is None else {name: split._asdict() for name, split in manifest.splits.items()}

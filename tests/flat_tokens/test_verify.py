@@ -20,7 +20,8 @@ from flat_tokens import format as flat_format
 from flat_tokens import verify, writer
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage.layout import ArrayLayout
-from flat_tokens.storage.manifest import SELF_HASH_ZEROS, FileRecord, SplitRecord, read_manifest
+from flat_tokens.storage.manifest import FileRecord, SplitRecord, read_manifest
+from flat_tokens.storage.manifest_lines import SELF_HASH_ZEROS
 
 LAYOUTS = [
     pytest.param(ArrayLayout.create(2, 16), id="v2"),

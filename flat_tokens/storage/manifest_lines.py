@@ -1,0 +1,120 @@
+"""A manifest as this package writes it, line by line: its sources may be a million, of which a reader needs none.
+
+Parsed as a whole, each source takes ten times its line, 1.3 kB. Read so, memory is that of the files and of a
+thousand sources. The value is the one that parsing the whole would give; what is not in this very form is left
+to that (flat_tokens/storage/manifest.py).
+
+    {
+    "format": "flat-tokens",
+    ...
+    "sources": [
+    {"path": "a.txt", ...},
+    {"path": "b.txt", ...}
+    ],
+    "files": [
+    {"path": ".zgroup", ...}
+    ],
+    "manifest_sha256": "..."
+    }
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+from flat_tokens.storage.files import check_length, open_regular
+
+SELF_HASH_NAME = "manifest_sha256"
+SELF_HASH_ZEROS = "0" * 64
+MEMBERS = ("format", "format_version", "splits", "layout", "tokenizer", "options", "versions")
+LISTS = ("sources", "files")
+_LINES_AT_ONCE = 1000  # so the names of their members are one string each
+
+
+class _OtherFormError(Exception):
+    """The file is not in the form above."""
+
+
+def read_lines(path: Path, limit_bytes: int, with_sources: bool) -> tuple[dict[str, Any], str] | None:
+    """The manifest's value, without its sources if they are not wanted, and the hash that it should state.
+
+    None if it is not written as above; DatasetError if it is no regular file or longer than limit_bytes."""
+    file, size = open_regular(path)
+    with file, io.BufferedReader(cast(io.RawIOBase, file), 1 << 16) as buffered:
+        check_length(path, size, limit_bytes)
+        lines = _Lines(buffered)
+        value: dict[str, Any] = {}
+        try:
+            lines.expect(b"{\n")
+            for name in MEMBERS:
+                value[name] = json.loads(lines.between(b'"%b": ' % name.encode("ascii"), b",\n"))
+            for name in LISTS:
+                lines.expect(b'"%b": [\n' % name.encode("ascii"))
+                value[name] = kept = []
+                for values in lines.listed():
+                    if with_sources or name != "sources":
+                        kept += values
+            value[SELF_HASH_NAME] = lines.stated_hash()
+        except (_OtherFormError, ValueError, RecursionError):
+            return None
+        return value, lines.digest.hexdigest()
+
+
+class _Lines:
+    """The lines of a file, hashed as they go by, all with 64 zeros in place of the hash."""
+
+    def __init__(self, file: io.BufferedReader[Any]) -> None:
+        self._file = file
+        self.digest = hashlib.sha256()
+
+    def _next(self) -> bytes:
+        line = self._file.readline()
+        self.digest.update(line)
+        return line
+
+    def expect(self, line: bytes) -> None:
+        if self._next() != line:
+            raise _OtherFormError
+
+    def between(self, start: bytes, end: bytes) -> bytes:
+        line = self._next()
+        if not line.startswith(start) or not line.endswith(end):
+            raise _OtherFormError
+        return line[len(start) : -len(end)]
+
+    def listed(self) -> Iterator[list[Any]]:
+        """The values of a list, one a line, some of them at a time."""
+        texts: list[bytes] = []
+        ends_with_comma = False
+        while (line := self._next()) != b"],\n":
+            if not line:
+                raise _OtherFormError
+            texts.append(line)
+            if len(texts) == _LINES_AT_ONCE and line.endswith(b",\n"):
+                texts[-1] = line[:-2]
+                yield _values(texts)
+                texts, ends_with_comma = [], True
+        if ends_with_comma and not texts:
+            raise _OtherFormError
+        yield _values(texts)
+
+    def stated_hash(self) -> str:
+        start, end = b'"%b": "' % SELF_HASH_NAME.encode("ascii"), b'"\n}\n'
+        line = self._file.read()
+        stated = line[len(start) : -len(end)]
+        if line != start + stated + end or len(stated) != len(SELF_HASH_ZEROS):
+            raise _OtherFormError
+        self.digest.update(start + SELF_HASH_ZEROS.encode("ascii") + end)
+        return stated.decode("ascii")
+
+
+def _values(texts: list[bytes]) -> list[Any]:
+    values: list[Any] = json.loads(b"[%b]" % b"".join(texts))
+    if len(values) != len(texts):
+        raise _OtherFormError
+    return values
