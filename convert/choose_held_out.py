@@ -23,7 +23,9 @@ def choose_threshold(context: Context, journal: Journal, recorded: Recorded) -> 
     choose = partial(worker.smallest_hashes, count=count)
     chunks = plan.chunks() if count else iter(())
     with context.progress.stage("choose", plan.total_bytes) as stage:
-        for chunk, hashes in run_tasks(context.executor, choose, chunks, context.window, context.describe):
+        for chunk, hashes in run_tasks(
+            context.executor, choose, chunks, context.window, context.plan.describe
+        ):
             smallest.add(hashes)
             stage.advance(chunk.text_bytes)
     threshold = smallest.threshold()

@@ -6,7 +6,7 @@ from concurrent.futures import Executor
 from typing import NamedTuple
 
 from convert.options import ConvertOptions
-from convert.plan import Plan, TextChunk
+from convert.plan import Plan
 from convert.processes.tasks import TaskPool
 from convert.progress import Progress
 from convert.workspace import Workspace
@@ -30,7 +30,3 @@ class Context(NamedTuple):
     def window(self) -> int:
         """How many short tasks, which need no disk, are in flight at most."""
         return 4 * self.options.worker_count
-
-    def describe(self, chunk: TextChunk) -> str:
-        """A text chunk, for errors."""
-        return chunk.describe(self.plan.sources)

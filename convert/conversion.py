@@ -22,9 +22,11 @@ from convert.crashes import with_place
 from convert.encode_and_merge import encode_and_merge, keeping_finished
 from convert.errors import WorkerLost
 from convert.estimate import check_space
-from convert.inputs.sources import STANDARD_INPUT, Source, check_unchanged, find_sources
+from convert.inputs.source_list import SourceList
+from convert.inputs.sources import STANDARD_INPUT, check_unchanged, find_sources
 from convert.options import ConvertOptions
-from convert.plan import Plan, make_plan, plan_record
+from convert.plan import Plan, make_plan
+from convert.plan_record import plan_record
 from convert.processes.executors import ProcessExecutor
 from convert.processes.stopping import ending
 from convert.processes.tasks import TaskPool
@@ -55,7 +57,7 @@ class Begun:
     times: Times
     progress: Progress
     workspace: Workspace
-    sources: tuple[Source, ...]
+    sources: SourceList
     layout: ArrayLayout
 
 
@@ -80,7 +82,7 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
     workspace = Workspace(options.output, options.overwrite)
     workspace.check_output()
     named = [path for path in options.inputs if path != STANDARD_INPUT]
-    sources: tuple[Source, ...] = ()
+    sources = SourceList()
     if named or options.validation:
         sources = find_sources(named, options.validation, options.output, options.input_format)
     layout = ArrayLayout.create(
@@ -117,7 +119,7 @@ def _carry_out(
     job = worker.Job(
         tokenizer,
         tokenizer.max_token_id,
-        plan.sources,
+        plan,
         options.separator_bytes,
         options.seed,
         hash_threshold(options.fraction),
@@ -166,7 +168,7 @@ def _carry_out(
     return finish.summary(result, times.seconds)
 
 
-def _with_standard_input(options: ConvertOptions, workspace: Workspace) -> tuple[Source, ...]:
+def _with_standard_input(options: ConvertOptions, workspace: Workspace) -> SourceList:
     """The sources once more, with standard input, which is read to its end."""
     from convert.inputs.standard_input import spool
 
@@ -182,7 +184,7 @@ def _useful_workers(options: ConvertOptions, plan: Plan) -> int:
 
     What is compressed may be many times as much text, of which only the encoding is one task.
     """
-    if all(source.kind.is_plain and source.kind.format != "parquet" for source in plan.sources):
+    if all(kind.is_plain and kind.format != "parquet" for kind in plan.sources.kinds):
         return max(1, min(options.worker_count, plan.chunk_count))
     return options.worker_count
 

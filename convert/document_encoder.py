@@ -21,7 +21,7 @@ from convert.errors import BrokenInvariant, printable
 from convert.inputs.batch import Batch
 from convert.inputs.blocks import HEAD_BYTES
 from convert.inputs.long_line import LongLine
-from convert.inputs.sources import Source
+from convert.inputs.source_list import Source
 from convert.inputs.stretches import STRETCH_BYTES
 from convert.intake import BadRecord, Intake
 from convert.long_document import encode_pieces

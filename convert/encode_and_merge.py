@@ -134,7 +134,7 @@ class _Loop:
                 self._take(chunk, worker.ChunkResult(record, reused=True), stage)
                 continue
             slots = self._slots[chunk.index] = self._slot_files.take(chunk.index)
-            describe = partial(self._context.describe, chunk)
+            describe = partial(self._context.plan.describe, chunk)
             self._context.pool.submit(
                 chunk, describe, worker.encode_chunk, chunk, slots, self._threshold, record, parts
             )
@@ -162,7 +162,8 @@ class _Loop:
             or known not in (None, record)
         ):
             raise BadInput(
-                f"{self._context.describe(chunk)} is not what an earlier run read there; start anew with --overwrite"
+                f"{self._context.plan.describe(chunk)} is not what an earlier run read there; "
+                f"start anew with --overwrite"
             )
         result = self._result
         if not outcome.reused:

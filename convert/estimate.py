@@ -23,7 +23,8 @@ from convert.errors import ConvertError, StorageError, printable
 from convert.inputs.batch import Batch
 from convert.inputs.blocks import FileRange
 from convert.inputs.decompress import DecompressedFile
-from convert.inputs.sources import Source
+from convert.inputs.kinds import Kind
+from convert.inputs.source_list import Source
 from convert.options import ConvertOptions
 from convert.plan import Plan
 from convert.progress import tokens_text
@@ -74,11 +75,12 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
     total_sampled = sampled_text = sampled_tokens = 0.0
     seconds = 0.0
     ids: list[np.ndarray[tuple[int, ...], np.dtype[np.uint32]]] = []
-    by_kind: dict[str, list[Sample]] = {}
+    kinds = plan.sources.by_kind()
+    by_kind: dict[Kind, list[Sample]] = {}
     for sample in _samples(plan, options.intake_rules, options.separator_bytes):
-        by_kind.setdefault(sample.source.kind.name, []).append(sample)
+        by_kind.setdefault(sample.source.kind, []).append(sample)
     for kind, samples in by_kind.items():
-        kind_bytes = sum(source.size_bytes for source in plan.sources if source.kind.name == kind)
+        kind_bytes = kinds[kind][1]
         counts = [0.0] * 4
         for sample in samples:
             started = time.perf_counter()
@@ -125,7 +127,7 @@ def check_space(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: 
     """
     folder = Path(options.output).resolve().parent
     free = shutil.disk_usage(folder).free
-    expands = any(not source.kind.is_plain or source.kind.format == "parquet" for source in plan.sources)
+    expands = any(not kind.is_plain or kind.format == "parquet" for kind in plan.sources.kinds)
     worst = 16 * plan.total_bytes * (40 if expands else 1) + FIXED_BYTES
     if free >= worst:
         return
@@ -142,14 +144,8 @@ def check_space(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: 
 
 def estimate_lines(found: Estimate, plan: Plan, options: ConvertOptions, layout: ArrayLayout) -> list[str]:
     """What --dry-run prints."""
-    kinds: dict[str, list[int]] = {}
-    for source in plan.sources:
-        entry = kinds.setdefault(source.kind.name, [0, 0])
-        entry[0] += 1
-        entry[1] += source.size_bytes
-    listed = ", ".join(
-        f"{count:,} {kind} ({bytes_text(size)})" for kind, (count, size) in sorted(kinds.items())
-    )
+    kinds = sorted((kind.name, *totals) for kind, totals in plan.sources.by_kind().items())
+    listed = ", ".join(f"{count:,} {kind} ({bytes_text(size)})" for kind, count, size in kinds)
     folder = Path(options.output).resolve().parent
     free = shutil.disk_usage(folder).free
     short = "" if free >= found.needed_bytes * SPACE_MARGIN else ", which is too little"
@@ -199,7 +195,7 @@ def _samples(plan: Plan, rules: IntakeRules, separator: bytes) -> Iterator[Sampl
         place = plan.total_bytes * (2 * k + 1) // (2 * SAMPLES)
         if place >= plan.total_bytes:
             return
-        index = int(np.searchsorted(plan.source_starts, place, side="right")) - 1
+        index = plan.source_at(place)
         source = plan.sources[index]
         start = place - plan.source_starts[index]
         with suppress(ConvertError):  # what is wrong with it, the work itself will say

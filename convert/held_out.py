@@ -20,7 +20,7 @@ from bpe import _core
 from convert.clock import Clock
 from convert.document_encoder import DocumentEncoder
 from convert.inputs.batch import Batch
-from convert.inputs.sources import Source
+from convert.inputs.source_list import Source
 from convert.intake import Intake
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import base64
 import codecs
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,7 +22,8 @@ from typing import Any, NamedTuple
 
 from bpe import _core
 from convert.errors import BadInput, naming, printable
-from convert.inputs.sources import Source, recorded_path
+from convert.inputs.source_list import Source
+from convert.inputs.sources import recorded_path
 from convert.rules import IntakeRules
 
 SHOWN_BYTES = 80
@@ -39,7 +41,9 @@ class IntakeCounts:
     skipped: dict[str, int] = field(default_factory=dict)  # by reason, bad ones only
     blank: int = 0  # lines of white space
     with_special: int = 0  # records that hold the text of a special token
-    lines: tuple[tuple[int, int], ...] = ()  # (source, lines of it in the chunk)
+    lines: tuple[
+        tuple[int, int], ...
+    ] = ()  # (source, lines of it in the chunk) if it goes on behind the chunk
     longest: tuple[int, ...] = ()  # sequences, in tokens, falling
     first_ids: tuple[int, ...] = ()  # of the first sequence of train
     quarantine_bytes: int = -1  # of the chunk's quarantine file, -1 where there is none
@@ -91,7 +95,7 @@ class Intake:
         self._quarantine_bytes, self._checksum = -1, 0
 
     def add_lines(self, source_index: int, lines: int) -> None:
-        """The chunk has so many lines of the source, good, bad and blank."""
+        """The chunk has so many lines, good, bad and blank, of a source that goes on in the next one."""
         self._lines.append((source_index, lines))
 
     def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
@@ -235,7 +239,7 @@ def quarantine_lines(
     folder: Path, sources: Sequence[Source], chunks: Iterable[tuple[int, IntakeCounts]]
 ) -> Iterator[bytes]:
     """The lines of the dataset's quarantine file: paths for numbers, lines counted from 1 in each source."""
-    lines_before = [0] * len(sources)
+    lines_before: Counter[int] = Counter()
     for chunk_index, counts in chunks:
         if counts.quarantine_bytes >= 0:
             for line in _lines(quarantine_path(folder, chunk_index)):

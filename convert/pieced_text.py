@@ -12,7 +12,7 @@ from bpe import _core, utf8
 from convert.clock import Clock
 from convert.errors import printable
 from convert.inputs.blocks import HEAD_BYTES
-from convert.inputs.sources import Source
+from convert.inputs.source_list import Source
 from convert.long_document import ValidPieces
 
 if TYPE_CHECKING:

@@ -8,20 +8,16 @@ number of workers. The dataset's bytes do not depend on C at all; finished shard
 
 from __future__ import annotations
 
-import re
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from convert.inputs.sources import Source, recorded_path
+from convert.inputs.source_list import SourceList
 
 MIB = 1 << 20
 # The sources are hashed in blocks of this size (convert/inputs/digest.py); chunks of whole blocks read no byte twice.
 BLOCK_BYTES = 4 * MIB
-PLAN_VERSION = 4
-_MARKS = ("changed_ns", "inode")
 
 
 class Piece(NamedTuple):
@@ -32,33 +28,25 @@ class Piece(NamedTuple):
     stop: int
 
 
-@dataclass(frozen=True)
-class TextChunk:
-    """The unit of work: what one task encodes into one shard."""
+class TextChunk(NamedTuple):
+    """The unit of work: what one task encodes into one shard. [start, stop): its place in the line of all sources."""
 
-    index: int
-    pieces: tuple[Piece, ...]
+    index: int  # type: ignore[assignment]  # in place of a tuple's method that nobody calls
+    start: int
+    stop: int
 
     @property
     def text_bytes(self) -> int:
         """The length of the chunk in bytes; summed over all chunks it is the size of the corpus."""
-        return sum(piece.stop - piece.start for piece in self.pieces)
-
-    def describe(self, sources: Sequence[Source]) -> str:
-        """For errors: "text chunk 3 (en.txt, bytes 12582912 to 16777216)"."""
-        first, last = self.pieces[0], self.pieces[-1]
-        where = f"{sources[first.source_index].path}, bytes {first.start} to {first.stop}"
-        if last is not first:
-            where += f" up to {sources[last.source_index].path}, bytes {last.start} to {last.stop}"
-        return f"text chunk {self.index} ({where})"
+        return self.stop - self.start
 
 
 class Plan(NamedTuple):
-    """The sources and how long a text chunk is; chunks are made when they are asked for."""
+    """The sources and how long a text chunk is; chunks and their pieces are made when they are asked for."""
 
-    sources: tuple[Source, ...]
+    sources: SourceList
     chunk_bytes: int
-    source_starts: tuple[int, ...]  # where each source starts in the line of all, and at last the total
+    source_starts: array[int]  # where each source starts in the line of all, and at last the total
 
     @property
     def total_bytes(self) -> int:
@@ -71,29 +59,52 @@ class Plan(NamedTuple):
         return -(-self.total_bytes // self.chunk_bytes)
 
     def chunk(self, index: int) -> TextChunk:
-        """Text chunk `index`; O(log sources + pieces)."""
+        """Text chunk `index`."""
         start = index * self.chunk_bytes
-        stop = min(start + self.chunk_bytes, self.total_bytes)
-        pieces = []
-        source_index = bisect_right(self.source_starts, start) - 1
-        while start < stop:
-            source_start, source_stop = self.source_starts[source_index : source_index + 2]
-            piece_stop = min(stop, source_stop)
-            if start < piece_stop:
-                pieces.append(Piece(source_index, start - source_start, piece_stop - source_start))
-            start = piece_stop
-            source_index += 1
-        return TextChunk(index, tuple(pieces))
+        return TextChunk(index, start, min(start + self.chunk_bytes, self.total_bytes))
 
     def chunks(self) -> Iterator[TextChunk]:
         """All text chunks in order."""
         return map(self.chunk, range(self.chunk_count))
 
+    def source_at(self, place: int) -> int:
+        """The number of the source that has the byte at `place` in the line of all; O(log sources)."""
+        return bisect_right(self.source_starts, place) - 1
 
-def make_plan(sources: Sequence[Source], chunk_bytes: int | None = None) -> Plan:
+    def pieces(self, chunk: TextChunk) -> Iterator[Piece]:
+        """The pieces of a text chunk in order, none empty."""
+        starts = self.source_starts
+        place, source_index = chunk.start, self.source_at(chunk.start)
+        while place < chunk.stop:
+            source_start = starts[source_index]
+            stop = min(starts[source_index + 1], chunk.stop)
+            if place < stop:
+                yield Piece(source_index, place - source_start, stop - source_start)
+                place = stop
+            source_index += 1
+
+    def blocks(self, chunk: TextChunk) -> Iterator[tuple[int, int]]:
+        """(source, block) of the blocks that begin in a text chunk, in order: those that its worker hashes."""
+        for source_index, start, stop in self.pieces(chunk):
+            for block in range(-(-start // BLOCK_BYTES), -(-stop // BLOCK_BYTES)):
+                yield source_index, block
+
+    def describe(self, chunk: TextChunk) -> str:
+        """For errors: "text chunk 3 (en.txt, bytes 12582912 to 16777216)"."""
+        first, last = self.source_at(chunk.start), self.source_at(chunk.stop - 1)
+        first_start, last_start = self.source_starts[first], self.source_starts[last]
+        stop = min(chunk.stop, self.source_starts[first + 1]) - first_start
+        where = f"{self.sources[first].path}, bytes {chunk.start - first_start} to {stop}"
+        if last != first:
+            start = max(chunk.start - last_start, 0)
+            where += f" up to {self.sources[last].path}, bytes {start} to {chunk.stop - last_start}"
+        return f"text chunk {chunk.index} ({where})"
+
+
+def make_plan(sources: SourceList, chunk_bytes: int | None = None) -> Plan:
     """The plan for `sources`; chunk_bytes None takes `default_chunk_bytes` of their total."""
-    starts = (0, *accumulate(source.size_bytes for source in sources))
-    return Plan(tuple(sources), chunk_bytes or default_chunk_bytes(starts[-1]), starts)
+    starts = sources.starts()
+    return Plan(sources, chunk_bytes or default_chunk_bytes(starts[-1]), starts)
 
 
 def default_chunk_bytes(total_bytes: int) -> int:
@@ -105,95 +116,3 @@ def default_chunk_bytes(total_bytes: int) -> int:
     """
     blocks = -(-total_bytes // (64 * BLOCK_BYTES))
     return min(max(blocks, 1), 8) * BLOCK_BYTES
-
-
-def plan_record(plan: Plan, tokenizer_sha256: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """All that finished shards depend on, as plain JSON: the same record, the same shards.
-
-    But "changed_ns" and "inode" of a source only say whether its bytes may be others; `without_marks` leaves them out.
-    """
-    return {
-        "tokenmill_plan": PLAN_VERSION,
-        "tokenizer_sha256": tokenizer_sha256,
-        "text_chunk_bytes": plan.chunk_bytes,
-        "options": dict(options),
-        "sources": [
-            {
-                "path": recorded_path(s.name),
-                "bytes": s.size_bytes,
-                "mtime_ns": s.mtime_ns if s.digest is None else None,
-                "changed_ns": s.changed_ns if s.digest is None else None,
-                "inode": s.inode if s.digest is None else None,
-                "digest": s.digest,
-                "split": s.split,
-                "kind": s.kind.name,
-            }
-            for s in plan.sources
-        ],
-    }
-
-
-def without_marks(record: Any) -> Any:
-    """A plan record of this version without what may change while the sources' bytes do not."""
-    if not isinstance(record, dict) or record.get("tokenmill_plan") != PLAN_VERSION:
-        return record
-    sources = [
-        {name: value for name, value in source.items() if name not in _MARKS} for source in record["sources"]
-    ]
-    return {**record, "sources": sources}
-
-
-def touched_sources(old: dict[str, Any], new: dict[str, Any]) -> list[int]:
-    """The sources, by number, that something was done to between two records that are equal without marks."""
-    pairs = zip(old.get("sources", []), new.get("sources", []), strict=True)
-    return [index for index, (was, is_) in enumerate(pairs) if any(was[mark] != is_[mark] for mark in _MARKS)]
-
-
-def differences(old: Any, new: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """The fields in which two plan records differ: (name, old value, new value).
-
-    {"options": {"seed": 0}}, {"options": {"seed": 1}} -> ("options.seed", 0, 1)
-    """
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in [*new, *(key for key in old if key not in new)]:
-            yield from differences(old.get(key), new.get(key), f"{name}.{key}" if name else str(key))
-    elif isinstance(old, list) and isinstance(new, list):
-        if len(old) != len(new):
-            yield f"number of {name}", len(old), len(new)
-            return
-        for index, (old_item, new_item) in enumerate(zip(old, new, strict=True)):
-            yield from differences(old_item, new_item, f"{name}[{index}]")
-    elif old != new or type(old) is not type(new):
-        yield name, old, new
-
-
-def told(name: str) -> str:
-    """What a user calls a field of a plan record: "options.seed" -> "--seed", "sources[2].path" -> "input 3"."""
-    if name == "text_chunk_bytes" or name.startswith("options."):
-        return "--" + name.removeprefix("options.").replace("_", "-")
-    if name == "tokenizer_sha256":
-        return "the SHA-256 of the tokenizer"
-    if name == "number of sources":
-        return "the number of input files"
-    found = re.fullmatch(r"sources\[([0-9]+)\]\.([a-z_]+)", name)
-    if found:
-        return (
-            f"input {int(found[1]) + 1}" if found[2] == "path" else f"{found[2]} of input {int(found[1]) + 1}"
-        )
-    return name
-
-
-def changed_source(old: Any, new: Any) -> str | None:
-    """What changed about the first file that both plan records name but with another size or time; None if none did."""
-    if not isinstance(old, dict) or old.get("tokenmill_plan") != new.get("tokenmill_plan"):
-        return None  # what it says of sources may have another form
-    known = {source["path"]: source for source in old.get("sources", [])}
-    for source in new.get("sources", []):
-        was = known.get(source["path"], source)
-        if was["bytes"] != source["bytes"]:
-            return f"{source['path']} had {was['bytes']} bytes and has {source['bytes']} now"
-        if was["mtime_ns"] != source["mtime_ns"]:
-            return f"{source['path']} was written to, its {source['bytes']} bytes may be others"
-        if was.get("digest") != source["digest"]:
-            return f"{source['path']} is other text now"
-    return None

@@ -7,17 +7,20 @@ options and version alone.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from bpe import _core
 from bpe.errors import EnvironmentFailure
 from bpe.tokenizer import Tokenizer
 from convert.errors import naming
-from convert.inputs.digest import DIGEST_NAME, source_digest
+from convert.inputs.digest import DIGEST_NAME, each_digest, source_digest
 from convert.inputs.sources import recorded_path
 from convert.intake import QUARANTINE_NAME, quarantine_lines, total_intake
 from convert.options import ConvertOptions
-from convert.plan import Plan
+from convert.plan import BLOCK_BYTES, Plan
 from convert.shards.shard import SPLITS, ShardRecord
 from convert.summary import total_counts
 from flat_tokens.storage.layout import ArrayLayout
@@ -71,9 +74,6 @@ def write_manifest(
 
     source_sha256: of the file or files that the tokenizer was read from.
     """
-    digests: list[list[str]] = [[] for _ in plan.sources]
-    for source_index, _, digest in sorted(digest for record in records for digest in record.digests):
-        digests[source_index].append(digest)
     intake = total_intake(record.intake for record in records)
     splits = {}
     for split in SPLITS:
@@ -90,17 +90,7 @@ def write_manifest(
             "fingerprint": tokenizer.fingerprint(),
             "source_sha256": source_sha256,
         },
-        sources=[
-            {
-                "path": recorded_path(source.name),
-                "bytes": source.size_bytes,
-                "digest": source_digest(own),
-                "digest_of": DIGEST_NAME,
-                "split": source.split or "by hash",
-                "kind": source.kind.name,
-            }
-            for source, own in zip(plan.sources, digests, strict=True)
-        ],
+        sources=_source_facts(plan, records),
         options={
             **options.recorded(),
             "documents": {split: total_counts(records, split).documents for split in SPLITS},
@@ -113,3 +103,20 @@ def write_manifest(
         },
         versions={"tokenmill": _core.__version__},
     )
+
+
+def _source_facts(plan: Plan, records: list[ShardRecord]) -> Iterator[dict[str, Any]]:
+    """What the manifest says of each source; one at a time, since there may be a million."""
+    digests = chain.from_iterable(
+        each_digest(record.digests) for record in records
+    )  # in the order of the blocks
+    for source in plan.sources:
+        own = b"".join(islice(digests, -(-source.size_bytes // BLOCK_BYTES)))
+        yield {
+            "path": recorded_path(source.name),
+            "bytes": source.size_bytes,
+            "digest": source_digest(own),
+            "digest_of": DIGEST_NAME,
+            "split": source.split or "by hash",
+            "kind": source.kind.name,
+        }

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from convert.inputs.sources import Source
+from convert.inputs.source_list import SourceList
 from convert.options import ConvertOptions
 from convert.summary import Summary
 
 LONG_DOCUMENT_BYTES = 1 << 20  # files that are one document each are shorter, on average
 
 
-def remarks(options: ConvertOptions, sources: Sequence[Source], summary: Summary) -> Iterator[str]:
+def remarks(options: ConvertOptions, sources: SourceList, summary: Summary) -> Iterator[str]:
     """A line for each: an empty dataset, an empty split, a separator that is nowhere."""
     intake = summary.intake
     if not summary.tokens:
@@ -26,7 +26,7 @@ def remarks(options: ConvertOptions, sources: Sequence[Source], summary: Summary
     if not summary.splits["train"].tokens and options.validation_docs is not None:
         yield f"warning: --validation-docs {options.validation_docs} holds out all there is; nothing is left for train"
     if (
-        all(source.kind.format == "text" for source in sources)
+        all(kind.format == "text" for kind in sources.kinds)
         and intake.records <= len(sources)
         and intake.text_bytes > LONG_DOCUMENT_BYTES * len(sources)
     ):

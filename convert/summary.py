@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from bpe.sizes import bytes_text, counted
 from convert.errors import BrokenInvariant, printable
+from convert.inputs.digest import DIGEST_BYTES
 from convert.intake import IntakeCounts
-from convert.plan import BLOCK_BYTES, Plan
+from convert.plan import Plan
 from convert.shards.shard import SPLITS, ShardRecord, SplitCounts
 
 FIRST_WORDS = 80  # characters
@@ -137,15 +138,13 @@ def check_conservation(plan: Plan, records: Sequence[ShardRecord]) -> None:
         raise BrokenInvariant(
             f"text chunks of {text_bytes} bytes were encoded, the sources have {plan.total_bytes}"
         )
-    blocks = sorted((source, block) for record in records for source, block, _ in record.digests)
-    expected = [
-        (index, block)
-        for index, source in enumerate(plan.sources)
-        for block in range(-(-source.size_bytes // BLOCK_BYTES))
-    ]
-    if blocks != expected:
-        raise BrokenInvariant(f"{len(blocks)} blocks of the sources were hashed, {len(expected)} exist")
     for record in records:
+        blocks = len(record.digests) / DIGEST_BYTES
+        expected = sum(1 for _ in plan.blocks(plan.chunk(record.chunk_index)))
+        if blocks != expected:
+            raise BrokenInvariant(
+                f"text chunk {record.chunk_index}: {blocks:g} blocks of the sources were hashed, {expected} begin there"
+            )
         for split in SPLITS:
             counts = record.split(split)
             if counts.documents != counts.sequences + counts.empty:

@@ -9,17 +9,18 @@ reading, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
 
 from convert import worker
 from convert.context import Context
 from convert.errors import BadInput, Refused, printable
-from convert.inputs.digest import block_part
+from convert.inputs.digest import block_part, each_digest
 from convert.plan import Plan
 from convert.processes.tasks import run_tasks
 from convert.shards.shard import ShardRecord
 from convert.workspace import Workspace
 
-_Parts = tuple[int, tuple[tuple[int, int, str], ...]]  # source, (start, stop, digest) of parts of it
+_SOURCES_AT_ONCE = 256  # a task costs as much as reading a few small files
 
 
 def check_touched(context: Context, records: Sequence[ShardRecord | None]) -> None:
@@ -59,32 +60,41 @@ def _first_changed(
     """A source and the bytes of it that are others now; None if there is none."""
     plan = context.plan
 
-    def describe(parts: _Parts) -> str:
-        return f"a check of {plan.sources[parts[0]].path}"
+    def describe(sources: Sequence[worker.SourceParts]) -> str:
+        return f"a check of {plan.sources[sources[0][0]].path}"
 
-    tasks = _parts(set(touched), plan, records)
-    for (source, _), changed in run_tasks(
-        context.executor, worker.changed_part, tasks, context.window, describe
-    ):
+    tasks = _tasks(touched, plan, records)
+    for _, changed in run_tasks(context.executor, worker.changed_part, tasks, context.window, describe):
         if changed is not None:
-            return source, changed
+            return changed
     return None
 
 
-def _parts(touched: set[int], plan: Plan, records: Sequence[ShardRecord | None]) -> Iterator[_Parts]:
+def _tasks(
+    touched: Sequence[int], plan: Plan, records: Sequence[ShardRecord | None]
+) -> Iterator[list[worker.SourceParts]]:
+    """Some sources at a time, of one text chunk: neither are there too many tasks, nor is one too long."""
+    is_touched = bytearray(len(plan.sources))
+    for number in touched:
+        is_touched[number] = True
     for record in records:
-        if record is None:
-            continue
-        of_source: dict[int, list[tuple[int, int, str]]] = {}
-        for source, block, digest in record.digests:
-            if source in touched:
-                part = block_part(block, plan.sources[source].size_bytes, digest)
-                of_source.setdefault(source, []).append(part)
-        for source, start, stop, digest in record.edges:
-            if source in touched:
-                of_source.setdefault(source, []).append((start, stop, digest))
-        for source, parts in of_source.items():
-            yield source, tuple(parts)
+        if record is not None:
+            found = (parts for parts in _parts(plan, record) if is_touched[parts[0]])
+            while some := list(islice(found, _SOURCES_AT_ONCE)):
+                yield some
+
+
+def _parts(plan: Plan, record: ShardRecord) -> Iterator[worker.SourceParts]:
+    """What a shard was made from."""
+    edges: dict[int, list[tuple[int, int, str]]] = {}
+    for source, start, stop, digest in record.edges:
+        edges.setdefault(source, []).append((start, stop, digest))
+    blocks = zip(plan.blocks(plan.chunk(record.chunk_index)), each_digest(record.digests), strict=True)
+    for source, own in groupby(blocks, lambda block: block[0][0]):
+        size = plan.sources[source].size_bytes
+        parts = [block_part(number, size, digest) for (_, number), digest in own]
+        yield source, [*parts, *edges.pop(source, ())]
+    yield from edges.items()
 
 
 def _names(workspace: Workspace, plan: Plan) -> str:

@@ -29,11 +29,11 @@ from convert.inputs.kinds import PLAIN_TEXT
 from convert.inputs.long_line import LongLine
 from convert.inputs.read_jsonl import JsonLines
 from convert.inputs.read_parquet import parquet_batches
-from convert.inputs.sources import Source
+from convert.inputs.source_list import Source
 from convert.inputs.stretches import STRETCH_BYTES, Stretch, own_stretches
 from convert.inputs.text_window import TextWindow
 from convert.intake import Intake
-from convert.plan import Piece, TextChunk
+from convert.plan import Piece, Plan, TextChunk
 from convert.processes.worker_process import take_step
 from convert.rules import IntakeRules
 from convert.shards.merge import write_run
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 Need = Callable[[int, int], None]  # (start, stop) of a source
+SourceParts = tuple[int, Sequence[tuple[int, int, str]]]  # source, (start, stop, hex digest) of parts of it
 
 
 class Job(NamedTuple):
@@ -56,7 +57,7 @@ class Job(NamedTuple):
 
     tokenizer: Tokenizer
     max_token_id: int
-    sources: tuple[Source, ...]
+    plan: Plan
     separator: bytes
     seed: int
     threshold: int  # a document whose hash is below it is validation, 0 to 2^64
@@ -115,7 +116,7 @@ def encode_chunk(
         return ChunkResult(earlier, reused=True)
 
     clock = Clock()
-    digests: list[tuple[int, int, str]] = []
+    digests = bytearray()
     edges: list[tuple[int, int, int, str]] = []
     dtype = token_dtype(job.max_token_id)
     intake = Intake(job.rules, job.shards, chunk.index)
@@ -125,9 +126,9 @@ def encode_chunk(
     ):
         threshold = job.threshold if threshold is None else threshold
         encoder = DocumentEncoder(job.tokenizer, job.separator, job.seed, threshold, shard, intake, clock)
-        for piece in chunk.pieces:
+        for piece in job.plan.pieces(chunk):
             blocks, own_edges = _encode_piece(job, piece, encoder, intake, clock)
-            digests.extend((piece.source_index, *block) for block in blocks)
+            digests += blocks
             edges.extend((piece.source_index, *edge) for edge in own_edges)
         checksums, places, (train, validation) = shard.finish()
         counts = intake.finish(shard.longest, shard.first_ids)
@@ -139,7 +140,7 @@ def encode_chunk(
         checksums,
         train,
         validation,
-        tuple(digests),
+        bytes(digests),
         tuple(edges),
         counts,
         places,
@@ -158,8 +159,8 @@ def smallest_hashes(chunk: TextChunk, count: int) -> NDArray[np.uint64]:
     intake = Intake(rules, job.shards, chunk.index)
     special_tokens = [token.encode() for token in job.tokenizer.special_tokens]
     hasher = DocumentHasher(special_tokens, job.separator, job.seed, count, intake)
-    for piece in chunk.pieces:
-        source = job.sources[piece.source_index]
+    for piece in job.plan.pieces(chunk):
+        source = job.plan.sources[piece.source_index]
         with TextWindow(source.path, source.size_bytes, _buffer) as window:
             _require_unchanged(source, window)
             _read_piece(job, piece, source, window, hasher, intake, lambda start, stop: None)
@@ -172,9 +173,10 @@ def _encode_piece(
     encoder: DocumentEncoder,
     intake: Intake,
     clock: Clock,
-) -> tuple[list[tuple[int, str]], list[tuple[int, int, str]]]:
-    """Encode the documents of one source's part of a chunk; its blocks and edges (convert/inputs/digest.py)."""
-    source = job.sources[piece.source_index]
+) -> tuple[bytes, list[tuple[int, int, str]]]:
+    """Encode the documents of one source's part of a chunk; the digests of its blocks, and its edges
+    (convert/inputs/digest.py)."""
+    source = job.plan.sources[piece.source_index]
     own_digests = BlockDigests(piece.start, piece.stop, source.size_bytes)
 
     def seen(offset: int, data: memoryview) -> None:
@@ -293,10 +295,14 @@ def _require_unchanged(source: Source, window: TextWindow) -> None:
         raise BadInput(f"{source.path} was written to while it was read; convert it again")
 
 
-def changed_part(source_parts: tuple[int, Sequence[tuple[int, int, str]]]) -> tuple[int, int] | None:
-    """The first of the parts (start, stop, digest) of a source that is not what it was when its shard was made."""
-    source_index, parts = source_parts
-    return first_changed(_prepared().sources[source_index].path, parts)
+def changed_part(sources: Sequence[SourceParts]) -> tuple[int, tuple[int, int]] | None:
+    """The first source, and the first of its parts (start, stop, digest), that is not what it was when its shard was
+    made."""
+    for source_index, parts in sources:
+        changed = first_changed(_prepared().plan.sources[source_index].path, parts)
+        if changed is not None:
+            return source_index, changed
+    return None
 
 
 def merge_run(run: Run) -> list[FileRecord]:

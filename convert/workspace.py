@@ -16,16 +16,20 @@ import fcntl
 import json
 import os
 import shutil
+from array import array
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from convert.errors import Refused, StorageError, UsageError, naming, printable
+from convert.errors import BrokenInvariant, Refused, StorageError, UsageError, naming, printable
 from convert.journal import Journal
-from convert.plan import changed_source, differences, told, touched_sources, without_marks
+from convert.plan_record import PlanRecord, RecordFile, changed_source, compare, told
+from flat_tokens.errors import DatasetError
 from flat_tokens.storage.durability import sync, sync_folders
+from flat_tokens.storage.manifest import LARGEST_MANIFEST_BYTES, MANIFEST_NAME
+from flat_tokens.storage.manifest_lines import read_lines
 
 PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME, STACKS_NAME, INPUT_NAME, CRASH_NAME = (
     "plan.json",
@@ -49,6 +53,7 @@ _OWN_NAMES = {
     INPUT_NAME,
     CRASH_NAME,
 }
+_BUFFER_BYTES = 1 << 20
 
 
 class Workspace:
@@ -64,8 +69,8 @@ class Workspace:
         self.dataset = self.root / DATASET_NAME
         self.stacks = self.root / STACKS_NAME
         # Of the sources of an earlier run that goes on, by number: those whose bytes may be others by now.
-        self.touched: list[int] = []
-        self._plan: dict[str, Any] = {}
+        self.touched = array("q")
+        self._plan: PlanRecord | None = None
         self._overwrite = overwrite
         self._lock: IO[str] | None = None
 
@@ -95,7 +100,7 @@ class Workspace:
                 f"the folder {self.output.parent} for --output does not exist; create it first"
             )
 
-    def open(self, plan: dict[str, Any]) -> bool:
+    def open(self, plan: PlanRecord) -> bool:
         """Take the folder for `plan`; True if it holds work of an earlier run with the same plan, which goes on.
 
         Refused (exit 6): another run is at work there, the folder is not ours, or its plan differs (without
@@ -114,17 +119,18 @@ class Workspace:
         self._plan = plan
         if not goes_on:
             self.settle()
-        elif not self.touched:
-            self._plan = {}
         return goes_on
 
     def settle(self) -> None:
         """Note the plan, in place of the one there is: the sources that were touched hold what they held."""
+        if self._plan is None:
+            raise BrokenInvariant("a plan was to be noted before there was one")
         temporary = self.root / (PLAN_NAME + ".tmp")
         with naming(temporary):
-            temporary.write_text(json.dumps(self._plan), encoding="utf-8")
+            with temporary.open("wb", buffering=_BUFFER_BYTES) as file:
+                file.writelines(self._plan.lines())
             temporary.replace(self.root / PLAN_NAME)
-        self.touched, self._plan = [], {}  # a plan of a million sources takes 600 MB
+        self.touched = array("q")
 
     def take(self) -> None:
         """Make the folder if need be and lock it; Refused (exit 6) if another run is at work or it is not ours."""
@@ -244,24 +250,24 @@ class Workspace:
         lock.flush()
         self._lock = lock
 
-    def _compare(self, plan: dict[str, Any]) -> bool:
+    def _compare(self, plan: PlanRecord) -> bool:
         path = self.root / PLAN_NAME
         if not path.exists():
             return False  # an earlier run ended before it had begun
+        touched = array("q")
         try:
-            old = json.loads(path.read_text(encoding="utf-8"))
+            old = RecordFile(path)
+            found = list(islice(compare(old, plan, touched), SHOWN_DIFFERENCES))
+            if not found:
+                self.touched = touched
+                return True
+            if self._overwrite or not self._holds_work():
+                return False  # asked for, or nothing would be lost
+            changed = changed_source(old, plan)
         except ValueError as error:
             if self._overwrite:
                 return False
             raise Refused(f"{path} cannot be read ({error}); start anew with --overwrite") from None
-        new = json.loads(json.dumps(plan))  # compared as JSON would give it back: tuples are lists there
-        found = list(islice(differences(without_marks(old), without_marks(new)), SHOWN_DIFFERENCES))
-        if not found:
-            self.touched = touched_sources(old, new)
-            return True
-        if self._overwrite or not self._holds_work():
-            return False  # asked for, or nothing would be lost
-        changed = changed_source(old, new)
         if changed is not None:
             raise Refused(
                 printable(
@@ -340,10 +346,13 @@ def not_ours(output: Path) -> str | None:
         return "it is a link"
     if not output.is_dir():
         return "it is not a dataset of ours"
+    manifest_path = output / MANIFEST_NAME
     try:
-        manifest = json.loads((output / "manifest.json").read_text(encoding="utf-8"))
-        listed = {entry["path"] for entry in manifest["files"]} | {"manifest.json"}
-    except (OSError, ValueError, KeyError, TypeError):
+        # Line by line if it is as we write it: there may be a million sources in it.
+        found = read_lines(manifest_path, LARGEST_MANIFEST_BYTES, with_sources=False)
+        manifest = json.loads(manifest_path.read_text(encoding="utf-8")) if found is None else found[0]
+        listed = {entry["path"] for entry in manifest["files"]} | {MANIFEST_NAME}
+    except (DatasetError, OSError, ValueError, KeyError, TypeError):
         return "it is not a dataset of ours (no manifest.json that says so)"
     for folder, _, names in os.walk(output):
         for name in names:

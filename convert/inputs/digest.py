@@ -13,7 +13,7 @@ that may have been edited since can be held against them.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 from bpe._core import Xxh64
 from convert.errors import naming
@@ -22,6 +22,7 @@ from convert.plan import BLOCK_BYTES
 
 READ_BYTES = 1 << 20
 
+DIGEST_BYTES = 8
 DIGEST_NAME = "xxh64 of the xxh64 of each 4 MiB"
 
 
@@ -38,7 +39,7 @@ class BlockDigests:
         last = -(-min(stop, size) // BLOCK_BYTES) * BLOCK_BYTES
         self._stop = max(self._place, min(last, size))
         self._hash = Xxh64()
-        self._done: list[tuple[int, str]] = []
+        self._done = bytearray()
         self._needed: list[tuple[int, int]] = []
         self._lowest = self._start  # of all that was seen
 
@@ -74,16 +75,16 @@ class BlockDigests:
             self._place += len(part)
             rest = rest[len(part) :]
             if self._place == block_stop:
-                self._done.append(((self._place - 1) // BLOCK_BYTES, hexadecimal(self._hash)))
+                self._done += digest_bytes(self._hash)
                 self._hash = Xxh64()
 
-    def finish(self, window: TextWindow) -> list[tuple[int, str]]:
-        """(block number, hex digest) of all the blocks; reads what is missing through a window of the same file."""
+    def finish(self, window: TextWindow) -> bytes:
+        """The digests of all the blocks, end to end; reads what is missing through a window of the same file."""
         while self._place < self._stop:
             place = self._place
             with window.view(place, min(place + READ_BYTES, self._stop)) as view:
                 self.see(place, view)  # again, if the window calls `see` itself: then it is stepped over
-        return self._done
+        return bytes(self._done)
 
 
 def hexadecimal(digest: Xxh64) -> str:
@@ -91,11 +92,15 @@ def hexadecimal(digest: Xxh64) -> str:
     return f"{digest.digest():016x}"
 
 
-def source_digest(block_digests: Iterable[str]) -> str:
-    """The digest of a file, hex, from those of its blocks in order; no blocks: an empty file."""
+def digest_bytes(digest: Xxh64) -> bytes:
+    """DIGEST_BYTES of them, big-endian."""
+    return digest.digest().to_bytes(DIGEST_BYTES, "big")
+
+
+def source_digest(block_digests: bytes) -> str:
+    """The digest of a file, hex, from those of its blocks in order, end to end; no blocks: an empty file."""
     whole = Xxh64()
-    for digest in block_digests:
-        whole.update(bytes.fromhex(digest))
+    whole.update(block_digests)
     return hexadecimal(whole)
 
 
@@ -118,6 +123,11 @@ def first_changed(path: str, parts: Sequence[tuple[int, int, str]]) -> tuple[int
     return None
 
 
-def block_part(block: int, size: int, digest: str) -> tuple[int, int, str]:
-    """Block number `block` of a file of `size` bytes as (start, stop, digest)."""
-    return block * BLOCK_BYTES, min((block + 1) * BLOCK_BYTES, size), digest
+def each_digest(digests: bytes) -> Iterator[bytes]:
+    """The digests that lie end to end."""
+    return (digests[at : at + DIGEST_BYTES] for at in range(0, len(digests), DIGEST_BYTES))
+
+
+def block_part(block: int, size: int, digest: bytes) -> tuple[int, int, str]:
+    """Block number `block` of a file of `size` bytes as (start, stop, hex digest)."""
+    return block * BLOCK_BYTES, min((block + 1) * BLOCK_BYTES, size), digest.hex()

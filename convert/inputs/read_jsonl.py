@@ -28,7 +28,7 @@ from convert.inputs.blocks import (
 )
 from convert.inputs.decompress import DecompressedFile
 from convert.inputs.long_line import LongLine
-from convert.inputs.sources import Source
+from convert.inputs.source_list import Source
 from convert.intake import FIELD_MISSING, INVALID_UTF8, MALFORMED, BadRecord, Intake
 from convert.plan import Piece
 from convert.processes.worker_process import take_step
@@ -108,7 +108,8 @@ class JsonLines:
                     yield from lines.long_line(block, blocks)
                 else:
                     yield from lines.batches(block)
-            intake.add_lines(source_index, lines.count)
+            if piece.stop < source.size_bytes:
+                intake.add_lines(source_index, lines.count)
 
     def room(self, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """Memory for the texts of `size` bytes of lines."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bpe import _core, utf8
 from convert.errors import BadInput, printable
 from convert.inputs.batch import Batch
-from convert.inputs.sources import Source
+from convert.inputs.source_list import Source
 from convert.intake import BadRecord, Intake
 from convert.plan import Piece
 from convert.rules import IntakeRules

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from bpe._core import Xxh64
 from convert.errors import UsageError, naming
-from convert.inputs.digest import hexadecimal, source_digest
+from convert.inputs.digest import digest_bytes, source_digest
 from convert.inputs.kinds import Kind, compression_of
-from convert.inputs.sources import Source
+from convert.inputs.source_list import Source
 from convert.plan import BLOCK_BYTES
 
 READ_BYTES = 1 << 20
@@ -34,7 +34,7 @@ def spool(path: Path, input_format: str = "auto") -> Source:
         raise UsageError("-: standard input is closed; name a file, or pipe the text in")
     if os.isatty(descriptor):
         raise UsageError("-: standard input is a terminal; pipe the text in, or name a file")
-    digests: list[str] = []
+    digests = bytearray()
     block = Xxh64()
     size = block_bytes = 0
     head = b""
@@ -52,13 +52,13 @@ def spool(path: Path, input_format: str = "auto") -> Source:
                 size += part.nbytes
                 view = view[part.nbytes :]
                 if block_bytes == BLOCK_BYTES:
-                    digests.append(hexadecimal(block))
+                    digests += digest_bytes(block)
                     block, block_bytes = Xxh64(), 0
         if block_bytes:
-            digests.append(hexadecimal(block))
+            digests += digest_bytes(block)
         mtime_ns = os.fstat(file.fileno()).st_mtime_ns
     kind = Kind("text" if input_format == "auto" else input_format, compression_of(head))
-    return Source(str(path), size, mtime_ns, None, kind, source_digest(digests))
+    return Source(str(path), size, mtime_ns, None, kind, source_digest(bytes(digests)))
 
 
 def _read(descriptor: int) -> bytes:

@@ -196,6 +196,7 @@ def serve(
             return  # the parent is gone
     try:
         initializer, initargs = start or pickle.loads(message)
+        message = b""  # what it begins with may be large
         if initializer is not None:
             initializer(*initargs)
     except BaseException as error:

@@ -91,8 +91,10 @@ class ShardRecord:
     checksums: tuple[int, ...]  # XXH64 of each of PARTS
     train: SplitCounts
     validation: SplitCounts
-    # (source, block, hex) of the blocks that start in the chunk; (source, start, stop, hex) of what else was read.
-    digests: tuple[tuple[int, int, str], ...]
+    digests: (
+        bytes  # of the blocks that begin in the chunk, end to end (Plan.blocks); a million files are as many
+    )
+    # (source, start, stop, hex) of what else was read.
     edges: tuple[tuple[int, int, int, str], ...] = ()
     intake: IntakeCounts = field(default_factory=IntakeCounts)
     # Of each of PARTS; the same shard may be written to another place the next time.
@@ -115,8 +117,8 @@ class ShardRecord:
 
     def as_json(self) -> dict[str, Any]:
         """The record as plain JSON; `from_json` is its inverse."""
-        # Not asdict, which copies each digest: a chunk of tiny files has a hundred thousand.
         inner = {
+            "digests": self.digests.hex(),
             "train": self.train._asdict(),
             "validation": self.validation._asdict(),
             "intake": vars(self.intake),
@@ -127,7 +129,7 @@ class ShardRecord:
     def from_json(cls, entry: dict[str, Any]) -> ShardRecord:
         """The record that `as_json` wrote; KeyError, TypeError or ValueError for anything else."""
         counts = {name: SplitCounts(**entry[name]) for name in SPLITS}
-        digests = tuple((int(source), int(block), str(hex_)) for source, block, hex_ in entry["digests"])
+        digests = bytes.fromhex(entry["digests"])
         edges = tuple((int(source), int(a), int(b), str(hex_)) for source, a, b, hex_ in entry["edges"])
         checksums = tuple(int(checksum) for checksum in entry["checksums"])
         intake = IntakeCounts.from_json(entry["intake"])

@@ -35,7 +35,7 @@ def record_of(shard: ShardWriter, chunk_index: int = 0, token_bytes: int = 2) ->
         checksums,
         train,
         validation,
-        ((0, chunk_index, "ab"),),
+        b"\0" * 8,
         places=places,
     )
 

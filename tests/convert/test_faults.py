@@ -20,6 +20,7 @@ import convert.worker
 from convert import convert as run_conversion
 from convert.errors import BadInput, BrokenInvariant, Refused, StorageError, WorkerLost
 from convert.plan import TextChunk
+from convert.plan_record import PlanRecord
 from convert.processes.executors import InlineExecutor
 from convert.worker import ChunkResult, encode_chunk, merge_run
 from convert.workspace import Workspace
@@ -151,7 +152,7 @@ def test_after_any_stage_fails_the_same_call_goes_on(
 
 def test_two_runs_on_one_output(here: Path) -> None:
     first = Workspace("out")
-    assert first.open({"a": 1}) is False
+    assert first.open(PlanRecord({"a": 1})) is False
     with pytest.raises(
         Refused, match=rf"another run \(process {os.getpid()} on .*, begun 2.*\) is writing out"
     ):

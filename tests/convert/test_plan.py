@@ -1,17 +1,15 @@
-"""Text chunks cover every source once, whatever their size; a plan's record tells what changed."""
+"""Text chunks cover every source once, whatever their size."""
 
 from __future__ import annotations
 
-import copy
-
 import pytest
 
-from convert.inputs.sources import Source
-from convert.plan import BLOCK_BYTES, Piece, default_chunk_bytes, differences, make_plan, plan_record, told
+from convert.inputs.source_list import Source, SourceList
+from convert.plan import BLOCK_BYTES, Piece, default_chunk_bytes, make_plan
 
 
-def sources(*sizes: int) -> list[Source]:
-    return [Source(f"{index}.txt", size, 0) for index, size in enumerate(sizes)]
+def sources(*sizes: int) -> SourceList:
+    return SourceList(Source(f"{index}.txt", size, 0) for index, size in enumerate(sizes))
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 2, 3, 7, 8, 9, 10, 100])
@@ -22,7 +20,7 @@ def test_every_byte_is_in_one_chunk(sizes: tuple[int, ...], chunk_bytes: int) ->
     covered = [
         (piece.source_index, place)
         for chunk in chunks
-        for piece in chunk.pieces
+        for piece in plan.pieces(chunk)
         for place in range(piece.start, piece.stop)
     ]
     assert covered == [(index, place) for index, size in enumerate(sizes) for place in range(size)]
@@ -33,12 +31,10 @@ def test_every_byte_is_in_one_chunk(sizes: tuple[int, ...], chunk_bytes: int) ->
 
 def test_chunks_lie_across_files() -> None:
     plan = make_plan(sources(10, 3, 10), 8)
-    assert plan.chunk(1).pieces == (Piece(0, 8, 10), Piece(1, 0, 3), Piece(2, 0, 3))
-    assert (
-        plan.chunk(1).describe(plan.sources)
-        == "text chunk 1 (0.txt, bytes 8 to 10 up to 2.txt, bytes 0 to 3)"
-    )
-    assert plan.chunk(0).describe(plan.sources) == "text chunk 0 (0.txt, bytes 0 to 8)"
+    assert [*plan.pieces(plan.chunk(1))] == [Piece(0, 8, 10), Piece(1, 0, 3), Piece(2, 0, 3)]
+    assert plan.describe(plan.chunk(1)) == "text chunk 1 (0.txt, bytes 8 to 10 up to 2.txt, bytes 0 to 3)"
+    assert plan.describe(plan.chunk(0)) == "text chunk 0 (0.txt, bytes 0 to 8)"
+    assert plan.describe(plan.chunk(2)) == "text chunk 2 (2.txt, bytes 3 to 10)"
 
 
 @pytest.mark.parametrize(
@@ -51,49 +47,16 @@ def test_default_chunk_size(total: int, blocks: int) -> None:
 
 def test_a_plan_of_12_terabytes_is_only_arithmetic() -> None:
     plan = make_plan(sources(*[10**12] * 12))
-    last = plan.chunk(plan.chunk_count - 1)
+    *_, last = plan.pieces(plan.chunk(plan.chunk_count - 1))
     assert plan.chunk_count == -(-12 * 10**12 // plan.chunk_bytes)
-    assert last.pieces[-1] == Piece(11, last.pieces[-1].start, 10**12)
+    assert last == Piece(11, last.start, 10**12)
 
 
-RECORD = plan_record(make_plan(sources(3, 4), 10), "abc", {"seed": 0, "separator": "x"})
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "name"),
-    [
-        (("tokenizer_sha256",), "abd", "tokenizer_sha256"),
-        (("text_chunk_bytes",), 11, "text_chunk_bytes"),
-        (("options", "seed"), 1, "options.seed"),
-        (("options", "seed"), False, "options.seed"),
-        (("options", "new"), 1, "options.new"),
-        (("sources", 1, "mtime_ns"), 5, "sources[1].mtime_ns"),
-        (("sources",), [], "number of sources"),
-    ],
-    ids=str,
-)
-def test_the_differences_are_named(path: tuple[object, ...], value: object, name: str) -> None:
-    changed = copy.deepcopy(RECORD)
-    inner = changed
-    for key in path[:-1]:
-        inner = inner[key]  # type: ignore[index]
-    inner[path[-1]] = value  # type: ignore[index]
-    assert [field for field, _, _ in differences(RECORD, changed)] == [name]
-    assert list(differences(RECORD, copy.deepcopy(RECORD))) == []
-    assert next(differences(changed, RECORD), None) is not None
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("options.validation_docs", "--validation-docs"),
-        ("text_chunk_bytes", "--text-chunk-bytes"),
-        ("tokenizer_sha256", "the SHA-256 of the tokenizer"),
-        ("number of sources", "the number of input files"),
-        ("sources[2].path", "input 3"),
-        ("sources[0].kind", "kind of input 1"),
-        ("tokenmill_plan", "tokenmill_plan"),
-    ],
-)
-def test_differences_are_told_as_the_command_line_calls_them(name: str, words: str) -> None:
-    assert told(name) == words
+@pytest.mark.parametrize("chunk_bytes", [1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 3 * BLOCK_BYTES])
+def test_every_block_begins_in_one_chunk(chunk_bytes: int) -> None:
+    sizes = (BLOCK_BYTES, 0, 1, 2 * BLOCK_BYTES + 1) if chunk_bytes > 1 else (0, 1, 3)
+    plan = make_plan(sources(*sizes), chunk_bytes)
+    found = [block for chunk in plan.chunks() for block in plan.blocks(chunk)]
+    assert found == [
+        (index, block) for index, size in enumerate(sizes) for block in range(-(-size // BLOCK_BYTES))
+    ]

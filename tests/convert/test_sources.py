@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,38 @@ def test_changes_are_noticed(here: Path) -> None:
     (here / "single.txt").write_text("longer than before")
     with pytest.raises(BadInput, match="10 bytes at first, 18 now"):
         check_unchanged(sources)
+
+
+def test_copies_among_inputs_and_validation(here: Path) -> None:
+    for name in ("one", "two", "three", "four"):
+        os.link("single.txt", name)
+    # However often the inputs name a file, it is validation only if that names it.
+    found = find_sources(["one", "two", "corpus"], ["three"])
+    assert [(s.path, s.split) for s in found if "corpus" not in s.path] == [("three", "validation")]
+    with pytest.raises(UsageError) as caught:
+        find_sources(["one", "two", "three"])
+    assert str(caught.value) == (
+        "two is the same file as one; name it once; three is the same file as two; name it once"
+    )
+    with pytest.raises(UsageError, match=r"^four is the same file as three; name it once$"):
+        find_sources(["one", "two"], ["three", "four"])
+
+
+def test_a_source_takes_little_memory(here: Path) -> None:
+    """While they are found too; it were 1,080 bytes once, and 420 at last."""
+    folder = here / "many"
+    for number in range(3_000):
+        path = folder / f"{number // 100:02}" / f"document-{number:010}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    tracemalloc.start()
+    try:
+        peaks = []
+        for inputs in (["many/00"], ["many"]):
+            tracemalloc.reset_peak()
+            found = find_sources(inputs, (), "out")
+            peaks.append(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+    assert len(found) == 3_000
+    assert (peaks[1] - peaks[0]) / 2_900 < 160

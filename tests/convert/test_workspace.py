@@ -10,6 +10,7 @@ import pytest
 import convert
 from convert.errors import Refused
 from convert.journal import Journal
+from convert.plan_record import PlanRecord
 from convert.workspace import Workspace, _boot, not_ours
 
 
@@ -23,7 +24,7 @@ def test_publishing_moves_the_dataset_and_leaves_nothing(tmp_path: Path) -> None
     workspace = Workspace(f"{tmp_path}/out.zarr/")
     assert workspace.output == tmp_path / "out.zarr"
     workspace.check_output()
-    assert workspace.open({"a": 1}) is False
+    assert workspace.open(PlanRecord({"a": 1})) is False
     (workspace.dataset / "data").write_text("new")
     workspace.publish()
     assert [path.name for path in tmp_path.iterdir()] == ["out.zarr"]
@@ -32,14 +33,14 @@ def test_publishing_moves_the_dataset_and_leaves_nothing(tmp_path: Path) -> None
 
 def test_going_on_keeps_the_shards_and_what_is_asked_for_of_the_dataset(tmp_path: Path) -> None:
     first = Workspace(tmp_path / "out")
-    first.open({"a": (1, 2)})
+    first.open(PlanRecord({"a": (1, 2)}))
     Journal(first.shards).keep_threshold(1, 2)
     (first.dataset / "train").mkdir()
     (first.dataset / "train/0").write_text("whole")
     (first.dataset / "train/.1.partial").write_text("half")
     first.close()
     second = Workspace(tmp_path / "out")
-    assert second.open({"a": [1, 2]}) is True
+    assert second.open(PlanRecord({"a": [1, 2]})) is True
     assert [path.name for path in second.shards.iterdir()] == ["journal"]
     second.clean_dataset({"train/0"})
     assert [path.name for path in second.dataset.rglob("*")] == ["train", "0"]
@@ -50,23 +51,23 @@ def test_a_run_that_had_not_begun_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / "out.partial/shards").mkdir(parents=True)
     (tmp_path / "out.partial/plan.json.tmp").touch()
     workspace = Workspace(tmp_path / "out")
-    assert workspace.open({"a": 1}) is False
+    assert workspace.open(PlanRecord({"a": 1})) is False
     workspace.close()
 
 
 def test_the_former_output_comes_back_after_a_kill_between_the_renames(tmp_path: Path) -> None:
     a_dataset(tmp_path / "out", "old")
     first = Workspace(tmp_path / "out", overwrite=True)
-    first.open({"a": 1})
+    first.open(PlanRecord({"a": 1}))
     (tmp_path / "out").rename(tmp_path / "out.partial/replaced")
     first.close()  # as if killed here
     careful = Workspace(tmp_path / "out")
     with pytest.raises(Refused, match="out exists"):
-        careful.open({"a": 1})
+        careful.open(PlanRecord({"a": 1}))
     careful.close()
     assert (tmp_path / "out/data").read_text() == "old"
     again = Workspace(tmp_path / "out", overwrite=True)
-    again.open({"a": 2})
+    again.open(PlanRecord({"a": 2}))
     a_dataset_file = again.dataset / "data"
     a_dataset_file.write_text("new")
     again.publish()
@@ -77,7 +78,7 @@ def test_the_former_output_comes_back_after_a_kill_between_the_renames(tmp_path:
 def test_an_output_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "out")
     workspace.check_output()
-    workspace.open({"a": 1})
+    workspace.open(PlanRecord({"a": 1}))
     (tmp_path / "out").write_text("mine")
     with pytest.raises(Refused, match="out exists"):
         workspace.publish()
@@ -87,7 +88,7 @@ def test_an_output_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> Non
 
 def test_what_a_killed_run_left_behind_its_finished_output_goes(tmp_path: Path) -> None:
     first = Workspace(tmp_path / "out")
-    first.open({"a": 1})
+    first.open(PlanRecord({"a": 1}))
     Journal(first.shards).keep_threshold(1, 2)
     (first.dataset / "manifest.json").touch()
     first.dataset.rename(tmp_path / "out")
@@ -107,12 +108,12 @@ def test_a_lock_of_another_host_is_not_taken_over(tmp_path: Path) -> None:
     lock.write_text('{"host": "elsewhere", "process": 7, "started": "then", "boot": "another"}')
     workspace = Workspace(tmp_path / "out")
     with pytest.raises(Refused, match="locked by process 7 on elsewhere, begun then.*delete .*lock and run"):
-        workspace.open({"a": 1})
+        workspace.open(PlanRecord({"a": 1}))
     for text in (json.dumps({"host": "elsewhere", "boot": _boot()}), "", "[]", "x" * 5000, "77"):
         lock.parent.mkdir(exist_ok=True)
         lock.write_text(text)
         taken = Workspace(tmp_path / "out")
-        assert taken.open({"a": 1}) is False
+        assert taken.open(PlanRecord({"a": 1})) is False
         taken.close()
 
 
@@ -137,15 +138,15 @@ def test_the_exported_names() -> None:
 
 def test_finished_work_of_a_former_version_is_not_thrown_away(tmp_path: Path) -> None:
     first = Workspace(tmp_path / "out")
-    first.open({"tokenmill_plan": 3, "sources": []})
+    first.open(PlanRecord({"tokenmill_plan": 3}))
     (first.shards / "00000000.json").write_text("{}")
     first.close()
     second = Workspace(tmp_path / "out")
     with pytest.raises(Refused, match="tokenmill_plan was 3"):
-        second.open({"tokenmill_plan": 4, "sources": []})
+        second.open(PlanRecord({"tokenmill_plan": 4}))
     second.close()
     assert (first.shards / "00000000.json").exists()
     third = Workspace(tmp_path / "out", overwrite=True)
-    third.open({"tokenmill_plan": 4, "sources": []})
+    third.open(PlanRecord({"tokenmill_plan": 4}))
     assert not (first.shards / "00000000.json").exists()
     third.close()
