@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bpe.sizes import counted
 from convert.inputs.source_list import SourceList
 from convert.options import ConvertOptions
 from convert.summary import Summary
@@ -20,7 +21,7 @@ def remarks(options: ConvertOptions, sources: SourceList, summary: Summary) -> I
         return
     if not summary.splits["validation"].documents and options.fraction > 0:
         yield (
-            f"warning: of {summary.documents:,} documents none fell into validation by --validation-fraction "
+            f"warning: of {counted(summary.documents, 'document')} none fell into validation by --validation-fraction "
             f"{options.fraction:g}; --validation-docs N holds out a number of them"
         )
     if not summary.splits["train"].tokens and options.validation_docs is not None:

@@ -16,6 +16,8 @@ from flat_tokens.errors import ArgumentError, complain, printable
 from flat_tokens.storage import entries
 from flat_tokens.verify import VerifyReport, verify_dataset
 
+LINE_COLUMNS = 100
+
 
 def info(arguments: argparse.Namespace) -> int:
     """Print what a dataset is; returns the exit code, as all of these."""
@@ -43,7 +45,9 @@ def info(arguments: argparse.Namespace) -> int:
     shown = f"{tokenizer.get('path')}, sha256 {tokenizer.get('sha256')}" if tokenizer else "not recorded"
     print(f"tokenizer: {printable(shown)}")
     if facts["options"]:
-        print(f"options: {', '.join(_fact(name, value) for name, value in facts['options'].items())}")
+        print(
+            "\n".join(_lines("options: ", [_fact(name, value) for name, value in facts["options"].items()]))
+        )
     if facts["versions"]:
         print(f"made by: {', '.join(_fact(name, value) for name, value in facts['versions'].items())}")
     print(f"sources: {len(facts['sources']) or ('none' if facts['has_manifest'] else 'not recorded')}")
@@ -54,6 +58,19 @@ def info(arguments: argparse.Namespace) -> int:
     if not facts["has_manifest"]:
         print("manifest: none, so changed files cannot be noticed")
     return 0
+
+
+def _lines(title: str, facts: list[str]) -> list[str]:
+    """The facts behind a title, none cut, on lines of at most 100 columns where that can be."""
+    lines = [title]
+    for fact in facts:
+        begun = lines[-1] not in (title, "  ")
+        if begun and len(lines[-1]) + len(fact) + 3 > LINE_COLUMNS:
+            lines[-1] += ","
+            lines.append("  ")
+            begun = False
+        lines[-1] += f", {fact}" if begun else fact
+    return lines
 
 
 def _fact(name: str, value: object) -> str:

@@ -25,6 +25,7 @@ from flat_tokens.errors import DatasetError, printable
 from flat_tokens.format import SPLITS
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.files import absence
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, read_manifest
 from flat_tokens.verify_units import ArrayUnit, UnitResult, verify_files, verify_starts, verify_tokens
 
@@ -158,7 +159,7 @@ class _Verification:
                 else:
                     self._report(relative, "not in the manifest; remove it, or convert again if it should be")
         for relative in self.unread.keys() - self.sizes.keys():
-            self._report(relative, "not there, zarr may read it as zeros; restore it or convert again")
+            self._report(relative, absence(relative))
 
     def _report(self, relative: str, text: str) -> None:
         self.problems.setdefault(relative, f"{printable(relative)}: {text}")

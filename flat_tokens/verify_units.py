@@ -22,7 +22,7 @@ from flat_tokens.storage.chunks import (
     file_chunks,
     largest_file_bytes,
 )
-from flat_tokens.storage.files import AbsentFileError, open_regular, read_whole
+from flat_tokens.storage.files import AbsentFileError, absence, open_regular, read_whole
 from flat_tokens.storage.manifest import FileRecord
 
 if TYPE_CHECKING:
@@ -201,6 +201,6 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
             if unit.records is None and elements.is_lone_zero:
                 yield 0, np.zeros(1, dtype=elements.dtype)
                 continue
-            result.report(relative, "not there, zarr would read it as zeros; restore it or convert again")
+            result.report(relative, absence(relative))
         except DatasetError as error:
             result.problems.setdefault(relative, str(error))

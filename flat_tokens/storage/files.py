@@ -84,13 +84,19 @@ def check_length(path: Path | str, size: int, limit_bytes: int) -> None:
         )
 
 
+def absence(path: Path | str) -> str:
+    """What is said of a file that is gone: of one of zarr chunks, what zarr would make of that."""
+    name = os.path.basename(path)  # noqa: PTH119 - of a million files, perhaps
+    if name.startswith(".") or name.endswith((".json", ".jsonl")):
+        return "not there; restore it or convert again"
+    return "not there; zarr would read it as zeros. Restore it or convert again"
+
+
 def _open(path: Path | str) -> tuple[int, int]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
-        raise AbsentFileError(
-            f"{printable(str(path))}: not there; zarr would read it as zeros. Restore it or convert again"
-        ) from None
+        raise AbsentFileError(f"{printable(str(path))}: {absence(path)}") from None
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)

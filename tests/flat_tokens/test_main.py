@@ -55,7 +55,10 @@ def test_verify(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "--workers", "1", str(root)]) == 3
     out, err = capsys.readouterr()
     assert "DAMAGED, 1 problem, told above" in out
-    assert "error: train/encoded_tokens/0: not there, zarr" in err
+    assert "error: train/encoded_tokens/0: not there; zarr would read it as zeros. Restore it" in err
+    (root / "train/.zgroup").unlink()
+    assert main(["verify", "--workers", "1", str(root)]) == 3
+    assert "error: train/.zgroup: not there; restore it or convert again" in capsys.readouterr().err
 
 
 def test_head(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
