@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bpe import _core
 from bpe.tokenizer import Tokenizer
 
@@ -19,13 +21,20 @@ if TYPE_CHECKING:
 
 
 class Stretches:
-    """The text between special tokens, stretch after stretch. special: the number of the token that ended it, or -1."""
+    """The text between special tokens, stretch after stretch. special: the number of the token that ended it, or -1.
+
+    Each piece is searched once, however many special tokens are in it, and the end of the one before, where a token may
+    begin.
+    """
 
     def __init__(self, pieces: Iterable[Buffer], special_tokens: Sequence[bytes]) -> None:
         self._pieces = iter(pieces)
         self._tokens = list(special_tokens)
         self._reach = max(map(len, special_tokens), default=1) - 1
-        self._held = bytearray()
+        self._held = b""
+        self._start = 0  # of what is not yet given
+        self._decided = 0  # special tokens that begin before are known
+        self._found: Iterator[tuple[int, int]] = iter(())  # (start, number) of them, ascending
         self._final = False
         self.special = -1
 
@@ -33,23 +42,34 @@ class Stretches:
         """The pieces of the next stretch, each of whole characters; to be read to the end."""
         self.special = -1
         while True:
-            # A special token that begins before `decided` ends within what is held.
-            decided = len(self._held) if self._final else max(0, len(self._held) - self._reach)
-            while 0 < decided < len(self._held) and self._held[decided] & 0xC0 == 0x80:
-                decided -= 1
-            start, which = first_special(self._held, self._tokens)
-            if which >= 0 and start < decided:
+            for place, which in self._found:
                 self.special = which
-                yield bytes(self._held[:start])
-                del self._held[: start + len(self._tokens[self.special])]
+                yield self._held[self._start : place]
+                self._start = place + len(self._tokens[which])
                 return
-            yield bytes(self._held[:decided])
-            del self._held[:decided]
+            if self._start < self._decided:
+                yield self._held[self._start : self._decided]
+                self._start = self._decided
             if self._final:
                 return
             piece = next(self._pieces, None)
             self._final = piece is None
-            self._held += piece if piece is not None else b""
+            self._held = self._held[self._start :] + (bytes(piece) if piece is not None else b"")
+            self._start = 0
+            self._search()
+
+    def _search(self) -> None:
+        """Find the special tokens that begin where one ends within what is held, however long it is."""
+        held = self._held
+        decided = len(held) if self._final else max(0, len(held) - self._reach)
+        while 0 < decided < len(held) and held[decided] & 0xC0 == 0x80:
+            decided -= 1
+        self._decided = decided
+        self._found = iter(())
+        if self._tokens and held:
+            starts, which = _core.find_special_tokens(held, self._tokens)
+            known = int(np.searchsorted(starts, np.uint64(decided)))
+            self._found = zip(starts[:known].tolist(), which[:known].tolist(), strict=True)
 
 
 def first_special(text: Buffer, special_tokens: Sequence[bytes]) -> tuple[int, int]:
