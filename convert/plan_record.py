@@ -125,6 +125,8 @@ def compare(old: RecordFile, new: PlanRecord, touched: array[int]) -> Iterator[D
         for name, old_value, new_value in zip(FIELDS, _values(was), _values(line), strict=True):
             if name not in _MARKS:
                 yield from differences(old_value, new_value, f"sources[{number}].{name}")
+            if name == "path" and old_value != new_value:
+                break  # what else differs is that file's
         touched.append(number)
 
 
@@ -147,13 +149,16 @@ def differences(old: Any, new: Any, name: str = "") -> Iterator[Difference]:
 
 
 def told(name: str) -> str:
-    """What a user calls a field of a plan record: "options.seed" -> "--seed", "sources[2].path" -> "input 3"."""
+    """What a user calls a field of a plan record, before its value: "options.seed" -> "--seed", "sources[2].path" ->
+    "input 3"."""
     if name == "text_chunk_bytes" or name.startswith("options."):
         return "--" + name.removeprefix("options.").replace("_", "-")
+    if name == "tokenmill_plan":
+        return "a plan of version"
     if name == "tokenizer_sha256":
-        return "the SHA-256 of the tokenizer"
+        return "a tokenizer of SHA-256"
     if name == _COUNT:
-        return "the number of input files"
+        return "a number of input files of"
     found = re.fullmatch(r"sources\[([0-9]+)\]\.([a-z_]+)", name)
     if found:
         return (

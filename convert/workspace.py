@@ -275,14 +275,11 @@ class Workspace:
                     f"begin anew with --overwrite"
                 )
             )
-        changes = " and ".join(
-            f"{told(name)} was {_value(was)}, is {_value(is_)}" for name, was, is_ in found
-        )
-        values = "the old value" if len(found) == 1 else "the old values"
+        changes = ", ".join(f"{told(name)} {_value(was)} (now {_value(is_)})" for name, was, is_ in found)
         raise Refused(
             printable(
-                f"{changes} now, other than when {self.root} was begun; go on with {values}, or give up the work done "
-                f"so far with --overwrite"
+                f"{self.root} was begun with {changes}; go on with what was, or give up the work done so far with "
+                f"--overwrite"
             )
         )
 

@@ -142,7 +142,7 @@ def test_finished_work_of_a_former_version_is_not_thrown_away(tmp_path: Path) ->
     (first.shards / "00000000.json").write_text("{}")
     first.close()
     second = Workspace(tmp_path / "out")
-    with pytest.raises(Refused, match="tokenmill_plan was 3"):
+    with pytest.raises(Refused, match=r"begun with a plan of version 3 \(now 4\)"):
         second.open(PlanRecord({"tokenmill_plan": 4}))
     second.close()
     assert (first.shards / "00000000.json").exists()
