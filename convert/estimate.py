@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bpe import _core
+from bpe import _core, utf8
 from bpe.sizes import bytes_text, counted
 from bpe.tokenizer import Tokenizer
-from convert.errors import ConvertError, StorageError, printable
+from convert.errors import ConvertError, StorageError, one_line, printable
 from convert.inputs.batch import Batch
 from convert.inputs.blocks import FileRange
 from convert.inputs.decompress import DecompressedFile
@@ -44,12 +44,14 @@ SPACE_MARGIN = 1.1
 
 
 class Sample(NamedTuple):
-    """A part of one source: the bytes of the file it took, the texts in it, and how many documents begin there."""
+    """A part of one source: the bytes of the file it took, the texts in it, how many documents begin there, and what is
+    wrong with it."""
 
     source: Source
     source_bytes: int
     batch: Batch
     documents: float
+    fault: str = ""
 
 
 class Estimate(NamedTuple):
@@ -62,6 +64,7 @@ class Estimate(NamedTuple):
     working_bytes: int  # of unmerged shards, beside the dataset
     seconds: float
     sampled_bytes: int
+    faults: tuple[str, ...] = ()  # what is wrong with the sample
 
     @property
     def needed_bytes(self) -> int:
@@ -77,7 +80,8 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
     ids: list[np.ndarray[tuple[int, ...], np.dtype[np.uint32]]] = []
     kinds = plan.sources.by_kind()
     by_kind: dict[Kind, list[Sample]] = {}
-    for sample in _samples(plan, options.intake_rules, options.separator_bytes):
+    faults: dict[int, str] = {}
+    for sample in _samples(plan, options.intake_rules, options.separator_bytes, faults):
         by_kind.setdefault(sample.source.kind, []).append(sample)
     for kind, samples in by_kind.items():
         kind_bytes = kinds[kind][1]
@@ -117,6 +121,7 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
         round(working),
         START_SECONDS + work_seconds / min(options.worker_count, os.cpu_count() or 1),
         round(total_sampled),
+        tuple(faults.values()),
     )
 
 
@@ -167,6 +172,7 @@ def estimate_lines(found: Estimate, plan: Plan, options: ConvertOptions, layout:
         f"  disk       about {bytes_text(found.dataset_bytes)} for the dataset and {bytes_text(found.working_bytes)} "
         f"on the way; {bytes_text(free)} free in {printable(folder)}{short}",
         f"  time       about {_duration(found.seconds)}",
+        *(f"  warning    {fault}" for fault in found.faults),
     ]
 
 
@@ -185,9 +191,10 @@ def _size_of(folder: Path) -> int:
     return total
 
 
-def _samples(plan: Plan, rules: IntakeRules, separator: bytes) -> Iterator[Sample]:
+def _samples(plan: Plan, rules: IntakeRules, separator: bytes, faults: dict[int, str]) -> Iterator[Sample]:
     """Samples of the sources at evenly spaced places of the line they lie in; bad records are passed over.
 
+    faults: gets, by number, what is wrong with the sources that are sampled; the first of each.
     Nothing is taken twice: in a corpus of a few MB a sample begins where the one before ended.
     """
     taken: dict[int, int] = {}  # by source: how far
@@ -198,15 +205,20 @@ def _samples(plan: Plan, rules: IntakeRules, separator: bytes) -> Iterator[Sampl
         index = plan.source_at(place)
         source = plan.sources[index]
         start = place - plan.source_starts[index]
-        with suppress(ConvertError):  # what is wrong with it, the work itself will say
-            is_whole = source.kind.format == "parquet" or not source.kind.is_plain
-            start = max(taken.get(index, 0), start - SAMPLE_BYTES // 2)
-            if start >= source.size_bytes:
-                continue
-            taken[index] = source.size_bytes if is_whole else start + SAMPLE_BYTES
+        is_whole = source.kind.format == "parquet" or not source.kind.is_plain
+        start = max(taken.get(index, 0), start - SAMPLE_BYTES // 2)
+        if start >= source.size_bytes:
+            continue
+        taken[index] = source.size_bytes if is_whole else start + SAMPLE_BYTES
+        try:
             sample = _sample(source, start, rules, separator)
-            if sample.source_bytes:
-                yield sample
+        except ConvertError as error:
+            faults.setdefault(index, one_line(error))
+            continue
+        if sample.fault:
+            faults.setdefault(index, f"{printable(source.path)}: {sample.fault}")
+        if sample.source_bytes:
+            yield sample
 
 
 def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) -> Sample:
@@ -231,20 +243,25 @@ def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) ->
             filled = _fill(stream, data)
             used = stream.used_bytes
         del data[filled:]
+        if source.kind.format == "jsonl" and filled == 4 * SAMPLE_BYTES and (last := data.rfind(b"\n")) >= 0:
+            del data[last + 1 :]  # a line cut by us is no bad one
+    fault = (utf8.other_kind(data) or "") if start == 0 else ""
     text = bytes(data).decode(errors="ignore").encode()
     if source.kind.format == "jsonl":
         out = np.empty(len(text) + 16, dtype=np.uint8)
         path = [name.encode() for name in rules.text_path]
-        offsets = _core.json_texts(text, path, out)[0]
-        return _of_texts(source, used, Batch(out[: int(offsets[-1])].data, offsets))
+        offsets, _, bad, lines, blank, _ = _core.json_texts(text, path, out)
+        if bad and not fault:
+            from convert.inputs.read_jsonl import reason_of  # a run that has room needs no sample
+
+            reasons = ", ".join(sorted({reason_of(name) for *_, name in bad}))
+            fault = f"{len(bad):,} of {counted(lines - blank, 'record')} of the sample are bad: {reasons}"
+        batch = Batch(out[: int(offsets[-1])].data, offsets)
+        return Sample(source, used, batch, len(batch), fault)
     texts = text.split(separator)
     # Those that begin in it: not the one it begins within. A document of many stretches is begun once, not in each.
     begun = len(texts) - (start > 0) - (not texts[-1])
-    return Sample(source, used, Batch.of(texts), begun)
-
-
-def _of_texts(source: Source, source_bytes: int, batch: Batch) -> Sample:
-    return Sample(source, source_bytes, batch, len(batch))
+    return Sample(source, used, Batch.of(texts), begun, fault)
 
 
 def _fill(stream: FileRange | DecompressedFile, data: bytearray) -> int:

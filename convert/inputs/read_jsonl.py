@@ -55,6 +55,11 @@ _FAULTS = {
 }
 
 
+def reason_of(fault: str) -> str:
+    """Under what the records with a fault of the core's are counted: "cut" -> "malformed"."""
+    return _FAULTS[fault][0]
+
+
 class _LineNumbers:
     """From the place where a line begins to its number; `text` begins at `start` with line `first_line`."""
 

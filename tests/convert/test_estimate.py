@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import namedtuple
 from pathlib import Path
 
@@ -60,6 +61,39 @@ def test_each_sample_of_one_long_document_was_a_document(
     found = estimate(Tokenizer.load(tokenizer_path), plan, ArrayLayout.create(), options)
     assert found.text_bytes > 4 << 20
     assert found.documents <= 6
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "warning"),
+    [
+        ("in.jsonl", b'{"text": "a"}\n{"body": "b"}\n[]\n', "2 of 3 records of the sample are bad: field"),
+        (
+            "in.jsonl.gz",
+            gzip.compress(b'{"body": "b"}\n'),
+            "1 of 1 record of the sample are bad: field missing",
+        ),
+        ("in.jsonl.gz", gzip.compress(b'{"text": "some text"}\n' * 60_000), ""),
+        ("in.txt", gzip.compress(b"a"), "in.txt: looks like gzip data, not text"),
+        ("in.txt.gz", b"no gzip", "in.txt.gz: holds no gzip data"),
+        ("in.parquet", b"no Parquet", "in.parquet: not readable as Parquet"),
+        ("in.txt", b"text", ""),
+    ],
+)
+def test_a_dry_run_said_nothing_of_what_cannot_be_read(
+    name: str,
+    data: bytes,
+    warning: str,
+    tokenizer_path: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    words = [str(path), "--tokenizer", str(tokenizer_path), "--output", str(tmp_path / "out"), "--dry-run"]
+    assert main(words) == 0
+    warnings = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  warning ")]
+    assert len(warnings) == bool(warning)
+    assert warning in "".join(warnings)
 
 
 def test_long_rows_of_parquet_are_judged_by_their_beginnings(tokenizer_path: Path, tmp_path: Path) -> None:
