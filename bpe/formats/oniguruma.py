@@ -11,6 +11,8 @@ Most means the same in both. What differs is rewritten so that it cuts alike, or
 | `\\pL`             | `\\p{L}`         | the letters pL; refused where they mean that |
 | `(?i)` not in front | all of the expression | what follows: refused |
 | `\\p{...}`, `\\w` under `(?i)` | of any case | of all that folds alike, marks too: refused |
+| `i` under `(?i)`  | `[iIİ]`, `I` is `[iIı]` | `[iI]`; in a class refused |
+| `ss`, `ß` under `(?i)` | one is not the other | each is the other: refused, as all such |
 | `\\b`, `\\h`, `(?m)`, `{1,3}+`, `[a[b]]`, `&&` | each means something else, or nothing: refused |
 
 Checked against `tokenizers` in tests/bpe/test_oniguruma.py, `\\w` over all of Unicode.
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Final
 
 from bpe.errors import UnsupportedTokenizer, shown
@@ -65,6 +68,11 @@ _REFUSED_ESCAPES: Final = {
     r"\L",
 }
 _PLAIN_GROUPS: Final = ("(?:", "(?i:", "(?i)", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?-i:")
+# By whether it comes from Oniguruma: to `regex` the two i of Turkish are these letters too.
+_LETTER_I: Final = {
+    True: {"i": "(?-i:[iI])", "I": "(?-i:[iI])"},
+    False: {"i": "(?-i:[iI\u0130])", "I": "(?-i:[iI\u0131])"},
+}
 _PROPERTIES: Final = (r"\p", r"\P", r"\w", r"\W")
 _PROPERTY: Final = re.compile(r"\\[pP](\{[^{}]*\}|.)", re.DOTALL)
 
@@ -82,12 +90,15 @@ def from_oniguruma(expression: str) -> str:
 def _translate(expression: str, replacements: Mapping[str, str]) -> str:
     out: list[str] = []
     in_class = False
+    last = ""  # what stood before, in a class
     any_case = [False]  # of the whole, and of each group that is open
     for place, item in _items(expression):
         if item in _REFUSED_ESCAPES:
             raise _refused(expression, item)
-        if any_case[-1] and item[:2] in _PROPERTIES:
-            raise _refused(expression, f"{item} under (?i)", "put (?i:...) around what needs it alone")
+        if any_case[-1]:
+            if item[:2] in _PROPERTIES:
+                raise _refused(expression, f"{item} under (?i)", "put (?i:...) around what needs it alone")
+            _check_folds_alike(expression, place, item, in_class)
         if _PROPERTY.fullmatch(item) and len(item) == 3:
             braced = f"{item[:2]}{{{item[2]}}}"
             if replacements is _FROM_ONIGURUMA:
@@ -102,18 +113,46 @@ def _translate(expression: str, replacements: Mapping[str, str]) -> str:
                 item = replacements[item][1:-1].removesuffix(_ONLY_OUTSIDE_CLASSES)
             elif item in (r"\W", r"\Z", r"\z", r"\A"):
                 raise _refused(expression, f"[{item}]")
+            elif item == "-" and last == r"\w":
+                item = r"\-"  # behind the characters that stand for \w it would make a range
             out.append(item)
+            last = expression[place : place + 2]
             continue
         if item == "[":
-            in_class = True
+            in_class, last = True, ""
         elif item == "(":
             any_case.append(_is_of_any_case(expression, place, any_case))
         elif item == ")" and len(any_case) > 1:
             any_case.pop()
         elif item == "{" and POSSESSIVE_INTERVAL.match(expression, place):
             raise _refused(expression, "{n,m}+", "write it as an atomic group, (?>...{n,m})")
+        elif any_case[-1] and item in ("i", "I") and not expression[:place].endswith(("(?", "(?-")):
+            item = _LETTER_I[replacements is _FROM_ONIGURUMA][item]
         out.append(replacements.get(item, item))
     return "".join(out)
+
+
+def _check_folds_alike(expression: str, place: int, item: str, in_class: bool) -> None:
+    """Nothing, or UnsupportedTokenizer for letters under (?i) of which Oniguruma takes one for two: ß for ss."""
+    what = letters = item
+    if in_class and item == "-" and 0 < place < len(expression) - 1 and expression[place + 1] != "]":
+        what = expression[place - 1 : place + 2]
+        letters = "".join(map(chr, range(ord(what[0]), ord(what[2]) + 1)))
+    pair = expression[place - 1 : place + 1] if place and not in_class else ""
+    if pair.casefold() in _pairs_that_are_one():
+        what = pair
+    elif not (in_class and ("i" in letters or "I" in letters)) and not any(
+        letter in "\u0130\u0131" or len(letter.casefold()) > 1 for letter in letters if letter > "\x7f"
+    ):
+        return
+    raise _refused(expression, f"{what} under (?i)", "write the letters of both cases without it")
+
+
+@cache
+def _pairs_that_are_one() -> frozenset[str]:
+    """The first two of the letters that a letter folds to, where these are several: ss of ß, ff and fi of ﬃ."""
+    folded = [chr(point).casefold() for point in (*range(0x80, 0x2000), *range(0xFB00, 0xFB18))]
+    return frozenset(letters[:2] for letters in folded if len(letters) > 1)
 
 
 def _is_of_any_case(expression: str, place: int, any_case: list[bool]) -> bool:

@@ -23,7 +23,18 @@ SAME = [
     r"(?i)'s|a+|[^\r\n]",
     r"(?i:'s|(?-i:\p{Lu}+))|\p{L}",
 ]
-REWRITTEN = [r"a$|.", r"^a|.", r"\w+", r"\W+", r"[\w-]+", r"[^\w-]+", r"x\Z|.", r"\A.|."]
+REWRITTEN = [
+    r"(?i:ki+|It)|.",
+    r"(?i)'s|ki|(?-i:i)",
+    r"a$|.",
+    r"^a|.",
+    r"\w+",
+    r"\W+",
+    r"[\w-]+",
+    r"[^\w-]+",
+    r"x\Z|.",
+    r"\A.|.",
+]
 
 
 def onig_pieces(expression, text):
@@ -45,6 +56,7 @@ def texts(nasty_texts):
         "a²b ½c\u200dd",
         "]a[^]b",
         "foo_bar-baz 12",
+        "kI Ki KİI kı Itıİt 's 'ſ",
     ]
 
 
@@ -97,6 +109,11 @@ def test_word_characters_over_all_of_unicode():
         (r"(?i)a|\p{Lu}", r"\p{Lu} under (?i)"),
         (r"(?i:[^\p{L}])", r"\p{L} under (?i)"),
         (r"(?i:a(?:b|\w))", r"\w under (?i)"),
+        (r"(?i:first)", "fi under (?i)"),
+        (r"(?i)ß|a", "ß under (?i)"),
+        (r"(?i:[a-z]+)", "a-z under (?i)"),
+        (r"(?i:[xi])", "i under (?i)"),
+        (r"(?i:ı)", "ı under (?i)"),
         (r"(?s:.)", "(?s:"),
         (r"(?x) a", "(?x)"),
         (r"(?P<name>a)", "(?P<"),
