@@ -24,7 +24,9 @@ def remarks(options: ConvertOptions, sources: SourceList, summary: Summary) -> I
             f"warning: of {counted(summary.documents, 'document')} none fell into validation by --validation-fraction "
             f"{options.fraction:g}; --validation-docs N holds out a number of them"
         )
-    if not summary.splits["train"].tokens and options.validation_docs is not None:
+    if not options.inputs:  # all that follows --validation belongs to it
+        yield "warning: all inputs are those of --validation and train is empty; others stand before --validation"
+    elif not summary.splits["train"].tokens and options.validation_docs is not None:
         yield f"warning: --validation-docs {options.validation_docs} holds out all there is; nothing is left for train"
     if (
         all(kind.format == "text" for kind in sources.kinds)

@@ -93,7 +93,7 @@ def open(
         found = (
             "a single flat-tokens array, open its parent"
             if (root / flat_format.TOKENS_NAME).is_dir()
-            else "foreign"
+            else "foreign: a flat-tokens dataset has train and validation; give the path of one"
         )
         raise DatasetError(f"{where}: has no entry train ({found})")
     splits = {name: FlatTokensArray(root / name, name, promised) for name in flat_format.SPLITS}

@@ -392,6 +392,7 @@ def test_a_corpus_without_separators_was_one_document_in_silence(
             "--validation-docs 9 holds out all there is; nothing is left",
         ),
         ("a" + END + "b", ["--validation-docs", "1"], ""),
+        ("a" + END + "b", ["--validation", "en.txt"], ""),
         ("a" + END + "b", ["--validation-fraction", "0"], ""),
     ],
     ids=lambda value: str(value)[:30],
@@ -405,6 +406,15 @@ def test_an_empty_split_was_passed_over_in_silence(
     warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning")]
     assert len(warnings) == bool(note)
     assert note in "".join(warnings)
+
+
+@pytest.mark.usefixtures("inline")
+def test_an_input_behind_validation_was_held_out_in_silence(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "held.txt").write_text("a")
+    assert main(["--tokenizer", "tok.json", "--output", "out", "--validation", "held.txt", "en.txt"]) == 0
+    assert "warning: all inputs are those of --validation and train is empty" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("inline")
