@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bpe import _core
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Parts
-from bpe.errors import BadTokenizer, EnvironmentFailure
+from bpe.errors import BadTokenizer, EnvironmentFailure, shown
 from bpe.formats.by_path import files_of, load, read_file
 from bpe.output_file import write_file
 from bpe.pretokenizer import Pretokenizer, Stage
@@ -80,6 +80,16 @@ def read_compiled(image: Buffer, source: str | None = None) -> Parts:
         raise BadTokenizer("the compiled tokenizer is cut short; compile it again")
     if _core.xxh64(body) != checksum:
         raise BadTokenizer("the compiled tokenizer is damaged; compile it again")
+    try:
+        return _parts_of(body, header_bytes, image_bytes, source)
+    except BadTokenizer:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        what = shown(str(error), 100)
+        raise BadTokenizer(f"the compiled tokenizer is damaged ({what}); compile it again") from None
+
+
+def _parts_of(body: memoryview, header_bytes: int, image_bytes: int, source: str | None) -> Parts:
     header = json.loads(bytes(body[:header_bytes]))
     form = header["form"]
     if form != [FORM, _core.IMAGE_VERSION, sys.byteorder]:
@@ -88,17 +98,15 @@ def read_compiled(image: Buffer, source: str | None = None) -> Parts:
         raise BadTokenizer("the compiled tokenizer was made from another file or with other arguments")
     specials: dict[str, int] = header["special_tokens"]
     pretokenizer = Pretokenizer(tuple(Stage(*stage) for stage in header["stages"]))
-    try:
-        encoder = _core.Encoder.from_image(
-            body[header_bytes : header_bytes + image_bytes],
-            {text.encode(): id_ for text, id_ in specials.items()},
-            pretokenizer.core_pattern,
-            header["whole_pretokens"],
-        )
-        if warm_bytes:
-            encoder.start_from_image(body[header_bytes + image_bytes :])
-    except ValueError as error:
-        raise BadTokenizer(f"the compiled tokenizer is damaged ({error}); compile it again") from None
+    encoder = _core.Encoder.from_image(
+        body[header_bytes : header_bytes + image_bytes],
+        {text.encode(): id_ for text, id_ in specials.items()},
+        pretokenizer.core_pattern,
+        header["whole_pretokens"],
+    )
+    warm = body[header_bytes + image_bytes :]
+    if len(warm):
+        encoder.start_from_image(warm)
     return Parts(
         CoreVocabulary(encoder, specials, header["whole_pretokens"]),
         pretokenizer,
@@ -124,7 +132,7 @@ def load_cached(
     cached = files[0].with_name(files[0].name + SUFFIX)
     if warm_with is None or not write:
         # Whatever a cache file holds, the tokenizer's own file has the last word.
-        with suppress(BadTokenizer, OSError, ValueError, TypeError, LookupError, AttributeError):
+        with suppress(BadTokenizer, OSError, ValueError):  # ValueError: an empty file can't be mapped
             return read_compiled(_mapped(cached), source)
     parts = load(path, pattern, special_tokens)
     if not write or _source(files, pattern, special_tokens) != source:

@@ -99,6 +99,31 @@ def test_an_image_of_another_form_is_refused(listed: Any, monkeypatch: pytest.Mo
         Tokenizer.from_compiled(image)
 
 
+@pytest.mark.parametrize(
+    "key", ["form", "special_tokens", "stages", "whole_pretokens", "normalizer", "template"]
+)
+@pytest.mark.parametrize("value", [None, 5, "x", {"a": []}, ...])
+def test_a_header_of_another_kind_is_refused(listed: Any, key: str, value: Any) -> None:
+    """With a right checksum: other programs may write such; ...: without the key, or no JSON."""
+    image = listed().compiled()
+    magic, header_bytes, image_bytes, warm_bytes, _ = compiled._START.unpack_from(image)
+    body = image[compiled._START.size :]
+    header = json.loads(body[:header_bytes])
+    if value is ...:
+        del header[key]
+    else:
+        header[key] = value
+    for text in (json.dumps(header).encode(), b"{" * 20_000, b"\xff", b"[]"):
+        changed = text + body[header_bytes:]
+        start = compiled._START.pack(magic, len(text), image_bytes, warm_bytes, _core.xxh64(changed))
+        try:
+            Tokenizer.from_compiled(start + changed).encode("a")
+        except BadTokenizer as error:
+            assert "\n" not in str(error)  # noqa: PT017 - some values are as good as others
+        else:
+            assert text == json.dumps(header).encode()
+
+
 # -- the cache beside a file
 
 
