@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import IO, Any
 
@@ -164,7 +165,12 @@ class Bars(Progress):
         return _BarStage(name, total_bytes, self._stream)
 
     def note(self, text: str) -> None:
-        _say(self._stream, text)
+        drawn = sys.modules.get("tqdm")
+        if drawn is None:  # no bar yet, and nothing to import before the workers are forked
+            _say(self._stream, text)
+            return
+        with suppress(OSError, ValueError):
+            drawn.tqdm.write(text, file=self._stream)  # above the bar, if there is one
 
 
 class _JsonStage(Stage):

@@ -110,6 +110,21 @@ def test_a_bar_shows_its_rate_on_every_terminal(columns: int, monkeypatch: pytes
     assert ("tokens/s" in last) == (columns >= 72)
 
 
+def test_a_note_was_written_behind_the_bar() -> None:
+    stream = Terminal()
+    bars = Bars(stream)
+    bars.note("before")
+    stage = bars.stage("encode", 10)
+    bars.note("while it is drawn")
+    stage.advance(10)
+    stage.close()
+    bars.note("behind")
+    lines = [line.rsplit("\r", 1)[-1] for line in stream.getvalue().split("\n")]
+    assert lines[0] == "before"
+    assert "while it is drawn" in lines
+    assert lines[-2] == "behind"
+
+
 @pytest.mark.parametrize("kind", [Lines, JsonLines])
 def test_a_stream_that_cannot_be_written_is_no_error(kind: type[Lines]) -> None:
     stream = Broken()
