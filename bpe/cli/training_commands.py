@@ -29,7 +29,7 @@ from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import TrainingProgress
-from bpe.sizes import bytes_text
+from bpe.sizes import bytes_text, counted
 from bpe.training import Training, gather_counts, train_on
 from bpe.training_options import TrainingOptions
 
@@ -62,11 +62,11 @@ def train(options: Namespace) -> int:
     pretokenizer_to_json(Pretokenizer.from_pattern(cut.pattern))
     keep = Path(options.output.replace(SIZE_FIELD, "all")).with_suffix(".counts")
     with _Counting(options, cut, keep) as counting:
-        counted = counting.gather()
+        gathered = counting.gather()
         if options.keep_counts is not None:
             counting.save(options.keep_counts)
         with counting.kept_if_it_fails(options.keep_counts):
-            loaded = counted.load(
+            loaded = gathered.load(
                 counting.budget, counting.workspace, options.min_pretoken_count, counting.progress, largest
             )
             training = train_on(loaded, largest, training_options, counting.progress, counting.budget)
@@ -83,11 +83,11 @@ def count(options: Namespace) -> int:
     check_output(options.output)
     cut = cut_of_files(options.counts, options.special_token, options.pattern)
     with _Counting(options, cut, Path(options.output)) as counting:
-        counted = counting.gather()
+        counts = counting.gather()
         counting.save(options.output)
     if not options.quiet:
-        facts = counted.facts
-        text = f"counts of {bytes_text(facts.text_bytes)} in {facts.documents:,} documents"
+        facts = counts.facts
+        text = f"counts of {bytes_text(facts.text_bytes)} in {counted(facts.documents, 'document')}"
         print(printable(f"{options.output}: {text}, pattern {facts.pattern}"), file=sys.stderr)
     return 0
 

@@ -138,6 +138,12 @@ def test_more_than_there_is_stops_early(run: Run, tmp_path: Path) -> None:
 # -- counts files --------------------------------------------------------------------------------------------
 
 
+def test_counts_of_one_document(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("a b a")
+    _, err = run("count", tmp_path / "text", "--output", tmp_path / "counts")
+    assert err.endswith("counts: counts of 5 bytes in 1 document, pattern gpt2\n")
+
+
 def test_counts_in_place_of_the_text(run: Run, texts: list[Path], tmp_path: Path) -> None:
     whole = tmp_path / "whole.json"
     run("train", *texts, *SPECIAL, "--vocab-size", 400, "--output", whole, "--pattern", "llama3")
