@@ -54,16 +54,17 @@ def ending(executor: Executor, notice: Callable[[str], None]) -> Iterator[Execut
     try:
         yield executor
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            notice(
-                f"stopping: what the workers are at has {GRACE_SECONDS:g} s to finish; again to stop at once"
-            )
-        if not isinstance(executor, ProcessExecutor):
-            executor.shutdown(wait=True, cancel_futures=True)
-            raise
         try:
-            executor.stop(GRACE_SECONDS)
-        except KeyboardInterrupt:
-            executor.kill()
+            if isinstance(error, KeyboardInterrupt):
+                notice(
+                    f"stopping: what the workers are at has {GRACE_SECONDS:g} s to finish; again to stop at once"
+                )
+            if isinstance(executor, ProcessExecutor):
+                executor.stop(GRACE_SECONDS)
+            else:
+                executor.shutdown(wait=True, cancel_futures=True)
+        except KeyboardInterrupt:  # the second one, which may be as quick as the notice
+            if isinstance(executor, ProcessExecutor):
+                executor.kill()
         raise
     executor.shutdown(wait=True)

@@ -18,6 +18,7 @@ import pytest
 
 from convert.errors import BadInput, WorkerLost
 from convert.processes.executors import InlineExecutor, ProcessExecutor, may_fork
+from convert.processes.stopping import ending
 from convert.processes.worker_process import take_step
 
 _context: list[str] = []
@@ -343,3 +344,16 @@ def test_a_script_without_a_main_guard_runs_once_whatever_starts_or_replaces_wor
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert runs.read_text() == "ran as __main__\n"
+
+
+def test_a_second_ctrl_c_at_the_notice_of_the_first_left_the_workers() -> None:
+    def interrupted(_: str) -> None:
+        raise KeyboardInterrupt
+
+    executor = ProcessExecutor(2, None, ())
+    processes = [worker.process for worker in executor._workers]
+    with pytest.raises(KeyboardInterrupt, match="first"), ending(executor, interrupted):
+        raise KeyboardInterrupt("first")
+    for process in processes:
+        process.join(5)
+        assert process.exitcode == -signal.SIGKILL
