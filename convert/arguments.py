@@ -250,9 +250,8 @@ def _parser() -> argparse.ArgumentParser:
 def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.Namespace]:
     """The options, and the parsed arguments for what only the command line knows (quiet, timings, debug)."""
     words = list(arguments)
-    end = (
-        words.index("--") if "--" in words else len(words)
-    )  # argparse drops it, and takes "-a.txt" behind it for a flag
+    # argparse drops "--", and takes "-a.txt" behind it for a flag.
+    end = words.index("--") if "--" in words else len(words)
     parsed = _parser().parse_intermixed_args(words[:end])  # inputs may stand between flags, too
     parsed.inputs += words[end + 1 :]
     try:

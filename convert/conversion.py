@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from bpe.sizes import counted
 from bpe.tokenizer import Tokenizer
 from convert import worker
 from convert.context import Context
@@ -156,7 +157,7 @@ def _carry_out(
             result = encode_and_merge(context, meanwhile, encoded)
         except WorkerLost as error:
             raise with_place(error, plan, workspace) from error
-        if lost := [f"{count} {what}{'s' * (count > 1)}" for what, count in result.lost.items() if count]:
+        if lost := [counted(count, what) for what, count in result.lost.items() if count]:
             progress.note(f"finished work was damaged or gone and is made again: {' and '.join(lost)}")
         (finish,) = finishes
         finish.write(result)
@@ -184,7 +185,7 @@ def _useful_workers(options: ConvertOptions, plan: Plan) -> int:
 
     What is compressed may be many times as much text, of which only the encoding is one task.
     """
-    if all(kind.is_plain and kind.format != "parquet" for kind in plan.sources.kinds):
+    if not any(kind.is_packed for kind in plan.sources.kinds):
         return max(1, min(options.worker_count, plan.chunk_count))
     return options.worker_count
 

@@ -132,7 +132,7 @@ def check_space(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: 
     """
     folder = Path(options.output).resolve().parent
     free = shutil.disk_usage(folder).free
-    expands = any(not kind.is_plain or kind.format == "parquet" for kind in plan.sources.kinds)
+    expands = any(kind.is_packed for kind in plan.sources.kinds)
     worst = 16 * plan.total_bytes * (40 if expands else 1) + FIXED_BYTES
     if free >= worst:
         return
@@ -205,7 +205,7 @@ def _samples(plan: Plan, rules: IntakeRules, separator: bytes, faults: dict[int,
         index = plan.source_at(place)
         source = plan.sources[index]
         start = place - plan.source_starts[index]
-        is_whole = source.kind.format == "parquet" or not source.kind.is_plain
+        is_whole = source.kind.is_packed
         start = max(taken.get(index, 0), start - SAMPLE_BYTES // 2)
         if start >= source.size_bytes:
             continue

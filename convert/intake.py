@@ -41,9 +41,8 @@ class IntakeCounts:
     skipped: dict[str, int] = field(default_factory=dict)  # by reason, bad ones only
     blank: int = 0  # lines of white space
     with_special: int = 0  # records that hold the text of a special token
-    lines: tuple[
-        tuple[int, int], ...
-    ] = ()  # (source, lines of it in the chunk) if it goes on behind the chunk
+    # (source, lines of it in the chunk) if it goes on behind the chunk.
+    lines: tuple[tuple[int, int], ...] = ()
     longest: tuple[int, ...] = ()  # sequences, in tokens, falling
     first_ids: tuple[int, ...] = ()  # of the first sequence of train
     quarantine_bytes: int = -1  # of the chunk's quarantine file, -1 where there is none

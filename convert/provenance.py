@@ -107,9 +107,8 @@ def write_manifest(
 
 def _source_facts(plan: Plan, records: list[ShardRecord]) -> Iterator[dict[str, Any]]:
     """What the manifest says of each source; one at a time, since there may be a million."""
-    digests = chain.from_iterable(
-        each_digest(record.digests) for record in records
-    )  # in the order of the blocks
+    # In the order of the blocks, as the records are in that of the text chunks.
+    digests = chain.from_iterable(each_digest(record.digests) for record in records)
     for source in plan.sources:
         own = b"".join(islice(digests, -(-source.size_bytes // BLOCK_BYTES)))
         yield {

@@ -83,7 +83,7 @@ class Workspace:
         if os.path.lexists(self.output) and not _is_empty_folder(self.output):
             if not self._overwrite:
                 self._remove_remains()
-                if (self.output / "manifest.json").is_file() and not self.output.is_symlink():
+                if (self.output / MANIFEST_NAME).is_file() and not self.output.is_symlink():
                     raise Refused(
                         f"{self.output} exists, a finished dataset; choose another --output, or replace it with "
                         f"--overwrite"

@@ -50,7 +50,10 @@ class Dataset:
 
     @cached_property
     def without_sources(self) -> Manifest | None:
-        """The same without its sources, perhaps a million, which take half a kilobyte each."""
+        """The same without its sources, perhaps a million, which take half a kilobyte each; with them if they were read
+        before."""
+        if "manifest" in self.__dict__:
+            return self.manifest
         return read_manifest(self.path, with_sources=False) if self.has_manifest else None
 
     def __getitem__(self, split: str) -> FlatTokensArray:

@@ -178,9 +178,8 @@ def with_tokenizers(ours: Tokenizer) -> Encode:
     nfc = tokenizers.normalizers.NFC()
 
     def encode(documents: list[str]) -> list[NDArray[np.uint32]]:
-        if (
-            ours.normalizer
-        ):  # theirs is of an older Unicode: it leaves marks where they stand that are new since then
+        # Theirs is of an older Unicode: it leaves marks where they stand that are new since then.
+        if ours.normalizer:
             normal = [unicodedata.normalize("NFC", document) for document in documents]
             documents = [
                 document if nfc.normalize_str(document) == wanted else wanted

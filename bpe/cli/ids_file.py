@@ -77,9 +77,7 @@ def read_ids(file: BinaryIO, form: IdsFormat, where: str) -> Iterator[NDArray[np
         file.seek(0)
         try:
             array = np.load(file, allow_pickle=False)
-        except (
-            Exception
-        ) as error:  # what numpy makes of a damaged header: SyntaxError, TokenError, MemoryError, ...
+        except Exception as error:  # of a damaged header: SyntaxError, TokenError, MemoryError, ...
             raise InvalidText(f"{where}: no .npy file: {shown(str(error), 100)}") from None
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise InvalidText(

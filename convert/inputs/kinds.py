@@ -64,6 +64,11 @@ class Kind(NamedTuple):
         """Whether the file's bytes are the text itself, so that its parts can be read alone."""
         return self.compression == "none"
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether the size of a file says little of how much text is in it: compressed, or Parquet, which is inside."""
+        return not self.is_plain or self.format == "parquet"
+
 
 PLAIN_TEXT = Kind()
 _shared_kind = cache(Kind)  # one for all files of a kind

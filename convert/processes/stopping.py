@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from convert.processes.executors import ProcessExecutor
+from convert.processes.worker_process import ENDING_SIGNALS
 
 GRACE_SECONDS = 3.0
 
@@ -38,7 +39,7 @@ def stop_signals() -> Iterator[None]:
         raise Stopped(number)
 
     before = {}
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in ENDING_SIGNALS:
         if signal.getsignal(number) == signal.SIG_DFL:
             before[number] = signal.signal(number, stop)
     try:

@@ -31,7 +31,8 @@ from convert.processes.watchdog import let_stack_be_dumped
 
 # What may end a run is held back while a worker is started: what Python runs at a fork swallows the exception of a
 # handler, and a worker must not get SIGINT before its first statement, which is to ignore it.
-STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+STOP_SIGNALS = {signal.SIGINT, *ENDING_SIGNALS}
 
 _REPORT_SECONDS = 0.25  # between two reports of a worker that its task goes on
 
@@ -178,7 +179,7 @@ def serve(
     global _parent_id, _reports, _tells_places
     _reports = connection
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for number in (signal.SIGTERM, signal.SIGHUP):  # a forked worker has inherited the parent's handlers
+    for number in ENDING_SIGNALS:  # a forked worker has inherited the parent's handlers
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     if multiprocessing.parent_process() is not None and os.getppid() == parent_id:

@@ -91,9 +91,8 @@ class ShardRecord:
     checksums: tuple[int, ...]  # XXH64 of each of PARTS
     train: SplitCounts
     validation: SplitCounts
-    digests: (
-        bytes  # of the blocks that begin in the chunk, end to end (Plan.blocks); a million files are as many
-    )
+    # Of the blocks that begin in the chunk, end to end (Plan.blocks); a million files are as many.
+    digests: bytes
     # (source, start, stop, hex) of what else was read.
     edges: tuple[tuple[int, int, int, str], ...] = ()
     intake: IntakeCounts = field(default_factory=IntakeCounts)
