@@ -81,10 +81,6 @@ struct Avx512BlockKeys {
     const __m512i hashes = _mm512_maskz_permutex2var_epi32(
         there, folded(product[0], product[1]), constant(constants.order), folded(product[2], product[3]));
     _mm512_storeu_si512(out.hashes + out.count, hashes);
-    alignas(64) uint32_t places[16]; // read one by one: see store_to_read
-    store_to_read(places, _mm512_and_si512(hashes, _mm512_set1_epi32(static_cast<int>(out.first.mask))));
-    for (const uint32_t place : places)
-      prefetch_to_read(out.first.slots + place);
     uint32_t longs = _mm_mask_cmpgt_epu8_mask(there, sizes, _mm_set1_epi8(CacheKey::max_bytes));
     if (longs != 0) [[unlikely]] {
       alignas(16) uint8_t start_of[16], size_of[16];

@@ -11,7 +11,7 @@ namespace bpe {
 namespace {
 
 // Changes with the layout of slots and arena and with both hashes.
-constexpr uint64_t image_version = 0x42504543'00000006;
+constexpr uint64_t image_version = 0x42504543'00000007;
 
 struct Header {
   uint64_t version;
@@ -46,7 +46,7 @@ CacheImage CacheImage::of(const PretokenCache &cache) {
   image.bytes_.append(reinterpret_cast<const char *>(&header), sizeof header);
   for (size_t i = 0; i < header.slot_count; ++i) {
     PretokenCache::Slot slot = cache.own_slots_[i];
-    if (const uint32_t count = slot.id_count(); count < 4) // behind them lies what was copied along
+    if (const uint32_t count = slot.last_id() + 1; count < 4) // behind them lies what was copied along
       std::fill(slot.ids + count, slot.ids + 4, 0);
     image.bytes_.append(reinterpret_cast<const char *>(&slot), sizeof slot);
   }
@@ -67,7 +67,7 @@ bool CacheImage::is_sound(std::string_view bytes) {
   for (uint64_t i = 0; i < header.slot_count; ++i) {
     PretokenCache::Slot slot;
     std::memcpy(&slot, parts.slots + i * sizeof slot, sizeof slot);
-    if (slot.id_count() != PretokenCache::in_arena)
+    if (!slot.is_in_arena())
       continue;
     const CacheKey key = slot.key();
     const bool is_long = key.is_long();

@@ -28,6 +28,7 @@ struct CacheKey {
   // What is added to the four 32-bit quarters before they are multiplied.
   static constexpr uint32_t salts[4] = {0x9E3779B1, 0xC2B2AE3D, 0x27D4EB2F, 0x85EBCA77};
 
+  bool operator==(const CacheKey &other) const { return ((low ^ other.low) | (high ^ other.high)) == 0; }
   size_t size() const { return high >> 56 & max_bytes; } // 0: a long one's
   bool is_long() const { return size() == 0; }
   size_t long_size() const { return high & ((uint64_t{1} << long_size_bits) - 1); }

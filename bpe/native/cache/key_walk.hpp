@@ -2,18 +2,11 @@
 #pragma once
 
 #include "cache/cache_key.hpp"
-#include "cache/pretoken_cache.hpp"
 
 #include <cstddef>
 #include <cstdint>
 
 namespace bpe {
-
-// Where keys are looked for first; `slots` is asked for, a hash's low bits choose.
-struct FirstSlots {
-  const PretokenCache::Slot *slots;
-  uint64_t mask;
-};
 
 // At most so many pretokens are taken from 64 bytes: what the vectors of AVX-512 make at a time.
 constexpr size_t walk_step = 16;
@@ -29,16 +22,14 @@ struct WalkedKeys {
   uint32_t *values;
   uint8_t *long_items; // which they are
   size_t long_count;
-  FirstSlots first;
   size_t stop_bytes = 0;         // of the pretoken the walk stopped at, if there is one of less than 4 GiB
   bool stopped_by_split = false; // that is not looked up whole, and ends within the 64 bytes
 };
 
-// Makes keys of the pretokens from `at` on, while there is room for walk_step more, and asks for the slots
-// they are looked for in. `at` moves to the end of the last. Stops before a pretoken that is not looked up
-// whole (in 64 bytes that are not all ASCII: of more than 15 bytes, or more than 3 that begin with E1..EF),
-// and before one that does not end within 64 bytes. at < stop, the text valid UTF-8, bytes up to `readable`
-// >= stop may be read.
+// Makes keys of the pretokens from `at` on, while there is room for walk_step more. `at` moves to the end of
+// the last. Stops before a pretoken that is not looked up whole (in 64 bytes that are not all ASCII: of more
+// than 15 bytes, or more than 3 that begin with E1..EF), and before one that does not end within 64 bytes.
+// at < stop, the text valid UTF-8, bytes up to `readable` >= stop may be read.
 using WalkKeys = void (*)(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable, WalkedKeys &out);
 
 } // namespace bpe

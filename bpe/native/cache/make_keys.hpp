@@ -1,4 +1,4 @@
-// Pretokens to cache keys: a key and its hash are made, and the cache line it is looked for in is asked for.
+// Pretokens to cache keys and their hashes.
 //
 // Built for each SIMD variant, so nothing here may become a symbol that variants share. Sixteen at a time
 // with AVX-512 (make_keys_avx512.hpp), one by one elsewhere.
@@ -6,7 +6,6 @@
 
 #include "cache/cache_key.hpp"
 #include "cache/key_walk.hpp"
-#include "common/prefetch.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -28,8 +27,7 @@ struct PretokenSpans {
 // split into characters; not E0, whose scripts have short pretokens that are found in the cache). Returns a
 // bit for each of these; what stands in their places means nothing, and so do up to key_spare more elements
 // of both arrays.
-using MakeKeys = uint64_t (*)(const PretokenSpans &run, const FirstSlots &first, CacheKey *keys,
-                              uint32_t *hashes);
+using MakeKeys = uint64_t (*)(const PretokenSpans &run, CacheKey *keys, uint32_t *hashes);
 constexpr size_t key_spare = 16;
 
 namespace {
@@ -72,8 +70,7 @@ inline CacheKey key_of(const uint8_t *bytes, size_t size, const uint8_t *readabl
 }
 
 // One by one, up to the first that is split; returns its number.
-inline size_t make_keys_to_split(const PretokenSpans &run, const FirstSlots &first, CacheKey *keys,
-                                 uint32_t *hashes) {
+inline size_t make_keys_to_split(const PretokenSpans &run, CacheKey *keys, uint32_t *hashes) {
   const uint8_t *bytes = run.origin + run.start;
   size_t i = 0;
   for (; i < run.count; ++i) {
@@ -82,21 +79,18 @@ inline size_t make_keys_to_split(const PretokenSpans &run, const FirstSlots &fir
     if (is_split(*bytes, size)) [[unlikely]]
       break;
     const CacheKey key = key_of(bytes, size, run.readable);
-    const uint32_t hash = key.hash();
     keys[i] = key;
-    hashes[i] = hash;
-    prefetch_to_read(first.slots + (hash & first.mask));
+    hashes[i] = key.hash();
     bytes = end;
   }
   return i;
 }
 
-inline uint64_t make_keys(const PretokenSpans &run, const FirstSlots &first, CacheKey *keys,
-                          uint32_t *hashes) {
+inline uint64_t make_keys(const PretokenSpans &run, CacheKey *keys, uint32_t *hashes) {
   PretokenSpans rest = run;
   uint64_t split = 0;
   for (size_t done = 0;;) {
-    const size_t made = make_keys_to_split(rest, first, keys + done, hashes + done);
+    const size_t made = make_keys_to_split(rest, keys + done, hashes + done);
     if (made == rest.count)
       return split;
     done += made;

@@ -46,15 +46,13 @@ inline void store_to_read(uint32_t (&to)[16], __m512i from) {
   asm volatile("" : "+m"(to));
 }
 
-inline uint64_t make_keys_avx512(const PretokenSpans &run, const FirstSlots &first, CacheKey *keys,
-                                 uint32_t *hashes) {
+inline uint64_t make_keys_avx512(const PretokenSpans &run, CacheKey *keys, uint32_t *hashes) {
   constexpr uint64_t first_bytes = 0x0001'0001'0001'0001, last_bytes = 0x8000'8000'8000'8000;
   const auto load = [](const void *constant) { return _mm512_load_si512(constant); };
   const uint8_t *const origin = run.origin;
-  const PretokenCache::Slot *const slots = first.slots;
   const ptrdiff_t readable = run.readable - origin;
   if (readable < 16)
-    return make_keys(run, first, keys, hashes);
+    return make_keys(run, keys, hashes);
   const __m512i last_start =
       _mm512_set1_epi32(static_cast<int>(std::min<ptrdiff_t>(readable - 16, UINT32_MAX)));
   uint64_t split = 0;
@@ -97,16 +95,13 @@ inline uint64_t make_keys_avx512(const PretokenSpans &run, const FirstSlots &fir
     all = _mm512_mask_mov_epi32(all, 0x8888, hash[3]);
     all = _mm512_maskz_permutexvar_epi32(loadable, load(key_constants.order), all);
     _mm512_storeu_si512(hashes + i, all);
-    store_to_read(places, _mm512_and_si512(all, _mm512_set1_epi32(static_cast<int>(first.mask))));
-    for (const uint32_t place : places)
-      prefetch_to_read(slots + place);
     split |= (static_cast<uint32_t>(wanted & ~small) | (characters & loadable)) << i;
     if (loadable != small) [[unlikely]] { // the last bytes of the buffer
       const size_t next = i + static_cast<size_t>(__builtin_ctz(small & ~static_cast<uint32_t>(loadable)));
       const uint32_t start = next > 0 ? run.ends[next - 1] : run.start;
       split &= (uint64_t{1} << next) - 1;
-      return split | make_keys({origin, start, run.ends + next, run.count - next, run.readable}, first,
-                               keys + next, hashes + next)
+      return split | make_keys({origin, start, run.ends + next, run.count - next, run.readable}, keys + next,
+                               hashes + next)
                          << next;
     }
   }

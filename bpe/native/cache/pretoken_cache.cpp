@@ -94,17 +94,17 @@ void PretokenCache::insert(const CacheKey &key, uint32_t hash, const uint32_t *i
     return;
   Slot fresh{key.low, key.high, {}};
   if (count <= 4) {
-    fresh.high |= uint64_t{count} << 61;
+    fresh.high = Slot::tagged(key.high, count - 1);
     std::memcpy(fresh.ids, ids, sizeof fresh.ids);
-  } else if (count <= 6 && *std::max_element(ids, ids + count) >> packed_bits == 0) {
-    fresh.high |= uint64_t{count} << 61;
+  } else if (count <= 7 && *std::max_element(ids, ids + count) >> packed_bits == 0) {
+    fresh.high = Slot::tagged(key.high, count - 1);
     fresh.pack(ids, count);
   } else {
     uint32_t *const place = arena_room(count, hash, slot);
     if (!place)
       return;
     std::memcpy(place, ids, max_ids * sizeof *ids);
-    fresh.high |= uint64_t{in_arena} << 61;
+    fresh.high = Slot::tagged(key.high, in_arena);
     fresh.ids[0] = static_cast<uint32_t>(arena_words_);
     fresh.ids[1] = static_cast<uint32_t>(count);
     arena_words_ += count;
@@ -127,7 +127,7 @@ void PretokenCache::insert_long(const CacheKey &key, uint32_t hash, const uint8_
   std::copy(ids, ids + count, place + byte_words);
   used_ += slot->high == 0;
   *slot = {key.low,
-           key.high | uint64_t{in_arena} << 61,
+           Slot::tagged(key.high, in_arena),
            {static_cast<uint32_t>(arena_words_), static_cast<uint32_t>(count)}};
   arena_words_ += byte_words + count;
 }
@@ -251,8 +251,8 @@ void PretokenCache::forget_arena() {
   used_ = 0;
   for (size_t block = 0; block < slot_count_; block += block_slots)
     place_block_anew(block, slot_count_, [&](const Slot &slot) {
-      used_ += slot.id_count() != in_arena;
-      return slot.id_count() != in_arena;
+      used_ += !slot.is_in_arena();
+      return !slot.is_in_arena();
     });
 }
 

@@ -61,10 +61,8 @@ struct PlainBlockKeys {
         out.long_items[out.long_count++] = static_cast<uint8_t>(i);
       } else {
         const CacheKey key = key_of(p + start, size, readable);
-        const uint32_t hash = key.hash();
         out.keys[i] = key;
-        out.hashes[i] = hash;
-        prefetch_to_read(out.first.slots + (hash & out.first.mask));
+        out.hashes[i] = key.hash();
       }
       ++i;
       start = end;

@@ -8,6 +8,8 @@
 // its commas is one item. What else there is becomes parts for the cache.
 #include "encode/encoder_session.hpp"
 
+#include "common/prefetch.hpp"
+
 #include <cstring>
 
 namespace bpe {
@@ -175,7 +177,8 @@ void EncoderSession::push_part(const uint8_t *bytes, size_t size, bool whole, co
   key.high |= whole_pretokens_ && !whole ? CacheKey::part_bit : 0;
   batch.keys[i] = key;
   batch.hashes[i] = key.hash();
-  prefetch_to_read(cache_.first_slot(batch.hashes[i]));
+  if (size > CacheKey::max_bytes)
+    prefetch_to_read(cache_.first_slot(batch.hashes[i]));
 }
 
 } // namespace bpe

@@ -1,5 +1,6 @@
 #include "encode/encoder_session.hpp"
 
+#include "common/prefetch.hpp"
 #include "simd/simd_variants.hpp"
 
 #include <algorithm>
@@ -36,13 +37,12 @@ void EncoderSession::reset() {
   row_ends.clear();
 }
 
-// The batch to put the next item into. A full one is emitted only when the next is full too: by then the
-// lines it asked for have come.
+// The batch to put the next item into. A full one is emitted only when the next is full too, whose lines are
+// asked for meanwhile.
 EncoderSession::Batch &EncoderSession::open_batch(size_t room) {
   if (batch_items - batches_[open_].count < room || batches_[open_].ready_count >= ready_room) {
     open_ ^= 1;
-    if (batches_[open_].count > 0)
-      emit(batches_[open_]);
+    emit(batches_[open_], batches_[open_ ^ 1]);
     if (batches_[open_ ^ 1].long_count > 0)
       prefetch_long(batches_[open_ ^ 1]);
   }
@@ -68,11 +68,9 @@ void EncoderSession::end_row() {
 
 void EncoderSession::finish() {
   open_ ^= 1;
-  if (batches_[open_].count > 0)
-    emit(batches_[open_]);
+  emit(batches_[open_], batches_[open_ ^ 1]);
   open_ ^= 1;
-  if (batches_[open_].count > 0)
-    emit(batches_[open_]);
+  emit(batches_[open_], batches_[open_ ^ 1]);
   if (misses_.is_open())
     tokens.set_end(settle_misses(misses_.end()));
   scratch_.trim();
@@ -104,8 +102,8 @@ void EncoderSession::walk_text(const uint8_t *&at, const uint8_t *stop, const ui
   constexpr size_t of_use = 32; // pretokens between two stops
   Batch &batch = open_batch(walk_step);
   const size_t first = batch.count, first_long = batch.long_count;
-  WalkedKeys made{first,        batch_items,      batch.keys, batch.hashes, batch.bytes,
-                  batch.values, batch.long_items, first_long, first_slots()};
+  WalkedKeys made{first,       batch_items,  batch.keys,       batch.hashes,
+                  batch.bytes, batch.values, batch.long_items, first_long};
   walk_keys_(at, stop, readable, made);
   for (size_t k = first_long; k < made.long_count; ++k) {
     const size_t i = made.long_items[k];
@@ -155,14 +153,14 @@ const uint8_t *EncoderSession::encode_spans(const Spans &spans, const uint8_t *t
     size_t done = run.count;
     uint64_t split = 0;
     if (careful_ > 0) {
-      const size_t made = make_keys_to_split(run, first_slots(), keys, hashes);
+      const size_t made = make_keys_to_split(run, keys, hashes);
       if (made < run.count) {
         split = uint64_t{1} << made;
         done = made + 1;
       }
       careful_ -= std::min(careful_, done);
     } else {
-      split = make_keys_(run, first_slots(), keys, hashes);
+      split = make_keys_(run, keys, hashes);
     }
     batch.count = first + done;
     for (; split != 0; split &= split - 1) {

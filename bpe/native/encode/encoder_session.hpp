@@ -1,7 +1,7 @@
 // The encoding loop of one thread: texts in, ids and row ends out, in the order of the calls.
 //
-// Pretokens are gathered in batches of 128 that run on across texts: keys and hashes first, each asking for
-// its cache line, then, while the next batch's lines are on their way, the probes. Row ends and special
+// Pretokens are gathered in batches of 128 that run on across texts: keys and hashes first, then the probes;
+// while those of one batch are made, each asks for a cache line of the next. Row ends and special
 // tokens stand in the batch as items of their own, so short documents cost no more than their pretokens.
 // Those that are not in the cache are gathered and merged many at once (gathered_misses.hpp). A pretoken of
 // more than 15 bytes is first cut between characters no entry crosses, and its parts are items too. Ids of a
@@ -75,6 +75,7 @@ private:
     size_t count = 0;
     CacheKey keys[batch_items + key_spare];
     uint32_t hashes[batch_items + key_spare];
+    uint32_t offsets[batch_items];     // of their first slots, once those are asked for
     const uint8_t *bytes[batch_items]; // of long and huge pretokens and of characters
     uint32_t values[batch_items];      // the size of the latter two, or the token
     size_t long_count = 0;
@@ -99,13 +100,13 @@ private:
   const uint8_t *next_safe_border(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const;
   bool may_join(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const;
   void push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable);
-  FirstSlots first_slots() const { return {cache_.slots(), cache_.slot_mask()}; }
   void prefetch_long(const Batch &batch) const;
-  void emit(Batch &batch);
+  void emit(Batch &batch, Batch &next);
   uint32_t *emit_slot(const Batch &batch, size_t i, const PretokenCache::Slot &slot, uint32_t *out);
   uint32_t *emit_from_arena(const Batch &batch, size_t i, const PretokenCache::Slot &slot, uint32_t *out);
   uint32_t *emit_item(Batch &batch, size_t i, uint32_t *out);
   uint32_t *emit_missing(const Batch &batch, size_t i, uint32_t *out);
+  void open_misses(uint32_t *&out);
   uint32_t *room_for(size_t count, uint32_t *out);
   uint32_t *settle_misses(uint32_t *out);
   uint32_t find_whole(const uint8_t *bytes, size_t size) const;

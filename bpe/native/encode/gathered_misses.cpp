@@ -8,43 +8,49 @@ namespace {
 
 // Whole registers: up to 15 more ids are read and written.
 inline uint32_t *copy_ids(const uint32_t *from, size_t count, uint32_t *to) {
-  for (size_t i = 0; i < count; i += 16)
+  std::memcpy(to, from, 16 * sizeof(uint32_t)); // of few ids always: a branch on none would be mispredicted
+  for (size_t i = 16; i < count; i += 16)
     std::memcpy(to + i, from + i, 16 * sizeof(uint32_t));
   return to + count;
 }
 
 } // namespace
 
-void GatheredMisses::add(const CacheKey &key, uint32_t hash, const uint8_t *bytes, const uint32_t *place) {
+// The cell of a miss that `is_same`, or the empty one where it would be.
+template <class IsSame> uint16_t &GatheredMisses::cell_of(uint32_t hash, IsSame is_same) {
   size_t cell = hash >> 20 & (cells - 1); // other bits than choose the slot
-  for (; cells_[cell] != 0; cell = (cell + 1) & (cells - 1)) {
-    const uint32_t known = cells_[cell] - 1u;
-    if (misses_[known].key.low == key.low && misses_[known].key.high == key.high &&
-        (!key.is_long() || equal_long(longs_[misses_[known].merge].bytes, bytes, key.long_size())))
-      return mark(place, known);
-  }
-  const uint32_t miss = static_cast<uint32_t>(miss_count_++);
-  cells_[cell] = static_cast<uint16_t>(miss + 1);
-  mark(place, miss);
-  if (key.is_long()) {
-    misses_[miss] = {key, hash, static_cast<uint32_t>(long_count_)};
-    const size_t size = key.long_size();
-    longs_[long_count_++] = {bytes, static_cast<uint32_t>(size), 0, long_symbols_ + long_bytes_};
-    long_bytes_ += size;
-  } else {
-    misses_[miss] = {key, hash, static_cast<uint32_t>(short_count_)};
-    ShortMerge &merge = shorts_[short_count_++];
-    key.copy_bytes(merge.bytes);
-    merge.size = static_cast<uint32_t>(key.size());
-  }
+  while (cells_[cell] != 0 && !is_same(misses_[cells_[cell] - 1u]))
+    cell = (cell + 1) & (cells - 1);
+  return cells_[cell];
 }
 
-size_t GatheredMisses::id_count() {
-  size_t count = id_count_;
-  for (size_t i = 0; i < mark_count_; ++i)
-    if (marks_[i].miss != row_end)
-      count += ids(misses_[marks_[i].miss]).count;
-  return count;
+void GatheredMisses::add_short(const CacheKey &key, uint32_t hash, const uint32_t *place) {
+  missing_bytes_ += key.size();
+  uint16_t &cell = cell_of(hash, [&](const Miss &known) { return known.key == key; });
+  if (cell == 0) {
+    misses_[miss_count_] = {key, hash, static_cast<uint32_t>(short_count_), 0, nullptr};
+    cell = static_cast<uint16_t>(++miss_count_);
+    ShortMerge &merge = shorts_[short_count_++];
+    std::memcpy(merge.bytes, &key, sizeof merge.bytes);
+    merge.size = static_cast<uint32_t>(key.size());
+  }
+  mark(place, cell - 1u);
+}
+
+void GatheredMisses::add_long(const CacheKey &key, uint32_t hash, const uint8_t *bytes,
+                              const uint32_t *place) {
+  const size_t size = key.long_size();
+  missing_bytes_ += size;
+  uint16_t &cell = cell_of(hash, [&](const Miss &known) {
+    return known.key == key && equal_long(longs_[known.merge].bytes, bytes, size);
+  });
+  if (cell == 0) {
+    misses_[miss_count_] = {key, hash, static_cast<uint32_t>(long_count_), 0, nullptr};
+    cell = static_cast<uint16_t>(++miss_count_);
+    longs_[long_count_++] = {bytes, static_cast<uint32_t>(size), 0, long_symbols_ + long_bytes_};
+    long_bytes_ += size;
+  }
+  mark(place, cell - 1u);
 }
 
 uint32_t *GatheredMisses::write(const uint32_t *origin, uint32_t *to, std::vector<uint64_t> &row_ends) {
@@ -55,8 +61,8 @@ uint32_t *GatheredMisses::write(const uint32_t *origin, uint32_t *to, std::vecto
     if (marks_[i].miss == row_end) {
       row_ends.push_back(static_cast<uint64_t>(to - origin));
     } else {
-      const Ids missing = ids(misses_[marks_[i].miss]);
-      to = copy_ids(missing.data, missing.count, to);
+      const Miss &missing = misses_[marks_[i].miss];
+      to = copy_ids(missing.ids, missing.count, to);
     }
   }
   return copy_ids(window_ + place, id_count_ - place, to);
@@ -66,7 +72,7 @@ void GatheredMisses::clear() {
   if (!open_)
     return;
   open_ = false;
-  id_count_ = mark_count_ = miss_count_ = short_count_ = long_count_ = long_bytes_ = 0;
+  id_count_ = mark_count_ = miss_count_ = short_count_ = long_count_ = long_bytes_ = missing_bytes_ = 0;
   std::memset(cells_, 0, sizeof cells_);
 }
 

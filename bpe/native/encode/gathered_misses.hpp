@@ -15,7 +15,6 @@
 #include "merge/long_merge.hpp"
 #include "merge/short_merge.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -32,6 +31,9 @@ public:
     CacheKey key;
     uint32_t hash;
     uint32_t merge; // which of the short or the long ones
+    // After merge(): symbols; sixteen of a short pretoken may be read.
+    uint32_t count;
+    uint32_t *ids;
   };
 
   // The window is open from the first miss on.
@@ -48,8 +50,9 @@ public:
     return static_cast<size_t>(window_ + window_ids - end) >= count;
   }
 
-  // The ids at `place` are missing, those of a pretoken with this key. bytes: of a long one.
-  void add(const CacheKey &key, uint32_t hash, const uint8_t *bytes, const uint32_t *place);
+  // The ids at `place` are missing, those of a pretoken with this key.
+  void add_short(const CacheKey &key, uint32_t hash, const uint32_t *place);
+  void add_long(const CacheKey &key, uint32_t hash, const uint8_t *bytes, const uint32_t *place);
   void add_row_end(const uint32_t *place) { mark(place, row_end); }
   // After each of the above: whether the window must be closed.
   bool is_full() const {
@@ -61,25 +64,21 @@ public:
   template <class Scratch>
   void merge(const MergeTables &tables, MergeShortPretokens merge_short, MergeLongPretokens merge_long,
              Scratch scratch) {
-    for (size_t i = 0; i < short_count_; i += max_short_merges)
-      merge_short(tables, shorts_ + i, std::min(short_count_ - i, max_short_merges));
+    merge_short(tables, shorts_, short_count_);
     if (long_count_ > 0)
       merge_long(tables, longs_, long_count_, scratch());
+    for (size_t i = 0; i < miss_count_; ++i) {
+      Miss &miss = misses_[i];
+      const bool is_long = miss.key.is_long();
+      miss.ids = is_long ? longs_[miss.merge].symbols : shorts_[miss.merge].symbols;
+      miss.count = is_long ? longs_[miss.merge].count : shorts_[miss.merge].count;
+    }
   }
   const Miss *begin_misses() const { return misses_; }
   const Miss *end_misses() const { return misses_ + miss_count_; }
-  struct Ids {
-    uint32_t *data; // sixteen of a short pretoken may be read
-    size_t count;
-  };
-  Ids ids(const Miss &miss) { // symbols, after merge()
-    if (miss.key.is_long())
-      return {longs_[miss.merge].symbols, longs_[miss.merge].count};
-    return {shorts_[miss.merge].symbols, shorts_[miss.merge].count};
-  }
   const uint8_t *bytes(const Miss &miss) const { return longs_[miss.merge].bytes; } // of a long one
-  // How many there are in all, after merge().
-  size_t id_count();
+  // How many there may be in all.
+  size_t most_ids() const { return id_count_ + missing_bytes_; }
   // Writes them to `to`, which has room for 16 more; row_ends get their places counted from `origin`. Returns
   // their end.
   uint32_t *write(const uint32_t *origin, uint32_t *to, std::vector<uint64_t> &row_ends);
@@ -88,22 +87,25 @@ public:
 
 private:
   static constexpr size_t window_ids = 32768;
-  // Where nearly all is new one in twenty is long: so many short ones come with enough of them.
-  static constexpr size_t max_short = 4 * max_short_merges, max_long = 64, long_room = 4096, max_marks = 1024;
-  static constexpr size_t cells = 1024;
-  static_assert(max_short + max_long < cells);
+  // Where nearly all is new one in twenty is long: so many short ones come with enough of them. Side by side
+  // merge those of like size, of which there are more among more: all at once, not 128, is 3 % of new words.
+  static constexpr size_t max_short = max_short_merges, max_long = 64, long_room = 4096, max_marks = 1024;
+  static constexpr size_t cells = 2048;
+  static_assert(2 * (max_short + max_long) < cells);
   static constexpr uint32_t row_end = UINT32_MAX;
   struct Mark {
     uint32_t place; // in the window: what comes here is
     uint32_t miss;  // the ids of this one, or the end of a row
   };
 
+  template <class IsSame> uint16_t &cell_of(uint32_t hash, IsSame is_same);
   void mark(const uint32_t *place, uint32_t miss) {
     marks_[mark_count_++] = {static_cast<uint32_t>(place - window_), miss};
   }
 
   bool open_ = false;
   size_t id_count_ = 0, mark_count_ = 0, miss_count_ = 0, short_count_ = 0, long_count_ = 0, long_bytes_ = 0;
+  size_t missing_bytes_ = 0;   // of all marks
   uint16_t cells_[cells] = {}; // by hash: a miss's number and 1; 0: none
   Mark marks_[max_marks];
   Miss misses_[max_short + max_long];

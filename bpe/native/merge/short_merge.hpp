@@ -30,13 +30,13 @@ struct MergeTables {
 };
 
 struct ShortMerge {
-  uint8_t bytes[16];    // in; `size` of them, 1 to 16, and zeros
+  uint8_t bytes[16];    // in; `size` of them, 1 to 16, what is behind them does not count
   uint32_t size;        // in
   uint32_t count;       // out
   uint32_t symbols[16]; // out; `count` of them
 };
 
-inline constexpr size_t max_short_merges = 128;
+inline constexpr size_t max_short_merges = 512;
 
 // Fills in count and symbols of merges[0, count), count <= max_short_merges: each its bytes' symbols, as
 // merge_short gives them.
