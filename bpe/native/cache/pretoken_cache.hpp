@@ -9,8 +9,8 @@
 // Where most of what is looked for is new it grows later and by more.
 // While it is settled, at full size or because so much is new that growing is put off, a pretoken stays in
 // its own line, so that looking for one never takes a second (new words: +30 % cold, +40 % warm against
-// longer searches and starting afresh when full), and every fourth new one that finds its line full displaces
-// an old one. When the arena is full, all that lies there is forgotten.
+// longer searches and starting afresh when full), and few new ones that find their line full displace an old
+// one. When the arena is full, all that lies there is forgotten.
 //
 // Every byte is reserved from a CacheBudget first, so all caches of an encoder together stay within its
 // cache_bytes. A PretokenCache belongs to one thread at a time; a CacheBudget may be used from any.
@@ -171,7 +171,7 @@ public:
     return found;
   }
   // Tells how many pretokens were looked for, so that the cache knows what share of them it had.
-  void count_lookups(size_t count) { lookups_ += count; }
+  void count_lookups(size_t count) { all_lookups_ += count; }
   // Of a slot whose ids are in the arena, what lies there: a long pretoken's bytes, then the ids. max_ids
   // more than there are may be read. Valid until the next insert.
   const uint32_t *arena(const Slot &slot) const {
@@ -196,6 +196,7 @@ private:
   bool settled() const { return farthest_ == 0; } // not growing, for now or for good
   Slot *slot_for_new(uint32_t hash);
   Slot *empty_slot(size_t place) const;
+  bool displaces_another();
   void grow_if_of_use();
   void take_slots(size_t slot_count);
   template <class Keep> void place_block_anew(size_t block, size_t block_places, Keep keep);
@@ -210,10 +211,13 @@ private:
   size_t used_ = 0, slot_count_ = 0;
   size_t farthest_ = farthest_line; // line from its own in which a pretoken may be, in slots; 0: settled
   bool full_size_ = false;          // no growing any more
-  uint32_t newcomers_ = 0;          // that found their line full while it was settled
+  // That found their line full while it was settled, and how many of them to one that displaces another.
+  uint32_t newcomers_ = 0, displacing_ = 1;
   // Since it was last asked whether to grow; while it is not to, until so many inserts.
-  size_t lookups_ = 0, inserts_ = 0, wait_inserts_ = 0;
-  uint64_t all_inserts_ = 0; // when it was asked last
+  size_t inserts_ = 0, wait_inserts_ = 0;
+  uint64_t all_lookups_ = 0;
+  uint64_t all_inserts_ = 0, asked_lookups_ = 0; // when it was asked last
+  uint64_t newcomers_lookups_ = 0;               // when newcomers were last counted
   BudgetedMemory slot_memory_;
   size_t arena_words_ = 0;
   BudgetedMemory arena_memory_;
