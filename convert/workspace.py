@@ -346,8 +346,8 @@ def not_ours(output: Path) -> str | None:
     manifest_path = output / MANIFEST_NAME
     try:
         # Line by line if it is as we write it: there may be a million sources in it.
-        found = read_lines(manifest_path, LARGEST_MANIFEST_BYTES, with_sources=False)
-        manifest = json.loads(manifest_path.read_text(encoding="utf-8")) if found is None else found[0]
+        found = read_lines(manifest_path, LARGEST_MANIFEST_BYTES, most_sources=0)
+        manifest = json.loads(manifest_path.read_text(encoding="utf-8")) if found is None else found.value
         listed = {entry["path"] for entry in manifest["files"]} | {MANIFEST_NAME}
     except (DatasetError, OSError, ValueError, KeyError, TypeError):
         return "it is not a dataset of ours (no manifest.json that says so)"

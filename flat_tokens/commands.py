@@ -17,11 +17,13 @@ from flat_tokens.storage import entries
 from flat_tokens.verify import VerifyReport, verify_dataset
 
 LINE_COLUMNS = 100
+SHOWN_SOURCES = 20
 
 
 def info(arguments: argparse.Namespace) -> int:
     """Print what a dataset is; returns the exit code, as all of these."""
-    facts = statistics.describe(opening.open(arguments.dataset))
+    most_sources = None if arguments.json else SHOWN_SOURCES
+    facts = statistics.describe(opening.open(arguments.dataset), most_sources=most_sources)
     if arguments.json:
         print(json.dumps(facts))
         return 0
@@ -50,11 +52,12 @@ def info(arguments: argparse.Namespace) -> int:
         )
     if facts["versions"]:
         print(f"made by: {', '.join(_fact(name, value) for name, value in facts['versions'].items())}")
-    print(f"sources: {len(facts['sources']) or ('none' if facts['has_manifest'] else 'not recorded')}")
-    for source in facts["sources"][:20]:
+    source_count = facts["source_count"]
+    print(f"sources: {source_count or ('none' if facts['has_manifest'] else 'not recorded')}")
+    for source in facts["sources"]:
         print(f"  {_source(source)}")
-    if len(facts["sources"]) > 20:
-        print(f"  ... and {len(facts['sources']) - 20} more")
+    if source_count > SHOWN_SOURCES:
+        print(f"  ... and {source_count - SHOWN_SOURCES} more")
     if not facts["has_manifest"]:
         print("manifest: none, so changed files cannot be noticed")
     return 0

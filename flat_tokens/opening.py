@@ -50,11 +50,15 @@ class Dataset:
 
     @cached_property
     def without_sources(self) -> Manifest | None:
-        """The same without its sources, perhaps a million, which take half a kilobyte each; with them if they were read
-        before."""
-        if "manifest" in self.__dict__:
+        """The same without its sources, or with those that were read before."""
+        return self.with_sources(0)
+
+    def with_sources(self, most: int | None) -> Manifest | None:
+        """The same with the first of its sources, perhaps a million, which take half a kilobyte each. None: all of
+        them, as there may be if they were read before."""
+        if most is None or "manifest" in self.__dict__:
             return self.manifest
-        return read_manifest(self.path, with_sources=False) if self.has_manifest else None
+        return read_manifest(self.path, most) if self.has_manifest else None
 
     def __getitem__(self, split: str) -> FlatTokensArray:
         name = arguments.choice("split", split, flat_format.SPLITS, SplitError)

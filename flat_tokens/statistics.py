@@ -16,10 +16,11 @@ from flat_tokens.storage.elements import Elements
 STARTS_AT_A_TIME = 2**20
 
 
-def describe(dataset: Dataset, with_lengths: bool = True) -> dict[str, Any]:
-    """Everything that `info` tells, as JSON values: path, zarr_format, splits, tokenizer, sources, options,
-    versions. with_lengths=False leaves out the pass over seq_starts: seq_tokens is None."""
-    manifest = dataset.manifest
+def describe(dataset: Dataset, with_lengths: bool = True, most_sources: int | None = None) -> dict[str, Any]:
+    """Everything that `info` tells, as JSON values: path, zarr_format, splits, tokenizer, source_count, sources,
+    options, versions. with_lengths=False leaves out the pass over seq_starts: seq_tokens is None. most_sources: no more than so
+    many of the sources are read and told."""
+    manifest = dataset.with_sources(most_sources)
     return {
         "path": str(dataset.path),
         "zarr_format": dataset.zarr_format,
@@ -28,7 +29,8 @@ def describe(dataset: Dataset, with_lengths: bool = True) -> dict[str, Any]:
             name: _describe_split(dataset, dataset[name], with_lengths) for name in ("train", "validation")
         },
         "tokenizer": dict(manifest.tokenizer) if manifest and manifest.tokenizer else None,
-        "sources": list(manifest.sources) if manifest else [],
+        "source_count": len(manifest.sources) + manifest.sources_left_out if manifest else 0,
+        "sources": list(manifest.sources[:most_sources]) if manifest else [],
         "options": dict(manifest.options) if manifest else {},
         "versions": dict(manifest.versions) if manifest else {},
     }

@@ -84,7 +84,7 @@ def verify_dataset(
     path = arguments.path("root", root)
     if not path.is_dir():
         raise DatasetError(f"{printable(str(path))}: not a directory; give a dataset's path")
-    return _Verification(path, read_manifest(path, with_sources=False), executor, progress, decode).run()
+    return _Verification(path, read_manifest(path, most_sources=0), executor, progress, decode).run()
 
 
 class _Verification:

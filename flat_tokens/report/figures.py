@@ -24,6 +24,7 @@ from flat_tokens.storage import entries as tokenizer_entries
 RUN_TOKENS = 2**16  # a zarr chunk or a quarter of one
 BLOCK_SEQS = 2**18
 PERCENTILES = (1, 10, 50, 90, 99)
+LISTED_SOURCES = 50
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class Figures:
 
 def gather(dataset: Dataset, bounds: Bounds, tokenizer: Path | None = None) -> Figures:
     """Read the figures. tokenizer: a tokenizer.json to show text by, by default the dataset's own."""
-    facts = describe(dataset, with_lengths=False)
+    facts = describe(dataset, with_lengths=False, most_sources=LISTED_SOURCES)
     path = tokenizer or dataset.tokenizer_path
     known = tokenizer_entries.load_entries(path) if path is not None else None
     special = tokenizer_entries.load_special_ids(path) if path is not None else frozenset()

@@ -23,7 +23,6 @@ from flat_tokens.report.page_tokens import commonest, longest, sequences
 
 MARK = "<!-- flat_tokens report -->"  # by which a later report knows that it may replace the file
 LARGEST_BYTES_BAR = 16  # the last bar of bytes a token takes all longer ones
-LISTED_SOURCES = 50
 
 
 def render(figures: Figures, name: str) -> str:
@@ -194,11 +193,11 @@ def _origin(figures: Figures) -> str:
             escaped(str(source.get("path", ""))),
             f"{source['bytes']:,}" if isinstance(source.get("bytes"), int) else "",
         ]
-        for source in sources[:LISTED_SOURCES]
+        for source in sources
     ]
     more = (
-        f"<p class=more>and {len(sources) - LISTED_SOURCES:,} more</p>"
-        if len(sources) > LISTED_SOURCES
+        f"<p class=more>and {facts['source_count'] - len(sources):,} more</p>"
+        if facts["source_count"] > len(sources)
         else ""
     )
     made = (

@@ -47,7 +47,8 @@ class Manifest:
     """The content of manifest.json. tokenizer: {"path", "sha256", "fingerprint", "source_sha256"} or None; layout,
     sources, options and versions are what the writer of the dataset wants kept, as plain JSON values.
 
-    There may be a million sources: who reads may leave them out, who writes may give them one after the other."""
+    There may be a million sources: who reads may leave out all but the first, who writes may give them one after the
+    other."""
 
     splits: Mapping[str, SplitRecord]
     files: tuple[FileRecord, ...]
@@ -56,6 +57,7 @@ class Manifest:
     sources: tuple[Mapping[str, Any], ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
+    sources_left_out: int = 0
 
     def to_bytes(self) -> bytes:
         """The bytes of manifest.json: one member a line, one source or file a line, ASCII.
@@ -105,21 +107,22 @@ def _listed(name: str, values: Iterable[dict[str, Any]]) -> Iterator[bytes]:
     yield f"{line}\n],\n".encode("ascii")
 
 
-def read_manifest(root: Path, with_sources: bool = True) -> Manifest | None:
+def read_manifest(root: Path, most_sources: int | None = None) -> Manifest | None:
     """The manifest of the dataset at `root`, None if it has none. DatasetError names what is wrong with it.
 
-    Of the sources, which take half a kilobyte each, nothing is kept without with_sources; they are checked all
-    the same."""
+    Of the sources, which take half a kilobyte each, no more than the first most_sources are kept; all are checked
+    all the same."""
     path = root / MANIFEST_NAME
     if not path.is_file():
         return None
-    found = read_lines(path, LARGEST_MANIFEST_BYTES, with_sources)
+    found = read_lines(path, LARGEST_MANIFEST_BYTES, most_sources)
+    left_out = 0
     if found is None:
         data = read_whole(path, LARGEST_MANIFEST_BYTES)
         value = parse_json(data, path)
         is_unchanged = _self_hash_fits(data, value.get(SELF_HASH_NAME))
     else:
-        value, digest = found
+        value, left_out, digest = found
         is_unchanged = value[SELF_HASH_NAME] == digest
     where = printable(str(path))
     if value.get("format") != FORMAT_NAME:
@@ -143,7 +146,8 @@ def read_manifest(root: Path, with_sources: bool = True) -> Manifest | None:
     except (KeyError, TypeError, ValueError) as error:
         reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
         raise DatasetError(f"{where}: {printable(reason)}; restore it or convert again") from None
-    return manifest if with_sources else replace(manifest, sources=())
+    kept = manifest.sources[:most_sources]
+    return replace(manifest, sources=kept, sources_left_out=left_out + len(manifest.sources) - len(kept))
 
 
 def _self_hash_fits(data: bytes, stated: object) -> bool:

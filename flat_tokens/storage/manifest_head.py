@@ -42,5 +42,5 @@ def read_counts(root: Path) -> Mapping[str, Any]:
             splits = json.loads(head[len(_OWN_START) : head.index(b"\n", len(_OWN_START))].rstrip(b","))
             if isinstance(splits, dict) and all(isinstance(split, dict) for split in splits.values()):
                 return splits
-    manifest = read_manifest(root, with_sources=False)
+    manifest = read_manifest(root, most_sources=0)
     return {} if manifest is None else {name: split._asdict() for name, split in manifest.splits.items()}

@@ -1,8 +1,8 @@
 """A manifest as this package writes it, line by line: its sources may be a million, of which a reader needs none.
 
-Parsed as a whole, each source takes ten times its line, 1.3 kB. Read so, memory is that of the files and of a
-thousand sources. The value is the one that parsing the whole would give; what is not in this very form is left
-to that (flat_tokens/storage/manifest.py).
+Parsed as a whole, each source takes ten times its line, 1.3 kB. Read so, memory is that of the files and of the
+sources that are wanted, or of a thousand. The value is the one that parsing the whole would give; what is not in this
+very form is left to that (flat_tokens/storage/manifest.py).
 
     {
     "format": "flat-tokens",
@@ -25,7 +25,7 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from flat_tokens.storage.files import check_length, open_regular
 
@@ -40,8 +40,14 @@ class _OtherFormError(Exception):
     """The file is not in the form above."""
 
 
-def read_lines(path: Path, limit_bytes: int, with_sources: bool) -> tuple[dict[str, Any], str] | None:
-    """The manifest's value, without its sources if they are not wanted, and the hash that it should state.
+class ManifestLines(NamedTuple):
+    value: dict[str, Any]
+    sources_left_out: int
+    digest: str  # that it should state
+
+
+def read_lines(path: Path, limit_bytes: int, most_sources: int | None) -> ManifestLines | None:
+    """The manifest's value, with so many of its sources at most. None: with all of them.
 
     None if it is not written as above; DatasetError if it is no regular file or longer than limit_bytes."""
     file, size = open_regular(path)
@@ -49,20 +55,24 @@ def read_lines(path: Path, limit_bytes: int, with_sources: bool) -> tuple[dict[s
         check_length(path, size, limit_bytes)
         lines = _Lines(buffered)
         value: dict[str, Any] = {}
+        sources_left_out = 0
         try:
             lines.expect(b"{\n")
             for name in MEMBERS:
                 value[name] = json.loads(lines.between(b'"%b": ' % name.encode("ascii"), b",\n"))
             for name in LISTS:
                 lines.expect(b'"%b": [\n' % name.encode("ascii"))
-                value[name] = kept = []
+                kept: list[Any] = []
+                value[name] = kept
+                most = most_sources if name == "sources" else None
                 for values in lines.listed():
-                    if with_sources or name != "sources":
-                        kept += values
+                    wanted = values if most is None else values[: max(0, most - len(kept))]
+                    kept += wanted
+                    sources_left_out += len(values) - len(wanted)
             value[SELF_HASH_NAME] = lines.stated_hash()
         except (_OtherFormError, ValueError, RecursionError):
             return None
-        return value, lines.digest.hexdigest()
+        return ManifestLines(value, sources_left_out, lines.digest.hexdigest())
 
 
 class _Lines:

@@ -16,6 +16,7 @@ from flat_tokens.__main__ import main
 from flat_tokens.commands import _fact, _source
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage import entries
+from flat_tokens.storage.manifest import read_manifest
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,6 +37,29 @@ def test_info(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert facts["splits"]["train"]["seq_tokens"] == {"min": 2, "median": 3.0, "mean": 2.67, "max": 3}
     assert facts["splits"]["validation"]["seq_tokens"] is None
     assert facts["options"] == {"seed": 0}
+
+
+@pytest.mark.parametrize("count", [20, 21, 70])
+def test_info_and_report_list_the_first_of_many_sources(
+    count: int, make_dataset: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_dataset()
+    manifest = read_manifest(root)
+    assert manifest is not None
+    sources = [{"path": f"{index}.txt", "bytes": index} for index in range(count)]
+    (root / "manifest.json").write_bytes(b"".join(manifest.blocks(sources)))
+    assert main(["info", str(root)]) == 0
+    text = capsys.readouterr().out
+    assert f"sources: {count}\n  0.txt: 0 bytes\n" in text
+    assert "\n  19.txt: 19 bytes\n" in text
+    assert ("20.txt" in text, f"... and {count - 20} more" in text) == (False, count > 20)
+    assert main(["info", "--json", str(root)]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["source_count"], facts["sources"]) == (count, sources)
+    page = tmp_path / "page.html"
+    assert main(["report", str(root), "--output", str(page)]) == 0
+    text = page.read_text()
+    assert ("49.txt" in text, "and 20 more" in text, "50.txt" in text) == (count > 49, count == 70, False)
 
 
 def test_info_of_a_foreign_dataset(make_dataset: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,8 +45,10 @@ def test_it_is_what_parsing_the_whole_gives(count: int, tmp_path: Path) -> None:
     path = tmp_path / "manifest.json"
     value = write(path, count)
     assert value["sources"] == [a_source(index) for index in range(count)]
-    assert read_lines(path, 10**9, True) == (value, value["manifest_sha256"])
-    assert read_lines(path, 10**9, False) == (value | {"sources": []}, value["manifest_sha256"])
+    assert read_lines(path, 10**9, None) == (value, 0, value["manifest_sha256"])
+    for most in (0, 1, 999, 1000, 1001, 3000):
+        first = value | {"sources": value["sources"][:most]}
+        assert read_lines(path, 10**9, most) == (first, max(0, count - most), value["manifest_sha256"])
 
 
 OTHER_FORMS: dict[str, Callable[[bytes], bytes]] = {
@@ -69,16 +71,16 @@ def test_another_form_is_left_to_who_parses_the_whole(form: str, count: int, tmp
     path = tmp_path / "manifest.json"
     write(path, count)
     path.write_bytes(OTHER_FORMS[form](path.read_bytes()))
-    assert read_lines(path, 10**9, False) is None
+    assert read_lines(path, 10**9, 0) is None
 
 
 def test_a_source_that_was_edited_changes_the_hash(tmp_path: Path) -> None:
     path = tmp_path / "manifest.json"
     value = write(path, 5)
     path.write_bytes(path.read_bytes().replace(b'"bytes": 3', b'"bytes": 4'))
-    found = read_lines(path, 10**9, False)
+    found = read_lines(path, 10**9, 0)
     assert found is not None
-    assert found[1] != value["manifest_sha256"]
+    assert found.digest != value["manifest_sha256"]
 
 
 def test_memory_does_not_grow_with_the_sources_where_nobody_asks_for_them(tmp_path: Path) -> None:
@@ -90,9 +92,10 @@ def test_memory_does_not_grow_with_the_sources_where_nobody_asks_for_them(tmp_pa
             tracemalloc.reset_peak()
             sources = map(a_source, range(count))
             writer.write_root(tmp_path, SPLITS, [], ArrayLayout(), sources=sources)
-            manifest = read_manifest(tmp_path, with_sources=False)
+            manifest = read_manifest(tmp_path, most_sources=3)
             assert manifest is not None
-            assert manifest.sources == ()
+            assert manifest.sources == tuple(map(a_source, range(3)))
+            assert manifest.sources_left_out == count - 3
             peaks.append(tracemalloc.get_traced_memory()[1])
     finally:
         tracemalloc.stop()
