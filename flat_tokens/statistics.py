@@ -18,8 +18,8 @@ STARTS_AT_A_TIME = 2**20
 
 def describe(dataset: Dataset, with_lengths: bool = True, most_sources: int | None = None) -> dict[str, Any]:
     """Everything that `info` tells, as JSON values: path, zarr_format, splits, tokenizer, source_count, sources,
-    options, versions. with_lengths=False leaves out the pass over seq_starts: seq_tokens is None. most_sources: no more than so
-    many of the sources are read and told."""
+    options, versions. with_lengths=False leaves out the pass over seq_starts: seq_tokens is None. most_sources: no
+    more than so many of the sources are kept and told."""
     manifest = dataset.with_sources(most_sources)
     return {
         "path": str(dataset.path),
