@@ -414,6 +414,20 @@ def test_a_cached_pretoken_of_any_count_of_ids(first_id: int) -> None:
         assert encoder.encode(text) == [first_id + byte for byte in text.encode()]
 
 
+def test_a_cache_that_grows_while_a_long_pretoken_is_taken_from_it() -> None:
+    """Its ids find the window of the misses full, so those are settled and the small table moves (valgrind sees reads
+    of where it was)."""
+    rng = random.Random(5)
+    encoder = _core.Encoder({i: bytes([i]) for i in range(256)}, None, {}, "gpt2", False)
+    long, *words = ("".join(rng.choices("abcdefghijklmnop", k=size)) for size in [400] + [8] * 2200)
+    known, fresh = words[:200], words[200:]
+    first = " ".join([long, *known])
+    assert encoder.encode(first) == list(first.encode())
+    mixed = (word for i in range(0, len(fresh), 5) for word in [*fresh[i : i + 5], long])
+    text = " ".join([*mixed, *known, *known])
+    assert encoder.encode(text) == list(text.encode())
+
+
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("whole", [False, True], ids=["by merges", "whole"])
 def test_characters_of_three_bytes_equal_the_reference(seed: int, whole: bool) -> None:

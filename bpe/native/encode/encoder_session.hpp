@@ -138,6 +138,7 @@ private:
   GatheredMisses misses_;
   size_t careful_ = 0; // pretokens for which keys are made up to the next long one only
   Batch batches_[2];
+  PretokenCache::FirstSlots first_slots_{}; // that their offsets are of
   size_t open_ = 0; // the batch being filled; the other one, if not empty, comes before it
 };
 
