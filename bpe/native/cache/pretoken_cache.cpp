@@ -62,7 +62,7 @@ bool BudgetedMemory::extend(size_t bytes, size_t most_bytes) {
   const auto move_to = [&](size_t room_bytes) {
     try {
       PageMemory fresh(room_bytes, pages_);
-      std::memcpy(fresh.data(), memory_.data(), bytes_);
+      std::copy_n(static_cast<const char *>(memory_.data()), bytes_, static_cast<char *>(fresh.data()));
       memory_ = std::move(fresh);
       return true;
     } catch (const std::bad_alloc &) {
