@@ -71,15 +71,21 @@ void EncoderSession::emit(Batch &batch, Batch &next) {
   uint32_t *out = room_for(0, misses_.is_open() ? misses_.end() : tokens.room(0));
   cache_.count_lookups(batch.count);
   PretokenCache::FirstSlots first = first_slots_;
+  const auto place = [&](Batch &of) {
+    if (of.count > batch_items / 2)
+      first.offsets(of.hashes, batch_items, of.offsets); // a count that is known: English warm +3 %
+    else
+      first.offsets(of.hashes, of.count, of.offsets); // of a prompt: 0.35 -> 0.32 us
+  };
   const auto place_both = [&] {
     first = first_slots_ = cache_.first_slots();
-    first.offsets(batch.hashes, batch_items, batch.offsets);
-    first.offsets(next.hashes, batch_items, next.offsets);
+    place(batch);
+    place(next);
   };
   if (first != cache_.first_slots()) [[unlikely]]
     place_both();
   else
-    first.offsets(next.hashes, batch_items, next.offsets);
+    place(next);
   for (size_t i = batch.count; i < next.count; ++i)
     prefetch_to_read(first.at(next.offsets[i]));
   for (size_t i = 0, count = batch.count; i < count; ++i) {

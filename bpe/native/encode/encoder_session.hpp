@@ -74,8 +74,8 @@ private:
   struct Batch {
     size_t count = 0;
     CacheKey keys[batch_items + key_spare];
-    uint32_t hashes[batch_items + key_spare];
-    uint32_t offsets[batch_items];     // of their first slots, once those are asked for
+    uint32_t hashes[batch_items + key_spare]{};
+    uint32_t offsets[batch_items]{};   // of their first slots, once those are asked for
     const uint8_t *bytes[batch_items]; // of long and huge pretokens and of characters
     uint32_t values[batch_items];      // the size of the latter two, or the token
     size_t long_count = 0;
