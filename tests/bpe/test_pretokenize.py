@@ -108,6 +108,41 @@ def test_runs_that_fill_blocks(variant: str, pattern: str, filler: str) -> None:
             check(start + filler * size + end + filler * 70 + end, pattern)
 
 
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize(
+    "characters",
+    [
+        " \t",
+        " \n\t\r\v\f",
+        "\n\r",
+        " \n\u3000",
+        "0123",
+        "01\u0663",
+        "12²",
+        "ABC",
+        "ABʰ",
+        "abc",
+        "ab\u0301",
+        "aB1",
+    ],
+)
+def test_runs_of_one_class_that_fill_blocks(variant: str, pattern: str, characters: str) -> None:
+    rng = random.Random(f"{characters} 3")
+    for size in [3, 4, 5, 6, 61, 62, 63, 64, 65, 126, 127, 128, 129, 191, 192, 193, 400]:
+        parts = []
+        for start, end in [
+            ("", ""),
+            (" ", "x"),
+            ("x", " y"),
+            ("!", "\nA"),
+            ("\n", "'s"),
+            ("B", "1"),
+            ("1", "/"),
+        ]:
+            parts += [start, *rng.choices(characters, k=size), end]
+        check("".join(parts), pattern)
+
+
 def short_strings(characters: str, longest: int) -> Iterator[str]:
     for size in range(1, longest + 1):
         yield from map("".join, itertools.product(characters, repeat=size))

@@ -103,6 +103,14 @@ inline uint64_t number_boundaries(uint64_t numbers, uint64_t continuation, unsig
   const uint64_t long_runs = numbers & numbers >> 1 & numbers >> 2 & numbers >> 3;
   if (long_runs == 0)
     return boundaries;
+  if (limit == 3 && (numbers & continuation) == 0) { // a run at a time (o200k: hexadecimal 171 -> 407 MB/s)
+    constexpr uint64_t every_third = 0x9249249249249249;
+    for (uint64_t rest = starts & long_runs; rest != 0; rest &= rest - 1) {
+      const uint64_t run = numbers & ~(numbers + (rest & -rest));
+      boundaries |= every_third << lowest(rest) & run;
+    }
+    return boundaries;
+  }
   unsigned count = 0;
   for (uint64_t rest = numbers & ~continuation; rest != 0; rest &= rest - 1) {
     const uint64_t here = rest & -rest;

@@ -12,7 +12,9 @@
 namespace bpe {
 namespace {
 
-// Long runs a block at a time: of letters, as in Chinese, and of dashes and blanks, as in tables.
+// Long runs a block at a time: of letters, as in Chinese, of dashes and whitespace, as in tables, of digits
+// and of letters of one case (lines indented by up to 120 blanks, with tabs and a word: warm 160 -> 390 MB/s;
+// 3,000 digits a document 160 -> 1,900; o200k, 3,000 small letters 160 -> 1,900).
 template <class Simd, bool cased> struct BlockRuns {
   static const uint8_t *letters(const uint8_t *p, const uint8_t *stop) {
     while (static_cast<size_t>(stop - p) >= block_reads) {
@@ -30,8 +32,26 @@ template <class Simd, bool cased> struct BlockRuns {
     return run(p, stop,
                [](const BlockMasks &m) { return ~(m.upper | m.lower | m.number | m.space | m.high); });
   }
-  static const uint8_t *blanks(const uint8_t *p, const uint8_t *stop) {
-    return run(p, stop, [](const BlockMasks &m) { return m.blank; });
+  static const uint8_t *numbers(const uint8_t *p, const uint8_t *stop) {
+    return run(p, stop, [](const BlockMasks &m) { return m.number; });
+  }
+  static const uint8_t *capitals(const uint8_t *p, const uint8_t *stop) {
+    return run(p, stop, [](const BlockMasks &m) { return m.upper; });
+  }
+  static const uint8_t *small_letters(const uint8_t *p, const uint8_t *stop) {
+    return run(p, stop, [](const BlockMasks &m) { return m.lower; });
+  }
+  static const uint8_t *spaces(const uint8_t *p, const uint8_t *stop, const uint8_t *&line_break_end) {
+    for (; static_cast<size_t>(stop - p) >= block_bytes; p += block_bytes) {
+      const BlockMasks m = Simd::template classify<cased>(p);
+      const int end = m.space == ~uint64_t{0} ? 64 : lowest(~m.space);
+      const uint64_t line_breaks = end == 64 ? m.line_break : m.line_break & below(end);
+      if (line_breaks != 0)
+        line_break_end = p + highest(line_breaks) + 1;
+      if (end < 64)
+        return p + end;
+    }
+    return p;
   }
 
 private:

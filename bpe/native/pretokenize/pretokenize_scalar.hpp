@@ -116,12 +116,17 @@ inline const uint8_t *contraction_end(const uint8_t *p, const uint8_t *stop, boo
   return p;
 }
 
-// How far characters of a kind go at least from p on: letters (o200k: letters without case and marks), others
-// within ASCII, blanks. This one doesn't know; the walks in blocks have one that does.
+// How far characters of a kind go at least from p on: letters (o200k: letters without case and marks), and
+// within ASCII others, numbers, whitespace, letters of one case. This one doesn't know; the walks in blocks
+// have one that does.
 struct PlainRuns {
   static const uint8_t *letters(const uint8_t *p, const uint8_t *) { return p; }
   static const uint8_t *others(const uint8_t *p, const uint8_t *) { return p; }
-  static const uint8_t *blanks(const uint8_t *p, const uint8_t *) { return p; }
+  static const uint8_t *numbers(const uint8_t *p, const uint8_t *) { return p; }
+  static const uint8_t *capitals(const uint8_t *p, const uint8_t *) { return p; }
+  static const uint8_t *small_letters(const uint8_t *p, const uint8_t *) { return p; }
+  // line_break_end: moves behind the last line break among them.
+  static const uint8_t *spaces(const uint8_t *p, const uint8_t *, const uint8_t *&) { return p; }
 };
 
 // The letters (o200k: and marks) of a word from p on, without prefix; p if there is none.
@@ -133,10 +138,12 @@ template <Pattern pattern, class Runs> const uint8_t *letters_end(const uint8_t 
   // [upper and caseless]* [lower and caseless]+: the first part takes all it can; if no lower-case letter
   // follows it gives back up to its last caseless one.
   const uint8_t *caseless_end = p;
+  p = Runs::capitals(p, stop);
   while (p < stop) {
     const Classed c = classed(p, stop);
     if (c.kind == lower)
-      return run_end(p, stop, [](uint8_t kind) { return kind == lower || kind == letter || kind == mark; });
+      return run_end(Runs::small_letters(p, stop), stop,
+                     [](uint8_t kind) { return kind == lower || kind == letter || kind == mark; });
     if (c.kind != upper && c.kind != letter && c.kind != mark)
       break;
     p += c.length;
@@ -161,7 +168,7 @@ const uint8_t *word_end(const uint8_t *p, const uint8_t *stop, Classed first) {
     if (first.kind == mark)
       end = p + first.length; // upper-case letters or nothing follow, else the above had matched
     else
-      end = run_end(start, stop, [](uint8_t kind) { return kind == upper; });
+      end = run_end(Runs::capitals(start, stop), stop, [](uint8_t kind) { return kind == upper; });
     if (end == start && may_prefix && first.kind != mark)
       return p;
   }
@@ -171,7 +178,7 @@ const uint8_t *word_end(const uint8_t *p, const uint8_t *stop, Classed first) {
 // The end of the whitespace at p that is a pretoken by itself.
 template <Pattern pattern, class Runs> const uint8_t *whitespace_end(const uint8_t *p, const uint8_t *stop) {
   constexpr Rules rules = rules_of(pattern);
-  const uint8_t *q = Runs::blanks(p, stop), *last = q > p ? q - 1 : p, *line_break_end = p;
+  const uint8_t *line_break_end = p, *q = Runs::spaces(p, stop, line_break_end), *last = q > p ? q - 1 : p;
   while (q < stop) {
     const Classed c = classed(q, stop);
     if (c.kind != space)
@@ -223,7 +230,7 @@ const uint8_t *match_end(const uint8_t *p, const uint8_t *stop) {
   if (is_letter(kind))
     return letters_end<pattern, Runs>(start, stop);
   if (kind == number)
-    return run_end(start, stop, [](uint8_t k) { return k == number; });
+    return run_end(Runs::numbers(start, stop), stop, [](uint8_t k) { return k == number; });
   const uint8_t *end =
       run_end(Runs::others(start, stop), stop, [](uint8_t k) { return k == other || k == mark; });
   if (rules.prefix) {
