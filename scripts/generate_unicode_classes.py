@@ -18,8 +18,22 @@ import tiktoken
 CLASSES = [r"[\p{Lu}\p{Lt}]", r"\p{Ll}", r"[\p{Lm}\p{Lo}]", r"\p{M}", r"\p{N}", r"\s"]
 CODE_POINTS = 0x110000
 # Starts of the ranges of 512 that the vector lookup of three-byte characters holds, commonest first: punctuation,
-# kana, full-width forms, Devanagari and Bengali, Thai and Lao.
-COMMON_RANGES = [0x2000, 0x3000, 0xFE00, 0x0800, 0x0E00]
+# kana, full-width forms, the scripts of India, Thai and Lao, Latin and Greek with two diacritics, Ethiopic, Georgian,
+# Khmer, Cree.
+COMMON_RANGES = [
+    0x2000,
+    0x3000,
+    0xFE00,
+    0x0800,
+    0x0E00,
+    0x0A00,
+    0x0C00,
+    0x1E00,
+    0x1200,
+    0x1000,
+    0x1600,
+    0x1400,
+]
 PAGE = 64  # code points: what the last byte of a UTF-8 sequence tells apart
 
 

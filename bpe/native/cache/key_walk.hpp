@@ -27,8 +27,9 @@ struct WalkedKeys {
 };
 
 // Makes keys of the pretokens from `at` on, while there is room for walk_step more. `at` moves to the end of
-// the last. Stops before a pretoken that is not looked up whole (in 64 bytes that are not all ASCII: of more
-// than 15 bytes, or more than 3 that begin with E1..EF), and before one that does not end within 64 bytes.
+// the last. Stops before a pretoken that is not looked up whole (with characters that words are not made of:
+// of more than 15 bytes, or of more than 3 that begin with one of three bytes), and before one that does not
+// end within 64 bytes.
 // at < stop, the text valid UTF-8, bytes up to `readable` >= stop may be read.
 using WalkKeys = void (*)(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable, WalkedKeys &out);
 

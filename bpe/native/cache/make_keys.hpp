@@ -6,6 +6,7 @@
 
 #include "cache/cache_key.hpp"
 #include "cache/key_walk.hpp"
+#include "text/wordless_leads.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -23,17 +24,16 @@ struct PretokenSpans {
 };
 
 // Keys and hashes of up to 64 pretokens, but not of those that are not looked up whole: of more than
-// CacheKey::max_bytes, or of more than 3 bytes with the first in E1..EF (most of CJK, kana and Hangul are
-// split into characters; not E0, whose scripts have short pretokens that are found in the cache). Returns a
-// bit for each of these; what stands in their places means nothing, and so do up to key_spare more elements
-// of both arrays.
+// CacheKey::max_bytes, or of more than 3 bytes that begin with a character of three that words are not made
+// of (most of CJK and kana are split into characters). Returns a bit for each of these; what stands in their
+// places means nothing, and so do up to key_spare more elements of both arrays.
 using MakeKeys = uint64_t (*)(const PretokenSpans &run, CacheKey *keys, uint32_t *hashes);
 constexpr size_t key_spare = 16;
 
 namespace {
 
 inline bool is_split(uint8_t first_byte, size_t size) { // one condition, one branch
-  return (size > CacheKey::max_bytes) | ((size > 3) & (static_cast<uint8_t>(first_byte - 0xE1) < 0xF));
+  return (size > CacheKey::max_bytes) | ((size > 3) & is_wordless_lead(first_byte) & (first_byte < 0xF0));
 }
 
 struct KeyMask {

@@ -84,11 +84,14 @@ inline uint64_t make_keys_avx512(const PretokenSpans &run, CacheKey *keys, uint3
       const __m512i key = _mm512_mask_mov_epi8(_mm512_maskz_mov_epi8(own, text), last_bytes, size);
       _mm512_storeu_si512(keys + i + 4 * four, key);
       hash[four] = hashes_of_four(key);
-      // As is_split says.
-      const __mmask64 wide = _mm512_mask_cmplt_epu8_mask(
-          _mm512_mask_cmpgt_epu8_mask(first_bytes, size, _mm512_set1_epi8(3)),
-          _mm512_sub_epi8(text, _mm512_set1_epi8(static_cast<char>(0xE1))), _mm512_set1_epi8(0xF));
-      characters |= _pext_u64(wide, first_bytes) << 4 * four;
+      // As is_split says: E2..E9, EE and EF.
+      const __m512i lead = _mm512_sub_epi8(text, _mm512_set1_epi8(static_cast<char>(0xE2)));
+      const __mmask64 wide =
+          _mm512_mask_cmplt_epu8_mask(_mm512_mask_cmpgt_epu8_mask(first_bytes, size, _mm512_set1_epi8(3)),
+                                      lead, _mm512_set1_epi8(0xF0 - 0xE2));
+      const __mmask64 wordless = _mm512_mask_cmpge_epu8_mask(
+          wide, _mm512_sub_epi8(lead, _mm512_set1_epi8(0xEA - 0xE2)), _mm512_set1_epi8(4));
+      characters |= _pext_u64(wordless, first_bytes) << 4 * four;
     }
     __m512i all = _mm512_mask_mov_epi32(hash[0], 0x2222, hash[1]);
     all = _mm512_mask_mov_epi32(all, 0x4444, hash[2]);

@@ -1,5 +1,5 @@
-// How an encoder session cuts pretokens that are not looked up whole: those of more than 15 bytes, and
-// those that begin with a character of three bytes.
+// How an encoder session cuts pretokens that are not looked up whole: those of more than 15 bytes that are no
+// words, and those that begin with a character of three bytes that words are not made of.
 //
 // A pretoken is cut between characters that no entry of the vocabulary reaches across: what is left of such a
 // border and what is right of it have the ids they have in the whole, whatever the merges. Characters of
@@ -9,6 +9,7 @@
 #include "encode/encoder_session.hpp"
 
 #include "common/prefetch.hpp"
+#include "text/wordless_leads.hpp"
 
 #include <cstring>
 
@@ -16,7 +17,6 @@ namespace bpe {
 
 namespace {
 
-// Words of Cyrillic, Greek, Hebrew, Latin or Devanagari letters come again as they are.
 constexpr size_t max_word_bytes = 64;
 // Given pretokens may end within characters, and then what is found behind is found in vain: not all of it.
 constexpr ptrdiff_t most_found_bytes = 16 * 48;
@@ -29,19 +29,18 @@ bool continues_character(uint8_t byte) {
   return (byte & 0xC0) == 0x80;
 }
 
-// Whether bytes[0, size), size >= 8, are of scripts that write words: no byte from 0xE1 on.
+// Whether bytes[0, size), size >= 8, may be a word.
 bool is_word(const uint8_t *bytes, size_t size) {
-  uint64_t wide = 0; // the top bit of such a byte
+  uint64_t wordless = 0;
   const auto add = [&](size_t place) {
     uint64_t eight;
     std::memcpy(&eight, bytes + place, 8);
-    wide |=
-        eight & eight << 1 & eight << 2 & (eight << 3 | eight << 4 | eight << 5 | eight << 6 | eight << 7);
+    wordless |= wordless_leads(eight);
   };
   for (size_t place = 0; place + 8 < size; place += 8)
     add(place);
   add(size - 8);
-  return (wide & 0x8080808080808080) == 0;
+  return wordless == 0;
 }
 
 } // namespace

@@ -66,6 +66,13 @@ struct Avx2Simd {
   // Tables as large as these need the byte permutations of AVX-512.
   static uint64_t vector_classes(const uint8_t *, uint64_t, uint64_t *) { return 0; }
 
+  static uint64_t wordless_leads(const uint8_t *p) { // text/wordless_leads.hpp
+    const auto leads = [](__m256i v) {
+      return _mm256_or_si256(between(v, 0xE2, 0xE9), between(v, 0xEE, 0xFF));
+    };
+    return mask(leads(load(p)), leads(load(p + 32)));
+  }
+
   static bool any_high(const uint8_t *p) {
     return _mm256_movemask_epi8(_mm256_or_si256(load(p), load(p + 32))) != 0;
   }

@@ -107,9 +107,15 @@ struct Avx512Simd {
         bits[i] |= here & _mm512_test_epi8_mask(_mm512_permutexvar_epi8(place, load(range.bits[i])), chosen);
       done |= here;
       if (done == leads)
-        break;
+        return done;
     }
-    return done;
+    // Hangul of these leads: AC00 to AFFF, D000 to D77F.
+    const uint64_t hangul =
+        (leads & _mm512_cmpeq_epi8_mask(v, set(0xEA)) & _mm512_cmpge_epu8_mask(next, set(0xB0))) |
+        (leads & _mm512_cmpeq_epi8_mask(v, set(0xED)) & _mm512_cmplt_epu8_mask(next, set(0x9E)));
+    bits[0] |= hangul; // letter
+    bits[1] |= hangul;
+    return done | hangul;
   }
   static __m512i load(const uint8_t *p) { return _mm512_loadu_si512(p); }
   static __m512i set(uint8_t byte) { return _mm512_set1_epi8(static_cast<char>(byte)); }
@@ -118,6 +124,12 @@ struct Avx512Simd {
   static __m512i chosen_bit(__m512i v) {
     return _mm512_shuffle_epi8(_mm512_set1_epi64(static_cast<int64_t>(0x8040201008040201)),
                                _mm512_and_si512(v, set(7)));
+  }
+
+  static uint64_t wordless_leads(const uint8_t *p) { // text/wordless_leads.hpp
+    const __m512i v = _mm512_loadu_si512(p);
+    return _mm512_cmpge_epu8_mask(v, set(0xE2)) &
+           ~_mm512_cmplt_epu8_mask(_mm512_sub_epi8(v, set(0xEA)), set(4));
   }
 
   static bool any_high(const uint8_t *p) { return _mm512_movepi8_mask(_mm512_loadu_si512(p)) != 0; }

@@ -66,6 +66,12 @@ struct NeonSimd {
   // Tables as large as these need the byte permutations of AVX-512.
   static uint64_t vector_classes(const uint8_t *, uint64_t, uint64_t *) { return 0; }
 
+  static uint64_t wordless_leads(const uint8_t *p) { // text/wordless_leads.hpp
+    return mask(load(p), [](uint8x16_t v) {
+      return vbicq_u8(vcgeq_u8(v, vdupq_n_u8(0xE2)), vcltq_u8(vsubq_u8(v, vdupq_n_u8(0xEA)), vdupq_n_u8(4)));
+    });
+  }
+
   static bool any_high(const uint8_t *p) {
     const Block block = load(p);
     return vmaxvq_u8(vorrq_u8(vorrq_u8(block.v[0], block.v[1]), vorrq_u8(block.v[2], block.v[3]))) >= 0x80;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "simd/simd_masks.hpp"
+#include "text/wordless_leads.hpp"
 
 #include <bit>
 #include <cstring>
@@ -44,6 +45,16 @@ struct PortableSimd {
       masks.high |= gather(word & tops) << i;
     }
     return masks;
+  }
+
+  static uint64_t wordless_leads(const uint8_t *p) { // text/wordless_leads.hpp
+    uint64_t mask = 0;
+    for (unsigned i = 0; i < 64; i += 8) {
+      uint64_t word;
+      memcpy(&word, p + i, 8);
+      mask |= gather(bpe::wordless_leads(word)) << i;
+    }
+    return mask;
   }
 
   static bool any_high(const uint8_t *p) {

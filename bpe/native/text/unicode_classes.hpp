@@ -20,7 +20,7 @@ struct UnicodeRange {
   uint8_t lead, second;
   uint8_t bits[3][64];
 };
-extern const UnicodeRange unicode_three_byte_ranges[5];
+extern const UnicodeRange unicode_three_byte_ranges[12];
 
 // code_point <= 0x10FFFF; surrogates are other.
 // static: sources compiled for different instruction sets must not share one copy.

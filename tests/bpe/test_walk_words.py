@@ -1,0 +1,91 @@
+"""Words of every script, looked up whole in blocks of 64 bytes: ids equal the reference's, for every pattern, rule and
+variant, whatever stands at and between their borders."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from bpe import _core
+from bpe.patterns import PATTERNS
+from bpe.reference import count_pretokens, encode, train
+
+SEPARATOR = b"<|endoftext|>"
+# By the first byte of their characters: ASCII, C3, CF, D0, D8, E0, E1 (four ranges of them), EA (two), EB, EC, ED.
+SCRIPTS = [
+    "abcdef",
+    "éàüß",
+    "λογος",
+    "приветы",
+    "سلام",
+    "తెలుగు",
+    "ሰላምነው",
+    "ខ្មែរ",
+    "ἀἐᾧὴ",
+    "ᐊᐃᓄ",
+    "ꯃꯤꯇ",
+    "각곡",
+    "한국어",
+    "힣픽",
+]
+# What words are not made of: E2, E3, E5, EE, EF, F0.
+WORDLESS = ["—", "”", "。", "あ", "字", "\ue000", "，", "😀"]
+BETWEEN = [" ", " ", " ", " ", "", "\n", ", ", " -", "'s ", "12", *WORDLESS]
+
+
+def word(rng: random.Random) -> str:
+    """Most of the sizes that a word within a block has."""
+    letters = rng.choices(rng.choice(SCRIPTS), k=rng.choice([1, 2, 3, 4, 5, 6, 8, 15, 16, 20, 31, 63]))
+    if rng.random() < 0.1:
+        letters.insert(rng.randint(0, len(letters)), rng.choice(WORDLESS))
+    return "".join(letters)
+
+
+def text_of(seed: str, words: int) -> str:
+    rng = random.Random(seed)
+    return "".join(word(rng) + rng.choice(BETWEEN) for _ in range(words))
+
+
+MERGES = train(count_pretokens([text_of("a vocabulary", 2000)]), 600)
+ENTRIES = dict(
+    enumerate(
+        dict.fromkeys([bytes([value]) for value in range(256)] + [left + right for left, right in MERGES])
+    )
+)
+# No merge makes these, one a word of 16 bytes, one a part of words.
+ENTRIES |= {5000: " λογοςλο".encode(), 5001: "국어ᐊ".encode()}
+
+
+@pytest.fixture(params=_core.simd_variants())
+def variant(request: pytest.FixtureRequest) -> Iterator[str]:
+    best = _core.simd_variants()[0]
+    _core.set_simd_variant(request.param)
+    yield request.param
+    _core.set_simd_variant(best)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("rule", ["merges", "merges whole", "ranks"])
+def test_texts_equal_the_reference(variant: str, rule: str, pattern: str) -> None:
+    listed, whole = None if rule == "ranks" else MERGES, rule != "merges"
+    encoder = _core.Encoder(ENTRIES, listed, {}, pattern, whole)
+    texts = [text_of(f"{rule} {pattern} {size}", size) for size in [1, 2, 3, 5, 8, 13, 20, 40, 100, 200]]
+    texts.append(" λογοςλο 국어ᐊ λογοςλογος")
+    expected = [encode(text, ENTRIES, listed, {}, pattern, whole) for text in texts]
+    document = SEPARATOR.join(text.encode() for text in texts)
+    for _ in range(2):  # the second time from the cache
+        tokens, offsets = encoder.encode_documents(document, SEPARATOR, 1)
+        for i, text in enumerate(texts):
+            assert tokens[offsets[i] : offsets[i + 1]].tolist() == expected[i], repr(text)
+
+
+def test_many_words_equal_those_one_by_one(variant: str) -> None:
+    """Enough for full batches and for a cache that grows, with pretokens encoded by themselves as what is right."""
+    for pattern in PATTERNS:
+        text = text_of("many", 4000).encode()
+        encoder = _core.Encoder(ENTRIES, MERGES, {}, pattern, False)
+        ends = _core.pretokenize(text, pattern)
+        plain = _core.Encoder(ENTRIES, MERGES, {}, None, False)
+        assert encoder.encode(text.decode()) == plain.encode_pretokens(text, ends).tolist()
