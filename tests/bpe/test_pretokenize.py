@@ -52,13 +52,6 @@ ALPHABETS = {
 }
 
 
-@pytest.fixture(params=_core.simd_variants())
-def variant(request: pytest.FixtureRequest) -> Iterator[str]:
-    _core.set_simd_variant(request.param)
-    yield request.param
-    _core.set_simd_variant(_core.simd_variants()[0])
-
-
 def by_regex(text: str, pattern: str) -> list[int]:
     ends = itertools.accumulate(len(match.group().encode()) for match in COMPILED[pattern].finditer(text))
     return list(ends)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,13 +12,6 @@ from bpe import _core
 # The first and last of each kind of byte that Table 3-7 of the Unicode standard tells apart.
 EDGES = [0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF]
 EDGES += [0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF]
-
-
-@pytest.fixture(params=_core.simd_variants())
-def variant(request: pytest.FixtureRequest) -> Iterator[str]:
-    _core.set_simd_variant(request.param)
-    yield request.param
-    _core.set_simd_variant(_core.simd_variants()[0])
 
 
 def by_python(buffer: bytes) -> int:

@@ -4,7 +4,6 @@ rule and variant."""
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -92,14 +91,6 @@ def vocabulary(kind: str) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
 
 
 VOCABULARIES = {kind: vocabulary(kind) for kind in KINDS}
-
-
-@pytest.fixture(params=_core.simd_variants())
-def variant(request: pytest.FixtureRequest) -> Iterator[str]:
-    best = _core.simd_variants()[0]
-    _core.set_simd_variant(request.param)
-    yield request.param
-    _core.set_simd_variant(best)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

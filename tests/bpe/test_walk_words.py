@@ -4,7 +4,6 @@ variant, whatever stands at and between their borders."""
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import pytest
 
@@ -56,14 +55,6 @@ ENTRIES = dict(
 )
 # No merge makes these, one a word of 16 bytes, one a part of words.
 ENTRIES |= {5000: " λογοςλο".encode(), 5001: "국어ᐊ".encode()}
-
-
-@pytest.fixture(params=_core.simd_variants())
-def variant(request: pytest.FixtureRequest) -> Iterator[str]:
-    best = _core.simd_variants()[0]
-    _core.set_simd_variant(request.param)
-    yield request.param
-    _core.set_simd_variant(best)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -44,12 +44,11 @@ template <class Simd, bool cased> struct BlockRuns {
   static const uint8_t *spaces(const uint8_t *p, const uint8_t *stop, const uint8_t *&line_break_end) {
     for (; static_cast<size_t>(stop - p) >= block_bytes; p += block_bytes) {
       const BlockMasks m = Simd::template classify<cased>(p);
-      const int end = m.space == ~uint64_t{0} ? 64 : lowest(~m.space);
-      const uint64_t line_breaks = end == 64 ? m.line_break : m.line_break & below(end);
-      if (line_breaks != 0)
+      const uint64_t first = m.space & ~(m.space + 1); // those from the first byte on
+      if (const uint64_t line_breaks = m.line_break & first; line_breaks != 0)
         line_break_end = p + highest(line_breaks) + 1;
-      if (end < 64)
-        return p + end;
+      if (~first != 0)
+        return p + lowest(~first);
     }
     return p;
   }
