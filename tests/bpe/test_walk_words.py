@@ -53,7 +53,7 @@ ENTRIES = dict(
         dict.fromkeys([bytes([value]) for value in range(256)] + [left + right for left, right in MERGES])
     )
 )
-# No merge makes these, one a word of 16 bytes, one a part of words.
+# No merge makes these, one a word of 15 bytes, one a part of words.
 ENTRIES |= {5000: " λογοςλο".encode(), 5001: "국어ᐊ".encode()}
 
 

@@ -43,7 +43,7 @@ inline SplitAhead split_ahead(const uint8_t *block, uint64_t boundaries, uint64_
       break;
     const int start = starts != 0 ? highest(starts) : 0, end = lowest(ends);
     const size_t size = static_cast<size_t>(end - start);
-    if (size > CacheKey::max_bytes || is_split(block[start], size))
+    if (is_split(block[start], size))
       return {boundaries & (below(start) | bit(start)), size};
     wordless &= ~below(end);
   }
