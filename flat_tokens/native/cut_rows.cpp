@@ -1,14 +1,9 @@
-#include "cut_rows.hpp"
-
 // The compiler makes vector loops of what is below, of 16 bytes in the baseline build. Wider ones gain where
 // ids are narrowed (uint16: 35 -> 29 us for 64 x 1,024 with 32 bytes, and a tenth less with 64), so that on
 // x86-64 the same code is built again.
-#if defined(__x86_64__) && defined(__GNUC__)
-#define FLAT_TOKENS_HAS_AVX2 1
-#ifndef __clang__ // it takes no vector width for a function
-#define FLAT_TOKENS_HAS_AVX512 1
-#endif
-#endif
+#include "cut_rows.hpp"
+
+#include "instruction_sets.hpp"
 
 namespace flat_tokens {
 
@@ -70,19 +65,16 @@ template <class Id>
   }
 }
 
-#ifdef FLAT_TOKENS_HAS_AVX2
+#ifdef FLAT_TOKENS_HAS_AVX
 template <class Id>
-__attribute__((target("avx2"))) void cut_with_avx2(const uint32_t *encoded, const int64_t *firsts,
-                                                   size_t count, size_t length, Id *inputs, Id *targets,
-                                                   uint8_t *is_start) {
+FLAT_TOKENS_AVX2 void cut_with_avx2(const uint32_t *encoded, const int64_t *firsts, size_t count,
+                                    size_t length, Id *inputs, Id *targets, uint8_t *is_start) {
   cut_all(encoded, firsts, count, length, inputs, targets, is_start);
 }
-#endif
 
-#ifdef FLAT_TOKENS_HAS_AVX512
-__attribute__((target("avx2,bmi,bmi2,avx512f,avx512bw,avx512vl,prefer-vector-width=512"))) void
-cut_with_avx512(const uint32_t *encoded, const int64_t *firsts, size_t count, size_t length, uint16_t *inputs,
-                uint16_t *targets, uint8_t *is_start) {
+FLAT_TOKENS_AVX512 void cut_with_avx512(const uint32_t *encoded, const int64_t *firsts, size_t count,
+                                        size_t length, uint16_t *inputs, uint16_t *targets,
+                                        uint8_t *is_start) {
   cut_all(encoded, firsts, count, length, inputs, targets, is_start);
 }
 #endif
@@ -92,17 +84,11 @@ cut_with_avx512(const uint32_t *encoded, const int64_t *firsts, size_t count, si
 template <class Id>
 void cut_rows(const uint32_t *encoded, const int64_t *firsts, size_t count, size_t length, Id *inputs,
               Id *targets, uint8_t *is_start) {
-#ifdef FLAT_TOKENS_HAS_AVX512
-  if constexpr (sizeof(Id) == sizeof(uint16_t)) { // wider ids gain nothing
-    static const bool has_avx512 = __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("avx512f") &&
-                                   __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-    if (has_avx512)
+#ifdef FLAT_TOKENS_HAS_AVX
+  if constexpr (sizeof(Id) == sizeof(uint16_t)) // wider ids gain nothing
+    if (has_avx512())
       return cut_with_avx512(encoded, firsts, count, length, inputs, targets, is_start);
-  }
-#endif
-#ifdef FLAT_TOKENS_HAS_AVX2
-  static const bool has_avx2 = __builtin_cpu_supports("avx2");
-  if (has_avx2)
+  if (has_avx2())
     return cut_with_avx2(encoded, firsts, count, length, inputs, targets, is_start);
 #endif
   cut_all(encoded, firsts, count, length, inputs, targets, is_start);

@@ -1,4 +1,9 @@
+// Places are looked up in groups of 64: their keys, then the table, then what was found, each in a loop of
+// its own. The first two have no branch that tokens decide, which one place at a time had two or three of
+// (ns a token: Chinese 5.2 -> 3.3, several languages 4.4 -> 3.3, new words 3.7 -> 2.5, code 3.1 -> 2.9).
 #include "find_matches.hpp"
+
+#include "instruction_sets.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,58 +13,101 @@ namespace flat_tokens {
 
 namespace {
 
-constexpr unsigned skip_bits = 5; // another token is skipped after every 32 without a match
-
-// The upper bits are the slot of the tokens in the table, those below tell most others there from them.
-template <size_t shortest> inline uint64_t key_of(const uint32_t *token) {
-  uint64_t key = token[0] * 0x9E3779B185EBCA87u + token[1] * 0xC2B2AE3D27D4EB4Fu;
-  if constexpr (shortest == 3)
-    key += token[2] * 0x165667B19E3779F9u;
-  return key;
-}
-
-inline uint64_t slot_of(uint64_t key) {
-  return key >> (64 - match_table_bits);
-}
-
-template <size_t shortest> inline bool is_same(const uint32_t *a, const uint32_t *b) {
-  return a[0] == b[0] && a[1] == b[1] && a[shortest - 1] == b[shortest - 1];
-}
+constexpr size_t group_places = 64;
 
 inline uint32_t bytes_of(size_t tokens) {
   return static_cast<uint32_t>(tokens * sizeof(uint32_t));
 }
 
-// An entry of the table is one more than a place, 0 of none, and above its bits some of the key of the tokens
-// there: tokens that are others are mostly known without a look at them.
+// The upper bits are the slot of the tokens in the table, those below tell most others there from them.
+template <size_t shortest> inline uint32_t key_of(const uint32_t *token) {
+  const uint32_t mixed = shortest == 2 ? token[0] ^ std::rotl(token[1], 15)
+                                       : token[0] ^ std::rotl(token[1], 12) ^ std::rotl(token[2], 23);
+  return mixed * 0x9E3779B1u;
+}
+
+// Where tokens of the same key were last. An entry is one more than a place, 0 of none, and above its bits
+// some of the key of the tokens there: tokens that are others are mostly known without a look at them.
 class Table {
 public:
   Table(uint32_t *entries, size_t count)
-      : entries_(entries), place_mask_((uint64_t{1} << std::bit_width(count)) - 1) {
+      : entries_(entries), place_bits_(std::bit_width(count)), most_(uint32_t{1} << place_bits_) {
     std::fill_n(entries, size_t{1} << match_table_bits, 0u);
   }
 
-  void put(uint64_t key, size_t at) { entries_[slot_of(key)] = marks(key) | static_cast<uint32_t>(at + 1); }
-
-  // One more than the place of tokens that most likely are those of the key, and `at` in its stead; 0: none.
-  uint32_t exchange(uint64_t key, size_t at) {
-    uint32_t &entry = entries_[slot_of(key)];
-    const uint32_t place = entry ^ marks(key);
-    entry = marks(key) | static_cast<uint32_t>(at + 1);
-    return place <= place_mask_ ? place : 0;
+  // Enters the places from `first` on, of which these are the keys. earlier[i]: one more than the last place
+  // before it whose tokens most likely are the same, where is_found(earlier[i]).
+  void exchange(const uint32_t *keys, size_t count, size_t first, uint32_t *earlier) {
+    const int place_bits = place_bits_; // the stores might change the member, for all the compiler knows
+    for (size_t i = 0; i < count; ++i) {
+      uint32_t &entry = entries_[keys[i] >> (32 - match_table_bits)];
+      const uint32_t marks = keys[i] << place_bits;
+      earlier[i] = entry ^ marks;
+      entry = marks | static_cast<uint32_t>(first + i + 1);
+    }
+  }
+  bool is_found(uint32_t earlier) const { // signed: baseline vectors compare no other numbers
+    return (static_cast<int32_t>(earlier) > 0) & (static_cast<int32_t>(earlier) < most_);
   }
 
 private:
-  uint32_t marks(uint64_t key) const {
-    return static_cast<uint32_t>(key >> (32 - match_table_bits)) & ~place_mask_;
-  }
-
   uint32_t *entries_;
-  uint32_t place_mask_;
+  int place_bits_;
+  int32_t most_;
 };
 
+// The places [first, first + count), once they are in the table.
+class Group {
+public:
+  template <size_t shortest>
+  [[gnu::always_inline]] inline void look_up(const uint32_t *tokens, size_t first, size_t count,
+                                             Table &table) {
+    if (count == group_places) // a count that is known
+      look_up_all<shortest>(tokens, first, group_places, table);
+    else
+      look_up_all<shortest>(tokens, first, count, table);
+  }
+
+  // A bit for each place where something was found.
+  uint64_t found() const {
+    uint64_t bits = 0;
+    for (size_t i = 0; i < group_places; i += 8) {
+      uint64_t flags;
+      std::memcpy(&flags, is_found_ + i, sizeof flags);
+      bits |= (flags * 0x0102040810204080u >> 56) << i; // little endian: the first place is the lowest bit
+    }
+    return bits;
+  }
+  // One more than a place.
+  size_t earlier(size_t i) const { return earlier_[i]; }
+
+private:
+  template <size_t shortest>
+  [[gnu::always_inline]] inline void look_up_all(const uint32_t *tokens, size_t first, size_t count,
+                                                 Table &table) {
+    uint32_t keys[group_places];
+    for (size_t i = 0; i < count; ++i)
+      keys[i] = key_of<shortest>(tokens + first + i);
+    table.exchange(keys, count, first, earlier_);
+    for (size_t i = 0; i < count; ++i)
+      is_found_[i] = table.is_found(earlier_[i]);
+    std::fill(is_found_ + count, is_found_ + group_places, uint8_t{0});
+  }
+
+  uint32_t earlier_[group_places];
+  uint8_t is_found_[group_places];
+};
+
+template <size_t shortest> inline bool is_same(const uint32_t *a, const uint32_t *b) {
+  uint64_t two_of_a, two_of_b;
+  std::memcpy(&two_of_a, a, sizeof two_of_a);
+  std::memcpy(&two_of_b, b, sizeof two_of_b);
+  return ((two_of_a ^ two_of_b) | (a[shortest - 1] ^ b[shortest - 1])) == 0;
+}
+
 // Where tokens from `stop` on differ from those `offset` tokens earlier, `high` at last. Two at a time: most
-// matches are a few tokens longer than the shortest, and where they end is hard to predict.
+// matches are a few tokens longer than the shortest, and to go by a guess of where they end is quicker than
+// to wait for what a vector says (8 tokens: English -2 %, Chinese +6 %; 16: -1 and +16 %).
 inline size_t end_of_match(const uint32_t *tokens, size_t offset, size_t stop, size_t high) {
   while (stop + 2 <= high) {
     uint64_t here, there;
@@ -76,41 +124,69 @@ inline size_t end_of_match(const uint32_t *tokens, size_t offset, size_t stop, s
 }
 
 template <size_t shortest>
-size_t find(const uint32_t *tokens, size_t count, size_t block_tokens, size_t farthest, Match *const matches,
-            Table table) {
+[[gnu::always_inline]] inline size_t find(const uint32_t *tokens, size_t count, size_t block_tokens,
+                                          size_t farthest, Match *const matches, uint32_t *entries) {
+  Table table(entries, count);
+  Group group;
   Match *next = matches;
   for (size_t low = 0; low < count; low += block_tokens) {
-    const size_t high = count - low < block_tokens ? count : low + block_tokens;
+    const size_t high = std::min(count, low + block_tokens);
     size_t done = low; // what is before it is in a match or among the literals of one
-    for (size_t at = low; at + shortest <= high;) {
-      const size_t place = table.exchange(key_of<shortest>(tokens + at), at);
-      if (place == 0 || at + 1 - place > farthest || !is_same<shortest>(tokens + place - 1, tokens + at)) {
-        at += 1 + ((at - done) >> skip_bits);
-        continue;
+    for (size_t first = low; first < high;) {
+      const size_t stop_of_group = std::min(high, first + group_places);
+      const size_t stop_of_keys = count < shortest ? 0 : std::min(stop_of_group, count - shortest + 1);
+      group.look_up<shortest>(tokens, first, std::max(first, stop_of_keys) - first, table);
+      const auto from = [&](uint64_t bits, size_t place) { // those from the place on
+        return place >= first + group_places ? 0 : bits >> (place - first) << (place - first);
+      };
+      for (uint64_t found = from(group.found(), std::max(first, done)); found != 0;) {
+        const size_t at = first + static_cast<size_t>(std::countr_zero(found));
+        const size_t place = group.earlier(at - first) - 1, offset = at - place;
+        if (!is_same<shortest>(tokens + place, tokens + at) | (offset > farthest) | (at + shortest > high))
+            [[unlikely]] {
+          found &= found - 1;
+          continue;
+        }
+        const size_t stop = end_of_match(tokens, offset, at + shortest, high);
+        size_t start = at;
+        while (start > done && start > offset && tokens[start - 1] == tokens[start - 1 - offset])
+          --start;
+        *next++ = {bytes_of(offset), bytes_of(start - done), bytes_of(stop - start), 0};
+        done = stop;
+        found = from(found, stop);
       }
-      const size_t offset = at + 1 - place;
-      size_t first = at, stop = at + shortest;
-      stop = end_of_match(tokens, offset, stop, high);
-      while (first > done && first > offset && tokens[first - 1] == tokens[first - 1 - offset])
-        --first;
-      *next++ = {bytes_of(offset), bytes_of(first - done), bytes_of(stop - first), 0};
-      for (const size_t other : {at + 1, stop - 2})
-        if (other + shortest <= count)
-          table.put(key_of<shortest>(tokens + other), other);
-      done = at = stop;
+      first = std::max(stop_of_group + 1, done) - 1; // of what a match covers beyond, only its last place
     }
     *next++ = {0, bytes_of(high - done), 0, 0};
   }
   return static_cast<size_t>(next - matches);
 }
 
+[[gnu::always_inline]] inline size_t find_any(const uint32_t *tokens, size_t count, size_t shortest,
+                                              size_t block_tokens, size_t farthest, Match *matches,
+                                              uint32_t *table) {
+  return shortest == 2 ? find<2>(tokens, count, block_tokens, farthest, matches, table)
+                       : find<3>(tokens, count, block_tokens, farthest, matches, table);
+}
+
+#ifdef FLAT_TOKENS_HAS_AVX
+// A tenth less time; with 64 bytes 10 to 20 % more.
+FLAT_TOKENS_AVX2 size_t find_with_avx2(const uint32_t *tokens, size_t count, size_t shortest,
+                                       size_t block_tokens, size_t farthest, Match *matches,
+                                       uint32_t *table) {
+  return find_any(tokens, count, shortest, block_tokens, farthest, matches, table);
+}
+#endif
+
 } // namespace
 
 size_t find_matches(const uint32_t *tokens, size_t count, size_t shortest, size_t block_tokens,
                     size_t farthest, Match *matches, uint32_t *table) {
-  const Table places(table, count);
-  return shortest == 2 ? find<2>(tokens, count, block_tokens, farthest, matches, places)
-                       : find<3>(tokens, count, block_tokens, farthest, matches, places);
+#ifdef FLAT_TOKENS_HAS_AVX
+  if (has_avx2())
+    return find_with_avx2(tokens, count, shortest, block_tokens, farthest, matches, table);
+#endif
+  return find_any(tokens, count, shortest, block_tokens, farthest, matches, table);
 }
 
 } // namespace flat_tokens

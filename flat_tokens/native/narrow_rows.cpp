@@ -1,17 +1,12 @@
+// As in cut_rows.cpp, the compiler makes the vector loops, on x86-64 also of 32 and of 64 bytes.
 #include "narrow_rows.hpp"
+
+#include "instruction_sets.hpp"
 
 #include <bit>
 #include <cstring>
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#ifdef FLAT_TOKENS_HAS_AVX
 #include <immintrin.h>
-#endif
-
-// As in cut_rows.cpp, the compiler makes the vector loops, on x86-64 also of 32 and of 64 bytes.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define FLAT_TOKENS_HAS_AVX 1
-#define FLAT_TOKENS_AVX2 __attribute__((target("avx2,bmi,bmi2")))
-#define FLAT_TOKENS_AVX512                                                                                   \
-  __attribute__((target("avx2,bmi,bmi2,avx512f,avx512bw,avx512vl,prefer-vector-width=512")))
 #endif
 
 namespace flat_tokens {
@@ -181,17 +176,6 @@ template <class Id>
 FLAT_TOKENS_AVX512 void cut_avx512(const uint16_t *ids, const uint64_t *start_bits, const int64_t *firsts,
                                    size_t count, size_t length, Id *inputs, Id *targets, uint8_t *is_start) {
   cut_all(ids, start_bits, firsts, count, length, inputs, targets, is_start);
-}
-
-bool has_avx2() {
-  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
-  return has;
-}
-
-bool has_avx512() {
-  static const bool has = has_avx2() && __builtin_cpu_supports("avx512f") &&
-                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  return has;
 }
 #endif
 
