@@ -9,8 +9,9 @@ lengths are compared with tiktoken's, over the whole file.
 
 Before each process the machine rests for REST_SECONDS, off the clock: memory and page cache that the process before has
 let go of go back to a virtual machine's host within some 2 s and cost again when they are touched; whoever came next
-at once would find it warm, and most of all whoever came after the one with most memory. So all begin as a command does
-that a user types.
+at once would find it warm, and most of all whoever came after the one with most memory. What it wrote stays until the
+text is done with: ext4 without a journal, as many such machines have it, looks past every file deleted in the last
+minutes whenever one is made. So all begin as a command does that a user types.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import argparse
 import functools
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -52,8 +52,8 @@ def main() -> None:
     notes = [note for note in installed()[1] if note.startswith(("gigatoken", "tiktoken"))]
     rows: list[harness.Row] = []
     texts = [harness.describe(path, path.read_bytes()) for path in options.corpus]
-    with tempfile.TemporaryDirectory(dir=harness.ROOT / "data") as scratch:
-        for path, text in zip(options.corpus, texts, strict=True):
+    for path, text in zip(options.corpus, texts, strict=True):
+        with tempfile.TemporaryDirectory(dir=harness.ROOT / "data") as scratch:
             output = Path(scratch) / f"{path.stem}.zarr"
             ours = functools.partial(convert, path, output, options)
             ours()
@@ -72,7 +72,6 @@ def main() -> None:
             seconds = harness.take_turns(contenders, options.turns)
             if by_hand.exists():
                 notes.append(compare_arrays(path.stem, output, by_hand))
-                shutil.rmtree(by_hand)
             medians = {name: harness.summary(each, text["text_bytes"]) for name, each in seconds.items()}
             for name, row in medians.items():
                 rows.append(
@@ -88,14 +87,12 @@ def main() -> None:
                         "turns": row["turns"],
                     }
                 )
-            shutil.rmtree(output)
     harness.save("conversion", machine, rows, texts, notes)
 
 
 def convert(path: Path, output: Path, options: argparse.Namespace) -> float:
-    """Seconds of the whole process; the output of the run before is removed off the clock."""
-    if output.exists():
-        shutil.rmtree(output)
+    """Seconds of the whole process."""
+    set_aside(output)
     command = [sys.executable, "-m", "convert", str(path.resolve())]
     command += ["--tokenizer", str(options.tokenizer.resolve())]
     command += ["--output", str(output), "--workers", str(options.workers), "--progress", "none"]
@@ -111,12 +108,9 @@ def convert(path: Path, output: Path, options: argparse.Namespace) -> float:
 
 
 def process(name: str, path: Path, options: argparse.Namespace, output: Path | None = None) -> float:
-    """Seconds of gigatoken's whole process, or those that tiktoken's process has measured.
-
-    output: for arrays, removed off the clock.
-    """
-    if output is not None and output.exists():
-        shutil.rmtree(output)
+    """Seconds of gigatoken's whole process, or those that tiktoken's process has measured. output: for arrays."""
+    if output is not None:
+        set_aside(output)
     arguments = ["--child", name, "--corpus", str(path), "--tokenizer", str(options.tokenizer)]
     arguments += ["--workers", str(options.workers)]
     if output is not None:
@@ -124,6 +118,12 @@ def process(name: str, path: Path, options: argparse.Namespace, output: Path | N
     time.sleep(REST_SECONDS)
     seconds, own = harness.timed(lambda: harness.run_child(__file__, arguments, options.workers))
     return float(own["seconds"]) if name == "tiktoken" else seconds
+
+
+def set_aside(output: Path) -> None:
+    """Give what the run before wrote, if there is any, another name."""
+    if output.exists():
+        output.rename(tempfile.mkdtemp(prefix=f"{output.name}-", dir=output.parent))
 
 
 def child(options: argparse.Namespace) -> None:
