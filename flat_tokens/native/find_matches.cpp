@@ -38,10 +38,9 @@ public:
   // Enters the places from `first` on, of which these are the keys. earlier[i]: one more than the last place
   // before it whose tokens most likely are the same, where is_found(earlier[i]).
   void exchange(const uint32_t *keys, size_t count, size_t first, uint32_t *earlier) {
-    const int place_bits = place_bits_; // the stores might change the member, for all the compiler knows
     for (size_t i = 0; i < count; ++i) {
       uint32_t &entry = entries_[keys[i] >> (32 - match_table_bits)];
-      const uint32_t marks = keys[i] << place_bits;
+      const uint32_t marks = keys[i] << place_bits_;
       earlier[i] = entry ^ marks;
       entry = marks | static_cast<uint32_t>(first + i + 1);
     }
@@ -129,13 +128,13 @@ template <size_t shortest>
   Table table(entries, count);
   Group group;
   Match *next = matches;
+  const size_t stop_of_keys = count - std::min(count, shortest - 1);
   for (size_t low = 0; low < count; low += block_tokens) {
     const size_t high = std::min(count, low + block_tokens);
     size_t done = low; // what is before it is in a match or among the literals of one
     for (size_t first = low; first < high;) {
       const size_t stop_of_group = std::min(high, first + group_places);
-      const size_t stop_of_keys = count < shortest ? 0 : std::min(stop_of_group, count - shortest + 1);
-      group.look_up<shortest>(tokens, first, std::max(first, stop_of_keys) - first, table);
+      group.look_up<shortest>(tokens, first, std::clamp(stop_of_keys, first, stop_of_group) - first, table);
       const auto from = [&](uint64_t bits, size_t place) { // those from the place on
         return place >= first + group_places ? 0 : bits >> (place - first) << (place - first);
       };

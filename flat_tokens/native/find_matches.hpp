@@ -18,7 +18,7 @@ struct Match {
 
 inline constexpr unsigned match_table_bits = 14; // 64 KiB: 2^16 store 2 to 9 % less in 5 to 15 % more time
 
-// The matches of `count` tokens (below 2^32), of at least `shortest` (2 or 3) tokens each, in blocks of
+// The matches of `count` tokens (below 2^30), of at least `shortest` (2 or 3) tokens each, in blocks of
 // `block_tokens`; none begins in one block and ends in another, none goes back further than `farthest`
 // tokens. Writes at most count / shortest + blocks of them and returns how many. table: 2^match_table_bits
 // entries, whatever they hold. One thread, no memory of its own, no errors; 1 ns a token where little
