@@ -32,7 +32,7 @@ from convert.processes.executors import ProcessExecutor
 from convert.processes.stopping import ending
 from convert.processes.tasks import TaskPool
 from convert.progress import Progress, make_progress
-from convert.shards.shard import ShardRecord
+from convert.shards.assembly import Assembly
 from convert.splitting import hash_threshold
 from convert.touched import check_meanwhile
 from convert.workspace import Workspace
@@ -148,9 +148,10 @@ def _carry_out(
 
             finishes.append(Finish(context, tokenizer, file_sha256))
 
-        def encoded(records: list[ShardRecord | None]) -> None:
+        def encoded(assembly: Assembly) -> None:
+            finishes[0].begin_to_read_back(assembly.files)
             if touched := check_unchanged(plan.sources):
-                check_meanwhile(context, touched, records)
+                check_meanwhile(context, touched, assembly.records)
             times.lap("encode")
 
         try:

@@ -46,12 +46,12 @@ class Result:
 
 
 def encode_and_merge(
-    context: Context, meanwhile: Callable[[], None], encoded: Callable[[list[ShardRecord | None]], None]
+    context: Context, meanwhile: Callable[[], None], encoded: Callable[[Assembly], None]
 ) -> Result:
     """Encode every text chunk of the plan and write every run, as tasks of the context's pool.
 
     Files of runs are synced, and the journal by which they are taken over after a power loss. Shards are not: they are
-    soon merged, and made again if they are lost. meanwhile() is called once the workers have work, encoded(records)
+    soon merged, and made again if they are lost. meanwhile() is called once the workers have work, encoded(assembly)
     when the last chunk is encoded.
     """
     journal = Journal(context.workspace.shards)
@@ -75,7 +75,7 @@ def encode_and_merge(
         while busy:
             loop.collect(stage, None)
             busy = loop.chunks_left(stage)
-    encoded(result.assembly.records)
+    encoded(result.assembly)
     with context.progress.stage("merge", loop.run_bytes) as stage:
         while len(context.pool):
             loop.collect(None, stage)

@@ -5,24 +5,25 @@ Imported while the workers encode, as all that the beginning does not need.
 
 from __future__ import annotations
 
-from concurrent.futures import BrokenExecutor
+from collections.abc import Sequence
 
 from bpe.tokenizer import Tokenizer
 from convert.context import Context
 from convert.encode_and_merge import Result
-from convert.errors import BrokenInvariant, StorageError, WorkerLost
+from convert.errors import BrokenInvariant
 from convert.intake import QUARANTINE_NAME, total_intake
 from convert.provenance import save_tokenizer, write_manifest, write_quarantine
+from convert.read_back import ReadBack
 from convert.remarks import remarks
 from convert.shards.shard import SPLITS, ShardRecord
 from convert.summary import Summary, check_conservation, total_counts
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord
-from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import create_split
 
 
 class Finish:
-    """What is left to do of one conversion: `write`, `read_back`, and when the dataset has its name, `summary`.
+    """What is left to do of one conversion: `begin_to_read_back`, `write`, `read_back`, and when the dataset has its
+    name, `summary`.
 
     Made while the workers encode: the tokenizer is put beside the data then. file_sha256: of what it was read from.
     """
@@ -33,6 +34,11 @@ class Finish:
         self._records: list[ShardRecord] = []
         self._quarantine: list[FileRecord] = []
         self._files: list[FileRecord] = []
+        self._read_back = ReadBack(context.workspace.dataset, context.executor)
+
+    def begin_to_read_back(self, files: Sequence[FileRecord]) -> None:
+        """Files that are written, while others are."""
+        self._read_back.begin(files)
 
     def write(self, result: Result) -> None:
         """Write all but the arrays' data, the manifest last, when documents in are documents out."""
@@ -93,22 +99,12 @@ class Finish:
         context = self._context
         stage = context.progress.stage("verify", sum(file.bytes for file in self._files))
 
-        def advance(done_bytes: int, _: int) -> None:
+        def advance(done_bytes: int) -> None:
             # The manifest is read too but not counted in the total; a bar beyond its end would lose its shape.
             stage.advance(min(done_bytes, stage.total_bytes) - stage.done_bytes)
 
         with stage:
-            try:
-                report = verify_dataset(context.workspace.dataset, context.executor, advance, decode=False)
-            except BrokenExecutor as error:
-                raise WorkerLost(
-                    f"{error}, while it verified; run the same command again to go on"
-                ) from error
-        if report.problems:
-            raise StorageError(
-                f"what was read back is not what was written: {report.problems[0]}; "
-                f"check the disk and run the same command again"
-            )
+            self._read_back.finish(advance)
         context.syncer.wait()
 
     def summary(self, result: Result, seconds: dict[str, float]) -> Summary:

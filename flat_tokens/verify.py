@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -73,18 +73,21 @@ def verify_dataset(
     executor: Executor | None = None,
     progress: Progress | None = None,
     decode: bool = True,
+    compared: Collection[str] = (),
 ) -> VerifyReport:
     """Verify the dataset at `root` and report; damage is in the report, not raised.
 
     executor: where units run, any concurrent.futures.Executor, the calling thread if None. progress(done,
     total) is called in the calling thread with bytes. decode False: files are compared with the manifest, but
-    what is in them is not looked at: a fifth of the time, for who wrote them a moment ago. DatasetError if
-    there is no dataset or its manifest is unreadable: nothing could be compared then. OSError for trouble of
-    the machine."""
+    what is in them is not looked at: a fifth of the time, for who wrote them a moment ago. compared: paths of
+    files that were held against their records before; with decode False only their names and lengths are looked
+    at. DatasetError if there is no dataset or its manifest is unreadable: nothing could be compared then. OSError
+    for trouble of the machine."""
     path = arguments.path("root", root)
     if not path.is_dir():
         raise DatasetError(f"{printable(str(path))}: not a directory; give a dataset's path")
-    return _Verification(path, read_manifest(path, most_sources=0), executor, progress, decode).run()
+    manifest = read_manifest(path, most_sources=0)
+    return _Verification(path, manifest, executor, progress, decode, compared).run()
 
 
 class _Verification:
@@ -97,12 +100,14 @@ class _Verification:
         executor: Executor | None,
         progress: Progress | None,
         decode: bool,
+        compared: Collection[str],
     ) -> None:
         self.root = root
         self.manifest = manifest
         self.executor = executor
         self.progress = progress
         self.decode = decode
+        self.compared = () if decode else compared
         self.problems: dict[str, str] = {}
         self.sizes: dict[str, int] = {}
         self.done_bytes = 0
@@ -124,9 +129,8 @@ class _Verification:
                 self._verify_split(split)
             tokens += split.token_count
             sequences += split.seq_count
-        rest = list(self.unread.values())
-        batches = [(self.root, tuple(rest[at : at + UNIT_FILES])) for at in range(0, len(rest), UNIT_FILES)]
-        for _ in self._run(verify_files, batches):
+        self._take_compared()
+        for _ in self._run(verify_files, file_units(self.root, list(self.unread.values()))):
             pass
         try:
             opening.open(self.root)
@@ -160,6 +164,14 @@ class _Verification:
                     self._report(relative, "not in the manifest; remove it, or convert again if it should be")
         for relative in self.unread.keys() - self.sizes.keys():
             self._report(relative, absence(relative))
+
+    def _take_compared(self) -> None:
+        """What was compared before is not read again if it is still as long."""
+        for relative in self.compared:
+            record = self.unread.get(relative)
+            if record is not None and self.sizes.get(relative) == record.bytes:
+                del self.unread[relative]
+                self.done_bytes += record.bytes
 
     def _report(self, relative: str, text: str) -> None:
         self.problems.setdefault(relative, f"{printable(relative)}: {text}")
@@ -225,7 +237,7 @@ class _Verification:
             )
 
     def _run(self, work: Work[UnitResult], arguments: Iterable[Arguments]) -> Iterator[UnitResult]:
-        for result in _in_order(self.executor, work, arguments):
+        for result in in_order(self.executor, work, arguments):
             for name, text in result.problems.items():
                 self.problems.setdefault(name, text)
             self.done_bytes += result.byte_count
@@ -234,23 +246,32 @@ class _Verification:
             yield result
 
 
-def _in_order(executor: Executor | None, work: Work[T], arguments: Iterable[Arguments]) -> Iterator[T]:
-    """Results in the order of the arguments, with at most UNITS_IN_FLIGHT submitted; the first error cancels
-    the rest."""
+def file_units(root: Path, records: Sequence[FileRecord]) -> Iterator[tuple[Path, tuple[FileRecord, ...]]]:
+    """Arguments of `verify_files`, a few files each; of the records that there are now."""
+    for at in range(0, len(records), UNIT_FILES):
+        yield root, tuple(records[at : at + UNIT_FILES])
+
+
+def in_order(executor: Executor | None, work: Work[T], arguments: Iterable[Arguments]) -> Iterator[T]:
+    """Results in the order of the arguments, with at most UNITS_IN_FLIGHT submitted, the first of them at once; the
+    first error cancels the rest."""
     if executor is None:
-        for argument in arguments:
-            yield work(*argument)
-        return
-    waiting: deque[Future[T]] = deque()
+        return (work(*argument) for argument in arguments)
+    rest = iter(arguments)
+    begun = deque(executor.submit(work, *argument) for argument in islice(rest, UNITS_IN_FLIGHT))
+    return _going_on(executor, work, begun, rest)
+
+
+def _going_on(
+    executor: Executor, work: Work[T], begun: deque[Future[T]], rest: Iterator[Arguments]
+) -> Iterator[T]:
     try:
-        for argument in arguments:
-            waiting.append(executor.submit(work, *argument))
-            if len(waiting) >= UNITS_IN_FLIGHT:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        while begun:
+            result = begun.popleft().result()
+            begun.extend(executor.submit(work, *argument) for argument in islice(rest, 1))
+            yield result
     finally:
-        for future in waiting:
+        for future in begun:
             future.cancel()
 
 

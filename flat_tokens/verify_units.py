@@ -22,13 +22,22 @@ from flat_tokens.storage.chunks import (
     file_chunks,
     largest_file_bytes,
 )
-from flat_tokens.storage.files import AbsentFileError, absence, open_regular, read_whole
+from flat_tokens.storage.files import (
+    AbsentFileError,
+    ReadBuffer,
+    absence,
+    open_regular,
+    read_into,
+    read_whole,
+)
 from flat_tokens.storage.manifest import FileRecord
+from flat_tokens.storage.quick_hash import quick_hash
 
 if TYPE_CHECKING:
     from flat_tokens.storage.elements import Elements
 
 READ_BYTES = 2**20
+MOST_AT_ONCE = 2**26  # bytes of a file that is read whole
 FOREIGN_BLOCK = 2**20  # elements at a time where the zarr library reads
 
 
@@ -66,36 +75,45 @@ class UnitResult:
 
 
 def verify_files(root: Path, records: tuple[FileRecord, ...]) -> UnitResult:
-    """Compare files that hold no zarr chunks with the manifest."""
+    """Compare files with their records, whatever they hold: by the quick hash where that is known, else by sha256."""
     result = UnitResult()
+    buffer = ReadBuffer.take()
     for record in records:
         try:
-            file, size = open_regular(f"{root}/{record.path}")
-        except DatasetError:
-            result.report(record.path, "not there, or not a regular file; restore it or convert again")
+            size, is_same = _read(f"{root}/{record.path}", record, buffer)
+        except DatasetError as error:
+            result.problems.setdefault(record.path, str(error))
             continue
-        with file:
-            digest = hashlib.sha256()
-            while block := file.read(READ_BYTES):
-                digest.update(block)
-        _compare(result, record, size, digest.hexdigest())
+        _compare(result, record, size, is_same)
+    buffer.give()
     return result
 
 
-def _compare(result: UnitResult, record: FileRecord, size: int, sha256: str) -> bool:
+def _read(path: str, record: FileRecord, buffer: ReadBuffer) -> tuple[int, bool]:
+    """The length of a file, and whether its bytes have the record's hash."""
+    if record.quick_hash is not None and record.bytes <= MOST_AT_ONCE:
+        data = read_into(path, MOST_AT_ONCE, buffer)
+        return len(data), quick_hash(data) == record.quick_hash
+    file, size = open_regular(path)
+    digest = hashlib.sha256()
+    with file:
+        while block := file.read(READ_BYTES):
+            digest.update(block)
+    return size, digest.hexdigest() == record.sha256
+
+
+def _compare(result: UnitResult, record: FileRecord, size: int, is_same: bool) -> None:
+    """is_same: whether its bytes have the record's hash."""
     result.byte_count += size
     if size != record.bytes:
         result.report(
             record.path, f"{size} bytes, the manifest says {record.bytes}; restore it or convert again"
         )
-    elif sha256 != record.sha256:
+    elif not is_same:
         result.report(
             record.path,
             "sha256 is not the manifest's: changed after it was written; restore it or convert again",
         )
-    else:
-        return True
-    return False
 
 
 def verify_starts(unit: ArrayUnit) -> UnitResult:
@@ -187,7 +205,8 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
             elif (
                 relative in unit.records
             ):  # otherwise it is reported as a file that the manifest does not list
-                _compare(result, unit.records[relative], len(payload), hashlib.sha256(payload).hexdigest())
+                record = unit.records[relative]
+                _compare(result, record, len(payload), hashlib.sha256(payload).hexdigest() == record.sha256)
             for chunk_index, part in file_chunks(stored, file_index, payload):
                 first = chunk_index * stored.chunk_elements
                 if part is None:

@@ -30,6 +30,7 @@ from flat_tokens.storage.chunks import encode_shard, pad
 from flat_tokens.storage.files import write_all
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, SplitRecord, check_relative_path
+from flat_tokens.storage.quick_hash import quick_hash
 
 
 def load_codecs(layout: ArrayLayout) -> None:
@@ -193,7 +194,7 @@ def _put(path: str, payload: bytes | bytearray | Iterable[bytes]) -> None:
 
 
 def _record(relative: str, payload: bytes | bytearray) -> FileRecord:
-    return FileRecord(relative, len(payload), hashlib.sha256(payload).hexdigest())
+    return FileRecord(relative, len(payload), hashlib.sha256(payload).hexdigest(), quick_hash(payload))
 
 
 def _write_all(root: Path, folder: str, files: Mapping[str, bytes]) -> list[FileRecord]:
@@ -226,7 +227,9 @@ def write_root(
     records = [*files, *_write_all(root, "", zarr_metadata.group_files(layout.zarr_format, {}))]
     manifest = Manifest(
         splits={name: splits[name] for name in flat_format.SPLITS},
-        files=tuple(sorted(records, key=lambda record: record.path)),
+        files=tuple(
+            sorted((record._replace(quick_hash=None) for record in records), key=lambda record: record.path)
+        ),
         layout=layout.to_json(),
         tokenizer=tokenizer,
         options=options or {},

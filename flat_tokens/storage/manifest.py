@@ -27,11 +27,15 @@ _BLOCK_BYTES = 1 << 16
 
 
 class FileRecord(NamedTuple):
-    """One file: path relative to the dataset's root with `/`, length in bytes, sha256 in hexadecimal."""
+    """One file: path relative to the dataset's root with `/`, length in bytes, sha256 in hexadecimal.
+
+    quick_hash: of flat_tokens/storage/quick_hash.py, for who reads the file back a moment after it was written; the
+    manifest does not keep it."""
 
     path: str
     bytes: int
     sha256: str
+    quick_hash: int | None = None
 
 
 class SplitRecord(NamedTuple):
@@ -95,7 +99,11 @@ class Manifest:
         for name, value in head.items():
             yield f"{json.dumps(name)}: {json.dumps(value)},\n".encode("ascii")
         yield from _listed("sources", map(dict, sources))
-        yield from _listed("files", (record._asdict() for record in self.files))
+        yield from _listed("files", (_kept(record) for record in self.files))
+
+
+def _kept(record: FileRecord) -> dict[str, Any]:
+    return {"path": record.path, "bytes": record.bytes, "sha256": record.sha256}
 
 
 def _listed(name: str, values: Iterable[dict[str, Any]]) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -252,6 +252,49 @@ def test_executors_agree(
     assert report.ok
     assert calls == sorted(calls)
     assert calls[-1][0] == report.byte_count
+
+
+def test_what_was_compared_before(sound: Path) -> None:
+    manifest = read_manifest(sound)
+    assert manifest is not None
+    paths = [record.path for record in manifest.files if "encoded_tokens" in record.path]
+    changed, longer, gone = (path for path in paths if path.endswith(("/0", "/1", "/2")) and "train" in path)
+
+    def problems(decode: bool) -> list[str]:
+        report = flat_tokens.verify_dataset(sound, decode=decode, compared=paths)
+        return sorted(problem.split(":")[0] for problem in report.problems)
+
+    assert problems(False) == problems(True) == []
+    data = bytearray((sound / changed).read_bytes())
+    data[-1] ^= 1
+    (sound / changed).write_bytes(data)
+    assert problems(False) == []  # its caller has just read it
+    assert changed in problems(True)
+    (sound / longer).write_bytes((sound / longer).read_bytes() + b"x")
+    (sound / gone).unlink()
+    assert problems(False) == sorted([longer, gone])
+    assert {changed, longer, gone} <= set(problems(True))
+
+
+def test_units_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify, "UNITS_IN_FLIGHT", 3)
+    taken: list[int] = []
+
+    def arguments() -> Iterator[tuple[int]]:
+        for number in range(10):
+            taken.append(number)
+            yield (number,)
+
+    with ThreadPoolExecutor(2) as executor:
+        results = verify.in_order(executor, lambda number: number * number, arguments())
+        assert taken == [0, 1, 2]  # begun before anybody asks
+        assert list(results) == [number * number for number in range(10)]
+        failing = verify.in_order(
+            executor, lambda number: 1 // (number - 1), ((number,) for number in range(5))
+        )
+        assert next(failing) == -1
+        with pytest.raises(ZeroDivisionError):
+            next(failing)
 
 
 def test_a_machine_error_is_no_damage(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
