@@ -247,7 +247,7 @@ class _Verification:
 
 
 def file_units(root: Path, records: Sequence[FileRecord]) -> Iterator[tuple[Path, tuple[FileRecord, ...]]]:
-    """Arguments of `verify_files`, a few files each; of the records that there are now."""
+    """Arguments of `verify_files`, a few files each."""
     for at in range(0, len(records), UNIT_FILES):
         yield root, tuple(records[at : at + UNIT_FILES])
 
