@@ -78,14 +78,16 @@ def verify_files(root: Path, records: tuple[FileRecord, ...]) -> UnitResult:
     """Compare files with their records, whatever they hold: by the quick hash where that is known, else by sha256."""
     result = UnitResult()
     buffer = ReadBuffer.take()
-    for record in records:
-        try:
-            size, is_same = _read(f"{root}/{record.path}", record, buffer)
-        except DatasetError as error:
-            result.problems.setdefault(record.path, str(error))
-            continue
-        _compare(result, record, size, is_same)
-    buffer.give()
+    try:
+        for record in records:
+            try:
+                size, is_same = _read(f"{root}/{record.path}", record, buffer)
+            except DatasetError as error:
+                result.problems.setdefault(record.path, str(error))
+            else:
+                _compare(result, record, size, is_same)
+    finally:
+        buffer.give()
     return result
 
 

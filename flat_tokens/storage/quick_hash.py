@@ -6,7 +6,9 @@ which needs it for the checksums of its frames.
 
 from __future__ import annotations
 
-from flat_tokens.storage.zstd_library import address, library
+import numpy as np
+
+from flat_tokens.storage.zstd_library import library
 
 
 def quick_hash(data: bytes | bytearray | memoryview) -> int | None:
@@ -14,5 +16,6 @@ def quick_hash(data: bytes | bytearray | memoryview) -> int | None:
     zstd = library()
     if zstd is None or zstd.xxh64 is None:
         return None
-    found: int = zstd.xxh64(address(data), len(data), 0)
+    source = np.frombuffer(data, dtype=np.uint8)
+    found: int = zstd.xxh64(source.ctypes.data, len(source), 0)
     return found

@@ -129,12 +129,6 @@ class Library:
         return result
 
 
-def address(data: bytes | bytearray | memoryview) -> int:
-    """Where contiguous bytes lie, to be used while they live."""
-    found: int = np.frombuffer(data, dtype=np.uint8).ctypes.data
-    return found
-
-
 def _there(context: int | None) -> int:
     if context is None:
         raise MemoryError("no memory for a zstd context")
