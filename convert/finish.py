@@ -29,8 +29,10 @@ class Finish:
     """
 
     def __init__(self, context: Context, tokenizer: Tokenizer, file_sha256: str) -> None:
-        self._context, self._tokenizer, self._file_sha256 = context, tokenizer, file_sha256
-        self._tokenizer_file = save_tokenizer(tokenizer, context.workspace.dataset)
+        self._context, self._tokenizer = context, tokenizer
+        self._tokenizer_file, self._tokenizer_facts = save_tokenizer(
+            tokenizer, context.workspace.dataset, file_sha256
+        )
         self._records: list[ShardRecord] = []
         self._quarantine: list[FileRecord] = []
         self._files: list[FileRecord] = []
@@ -61,9 +63,7 @@ class Finish:
             self._records,
             self._files,
             context.layout,
-            self._tokenizer,
-            self._tokenizer_file,
-            self._file_sha256,
+            self._tokenizer_facts,
             context.options,
         ).files  # of the sources, perhaps a million, nothing is kept
         # What is not on the disk yet goes there while it is read back from memory.

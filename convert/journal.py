@@ -4,7 +4,7 @@ after the data it speaks of.
     1f0a...92 {"chunk_index": 3, ...}              XXH64 of the JSON behind it, which tells a torn line
     77b1...0c {"run": ["train", "tokens", 0], ...}
 
-Of lines that speak of the same the last counts. A record is trusted only with its data: size and checksum are checked
+Of lines that speak of the same the last counts. A record is trusted only with its data: size and digest are checked
 before anything is taken over from an earlier run, so a torn write (power loss, full disk) is simply done again. Shards
 are not synced to disk for that reason.
 """
@@ -84,7 +84,7 @@ class Journal:
 
     def finish_run(self, run: Run, files: Sequence[FileRecord]) -> None:
         """Note that a run is written."""
-        listed = [(file.path, file.bytes, file.sha256) for file in files]
+        listed = [(file.path, file.bytes, file.digest) for file in files]
         self._append({"run": _key(run), "items": run.item_count, "files": listed})
 
     def keep_threshold(self, count: int, threshold: int) -> None:

@@ -7,7 +7,7 @@ options and version alone.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from convert.options import ConvertOptions
 from convert.plan import BLOCK_BYTES, Plan
 from convert.shards.shard import SPLITS, ShardRecord
 from convert.summary import total_counts
+from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord, Manifest, SplitRecord
 from flat_tokens.writer import write_root
@@ -30,8 +31,13 @@ from flat_tokens.writer import write_root
 TOKENIZER_NAME = "tokenizer.json"
 
 
-def save_tokenizer(tokenizer: Tokenizer, dataset: Path) -> FileRecord:
-    """Put the tokenizer beside the data, as tokenizer.json; the file's record."""
+def save_tokenizer(
+    tokenizer: Tokenizer, dataset: Path, source_sha256: str
+) -> tuple[FileRecord, dict[str, str]]:
+    """Put the tokenizer beside the data, as tokenizer.json; the file's record, and what the manifest says of it.
+
+    source_sha256: of the file or files that the tokenizer was read from.
+    """
     path = dataset / TOKENIZER_NAME
     try:
         tokenizer.save(path)
@@ -41,7 +47,13 @@ def save_tokenizer(tokenizer: Tokenizer, dataset: Path) -> FileRecord:
             raise OSError(error.errno, error.strerror, str(path)) from None
         raise
     data = path.read_bytes()
-    return FileRecord(TOKENIZER_NAME, len(data), hashlib.sha256(data).hexdigest())
+    facts = {
+        "path": TOKENIZER_NAME,
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "fingerprint": tokenizer.fingerprint(),
+        "source_sha256": source_sha256,
+    }
+    return FileRecord(TOKENIZER_NAME, len(data), file_digest((data,))), facts
 
 
 def write_quarantine(dataset: Path, shards: Path, plan: Plan, records: list[ShardRecord]) -> list[FileRecord]:
@@ -49,14 +61,18 @@ def write_quarantine(dataset: Path, shards: Path, plan: Plan, records: list[Shar
     if not any(record.intake.quarantine_bytes >= 0 for record in records):
         return []
     path = dataset / QUARANTINE_NAME
-    digest, size = hashlib.sha256(), 0
+    size = 0
     chunks = ((record.chunk_index, record.intake) for record in records)
-    with naming(path), path.open("wb") as file:
+
+    def written() -> Iterator[bytes]:
+        nonlocal size
         for line in quarantine_lines(shards, plan.sources, chunks):
-            file.write(line)
-            digest.update(line)
-            size += len(line)
-    return [FileRecord(QUARANTINE_NAME, size, digest.hexdigest())]
+            size += file.write(line)
+            yield line
+
+    with naming(path), path.open("wb") as file:
+        digits = file_digest(written())
+    return [FileRecord(QUARANTINE_NAME, size, digits)]
 
 
 def write_manifest(
@@ -65,14 +81,12 @@ def write_manifest(
     records: list[ShardRecord],
     files: list[FileRecord],
     layout: ArrayLayout,
-    tokenizer: Tokenizer,
-    tokenizer_file: FileRecord,
-    source_sha256: str,
+    tokenizer: Mapping[str, str],
     options: ConvertOptions,
 ) -> Manifest:
     """Write the dataset's root and manifest, the last files of all: what it holds and what it was made from.
 
-    source_sha256: of the file or files that the tokenizer was read from.
+    tokenizer: what `save_tokenizer` says of it.
     """
     intake = total_intake(record.intake for record in records)
     splits = {}
@@ -84,12 +98,7 @@ def write_manifest(
         splits,
         files,
         layout,
-        tokenizer={
-            "path": TOKENIZER_NAME,
-            "sha256": tokenizer_file.sha256,
-            "fingerprint": tokenizer.fingerprint(),
-            "source_sha256": source_sha256,
-        },
+        tokenizer=tokenizer,
         sources=_source_facts(plan, records),
         options={
             **options.recorded(),

@@ -1,4 +1,4 @@
-"""The C++ loops of flat_tokens as Python sees them; each has a twin in numpy that runs where they are not built."""
+"""The C++ loops of flat_tokens as Python sees them; each has a twin in Python that runs where they are not built."""
 
 from typing_extensions import Buffer
 
@@ -46,3 +46,12 @@ def permute(values: Buffer, size: int, keys: Buffer) -> None:
 
     values: uint64[n]; keys: uint64[k], each for n / k values, in order. The GIL is released. ValueError names bound and
     value."""
+
+class Xxh64:
+    """XXH64 of bytes that come in parts: the same value however they are cut. For one thread at a time."""
+
+    def __init__(self) -> None: ...
+    def update(self, data: Buffer) -> None:
+        """Take the next bytes. The GIL is released."""
+    def digest(self) -> int:
+        """The hash of all bytes so far; more may follow."""

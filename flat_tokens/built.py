@@ -1,6 +1,6 @@
 """The loops in C++ (flat_tokens/native), where the package was built with them: `core`, None elsewhere.
 
-Each has a twin in numpy that gives the same, so that a dataset can be read where nothing is built.
+Each has a twin in Python, with numpy mostly, that gives the same, so that a dataset can be read where nothing is built.
 FLAT_TOKENS_CORE=0 in the environment keeps to numpy."""
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from flat_tokens.errors import ArgumentError
 
 FORMAT_NAME = "flat-tokens"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1: the same arrays; its manifest has SHA-256 where this one has XXH64
 SPLITS = ("train", "validation")
 TOKENS_NAME = "encoded_tokens"
 STARTS_NAME = "seq_starts"

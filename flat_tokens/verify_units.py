@@ -1,17 +1,17 @@
 """The units of work of `verify`: top-level functions of picklable arguments, for any process to run.
 
-A unit reads some whole files, compares size and sha256 with the manifest's, decodes each zarr chunk once and
+A unit reads some whole files, compares size and digest with the manifest's, decodes each zarr chunk once and
 checks the format's rules on it. Damage is returned as problems, never raised; errors of the machine
 (OSError) pass through.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,22 +22,20 @@ from flat_tokens.storage.chunks import (
     file_chunks,
     largest_file_bytes,
 )
+from flat_tokens.storage.file_digest import has_digest
 from flat_tokens.storage.files import (
     AbsentFileError,
     ReadBuffer,
     absence,
     open_regular,
-    read_into,
     read_whole,
 )
 from flat_tokens.storage.manifest import FileRecord
-from flat_tokens.storage.quick_hash import quick_hash
 
 if TYPE_CHECKING:
     from flat_tokens.storage.elements import Elements
 
 READ_BYTES = 2**20
-MOST_AT_ONCE = 2**26  # bytes of a file that is read whole
 FOREIGN_BLOCK = 2**20  # elements at a time where the zarr library reads
 
 
@@ -75,48 +73,40 @@ class UnitResult:
 
 
 def verify_files(root: Path, records: tuple[FileRecord, ...]) -> UnitResult:
-    """Compare files with their records, whatever they hold: by the quick hash where that is known, else by sha256."""
+    """Compare files with their records, whatever they hold."""
     result = UnitResult()
     buffer = ReadBuffer.take()
     try:
         for record in records:
             try:
-                size, is_same = _read(f"{root}/{record.path}", record, buffer)
+                file, size = open_regular(f"{root}/{record.path}")
             except DatasetError as error:
                 result.problems.setdefault(record.path, str(error))
-            else:
-                _compare(result, record, size, is_same)
+                continue
+            with file:
+                _compare(result, record, size, _file_blocks(file, buffer.room(READ_BYTES)))
     finally:
         buffer.give()
     return result
 
 
-def _read(path: str, record: FileRecord, buffer: ReadBuffer) -> tuple[int, bool]:
-    """The length of a file, and whether its bytes have the record's hash."""
-    if record.quick_hash is not None and record.bytes <= MOST_AT_ONCE:
-        data = read_into(path, MOST_AT_ONCE, buffer)
-        found = quick_hash(data)
-        if found is not None:  # the writer's libzstd may have had the function, and this one's not
-            return len(data), found == record.quick_hash
-    file, size = open_regular(path)
-    digest = hashlib.sha256()
-    with file:
-        while block := file.read(READ_BYTES):
-            digest.update(block)
-    return size, digest.hexdigest() == record.sha256
+def _file_blocks(file: BinaryIO, room: memoryview) -> Iterator[memoryview]:
+    """The bytes of a file, each block in the place of the one before."""
+    while count := os.readv(file.fileno(), [room]):
+        yield room[:count]
 
 
-def _compare(result: UnitResult, record: FileRecord, size: int, is_same: bool) -> None:
-    """is_same: whether its bytes have the record's hash."""
+def _compare(result: UnitResult, record: FileRecord, size: int, blocks: Iterable[bytes | memoryview]) -> None:
+    """size: of the file. blocks: its bytes, read as they are asked for."""
     result.byte_count += size
     if size != record.bytes:
         result.report(
             record.path, f"{size} bytes, the manifest says {record.bytes}; restore it or convert again"
         )
-    elif not is_same:
+    elif not has_digest(blocks, record.digest):
         result.report(
             record.path,
-            "sha256 is not the manifest's: changed after it was written; restore it or convert again",
+            "its digest is not the manifest's: changed after it was written; restore it or convert again",
         )
 
 
@@ -210,7 +200,7 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
                 relative in unit.records
             ):  # otherwise it is reported as a file that the manifest does not list
                 record = unit.records[relative]
-                _compare(result, record, len(payload), hashlib.sha256(payload).hexdigest() == record.sha256)
+                _compare(result, record, len(payload), (payload,))
             for chunk_index, part in file_chunks(stored, file_index, payload):
                 first = chunk_index * stored.chunk_elements
                 if part is None:

@@ -12,7 +12,6 @@ others (zarr leaves them out by default and reads a missing one as zeros, which 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -27,10 +26,10 @@ from flat_tokens.arguments import choice
 from flat_tokens.errors import ArgumentError
 from flat_tokens.storage import zarr_metadata
 from flat_tokens.storage.chunks import encode_shard, pad
+from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.files import write_all
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, SplitRecord, check_relative_path
-from flat_tokens.storage.quick_hash import quick_hash
 
 
 def load_codecs(layout: ArrayLayout) -> None:
@@ -181,7 +180,7 @@ def _put_whole(root: Path, relative: str, payload: bytes | Iterable[bytes]) -> N
         raise
 
 
-def _put(path: str, payload: bytes | bytearray | Iterable[bytes]) -> None:
+def _put(path: str, payload: bytes | Iterable[bytes]) -> None:
     """The file with these bytes alone, or none."""
     try:
         write_all(path, payload, os.O_TRUNC)
@@ -193,8 +192,8 @@ def _put(path: str, payload: bytes | bytearray | Iterable[bytes]) -> None:
         raise
 
 
-def _record(relative: str, payload: bytes | bytearray) -> FileRecord:
-    return FileRecord(relative, len(payload), hashlib.sha256(payload).hexdigest(), quick_hash(payload))
+def _record(relative: str, payload: bytes) -> FileRecord:
+    return FileRecord(relative, len(payload), file_digest((payload,)))
 
 
 def _write_all(root: Path, folder: str, files: Mapping[str, bytes]) -> list[FileRecord]:
@@ -227,9 +226,7 @@ def write_root(
     records = [*files, *_write_all(root, "", zarr_metadata.group_files(layout.zarr_format, {}))]
     manifest = Manifest(
         splits={name: splits[name] for name in flat_format.SPLITS},
-        files=tuple(
-            sorted((record._replace(quick_hash=None) for record in records), key=lambda record: record.path)
-        ),
+        files=tuple(sorted(records, key=lambda record: record.path)),
         layout=layout.to_json(),
         tokenizer=tokenizer,
         options=options or {},

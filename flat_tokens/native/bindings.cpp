@@ -6,6 +6,8 @@
 #include "narrow_rows.hpp"
 #include "permute.hpp"
 
+#include "common/content_hash.hpp"
+
 #include <nanobind/nanobind.h>
 
 #include <stdexcept>
@@ -169,10 +171,23 @@ void permute(nb::handle values, uint64_t size, nb::handle keys) {
     flat_tokens::permute(value + i * share, share, size, with.as<const uint64_t>()[i]);
 }
 
+class Hash {
+public:
+  void update(nb::handle data) {
+    const Memory taken(data, false);
+    nb::gil_scoped_release unlocked;
+    hash_.update(taken.as<const uint8_t>(), taken.bytes());
+  }
+  uint64_t digest() const { return hash_.digest(); }
+
+private:
+  bpe::Xxh64 hash_{0};
+};
+
 } // namespace
 
 NB_MODULE(_core, m) {
-  m.doc() = "Loops of flat_tokens that have a twin in numpy; see flat_tokens/_core.pyi.";
+  m.doc() = "Loops of flat_tokens that have a twin in Python; see flat_tokens/_core.pyi.";
   m.def("cut_rows", &cut_rows, nb::arg("encoded"), nb::arg("firsts"), nb::arg("length"), nb::arg("inputs"),
         nb::arg("targets"), nb::arg("is_start"));
   m.def("cut_narrow", &cut_narrow, nb::arg("ids"), nb::arg("start_bits"), nb::arg("firsts"),
@@ -182,4 +197,8 @@ NB_MODULE(_core, m) {
   m.def("find_matches", &find_matches, nb::arg("values"), nb::arg("shortest"), nb::arg("block_tokens"),
         nb::arg("farthest"), nb::arg("matches"), nb::arg("table"));
   m.def("permute", &permute, nb::arg("values"), nb::arg("size"), nb::arg("keys"));
+  nb::class_<Hash>(m, "Xxh64")
+      .def(nb::init<>())
+      .def("update", &Hash::update, nb::arg("data"))
+      .def("digest", &Hash::digest);
 }

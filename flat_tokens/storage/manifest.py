@@ -1,7 +1,7 @@
 """The manifest: what a finished dataset consists of, file by file, and where it came from.
 
-`manifest.json` at the dataset's root is written last. It lists every other file with its size and sha256, so
-that a missing zarr chunk, which zarr reads as zeros, is noticed. It holds no times, host names or absolute
+`manifest.json` at the dataset's root is written last. It lists every other file with its size and digest,
+so that a missing zarr chunk, which zarr reads as zeros, is noticed. It holds no times, host names or absolute
 paths of its own: its bytes are a function of inputs, tokenizer and options. The format itself needs no
 manifest; datasets of others have none.
 """
@@ -17,25 +17,24 @@ from typing import Any, NamedTuple
 
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.format import FORMAT_NAME, FORMAT_VERSION, LARGEST_TOKEN_ID, SPLITS
+from flat_tokens.storage.file_digest import SHA256_DIGITS, XXH64_DIGITS
 from flat_tokens.storage.files import read_whole
 from flat_tokens.storage.manifest_lines import SELF_HASH_NAME, SELF_HASH_ZEROS, read_lines
 from flat_tokens.storage.zarr_metadata import parse_json
 
 MANIFEST_NAME = "manifest.json"
-LARGEST_MANIFEST_BYTES = 2**32  # 130 bytes a file: 30 million files
+LARGEST_MANIFEST_BYTES = 2**32  # 82 bytes a file: 52 million files
+DIGESTS = {1: ("sha256", SHA256_DIGITS), 2: ("xxh64", XXH64_DIGITS)}  # by format_version: name and digits
 _BLOCK_BYTES = 1 << 16
 
 
 class FileRecord(NamedTuple):
-    """One file: path relative to the dataset's root with `/`, length in bytes, sha256 in hexadecimal.
-
-    quick_hash: of flat_tokens/storage/quick_hash.py, for who reads the file back a moment after it was written; the
-    manifest does not keep it."""
+    """One file: path relative to the dataset's root with `/`, length in bytes, digest in hexadecimal as
+    flat_tokens/storage/file_digest.py has it (XXH64; SHA-256 from a manifest of format version 1)."""
 
     path: str
     bytes: int
-    sha256: str
-    quick_hash: int | None = None
+    digest: str
 
 
 class SplitRecord(NamedTuple):
@@ -103,7 +102,7 @@ class Manifest:
 
 
 def _kept(record: FileRecord) -> dict[str, Any]:
-    return {"path": record.path, "bytes": record.bytes, "sha256": record.sha256}
+    return {"path": record.path, "bytes": record.bytes, DIGESTS[FORMAT_VERSION][0]: record.digest}
 
 
 def _listed(name: str, values: Iterable[dict[str, Any]]) -> Iterator[bytes]:
@@ -139,10 +138,10 @@ def read_manifest(root: Path, most_sources: int | None = None) -> Manifest | Non
             f"{where}: format is {shown}, not {FORMAT_NAME}; this is another program's manifest"
         )
     version = value.get("format_version")
-    if version != FORMAT_VERSION:
+    if type(version) is not int or version not in DIGESTS:
         raise DatasetError(
             f"{where}: format_version is {printable(repr(version), 60)}, this program reads "
-            f"{FORMAT_VERSION}; "
+            f"{' and '.join(map(str, DIGESTS))}; "
             "update this program"
         )
     if not is_unchanged:
@@ -180,7 +179,8 @@ def _parse(value: dict[str, Any]) -> Manifest:
             _count(split["seq_count"], f"{name}.seq_count"),
             _count(split["max_token_id"], f"{name}.max_token_id", LARGEST_TOKEN_ID),
         )
-    files = tuple(_file_record(record) for record in _typed(value["files"], list, "files"))
+    kind, digits = DIGESTS[value["format_version"]]
+    files = tuple(_file_record(record, kind, digits) for record in _typed(value["files"], list, "files"))
     paths = {record.path for record in files}
     if len(paths) != len(files):
         raise ValueError("a file is listed twice")
@@ -212,13 +212,13 @@ def _count(value: Any, name: str, largest: int = 2**63 - 1) -> int:
     return value
 
 
-def _file_record(record: dict[str, Any]) -> FileRecord:
+def _file_record(record: dict[str, Any], kind: str, digits: int) -> FileRecord:
     path = _typed(record["path"], str, "files.path")
     check_relative_path(path)
-    sha256 = record["sha256"]
-    if not isinstance(sha256, str) or len(sha256) != 64 or set(sha256) - set("0123456789abcdef"):
-        raise ValueError(f"sha256 of {path!r} is not 64 hexadecimal digits")
-    return FileRecord(path, _count(record["bytes"], f"bytes of {path!r}"), sha256)
+    digest = record[kind]
+    if not isinstance(digest, str) or len(digest) != digits or set(digest) - set("0123456789abcdef"):
+        raise ValueError(f"{kind} of {path!r} is not {digits} hexadecimal digits")
+    return FileRecord(path, _count(record["bytes"], f"bytes of {path!r}"), digest)
 
 
 def check_relative_path(path: str) -> None:

@@ -16,15 +16,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from flat_tokens.format import FORMAT_NAME, FORMAT_VERSION
+from flat_tokens.format import FORMAT_NAME
 from flat_tokens.storage.files import open_regular
-from flat_tokens.storage.manifest import MANIFEST_NAME, read_manifest
+from flat_tokens.storage.manifest import DIGESTS, MANIFEST_NAME, read_manifest
 from flat_tokens.storage.manifest_lines import SELF_HASH_NAME
 
 HEAD_BYTES = 4096
 _END = re.compile(rb'\n"' + SELF_HASH_NAME.encode("ascii") + rb'": "[0-9a-f]{64}"\n\}\n\Z')
-_OWN_START = f'{{\n"format": "{FORMAT_NAME}",\n"format_version": {FORMAT_VERSION},\n"splits": '.encode(
-    "ascii"
+_OWN_START = re.compile(
+    rf'\{{\n"format": "{FORMAT_NAME}",\n"format_version": (?:{"|".join(map(str, DIGESTS))}),\n"splits": '.encode()
 )
 
 
@@ -37,9 +37,10 @@ def read_counts(root: Path) -> Mapping[str, Any]:
     with file:
         head = os.pread(file.fileno(), HEAD_BYTES, 0)
         tail = os.pread(file.fileno(), 256, max(size - 256, 0))
-    if head.startswith(_OWN_START) and _END.search(tail):
+    start = _OWN_START.match(head)
+    if start and _END.search(tail):
         with contextlib.suppress(ValueError):
-            splits = json.loads(head[len(_OWN_START) : head.index(b"\n", len(_OWN_START))].rstrip(b","))
+            splits = json.loads(head[start.end() : head.index(b"\n", start.end())].rstrip(b","))
             if isinstance(splits, dict) and all(isinstance(split, dict) for split in splits.values()):
                 return splits
     manifest = read_manifest(root, most_sources=0)

@@ -70,12 +70,6 @@ class Library:
             if hasattr(library, "ZSTD_compressSequences")
             else None
         )
-        # None: a library that keeps it to itself
-        self.xxh64 = (
-            function("ZSTD_XXH64", ctypes.c_uint64, pointer, size, ctypes.c_uint64)
-            if hasattr(library, "ZSTD_XXH64")
-            else None
-        )
         self.compress_bound = function("ZSTD_compressBound", size, size)
         self.is_error = function("ZSTD_isError", ctypes.c_uint, size)
         self.error_name = function("ZSTD_getErrorName", ctypes.c_char_p, size)

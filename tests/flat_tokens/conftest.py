@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import sys
@@ -37,7 +38,8 @@ def write_dataset(root: Path, train: Sequences, validation: Sequences, layout: A
     data = json.dumps(TOKENIZER).encode()
     root.mkdir(parents=True, exist_ok=True)
     records = [writer.write_file(root, "tokenizer.json", data)]
-    tokenizer = {"path": "tokenizer.json", "sha256": records[0].sha256, "fingerprint": "f" * 64}
+    digest = hashlib.sha256(data).hexdigest()
+    tokenizer = {"path": "tokenizer.json", "sha256": digest, "fingerprint": "f" * 64}
     splits = {}
     for name, sequences in (("train", train), ("validation", validation)):
         encoded, starts, max_token_id = flat_format.from_sequences(sequences)

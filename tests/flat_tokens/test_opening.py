@@ -73,8 +73,8 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "manifest": (lambda root: (root / "manifest.json").write_text("{"), "not valid JSON"),
     "manifest, other": (lambda root: (root / "manifest.json").write_text("{}"), "another program's manifest"),
     "manifest, future": (
-        lambda root: edit_json(root / "manifest.json", format_version=2),
-        "format_version is 2, this program reads 1; update",
+        lambda root: edit_json(root / "manifest.json", format_version=3),
+        "format_version is 3, this program reads 1 and 2; update",
     ),
     "manifest, changed": (
         lambda root: edit_json(root / "manifest.json", options={}),

@@ -159,16 +159,18 @@ def test_decoded_zarr_chunks_after_a_fork(make_dataset: Any) -> None:
         assert pool.apply(train.sequence, (1,)).tolist() == [3, 4, 5]
 
 
-@pytest.mark.parametrize("name", ["zarr-v2", "zarr-v3"])
-def test_datasets_of_format_version_1_stay_readable(name: str) -> None:
-    dataset = flat_tokens.open(FIXTURES / name)
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("version", [1, 2])
+def test_datasets_of_all_format_versions_stay_readable(version: int, zarr_format: int) -> None:
+    path = FIXTURES / f"format-{version}" / f"zarr-v{zarr_format}"
+    dataset = flat_tokens.open(path)
     assert [sequence.tolist() for sequence in dataset.train.iter_sequences()] == [
         [1, 2],
         [3, 4, 5],
         [6, 7, 8],
     ]
     assert dataset.validation.seq_count == 0
-    assert flat_tokens.verify_dataset(FIXTURES / name).ok
+    assert flat_tokens.verify_dataset(path).ok
 
 
 @pytest.mark.parametrize("layout", TINY)

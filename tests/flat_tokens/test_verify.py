@@ -123,7 +123,9 @@ def test_swapped_neighbours_and_extra_files(sound: Path) -> None:
     first.rename(spare)
     second.rename(first)
     spare.rename(second)
-    assert found(sound).count("sha256 is not the manifest's") + found(sound).count("the manifest says") >= 2
+    assert (
+        found(sound).count("its digest is not the manifest's") + found(sound).count("the manifest says") >= 2
+    )
     (sound / "train" / "more\x1b[2J").write_bytes(b"")
     assert "train/more\\x1b[2J: not in the manifest" in found(sound)
 
@@ -326,7 +328,11 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "path is a number": (lambda m: m["files"][0].update(path=5), "files.path is a int"),
     "itself": (lambda m: m["files"][0].update(path="manifest.json"), "lists itself"),
     "twice": (lambda m: m["files"].append(m["files"][0]), "listed twice"),
-    "sha256": (lambda m: m["files"][0].update(sha256="x" * 64), "is not 64 hexadecimal digits"),
+    "digest": (lambda m: m["files"][0].update(xxh64="x" * 16), "is not 16 hexadecimal digits"),
+    "long digest": (lambda m: m["files"][0].update(xxh64="0" * 64), "is not 16 hexadecimal digits"),
+    "no digest": (lambda m: m["files"][0].pop("xxh64"), "lacks 'xxh64'"),
+    "version": (lambda m: m.update(format_version=1), "lacks 'sha256'"),
+    "version is a list": (lambda m: m.update(format_version=[1]), "format_version is"),
     "bytes": (lambda m: m["files"][0].update(bytes=-1), "is outside"),
     "bytes as bool": (lambda m: m["files"][0].update(bytes=True), "is outside"),
     "no bytes": (lambda m: m["files"][0].pop("bytes"), "lacks 'bytes'"),
