@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import BrokenExecutor, Executor, Future
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ class TaskPool:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._waiting: dict[Future[Any], tuple[Any, Callable[[], str]]] = {}
+        self._done: SimpleQueue[Future[Any]] = SimpleQueue()
 
     def __enter__(self) -> TaskPool:
         return self
@@ -51,10 +53,13 @@ class TaskPool:
             future = Future()
             future.set_exception(error)
         self._waiting[future] = (task, describe)
+        future.add_done_callback(self._done.put)
 
     def done(self) -> Iterator[tuple[Any, Any]]:
         """(task, result) of those that are done, after waiting for the first. A lost worker's error names its task."""
-        finished, _ = wait(self._waiting, return_when=FIRST_COMPLETED)
+        finished = [self._done.get()]
+        while not self._done.empty():
+            finished.append(self._done.get())
         for future in finished:
             task, describe = self._waiting.pop(future)
             try:
