@@ -7,14 +7,13 @@ rest, and at all names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from pathlib import Path
 
 from convert.errors import StorageError, WorkerLost
 from flat_tokens.storage.manifest import FileRecord
-from flat_tokens.verify import file_units, in_order, verify_dataset
-from flat_tokens.verify_units import UnitResult, verify_files
+from flat_tokens.verify import BegunComparison, begin_to_compare, verify_dataset
 
 
 class ReadBack:
@@ -22,35 +21,25 @@ class ReadBack:
 
     def __init__(self, root: Path, executor: Executor) -> None:
         self._root, self._executor = root, executor
-        self._files: Sequence[FileRecord] = ()
-        self._results: Iterator[UnitResult] = iter(())
+        self._begun: BegunComparison | None = None
 
     def begin(self, files: Sequence[FileRecord]) -> None:
         """Begin with these, which nobody writes to any more."""
-        self._files = tuple(files)
-        self._results = in_order(self._executor, verify_files, file_units(self._root, self._files))
+        self._begun = begin_to_compare(self._root, files, self._executor)
 
     def finish(self, advance: Callable[[int], None]) -> None:
         """Return when all files are there with every byte they were written with, as the manifest says; StorageError.
 
         advance(done_bytes) is called now and then.
         """
-        problems: list[str] = []
-        done_bytes = 0
         try:
-            for result in self._results:
-                problems += result.problems.values()
-                done_bytes += result.byte_count
-                advance(done_bytes)
-            compared = [file.path for file in self._files]
             report = verify_dataset(
-                self._root, self._executor, lambda done, _: advance(done), decode=False, compared=compared
+                self._root, self._executor, lambda done, _: advance(done), decode=False, begun=self._begun
             )
         except BrokenExecutor as error:
             raise WorkerLost(f"{error}, while it verified; run the same command again to go on") from error
-        problems += report.problems
-        if problems:
+        if not report.ok:
             raise StorageError(
-                f"what was read back is not what was written: {problems[0]}; "
+                f"what was read back is not what was written: {report.problems[0]}; "
                 f"check the disk and run the same command again"
             )

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -73,21 +73,34 @@ def verify_dataset(
     executor: Executor | None = None,
     progress: Progress | None = None,
     decode: bool = True,
-    compared: Collection[str] = (),
+    begun: BegunComparison | None = None,
 ) -> VerifyReport:
     """Verify the dataset at `root` and report; damage is in the report, not raised.
 
     executor: where units run, any concurrent.futures.Executor, the calling thread if None. progress(done,
     total) is called in the calling thread with bytes. decode False: files are compared with the manifest, but
-    what is in them is not looked at: a fifth of the time, for who wrote them a moment ago. compared: paths of
-    files that were held against their records before; with decode False only their names and lengths are looked
-    at. DatasetError if there is no dataset or its manifest is unreadable: nothing could be compared then. OSError
-    for trouble of the machine."""
+    what is in them is not looked at: a fifth of the time, for who wrote them a moment ago. begun: with
+    decode False, what `begin_to_compare` returned: of its files names, lengths and records are looked at here.
+    DatasetError if there is no dataset or its manifest is unreadable: nothing could be compared then. OSError for
+    trouble of the machine."""
     path = arguments.path("root", root)
     if not path.is_dir():
         raise DatasetError(f"{printable(str(path))}: not a directory; give a dataset's path")
     manifest = read_manifest(path, most_sources=0)
-    return _Verification(path, manifest, executor, progress, decode, compared).run()
+    return _Verification(path, manifest, executor, progress, decode, begun).run()
+
+
+class BegunComparison(NamedTuple):
+    """Files that are held against their records already, by path, and what comes of it, a few files at a time."""
+
+    files: Mapping[str, FileRecord]
+    results: Iterator[UnitResult]
+
+
+def begin_to_compare(root: Path, files: Sequence[FileRecord], executor: Executor) -> BegunComparison:
+    """Begin to hold files, which nobody writes to any more, against their records, before there is a manifest."""
+    results = in_order(executor, verify_files, file_units(root, files))
+    return BegunComparison({file.path: file for file in files}, results)
 
 
 class _Verification:
@@ -100,14 +113,14 @@ class _Verification:
         executor: Executor | None,
         progress: Progress | None,
         decode: bool,
-        compared: Collection[str],
+        begun: BegunComparison | None,
     ) -> None:
         self.root = root
         self.manifest = manifest
         self.executor = executor
         self.progress = progress
         self.decode = decode
-        self.compared = () if decode else compared
+        self.begun = BegunComparison({}, iter(())) if decode or begun is None else begun
         self.problems: dict[str, str] = {}
         self.sizes: dict[str, int] = {}
         self.done_bytes = 0
@@ -117,35 +130,41 @@ class _Verification:
     def run(self) -> VerifyReport:
         self._list_files()
         self.total_bytes = sum(self.sizes.values())
-        tokens = sequences = 0
-        for name in SPLITS:
-            try:
-                split = FlatTokensArray(self.root / name, name, self.manifest is not None)
-            except DatasetError as error:
-                if not self._is_damaged(name):  # else it says the same of a lost or changed file
-                    self.problems.setdefault(name, str(error))
-                continue
+        splits, refusal = self._open()
+        for split in splits:
             if self.decode:
                 self._verify_split(split)
-            tokens += split.token_count
-            sequences += split.seq_count
-        self._take_compared()
-        for _ in self._run(verify_files, file_units(self.root, list(self.unread.values()))):
+        self._leave_out_begun()
+        rest = in_order(self.executor, verify_files, file_units(self.root, list(self.unread.values())))
+        for _ in self._taken(chain(self.begun.results, rest)):
             pass
-        try:
-            opening.open(self.root)
-        except DatasetError as error:
-            if not self.problems:
-                self.problems["."] = str(error)
+        if refusal and not self.problems:
+            self.problems["."] = refusal
         return VerifyReport(
             self.root,
             self.manifest is not None,
             len(self.sizes),
             self.done_bytes,
-            tokens,
-            sequences,
+            sum(split.token_count for split in splits),
+            sum(split.seq_count for split in splits),
             tuple(self.problems.values())[:PROBLEMS_KEPT],
         )
+
+    def _open(self) -> tuple[list[FlatTokensArray], str]:
+        """The splits that can be opened, and why the dataset cannot, if so."""
+        try:
+            dataset = opening.open(self.root)
+            return [dataset[name] for name in SPLITS], ""
+        except DatasetError as error:
+            refusal = str(error)
+        splits = []
+        for name in SPLITS:
+            try:
+                splits.append(FlatTokensArray(self.root / name, name, self.manifest is not None))
+            except DatasetError as error:
+                if not self._is_damaged(name):  # else it says the same of a lost or changed file
+                    self.problems.setdefault(name, str(error))
+        return splits, refusal
 
     def _list_files(self) -> None:
         """Compare the names in the directory with the manifest's; links and the like are problems in any
@@ -165,13 +184,11 @@ class _Verification:
         for relative in self.unread.keys() - self.sizes.keys():
             self._report(relative, absence(relative))
 
-    def _take_compared(self) -> None:
-        """What was compared before is not read again if it is still as long."""
-        for relative in self.compared:
-            record = self.unread.get(relative)
-            if record is not None and self.sizes.get(relative) == record.bytes:
+    def _leave_out_begun(self) -> None:
+        """What is compared already is not read again if the manifest has its record and it is still as long."""
+        for relative, record in self.begun.files.items():
+            if self.unread.get(relative) == record and self.sizes.get(relative) == record.bytes:
                 del self.unread[relative]
-                self.done_bytes += record.bytes
 
     def _report(self, relative: str, text: str) -> None:
         self.problems.setdefault(relative, f"{printable(relative)}: {text}")
@@ -237,7 +254,10 @@ class _Verification:
             )
 
     def _run(self, work: Work[UnitResult], arguments: Iterable[Arguments]) -> Iterator[UnitResult]:
-        for result in in_order(self.executor, work, arguments):
+        return self._taken(in_order(self.executor, work, arguments))
+
+    def _taken(self, results: Iterable[UnitResult]) -> Iterator[UnitResult]:
+        for result in results:
             for name, text in result.problems.items():
                 self.problems.setdefault(name, text)
             self.done_bytes += result.byte_count
