@@ -75,6 +75,7 @@ def encode_and_merge(
         while busy:
             loop.collect(stage, None)
             busy = loop.chunks_left(stage)
+    slots.end_reuse()
     encoded(result.assembly)
     with context.progress.stage("merge", loop.run_bytes) as stage:
         while len(context.pool):

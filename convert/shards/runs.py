@@ -79,7 +79,8 @@ class RunPlanner:
     def ready(self) -> Iterator[Run]:
         """The runs that became known since the last call; the last of all ends with the array."""
         while self._shard < self._tree.leaf_count:
-            shape, before = self._shapes[self._shard], self._tree.offset(self._shard)
+            shape = self._shapes[self._shard]
+            before = None if shape is None else self._tree.offset(self._shard)
             if shape is None or before is None:
                 return
             yield from self._take(shape, before.tokens)

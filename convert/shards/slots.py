@@ -38,6 +38,8 @@ class SlotFiles:
     """
 
     def __init__(self, folder: Path, held: Mapping[str, int] | None = None) -> None:
+        self._folder = folder
+        self._reuses = True
         self._holders = dict(held or {})
         self._waiting: dict[str, list[str]] = {kind: [] for kind in (*PARTS, _SMALL)}
         for path in folder.iterdir():
@@ -62,6 +64,18 @@ class SlotFiles:
         if self._holders.get(name) == chunk_index:
             self._holders[name] = _NOBODY
             self._waiting[_kind(name)].append(name)
+            if not self._reuses:
+                self._delete_waiting()
+
+    def end_reuse(self) -> None:
+        """No shard comes any more: what is given back from now on is deleted, while workers write the last runs."""
+        self._reuses = False
+        self._delete_waiting()
+
+    def _delete_waiting(self) -> None:
+        for part in PARTS:  # small ones are kept: other shards may have parts in them
+            while self._waiting[part]:
+                (self._folder / self._waiting[part].pop()).unlink(missing_ok=True)
 
 
 def _kind(name: str) -> str:

@@ -68,3 +68,23 @@ def test_nothing_of_the_old_content_shows(
     with ShardReader(tmp_path, record.shape) as reader:
         assert reader.tokens("train", 0, 4).tolist() == [1, 2, 3, 4]
         assert reader.tokens("validation", 0, 3).tolist() == [5, 6, 7]
+
+
+def test_what_is_given_back_when_no_shard_comes_is_deleted(tmp_path: Path) -> None:
+    files = SlotFiles(tmp_path)
+    slots = [files.take(chunk) for chunk in (0, 1)]
+    for chunk in slots:
+        for name in (*chunk.parts, chunk.small):
+            (tmp_path / name).touch()
+    train, small = slots[0].parts[0], slots[0].small
+    files.give_back(train, 0)
+    files.give_back(small, 0)
+    assert (tmp_path / train).exists()
+    files.end_reuse()
+    assert not (tmp_path / train).exists()
+    for name in (*slots[1].parts[1:], slots[1].small):
+        files.give_back(name, 1)
+    (tmp_path / slots[0].parts[2]).unlink()  # a part without items has no file
+    files.give_back(slots[0].parts[2], 0)
+    left = {slots[0].parts[1], slots[0].parts[3], small, slots[1].parts[0], slots[1].small}
+    assert {path.name for path in tmp_path.iterdir()} == left  # small ones may hold parts of other shards
