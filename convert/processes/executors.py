@@ -35,9 +35,10 @@ from pathlib import Path
 from typing import Any
 
 from convert.errors import WorkerLost
+from convert.processes.stop_signals import STOP_SIGNALS
 from convert.processes.waiting_tasks import WaitingTasks
 from convert.processes.watchdog import Watch, dump_stack
-from convert.processes.worker_process import CAREFUL, CRASHES, STOP_SIGNALS, Start, Worker, how_it_ended
+from convert.processes.worker_process import CAREFUL, CRASHES, Start, Worker, how_it_ended
 
 # A worker has one it works at and one that waits in its pipe.
 _TASKS_AHEAD = 2

@@ -6,47 +6,13 @@ is lost; the second ends them at once. Either way nothing is lost that was finis
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from types import FrameType
 
 from convert.processes.executors import ProcessExecutor
-from convert.processes.worker_process import ENDING_SIGNALS
 
 GRACE_SECONDS = 3.0
-
-
-class Stopped(KeyboardInterrupt):
-    """A signal asked this process to end. exit_code: 128 + its number, as shells say it."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(f"stopped by {signal.Signals(number).name}")
-        self.exit_code = 128 + number
-
-
-@contextmanager
-def stop_signals() -> Iterator[None]:
-    """Within it, SIGTERM and SIGHUP raise `Stopped` where they would end the process; one that is ignored (nohup) stays
-    so. Does nothing outside the main thread, where Python knows no signals."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, _: FrameType | None) -> None:
-        raise Stopped(number)
-
-    before = {}
-    for number in ENDING_SIGNALS:
-        if signal.getsignal(number) == signal.SIG_DFL:
-            before[number] = signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

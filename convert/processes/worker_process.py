@@ -28,12 +28,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from convert.processes.stop_signals import ENDING_SIGNALS, STOP_SIGNALS
 from convert.processes.watchdog import let_stack_be_dumped
-
-# What may end a run is held back while a worker is started: what Python runs at a fork swallows the exception of a
-# handler, and a worker must not get SIGINT before its first statement, which is to ignore it.
-ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-STOP_SIGNALS = {signal.SIGINT, *ENDING_SIGNALS}
 
 _REPORT_SECONDS = 0.25  # between two reports of a worker that its task goes on
 
