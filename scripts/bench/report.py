@@ -104,9 +104,21 @@ def readme_table(saved: dict[str, harness.Row]) -> str:
         footnote = "" if contender == "tokenmill" else f" ({what})"
         lines.setdefault(task, {})[contender] = f"{row['seconds']:.1f} s{footnote}"
     rows = [{"": task} | {name: cells.get(name, "") for name in CONTENDERS} for task, cells in lines.items()]
-    machine = next(iter(saved.values()))["machine"]
-    where = f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, {machine['date']}"
-    return f"{where}; medians, contenders in turns:\n\n{harness.table(rows)}\n"
+    return f"{where_measured(saved)}; medians, contenders in turns:\n\n{harness.table(rows)}\n"
+
+
+def where_measured(saved: dict[str, harness.Row]) -> str:
+    """The machine; where tables come from several, each with the questions that it answered."""
+    answered: dict[str, list[str]] = {}
+    for question in ("train", "encode", "conversion"):
+        if question in saved:
+            machine = saved[question]["machine"]
+            cores, python = f"{machine['cores']} cores", f"Python {machine['python']}"
+            where = ", ".join([machine["cpu"], cores, python, machine["date"]])
+            answered.setdefault(where, []).append(question)
+    if len(answered) < 2:
+        return "".join(answered)
+    return "; ".join(f"{where} ({', '.join(questions)})" for where, questions in answered.items())
 
 
 def opening_words(script: Path) -> str:
