@@ -1,7 +1,8 @@
 """What a conversion will come to, from a sample of its inputs: --dry-run prints it, and space is checked by it.
 
-A few stretches of the sources, evenly spaced over the corpus, are read, encoded and compressed as the work would.
-Numbers are about right where the sources are alike; what compressed files hold is judged by their beginnings.
+A few stretches of the sources, evenly spaced over the corpus and at least one of each kind, are read, encoded and
+compressed as the work would. Numbers are about right where the sources are alike; what compressed files hold is judged
+by their beginnings.
 """
 
 from __future__ import annotations
@@ -192,24 +193,19 @@ def _size_of(folder: Path) -> int:
 
 
 def _samples(plan: Plan, rules: IntakeRules, separator: bytes, faults: dict[int, str]) -> Iterator[Sample]:
-    """Samples of the sources at evenly spaced places of the line they lie in; bad records are passed over.
+    """Samples of the sources at the places where they are to lie; bad records are passed over.
 
     faults: gets, by number, what is wrong with the sources that are sampled; the first of each.
     Nothing is taken twice: in a corpus of a few MB a sample begins where the one before ended.
     """
     taken: dict[int, int] = {}  # by source: how far
-    for k in range(SAMPLES):
-        place = plan.total_bytes * (2 * k + 1) // (2 * SAMPLES)
-        if place >= plan.total_bytes:
-            return
-        index = plan.source_at(place)
+    for index, start in _places(plan):
         source = plan.sources[index]
-        start = place - plan.source_starts[index]
-        is_whole = source.kind.is_packed
-        start = max(taken.get(index, 0), start - SAMPLE_BYTES // 2)
+        is_packed = source.kind.is_packed  # from the beginning, and once
+        start = max(taken.get(index, 0), 0 if is_packed else start - SAMPLE_BYTES // 2)
         if start >= source.size_bytes:
             continue
-        taken[index] = source.size_bytes if is_whole else start + SAMPLE_BYTES
+        taken[index] = source.size_bytes if is_packed else start + SAMPLE_BYTES
         try:
             sample = _sample(source, start, rules, separator)
         except ConvertError as error:
@@ -219,6 +215,22 @@ def _samples(plan: Plan, rules: IntakeRules, separator: bytes, faults: dict[int,
             faults.setdefault(index, f"{printable(source.path)}: {sample.fault}")
         if sample.source_bytes:
             yield sample
+
+
+def _places(plan: Plan) -> Iterator[tuple[int, int]]:
+    """(source, byte of it): evenly spaced over the line of all sources, and, of each kind that this passes over, in the
+    middle of its largest source: a few compressed files may hold more text than what lies beside them."""
+    missed = {kind for kind, (_, kind_bytes) in plan.sources.by_kind().items() if kind_bytes}
+    for k in range(SAMPLES):
+        place = plan.total_bytes * (2 * k + 1) // (2 * SAMPLES)
+        if place >= plan.total_bytes:
+            return
+        index = plan.source_at(place)
+        missed.discard(plan.sources[index].kind)
+        yield index, place - plan.source_starts[index]
+    for kind in sorted(missed):
+        index = plan.sources.largest_of(kind)
+        yield index, plan.sources[index].size_bytes // 2
 
 
 def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) -> Sample:

@@ -23,6 +23,8 @@ from convert.errors import BadInput, naming, printable
 READ_BYTES = 256 << 10
 OUT_BYTES = 1 << 20
 ZSTD_FEED_BYTES = 2 << 10
+# To a decoder that keeps what it has not used; a reading at once, and `used_bytes` told up to five times too much.
+KEPT_FEED_BYTES = 16 << 10
 DEFAULT_WINDOW_BYTES = 128 << 20  # what the zstd tool itself takes without being asked
 
 _MARKS = {
@@ -83,8 +85,7 @@ class _Bz2OrXz:
         return bool(self._decoder.needs_input)
 
     def take(self, data: memoryview) -> tuple[bytes, int]:
-        if not self._decoder.needs_input:
-            data = data[:0]
+        data = data[: KEPT_FEED_BYTES if self._decoder.needs_input else 0]
         out = self._decoder.decompress(data, OUT_BYTES)
         return out, len(data) - len(self._decoder.unused_data)
 
@@ -142,8 +143,9 @@ class DecompressedFile:
 
     @property
     def used_bytes(self) -> int:
-        """How many bytes of the file were used for what has come out."""
-        return self._read_bytes - len(self._input)
+        """About how many bytes of the file hold what was read: of what has come out, perhaps not all was."""
+        used = self._read_bytes - len(self._input)
+        return round(used * (1 - len(self._out) / max(1, self._out_bytes)))
 
     def readinto(self, buffer: memoryview) -> int:
         """Put the next bytes, one at least, into `buffer`; 0 only at the end of the last member. BadInput else."""

@@ -135,6 +135,12 @@ class SourceList(Sequence[Source]):
             found[kind] = before[0] + count, before[1] + size
         return found
 
+    def largest_of(self, kind: Kind) -> int:
+        """The number of the largest source of a kind that there is; the first of several."""
+        numbers = {number for number, (_, other_kind, _) in enumerate(self._others) if other_kind == kind}
+        own = (index for index, number in enumerate(self._other_numbers) if number in numbers)
+        return max(own, key=self._sizes.__getitem__)
+
     @property
     def kinds(self) -> set[Kind]:
         """The kinds there are."""

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import random
 from collections import namedtuple
 from pathlib import Path
 
 import pytest
-from input_kinds import KINDS, write_kind
-from naive_conversion import make_documents
+from input_kinds import COMPRESSIONS, KINDS, compressed, write_kind
+from naive_conversion import END, make_documents
 from test_input_kinds import run
 
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert.__main__ import main
 from convert.errors import StorageError
-from convert.estimate import SAMPLE_BYTES, estimate
+from convert.estimate import SAMPLE_BYTES, Estimate, estimate
 from convert.inputs.sources import find_sources
 from convert.plan import make_plan
 from flat_tokens.storage.layout import ArrayLayout
@@ -37,6 +38,47 @@ def test_the_estimate_is_about_right(kind: str, tokenizer_path: Path, tmp_path: 
     assert found.seconds > 0
 
 
+@pytest.mark.parametrize("compression", [c for c in COMPRESSIONS if c != "none"])
+def test_decoders_that_read_ahead_are_not_counted_for_it(
+    compression: str, tokenizer_path: Path, tmp_path: Path
+) -> None:
+    """Of bz2 and xz a third and a half of the text were seen: what was read from the file was taken for used."""
+    text = hex_text(4 << 20)
+    path = tmp_path / f"input.txt.{compression}"
+    path.write_bytes(compressed(text, compression))
+    found = estimate_of(path, tokenizer_path, tmp_path)
+    assert found.text_bytes == pytest.approx(len(text), rel=0.05)
+
+
+def test_kinds_of_few_bytes_are_not_left_out(tokenizer_path: Path, tmp_path: Path) -> None:
+    """What lay between the places of samples was taken for nothing: here a 26th of the bytes on the disk and a fifth of
+    the text."""
+    folder = tmp_path / "inputs"
+    folder.mkdir()
+    text = bytes(random.Random(4).choices(b"ab", k=400_000))
+    (folder / "a.txt").write_bytes(hex_text(800_000))
+    (folder / "b.txt.gz").write_bytes(compressed(text, "gz"))
+    (folder / "c.txt").write_bytes(hex_text(800_000))
+    (folder / "c.txt.xz").write_bytes(compressed(text, "xz"))
+    (folder / "d.txt").write_bytes(hex_text(1_500_000))
+    (folder / "d.txt.xz").write_bytes(b"")
+    found = estimate_of(folder, tokenizer_path, tmp_path)
+    assert found.text_bytes == pytest.approx(3_100_000 + 2 * len(text), rel=0.03)
+    assert not found.faults
+
+
+def hex_text(size: int) -> bytes:
+    """Random documents that compress alike everywhere."""
+    rng = random.Random(3)
+    return END.encode().join(rng.randbytes(200).hex().encode() for _ in range(size // (400 + len(END))))
+
+
+def estimate_of(path: Path, tokenizer_path: Path, tmp_path: Path) -> Estimate:
+    options = ConvertOptions((str(path),), str(tokenizer_path), str(tmp_path / "out"))
+    plan = make_plan(find_sources(options.inputs))
+    return estimate(Tokenizer.load(tokenizer_path), plan, ArrayLayout.create(), options)
+
+
 @pytest.mark.parametrize("kind", ["txt.none", "jsonl.none"])
 @pytest.mark.parametrize("count", [20, 3000, 9000])
 def test_nothing_is_sampled_twice(kind: str, count: int, tokenizer_path: Path, tmp_path: Path) -> None:
@@ -56,9 +98,7 @@ def test_each_sample_of_one_long_document_was_a_document(
     """Three documents of 300 MB were said to be about 1,144."""
     documents = ["a", "".join(make_documents(4000, seed=2)) * 36, "b"]
     path = write_kind(tmp_path / "input", documents, kind)
-    options = ConvertOptions((str(path),), str(tokenizer_path), str(tmp_path / "out"))
-    plan = make_plan(find_sources(options.inputs))
-    found = estimate(Tokenizer.load(tokenizer_path), plan, ArrayLayout.create(), options)
+    found = estimate_of(path, tokenizer_path, tmp_path)
     assert found.text_bytes > 4 << 20
     assert found.documents <= 6
 
@@ -149,7 +189,5 @@ def test_too_little_space_is_told_before_anything_is_written(
 
 def test_an_empty_corpus_is_estimated_too(tokenizer_path: Path, tmp_path: Path) -> None:
     (tmp_path / "in.txt").touch()
-    options = ConvertOptions((str(tmp_path / "in.txt"),), str(tokenizer_path), str(tmp_path / "out"))
-    plan = make_plan(find_sources(options.inputs))
-    found = estimate(Tokenizer.load(tokenizer_path), plan, ArrayLayout.create(), options)
+    found = estimate_of(tmp_path / "in.txt", tokenizer_path, tmp_path)
     assert (found.tokens, found.documents) == (0, 0)
