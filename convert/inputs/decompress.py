@@ -51,7 +51,7 @@ class _Member(Protocol):
         ...
 
     def take(self, data: memoryview) -> tuple[bytes, int]:
-        """Some output, and how many bytes of `data` were used for it."""
+        """Some output, and how many bytes of `data` are done with; the others come again."""
         ...
 
 
@@ -71,10 +71,15 @@ class _Gzip:
 
 
 class _Bz2OrXz:
-    """Both decoders of the standard library keep the input that they have not used yet."""
+    """Both decoders of the standard library keep the input that they have not used yet.
+
+    What they were given counts as used when they want more, or are at the end and say what they did not need: the last
+    output of a member may come long after its last input, and what lies behind that is the next member's.
+    """
 
     def __init__(self, decoder: Any) -> None:
         self._decoder = decoder
+        self._given_bytes = 0
 
     @property
     def ended(self) -> bool:
@@ -85,9 +90,14 @@ class _Bz2OrXz:
         return bool(self._decoder.needs_input)
 
     def take(self, data: memoryview) -> tuple[bytes, int]:
-        data = data[: KEPT_FEED_BYTES if self._decoder.needs_input else 0]
-        out = self._decoder.decompress(data, OUT_BYTES)
-        return out, len(data) - len(self._decoder.unused_data)
+        given = data[:0]
+        if self.hungry:
+            given = data[:KEPT_FEED_BYTES]
+            self._given_bytes = len(given)
+        out = self._decoder.decompress(given, OUT_BYTES)
+        if not self.hungry and not self.ended:
+            return out, 0
+        return out, self._given_bytes - len(self._decoder.unused_data)
 
 
 class _Zstd:
@@ -145,6 +155,8 @@ class DecompressedFile:
     def used_bytes(self) -> int:
         """About how many bytes of the file hold what was read: of what has come out, perhaps not all was."""
         used = self._read_bytes - len(self._input)
+        if self._member is not None and not self._member.hungry:  # it still works on what it was given last
+            used += min(KEPT_FEED_BYTES, len(self._input))
         return round(used * (1 - len(self._out) / max(1, self._out_bytes)))
 
     def readinto(self, buffer: memoryview) -> int:

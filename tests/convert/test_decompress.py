@@ -50,6 +50,23 @@ def test_all_members_are_read(compression: str, members: tuple[bytes, ...], tmp_
 
 
 @pytest.mark.parametrize("compression", COMPRESS)
+@pytest.mark.parametrize("seed", range(4))
+def test_members_that_give_much_for_little(compression: str, seed: int, tmp_path: Path) -> None:
+    """Those of xz and bz2 that gave more than a MiB for their last 256 KiB were taken for all there is: what came behind
+    them was lost without a word, or the file was refused."""
+    rng = random.Random(seed)
+    path = tmp_path / "file"
+    for _ in range(6):
+        members = [
+            rng.randbytes(rng.choice([0, 1, 300, 20_000, 50_000])) * rng.choice([1, 2, 30, 60])
+            for _ in range(rng.randint(2, 5))
+        ]
+        path.write_bytes(b"".join(map(COMPRESS[compression], members)) + bytes(rng.choice([0, 0, 512])))
+        at_once = rng.choice([1000, 1 << 16, 1 << 20, 4 << 20])
+        assert read(path, compression, at_once) == b"".join(members)
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
 def test_cut_off_at_every_byte(compression: str, tmp_path: Path) -> None:
     path = tmp_path / "file"
     first = COMPRESS[compression](TEXT[:200])
@@ -82,13 +99,14 @@ def test_a_flipped_byte_is_found_or_harmless(compression: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("compression", COMPRESS)
-def test_zeros_may_follow_but_nothing_else(compression: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [TEXT, TEXT * 900], ids=["small", "large"])
+def test_zeros_may_follow_but_nothing_else(compression: str, text: bytes, tmp_path: Path) -> None:
     path = tmp_path / "file"
-    whole = COMPRESS[compression](TEXT)
+    whole = COMPRESS[compression](text)
     path.write_bytes(whole + bytes(512))
-    assert read(path, compression) == TEXT
+    assert read(path, compression) == text
     path.write_bytes(whole + bytes(512) + whole)
-    assert read(path, compression) == TEXT + TEXT
+    assert read(path, compression) == text + text
     path.write_bytes(whole + b"more text")
     with pytest.raises(BadInput, match=f"byte {len(whole)}: something that is no .* head -c {len(whole)}"):
         read(path, compression)
