@@ -128,6 +128,7 @@ def _carry_out(
         workspace.shards,
         workspace.dataset,
         layout,
+        decompress_ahead=_compressed_files(plan) < options.worker_count,
     )
     if workspace.open(plan_record(plan, file_sha256, options.recorded())):
         progress.note(f"going on from {workspace.root}")
@@ -189,6 +190,10 @@ def _useful_workers(options: ConvertOptions, plan: Plan) -> int:
     if not any(kind.is_packed for kind in plan.sources.kinds):
         return max(1, min(options.worker_count, plan.chunk_count))
     return options.worker_count
+
+
+def _compressed_files(plan: Plan) -> int:
+    return sum(count for kind, (count, _) in plan.sources.by_kind().items() if kind.compression != "none")
 
 
 def _executor(

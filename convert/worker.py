@@ -23,10 +23,10 @@ from convert.document_encoder import DocumentEncoder
 from convert.errors import BadInput, BrokenInvariant, naming
 from convert.held_out import DocumentHasher
 from convert.inputs.blocks import Block, own_lines, record_blocks
-from convert.inputs.decompress import DecompressedFile
 from convert.inputs.digest import BlockDigests, first_changed
 from convert.inputs.kinds import PLAIN_TEXT
 from convert.inputs.long_line import LongLine
+from convert.inputs.read_ahead import decompressed
 from convert.inputs.read_jsonl import JsonLines
 from convert.inputs.read_parquet import parquet_batches
 from convert.inputs.source_list import Source
@@ -65,6 +65,7 @@ class Job(NamedTuple):
     shards: Path
     dataset: Path
     layout: ArrayLayout
+    decompress_ahead: bool = False  # by a thread beside: there are workers enough that have nothing to do
 
 
 @dataclass(frozen=True)
@@ -254,7 +255,7 @@ def _encode_records(
     elif not source.kind.is_plain and piece.start == 0:
         need(0, source.size_bytes)
     if source.kind.format == "jsonl":
-        for found in _json_lines.batches(index, source, piece, intake):
+        for found in _json_lines.batches(index, source, piece, intake, job.decompress_ahead):
             take_step()
             if isinstance(found, LongLine):
                 encoder.long_line(index, source, found)
@@ -265,7 +266,7 @@ def _encode_records(
             take_step()
             encoder.batch(index, source, batch, places)
     elif piece.start == 0:
-        with DecompressedFile(source.path, source.kind.compression, rules.max_window_bytes) as stream:
+        with decompressed(source, rules.max_window_bytes, job.decompress_ahead) as stream:
             blocks = record_blocks(stream, job.separator, _buffer)
             for block in blocks:
                 take_step((index, block.start, block.start + len(block.text)))

@@ -26,8 +26,8 @@ from convert.inputs.blocks import (
     own_lines,
     record_blocks,
 )
-from convert.inputs.decompress import DecompressedFile
 from convert.inputs.long_line import LongLine
+from convert.inputs.read_ahead import decompressed
 from convert.inputs.source_list import Source
 from convert.intake import FIELD_MISSING, INVALID_UTF8, MALFORMED, BadRecord, Intake
 from convert.plan import Piece
@@ -85,12 +85,12 @@ class JsonLines:
         self._texts = np.empty(0, dtype=np.uint8)
 
     def batches(
-        self, source_index: int, source: Source, piece: Piece, intake: Intake
+        self, source_index: int, source: Source, piece: Piece, intake: Intake, ahead: bool = False
     ) -> Iterator[tuple[Batch, Places] | LongLine]:
         """(documents, the byte at which the line of each begins) of the piece, some MiB at a time, or a long line.
 
         The texts of a long line must be read to their end before the next is asked for. A compressed file belongs to
-        the piece it begins in. Bad lines go to `intake`.
+        the piece it begins in; ahead: a thread decompresses it. Bad lines go to `intake`.
         """
         rules = intake.rules
         start = 0
@@ -102,9 +102,7 @@ class JsonLines:
             elif piece.start > 0:
                 return
             else:
-                stream = stack.enter_context(
-                    DecompressedFile(source.path, source.kind.compression, rules.max_window_bytes)
-                )
+                stream = stack.enter_context(decompressed(source, rules.max_window_bytes, ahead))
             lines = _Lines(source_index, source, intake, self)
             blocks = record_blocks(stream, b"\n", self._buffer, start, self._block_bytes)
             for block in blocks:

@@ -52,7 +52,7 @@ def test_all_members_are_read(compression: str, members: tuple[bytes, ...], tmp_
 @pytest.mark.parametrize("compression", COMPRESS)
 @pytest.mark.parametrize("seed", range(4))
 def test_members_that_give_much_for_little(compression: str, seed: int, tmp_path: Path) -> None:
-    """Those of xz and bz2 that gave more than a MiB for their last 256 KiB were taken for all there is: what came behind
+    """Those of xz and bz2 that gave more than a MiB for their last 256 KiB were taken for all there is: what came after
     them was lost without a word, or the file was refused."""
     rng = random.Random(seed)
     path = tmp_path / "file"
