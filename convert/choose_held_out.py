@@ -27,7 +27,7 @@ def choose_threshold(context: Context, journal: Journal, recorded: Recorded) -> 
             context.executor, choose, chunks, context.window, context.plan.describe
         ):
             smallest.add(hashes)
-            stage.advance(chunk.text_bytes)
+            stage.advance(context.plan.work_bytes(chunk))
     threshold = smallest.threshold()
     if known not in (None, threshold):
         raise Refused(

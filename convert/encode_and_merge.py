@@ -32,6 +32,8 @@ from flat_tokens.writer import create_arrays
 
 # So much work a power loss may cost that was noted before; a sync for each note would be as many as zarr chunks need.
 _JOURNAL_SYNC_SECONDS = 1.0
+# What a compressed file holds is one task, be it of minutes: so often it is asked how far it is.
+_SHOW_SECONDS = 0.5
 
 
 @dataclass
@@ -145,7 +147,8 @@ class _Loop:
 
     def collect(self, chunks: Stage | None, runs: Stage | None) -> None:
         """Wait for results and do what follows from them."""
-        for task, outcome in self._context.pool.done():
+        pool = self._context.pool
+        for task, outcome in pool.done(_SHOW_SECONDS):
             if isinstance(task, TextChunk) and chunks is not None:
                 self._chunks -= 1
                 self._take(task, outcome, chunks)
@@ -154,6 +157,8 @@ class _Loop:
                 self.run_bytes -= task.raw_bytes
                 if runs is not None:
                     runs.advance(task.raw_bytes, task.item_count if task.array == "tokens" else 0)
+        if chunks is not None:
+            chunks.show_running(pool.running_bytes())
 
     def _take(self, chunk: TextChunk, outcome: worker.ChunkResult, stage: Stage) -> None:
         record, known = outcome.record, self._earlier.assembly.records[chunk.index]
@@ -178,7 +183,7 @@ class _Loop:
         check_error_count(self._bad_count, self._context.options.max_errors)
         for step, seconds in outcome.seconds.items():
             result.seconds[step] = result.seconds.get(step, 0.0) + seconds
-        stage.advance(chunk.text_bytes, record.train.tokens + record.validation.tokens)
+        stage.advance(self._context.plan.work_bytes(chunk), record.train.tokens + record.validation.tokens)
 
     def _give_back_others(self, index: int, record: ShardRecord) -> None:
         """The slots that the chunk has but whose files it has not for itself."""

@@ -83,6 +83,20 @@ class Plan(NamedTuple):
                 place = stop
             source_index += 1
 
+    def work_bytes(self, chunk: TextChunk) -> int:
+        """How many bytes the chunk's task reads, about: of a compressed file all or none, as it begins there or not.
+        Summed over all chunks it is the size of the corpus."""
+        if all(kind.is_plain for kind in self.sources.kinds):
+            return chunk.text_bytes
+        total = 0
+        for source_index, start, stop in self.pieces(chunk):
+            source = self.sources[source_index]
+            if source.kind.is_plain:
+                total += stop - start
+            elif start == 0:
+                total += source.size_bytes
+        return total
+
     def blocks(self, chunk: TextChunk) -> Iterator[tuple[int, int]]:
         """(source, block) of the blocks that begin in a text chunk, in order: those that its worker hashes."""
         for source_index, start, stop in self.pieces(chunk):

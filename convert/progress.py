@@ -46,7 +46,8 @@ class Stage:
     def __init__(self, name: str, total_bytes: int) -> None:
         self.name = name
         self.total_bytes = total_bytes
-        self.done_bytes = 0
+        self.done_bytes = 0  # by tasks that are done
+        self.shown_bytes = 0  # and by others, as far as is known
         self.tokens = 0
         self._started = time.perf_counter()
 
@@ -66,13 +67,24 @@ class Stage:
     def rates(self) -> str:
         """ "305.2 MB/s, 129.0 M tokens/s" """
         seconds = max(self.seconds, 1e-9)
-        text = f"{bytes_text(self.done_bytes / seconds)}/s"
+        text = f"{bytes_text(self.shown_bytes / seconds)}/s"
         return text + (f", {tokens_text(self.tokens / seconds)}/s" if self.tokens else "")
 
     def advance(self, done_bytes: int, tokens: int = 0) -> None:
         """Count what a task has done."""
         self.done_bytes += done_bytes
         self.tokens += tokens
+        self.show_running(0)
+
+    def show_running(self, running_bytes: int) -> None:
+        """Show how much is done, with what others have done of their tasks. What was shown once stays: a task that is
+        lost begins anew."""
+        shown = min(self.total_bytes, self.done_bytes + running_bytes)
+        self.shown_bytes = max(self.shown_bytes, shown)
+        self._show()
+
+    def _show(self) -> None:
+        pass
 
     def close(self, done: bool = True) -> None:
         """The stage is over; `done` is false if an error ended it."""
@@ -95,12 +107,11 @@ class _LineStage(Stage):
         self._stream = stream
         self._told = self._started
 
-    def advance(self, done_bytes: int, tokens: int = 0) -> None:
-        super().advance(done_bytes, tokens)
+    def _show(self) -> None:
         now = time.perf_counter()
         if now - self._told >= LOG_SECONDS:
             self._told = now
-            share = 100 * self.done_bytes / max(1, self.total_bytes)
+            share = 100 * self.shown_bytes / max(1, self.total_bytes)
             _say(
                 self._stream,
                 f"{self.name}: {share:.0f} % of {bytes_text(self.total_bytes)}, {self.rates()}",
@@ -108,7 +119,7 @@ class _LineStage(Stage):
 
     def close(self, done: bool = True) -> None:
         if done:  # else the error says all, and a line here would look like success
-            amount = bytes_text(self.done_bytes)
+            amount = bytes_text(self.shown_bytes)
             _say(self._stream, f"{self.name}: {amount} in {self.seconds:.2f} s ({self.rates()})")
 
 
@@ -144,12 +155,11 @@ class _BarStage(Stage):
             **how,
         )
 
-    def advance(self, done_bytes: int, tokens: int = 0) -> None:
-        super().advance(done_bytes, tokens)
+    def _show(self) -> None:
         if self.tokens:
             rate = self.tokens / max(self.seconds, 1e-9)
             self._bar.set_postfix_str(f"{tokens_text(rate)}/s", refresh=False)
-        self._bar.update(done_bytes)
+        self._bar.update(self.shown_bytes - self._bar.n)
 
     def close(self, done: bool = True) -> None:
         self._bar.close()
@@ -185,15 +195,14 @@ class _JsonStage(Stage):
         record: dict[str, Any] = {
             "stage": self.name,
             "state": state,
-            "current": self.done_bytes,
+            "current": self.shown_bytes,
             "total": self.total_bytes,
             "tokens": self.tokens,
             "seconds": round(self.seconds, 3),
         }
         _say(self._stream, json.dumps(record))
 
-    def advance(self, done_bytes: int, tokens: int = 0) -> None:
-        super().advance(done_bytes, tokens)
+    def _show(self) -> None:
         if time.perf_counter() - self._told >= JSON_SECONDS:
             self._tell("running")
 

@@ -219,7 +219,7 @@ def _encode_plain_text(
 
     def seen(stretch: Stretch) -> None:
         nonlocal stop
-        take_step((piece.source_index, stretch.start, stretch.stop))
+        take_step((piece.source_index, stretch.start, stretch.stop), max(0, stretch.start - piece.start))
         stop = max(stop, stretch.stop + len(job.separator))
 
     stretches = own_stretches(window, job.separator, piece.start, piece.stop, STRETCH_BYTES)
@@ -269,7 +269,7 @@ def _encode_records(
         with decompressed(source, rules.max_window_bytes, job.decompress_ahead) as stream:
             blocks = record_blocks(stream, job.separator, _buffer)
             for block in blocks:
-                take_step((index, block.start, block.start + len(block.text)))
+                take_step((index, block.start, block.start + len(block.text)), stream.used_bytes)
                 if block.is_piece:
                     encoder.pieces(index, source, _block_pieces(block, blocks), block.start)
                 else:

@@ -27,6 +27,15 @@ class ByteStream(Protocol):
         ...
 
 
+class FileStream(ByteStream, Protocol):
+    """One that a file holds, as it is or compressed."""
+
+    @property
+    def used_bytes(self) -> int:
+        """About how many bytes of the file hold what was read."""
+        ...
+
+
 class Block(NamedTuple):
     """Whole records, or a piece of a long one. text: with the separators between records, without the one behind.
 
@@ -111,13 +120,18 @@ class FileRange:
         self.path = path
         self._file = io.FileIO(path)
         self._file.seek(start)
-        self._place, self._stop = start, stop
+        self._start, self._place, self._stop = start, start, stop
 
     def __enter__(self) -> FileRange:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+
+    @property
+    def used_bytes(self) -> int:
+        """See FileStream."""
+        return self._place - self._start
 
     def readinto(self, buffer: memoryview) -> int:
         """See ByteStream."""

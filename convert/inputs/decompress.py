@@ -153,7 +153,7 @@ class DecompressedFile:
 
     @property
     def used_bytes(self) -> int:
-        """About how many bytes of the file hold what was read: of what has come out, perhaps not all was."""
+        """See FileStream. Of what has come out, perhaps not all was read."""
         used = self._read_bytes - len(self._input)
         if self._member is not None and not self._member.hungry:  # it still works on what it was given last
             used += min(KEPT_FEED_BYTES, len(self._input))

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 
-from convert.inputs.blocks import BLOCK_BYTES, ByteStream
+from convert.inputs.blocks import BLOCK_BYTES, FileStream
 from convert.inputs.decompress import DecompressedFile
 from convert.inputs.source_list import Source
 
@@ -24,7 +24,7 @@ FEWEST_BYTES = 256 << 10  # a smaller file is read before its thread has begun
 
 
 @contextmanager
-def decompressed(source: Source, window_bytes: int, ahead: bool) -> Iterator[ByteStream]:
+def decompressed(source: Source, window_bytes: int, ahead: bool) -> Iterator[FileStream]:
     """What a compressed source holds, as a stream; ahead: by a thread, with PARTS MiB of memory.
 
     window_bytes: as for `DecompressedFile`, and errors are its own.
@@ -33,6 +33,8 @@ def decompressed(source: Source, window_bytes: int, ahead: bool) -> Iterator[Byt
         if not ahead or source.size_bytes < FEWEST_BYTES:
             yield file
             return
+        from concurrent.futures import ThreadPoolExecutor  # 1 ms of the start of conversions that need none
+
         thread = ThreadPoolExecutor(1, "convert-decompress")
         try:
             yield ReadAhead(file, thread)
@@ -43,18 +45,20 @@ def decompressed(source: Source, window_bytes: int, ahead: bool) -> Iterator[Byt
 class ReadAhead:
     """The bytes of `stream`, read by `thread` up to PARTS parts ahead; an error comes behind the bytes before it."""
 
-    def __init__(self, stream: ByteStream, thread: ThreadPoolExecutor, part_bytes: int = PART_BYTES) -> None:
+    def __init__(self, stream: FileStream, thread: Executor, part_bytes: int = PART_BYTES) -> None:
         self._stream = stream
         self._thread = thread
         self._failure: Exception | None = None
         self._waiting: deque[tuple[bytearray, Future[int]]] = deque()
-        self._part, self._place, self._stop = (
-            bytearray(part_bytes),
-            0,
-            0,
-        )  # of it [place, stop) is not taken yet
+        self._part = bytearray(part_bytes)
+        self._place = self._stop = 0  # of the part, [place, stop) is not taken yet
         for _ in range(PARTS - 1):
             self._begin(bytearray(part_bytes))
+
+    @property
+    def used_bytes(self) -> int:
+        """See FileStream: as far as the thread is."""
+        return self._stream.used_bytes
 
     def readinto(self, buffer: memoryview) -> int:
         """See ByteStream."""

@@ -21,8 +21,8 @@ from convert.inputs.blocks import (
     BLOCK_BYTES,
     HEAD_BYTES,
     Block,
-    ByteStream,
     FileRange,
+    FileStream,
     own_lines,
     record_blocks,
 )
@@ -95,7 +95,7 @@ class JsonLines:
         rules = intake.rules
         start = 0
         with ExitStack() as stack:
-            stream: ByteStream
+            stream: FileStream
             if source.kind.is_plain:
                 start, stop = own_lines(source.path, source.size_bytes, piece.start, piece.stop)
                 stream = stack.enter_context(FileRange(source.path, start, stop))
@@ -106,7 +106,7 @@ class JsonLines:
             lines = _Lines(source_index, source, intake, self)
             blocks = record_blocks(stream, b"\n", self._buffer, start, self._block_bytes)
             for block in blocks:
-                take_step((source_index, block.start, block.start + len(block.text)))
+                take_step((source_index, block.start, block.start + len(block.text)), stream.used_bytes)
                 if block.is_piece:
                     yield from lines.long_line(block, blocks)
                 else:

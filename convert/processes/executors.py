@@ -38,7 +38,7 @@ from convert.errors import WorkerLost
 from convert.processes.stop_signals import STOP_SIGNALS
 from convert.processes.waiting_tasks import WaitingTasks
 from convert.processes.watchdog import Watch, dump_stack
-from convert.processes.worker_process import CAREFUL, CRASHES, Start, Worker, how_it_ended
+from convert.processes.worker_process import CAREFUL, CRASHES, Start, TaskFuture, Worker, how_it_ended
 
 # A worker has one it works at and one that waits in its pipe.
 _TASKS_AHEAD = 2
@@ -142,7 +142,7 @@ class ProcessExecutor(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """A future for fn(*args, **kwargs) in some worker; all of it must be picklable."""
-        future: Future[Any] = Future()
+        future = TaskFuture()
         payload = pickle.dumps((fn, args, kwargs), protocol=pickle.HIGHEST_PROTOCOL)
         self._waiting.put(future, payload, fn)
         self._wake()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -55,9 +55,17 @@ class TaskPool:
         self._waiting[future] = (task, describe)
         future.add_done_callback(self._done.put)
 
-    def done(self) -> Iterator[tuple[Any, Any]]:
-        """(task, result) of those that are done, after waiting for the first. A lost worker's error names its task."""
-        finished = [self._done.get()]
+    def running_bytes(self) -> int:
+        """How much of their inputs those tasks have done that are not, as far as they tell."""
+        return sum(getattr(future, "done_bytes", 0) for future in self._waiting)
+
+    def done(self, seconds: float | None = None) -> Iterator[tuple[Any, Any]]:
+        """(task, result) of those that are done, after waiting for the first, at most so many seconds. A lost worker's
+        error names its task."""
+        try:
+            finished = [self._done.get(timeout=seconds)]
+        except Empty:
+            return
         while not self._done.empty():
             finished.append(self._done.get())
         for future in finished:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from typing import Any
 
 from convert.errors import WorkerLost
-from convert.processes.worker_process import Task, Worker
+from convert.processes.worker_process import Task, TaskFuture, Worker
 
 # A task this small is sent to a worker while it still works on another: it fits the pipe's buffer, so sending never
 # blocks, and the worker need not wait for the parent between two tasks (a parent that imports may answer 5 ms late).
@@ -37,7 +37,7 @@ class WaitingTasks:
     def __len__(self) -> int:
         return len(self._queue)
 
-    def put(self, future: Future[Any], payload: bytes, function: Callable[..., Any]) -> None:
+    def put(self, future: TaskFuture, payload: bytes, function: Callable[..., Any]) -> None:
         """Behind the others; RuntimeError once closed."""
         with self._lock:
             if self._closed:

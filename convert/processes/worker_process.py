@@ -38,14 +38,21 @@ _reports: Connection | None = None  # in a worker: where it reports to
 _next_report = 0.0
 _tells_places = False  # in a worker whose task ended another before
 CAREFUL = b"!"  # before the payload of such a task; no pickle begins so
+_GOES_ON = b"+"  # before the bytes done, in place of an answer; nor does one begin so
 
 
-def take_step(place: Any = None) -> None:
+class TaskFuture(Future[Any]):
+    """That of a task in a worker. done_bytes: as the task last told with `take_step`."""
+
+    done_bytes = 0
+
+
+def take_step(place: Any = None, done_bytes: int = 0) -> None:
     """A task goes on: for tasks of seconds, to call every 0.1 s of work or so. 0.2 µs. Ends a worker without parent.
 
     The parent is told now and then; a task that never does so looks like an endless loop in the end. place: what the
     task is about to do. Of a task that ended a worker before, the parent is told each time: should it end this one too,
-    its WorkerLost has the `place`.
+    its WorkerLost has the `place`. done_bytes: how much of its input the task is through.
     """
     global _next_report
     if _parent_id is not None and os.getppid() != _parent_id:
@@ -56,14 +63,14 @@ def take_step(place: Any = None) -> None:
     if _reports is not None and (now := time.monotonic()) >= _next_report:
         _next_report = now + _REPORT_SECONDS
         with suppress(OSError):  # the parent is gone; the next look at it ends this
-            _reports.send_bytes(b"")
+            _reports.send_bytes(b"%b%d" % (_GOES_ON, done_bytes))
 
 
 @dataclass
 class Task:
     """What is to be run; gathered: by few workers; tries: how many workers died of it."""
 
-    future: Future[Any]
+    future: TaskFuture
     payload: bytes
     gathered: bool = False
     tries: int = 0
@@ -135,8 +142,10 @@ class Worker:
             while self._answers.poll(0):
                 answer = self.connection.recv_bytes()
                 self.steps += 1
-                if not answer:
-                    continue  # its task goes on
+                if answer.startswith(_GOES_ON):
+                    if self.tasks:
+                        self.tasks[0].future.done_bytes = int(answer.removeprefix(_GOES_ON))
+                    continue
                 try:
                     good, value = pickle.loads(answer)
                 except Exception as error:

@@ -19,6 +19,7 @@ import pytest
 from convert.errors import BadInput, WorkerLost
 from convert.processes.executors import InlineExecutor, ProcessExecutor, may_fork
 from convert.processes.stopping import ending
+from convert.processes.tasks import TaskPool
 from convert.processes.worker_process import take_step
 
 _context: list[str] = []
@@ -67,6 +68,30 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
         return
     with ProcessExecutor(2, set_context, ("ready",), start_method=request.param) as pool:
         yield pool
+
+
+def tell_and_wait(done_bytes: int, go_on: Path) -> int:
+    """Say again and again that so much is done, till the file is there."""
+    while not go_on.exists():
+        take_step(None, done_bytes)
+        time.sleep(0.01)
+    return done_bytes
+
+
+def test_how_far_tasks_are_is_known_while_they_work(tmp_path: Path) -> None:
+    with ProcessExecutor(2) as executor, TaskPool(executor) as pool:
+        for done_bytes in (5, 70_000_000_000):
+            pool.submit(done_bytes, str, tell_and_wait, done_bytes, tmp_path / "go on")
+        until = time.monotonic() + 60
+        while pool.running_bytes() != 70_000_000_005:
+            assert not list(pool.done(0.01))
+            assert time.monotonic() < until
+        (tmp_path / "go on").touch()
+        found = []
+        while len(pool):
+            found += pool.done()
+        assert sorted(found) == [(5, 5), (70_000_000_000, 70_000_000_000)]
+        assert pool.running_bytes() == 0
 
 
 def test_results_errors_and_large_payloads(executor: Executor) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -331,3 +332,25 @@ def test_long_documents_of_a_batch_go_in_pieces(
             patch.setattr("convert.document_encoder.LONG_DOCUMENT_BYTES", 1 << 30)
             run(path, tokenizer_path, tmp_path / f"whole-{count}", special_in_text=special, **options)
         assert tree(output) == tree(tmp_path / f"whole-{count}")
+
+
+@pytest.mark.parametrize("kind", ["txt.none", "txt.gz", "txt.zst", "jsonl.none", "jsonl.gz"])
+def test_a_task_tells_how_much_of_its_file_it_is_through(
+    kind: str, tokenizer_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(8)
+    documents = [rng.randbytes(5000).hex() for _ in range(1500)] + ["a", rng.randbytes(3 << 20).hex()]
+    path = write_kind(tmp_path / "input", documents, kind)
+    told: list[int] = []
+
+    def take_step(place: Any = None, done_bytes: int = 0) -> None:
+        if place is not None:
+            told.append(done_bytes)
+
+    monkeypatch.setattr("convert.worker.take_step", take_step)
+    monkeypatch.setattr("convert.inputs.read_jsonl.take_step", take_step)
+    run(path, tokenizer_path, tmp_path / "out", text_chunk_bytes=1 << 30, chunk_tokens=1 << 16)
+    size = path.stat().st_size
+    assert len(told) > 3
+    assert told == sorted(told)
+    assert told[0] < size // 2 < told[-1] <= size

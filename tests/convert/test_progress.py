@@ -66,6 +66,20 @@ def test_a_long_stage_shows_that_it_is_alive(monkeypatch: pytest.MonkeyPatch) ->
     assert stream.getvalue().startswith("encode: 33 % of 3.0 MB, ")
 
 
+def test_running_tasks_are_shown_and_nothing_goes_back() -> None:
+    """A compressed file is one task: of the largest nothing was shown but 0 % until it was done."""
+    stage = Progress().stage("encode", 100)
+    shown = []
+    for step in (30, "10", "50", 20, "0", "90", 25, 25):
+        if isinstance(step, int):
+            stage.advance(step)
+        else:
+            stage.show_running(int(step))
+        shown.append(stage.shown_bytes)
+    assert shown == [30, 40, 80, 80, 80, 100, 100, 100]
+    assert stage.done_bytes == 100
+
+
 def test_json() -> None:
     stream = io.StringIO()
     work(JsonLines(stream))

@@ -26,6 +26,8 @@ class Pieces:
         self._data, self._step, self._error = data, step, error
         self.asked = 0
 
+    used_bytes = 0
+
     def readinto(self, buffer: memoryview) -> int:
         self.asked += 1
         if not self._data and self._error is not None:
