@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from convert.inputs.blocks import BLOCK_BYTES, FileStream
 from convert.inputs.decompress import DecompressedFile
@@ -36,8 +36,11 @@ def decompressed(source: Source, window_bytes: int, ahead: bool) -> Iterator[Fil
         from concurrent.futures import ThreadPoolExecutor  # 1 ms of the start of conversions that need none
 
         thread = ThreadPoolExecutor(1, "convert-decompress")
+        stream: FileStream = file
+        with suppress(RuntimeError):  # no thread can be started, and nothing is read yet
+            stream = ReadAhead(file, thread)
         try:
-            yield ReadAhead(file, thread)
+            yield stream
         finally:
             thread.shutdown(cancel_futures=True)
 

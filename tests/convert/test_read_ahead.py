@@ -97,6 +97,21 @@ def test_the_same_with_a_thread_as_without(compression: str, end: int | None, tm
     assert ("cut off" in found[0][1]) == (end is not None)
 
 
+def test_where_no_thread_can_be_started_it_is_read_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    data = random.Random(7).randbytes(FEWEST_BYTES + 1)
+    path = tmp_path / "in.txt.gz"
+    path.write_bytes(compressed(data, "gz"))
+    source = Source(str(path), path.stat().st_size, 0, kind=Kind("text", "gz"))
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with decompressed(source, 128 << 20, True) as stream:
+        assert read_all(stream, random.Random(8)) == (data, None)
+
+
 def test_who_stops_early_leaves_no_thread(tmp_path: Path) -> None:
     path = tmp_path / "in.txt.gz"
     path.write_bytes(compressed(random.Random(6).randbytes(20 << 20), "gz"))
