@@ -354,3 +354,13 @@ def test_a_task_tells_how_much_of_its_file_it_is_through(
     assert len(told) > 3
     assert told == sorted(told)
     assert told[0] < size // 2 < told[-1] <= size
+
+
+@pytest.mark.parametrize(("kind", "tells"), [("txt.none", False), ("txt.gz", True), ("jsonl.none", False)])
+def test_the_summary_tells_of_more_text_than_the_files_have_bytes(
+    kind: str, tells: bool, tokenizer_path: Path, tmp_path: Path
+) -> None:
+    path = write_kind(tmp_path / "input", ["the same again"] * 1000, kind)
+    first = run(path, tokenizer_path, tmp_path / "out", chunk_tokens=1 << 16).lines()[0]
+    assert ("in 1 file with 14.0 kB of text, " in first) == tells
+    assert ("in 1 file, " in first) != tells
