@@ -3,8 +3,8 @@
     python scripts/check_inputs.py [--text FILE] [--tokenizer FILE] [--seconds 60] [--seed 0]
 
 Each round draws documents from the text, empty ones to some of many MB, and writes them to a few files of random kinds:
-text, JSON Lines and Parquet, the first two also compressed at random levels and cut anywhere into several members, rows
-in groups and pages of random sizes. They are converted with random workers and text chunks, and every sequence must be
+text, JSON Lines and Parquet, the first two also compressed and cut anywhere into several members, rows in groups and
+pages of random sizes. They are converted with random workers and text chunks, and every sequence must be
 the ids of its document, encoded by itself. What the tests try is small: here the buffers of 64 KiB to 4 MiB that all of
 this goes through are filled again and again. Exits 1 at the first difference; an exact repeat: --seed as it names it.
 Needs the extra `test`.
@@ -13,7 +13,6 @@ Needs the extra `test`.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 import tempfile
@@ -23,16 +22,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "convert")]
 
-from input_kinds import COMPRESSIONS, compressed  # noqa: E402 - found on the path above
+from input_kinds import KINDS, write_kind  # noqa: E402 - found on the path above
 from naive_conversion import END, make_documents, train_tokenizer  # noqa: E402
 
 import flat_tokens  # noqa: E402
 from bpe.tokenizer import Tokenizer  # noqa: E402
 from convert import ConvertOptions, convert  # noqa: E402
 from convert.errors import ConvertError  # noqa: E402
-
-KINDS = [("txt", c) for c in COMPRESSIONS] + [("jsonl", c) for c in COMPRESSIONS] + [("parquet", "none")]
-SEPARATORS_OF_LINES = ("\n", "\r\n", "\n\n \t\n")
 
 
 def main() -> int:
@@ -51,11 +47,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         tokenizer_path = options.tokenizer or Path(folder, "tokenizer.json")
         tokenizer = Tokenizer.load(tokenizer_path) if options.tokenizer else train_tokenizer(tokenizer_path)
-        text = "".join(make_documents(50_000, seed=1))
-        if options.text:
-            text = options.text.read_text("utf-8", "replace")
+        text = (
+            options.text.read_text("utf-8", "replace")
+            if options.text
+            else "".join(make_documents(50_000, seed=1))
+        )
         while seed == options.seed or time.monotonic() < stop:
-            problem = a_round(random.Random(seed), text, tokenizer, tokenizer_path, Path(folder, str(seed)))
+            with tempfile.TemporaryDirectory(dir=folder) as own:
+                problem = a_round(random.Random(seed), text, tokenizer, tokenizer_path, Path(own))
             if problem:
                 print(f"seed {seed}: {problem}")
                 return 1
@@ -67,17 +66,22 @@ def main() -> int:
 def a_round(rng: random.Random, text: str, tokenizer: Tokenizer, tokenizer_path: Path, folder: Path) -> str:
     """What is wrong with one conversion, or nothing."""
     inputs = folder / "inputs"
-    inputs.mkdir(parents=True)
+    inputs.mkdir()
     documents: list[tuple[str, bool]] = []  # and whether special tokens within count: in text files alone
     kinds = []
     for number in range(rng.choice([1, 1, 2, 4])):
         own = make_own_documents(rng, text)
-        form, compression = rng.choice(KINDS)
-        kinds.append(f"{form}.{compression}")
-        if form == "txt":
+        kind = rng.choice(KINDS)
+        kinds.append(kind)
+        is_text = kind.startswith("txt.")
+        if is_text:
             own = [document.replace(END, "") for document in own]
-        write(rng, inputs / f"{number}", own, form, compression)
-        documents += [(document, form == "txt") for document in own]
+        if kind == "parquet.none":
+            write_parquet(rng, inputs / f"{number}.parquet", own)
+        else:
+            members = 1 if kind.endswith(".none") else rng.choice([1, 1, 2, 5, 30])
+            write_kind(inputs / f"{number}", own, kind, members, seed=rng.randrange(1 << 32))
+        documents += [(document, is_text) for document in own]
     options = ConvertOptions(
         (str(inputs),),
         str(tokenizer_path),
@@ -123,23 +127,8 @@ def make_own_documents(rng: random.Random, text: str) -> list[str]:
     return documents
 
 
-def write(rng: random.Random, path: Path, documents: list[str], form: str, compression: str) -> None:
-    """One file of these documents, which gets the suffix of its kind."""
-    if form == "parquet":
-        write_parquet(rng, path.with_suffix(".parquet"), documents)
-        return
-    if form == "jsonl":
-        end, ascii_only = rng.choice(SEPARATORS_OF_LINES), rng.random() < 0.5
-        records = ({"n": [n, {"text": "no"}], "text": text} for n, text in enumerate(documents))
-        data = "".join(json.dumps(record, ensure_ascii=ascii_only) + end for record in records).encode()
-    else:
-        data = END.join(documents).encode()
-    suffix = f".{form}" if compression == "none" else f".{form}.{compression}"
-    members = 1 if compression == "none" else rng.choice([1, 1, 2, 5, 30])
-    path.with_suffix(suffix).write_bytes(compressed(data, compression, members))
-
-
 def write_parquet(rng: random.Random, path: Path, documents: list[str]) -> None:
+    """The documents as rows, in groups, pages and codecs of any kind."""
     import pyarrow as pa
     import pyarrow.parquet
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from naive_conversion import END
 
-COMPRESSIONS = ["none", "gz", "zst", "bz2", "xz"]
+PACKED = ["gz", "zst", "bz2", "xz"]
+COMPRESSIONS = ["none", *PACKED]
 KINDS = [f"{form}.{c}" for form in ("txt", "jsonl") for c in COMPRESSIONS] + ["parquet.none"]
 
 

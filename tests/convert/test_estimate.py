@@ -8,7 +8,7 @@ from collections import namedtuple
 from pathlib import Path
 
 import pytest
-from input_kinds import COMPRESSIONS, KINDS, compressed, write_kind
+from input_kinds import KINDS, PACKED, compressed, write_kind
 from naive_conversion import END, make_documents
 from test_input_kinds import run
 
@@ -38,7 +38,7 @@ def test_the_estimate_is_about_right(kind: str, tokenizer_path: Path, tmp_path: 
     assert found.seconds > 0
 
 
-@pytest.mark.parametrize("compression", [c for c in COMPRESSIONS if c != "none"])
+@pytest.mark.parametrize("compression", PACKED)
 def test_decoders_that_read_ahead_are_not_counted_for_it(
     compression: str, tokenizer_path: Path, tmp_path: Path
 ) -> None:

@@ -8,15 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from input_kinds import COMPRESSIONS, compressed
+from input_kinds import PACKED, compressed
 
 from convert.errors import BadInput
 from convert.inputs.blocks import ByteStream
 from convert.inputs.kinds import Kind
 from convert.inputs.read_ahead import FEWEST_BYTES, PARTS, ReadAhead, decompressed
 from convert.inputs.source_list import Source
-
-PACKED = [compression for compression in COMPRESSIONS if compression != "none"]
 
 
 class Pieces:
