@@ -193,7 +193,7 @@ def _useful_workers(options: ConvertOptions, plan: Plan) -> int:
 
 
 def _compressed_files(plan: Plan) -> int:
-    return sum(count for kind, (count, _) in plan.sources.by_kind().items() if kind.compression != "none")
+    return sum(count for kind, (count, _) in plan.sources.by_kind().items() if not kind.is_plain)
 
 
 def _executor(

@@ -220,7 +220,7 @@ def _samples(plan: Plan, rules: IntakeRules, separator: bytes, faults: dict[int,
 def _places(plan: Plan) -> Iterator[tuple[int, int]]:
     """(source, byte of it): evenly spaced over the line of all sources, and, of each kind that this passes over, in the
     middle of its largest source: a few compressed files may hold more text than what lies beside them."""
-    missed = {kind for kind, (_, kind_bytes) in plan.sources.by_kind().items() if kind_bytes}
+    missed = plan.sources.kinds
     for k in range(SAMPLES):
         place = plan.total_bytes * (2 * k + 1) // (2 * SAMPLES)
         if place >= plan.total_bytes:

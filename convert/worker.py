@@ -219,7 +219,7 @@ def _encode_plain_text(
 
     def seen(stretch: Stretch) -> None:
         nonlocal stop
-        take_step((piece.source_index, stretch.start, stretch.stop), max(0, stretch.start - piece.start))
+        take_step((piece.source_index, stretch.start, stretch.stop), stretch.start - piece.start)
         stop = max(stop, stretch.stop + len(job.separator))
 
     stretches = own_stretches(window, job.separator, piece.start, piece.stop, STRETCH_BYTES)

@@ -23,7 +23,7 @@ from convert.errors import BadInput, naming, printable
 READ_BYTES = 256 << 10
 OUT_BYTES = 1 << 20
 ZSTD_FEED_BYTES = 2 << 10
-# To a decoder that keeps what it has not used; a reading at once, and `used_bytes` told up to five times too much.
+# To a decoder that keeps what it has not used: given READ_BYTES, `used_bytes` told up to five times too much.
 KEPT_FEED_BYTES = 16 << 10
 DEFAULT_WINDOW_BYTES = 128 << 20  # what the zstd tool itself takes without being asked
 
