@@ -1,4 +1,4 @@
-"""Where the time of a text chunk goes, step by step; the summary adds up what the chunks took."""
+"""Where the time of a task goes, step by step; the summary adds up what all took."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ class Clock:
     """Adds up where the time goes: `lap("encode")` books the time since the last lap."""
 
     def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """Nothing is booked yet, and the first lap begins now."""
         self.seconds: dict[str, float] = {}
         self._last = time.perf_counter()
 

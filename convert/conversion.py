@@ -25,6 +25,7 @@ from convert.errors import WorkerLost
 from convert.estimate import check_space
 from convert.inputs.source_list import SourceList
 from convert.inputs.sources import STANDARD_INPUT, check_unchanged, find_sources
+from convert.job import Job
 from convert.options import ConvertOptions
 from convert.plan import Plan, make_plan
 from convert.plan_record import plan_record
@@ -117,7 +118,7 @@ def _carry_out(
         sources = _with_standard_input(options, workspace)
     plan = make_plan(sources, options.text_chunk_bytes)
     check_space(tokenizer, plan, layout, options)
-    job = worker.Job(
+    job = Job(
         tokenizer,
         tokenizer.max_token_id,
         plan,
@@ -152,7 +153,7 @@ def _carry_out(
         def encoded(assembly: Assembly) -> None:
             finishes[0].begin_to_read_back(assembly.files)
             if touched := check_unchanged(plan.sources):
-                check_meanwhile(context, touched, assembly.records)
+                check_meanwhile(context, touched, assembly.records())
             times.lap("encode")
 
         try:
@@ -198,7 +199,7 @@ def _compressed_files(plan: Plan) -> int:
 
 def _executor(
     options: ConvertOptions,
-    job: worker.Job,
+    job: Job,
     workers: int,
     chunk_bytes: int,
     make_executor: ExecutorFactory | None,

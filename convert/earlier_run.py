@@ -6,7 +6,7 @@ had, which the workers see to; shards are looked at when their turn comes (conve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,7 +42,10 @@ def take_over(context: Context, recorded: Recorded) -> EarlierRun:
     Refused (exit 6) if its shards were made by another rule for bad records, or from other text.
     """
     workspace = context.workspace
-    assembly, runs = recorded_assembly(context.plan.chunk_count, context.layout, recorded)
+    # What of a compressed file was read for some of its shards is not known: its digests come with the last.
+    assembly, runs = recorded_assembly(
+        context.plan.chunk_count, context.layout, recorded, whole_chunks=bool(workspace.touched)
+    )
     runs_of = {id(files): run for run, files in runs}
     written: dict[tuple[str, str, int], list[FileRecord]] = {}
     tasks = [files for _, files in runs]
@@ -54,16 +57,16 @@ def take_over(context: Context, recorded: Recorded) -> EarlierRun:
             written[run.split, run.array, run.first] = files
             assembly.written(run, files)
     workspace.clean_dataset({file.path for files in written.values() for file in files})
-    _check_rules(workspace.shards, assembly.records, context.options.intake_rules)
+    _check_rules(workspace.shards, assembly.records(), context.options.intake_rules)
     if workspace.touched:
-        check_touched(context, assembly.records)
+        check_touched(context, assembly.records())
         context.syncer.add([workspace.plan], stays=True)
     return EarlierRun(assembly, written, len(runs) - len(written))
 
 
-def _check_rules(shards: Path, records: Sequence[ShardRecord | None], rules: IntakeRules) -> None:
+def _check_rules(shards: Path, records: Iterable[ShardRecord], rules: IntakeRules) -> None:
     for record in records:
-        if record is not None and not is_usable(shards, record.chunk_index, record.intake, rules):
+        if not is_usable(shards, record.id, record.intake, rules):
             raise Refused(
                 f"bad records were left out of {shards.parent} in another way than --on-error {rules.on_error} "
                 f"asks for now; go on with the former way, or begin anew with --overwrite"

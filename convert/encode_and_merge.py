@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,12 +19,12 @@ from convert.earlier_run import EarlierRun, take_over
 from convert.errors import BadInput
 from convert.intake import check_error_count
 from convert.journal import Journal
-from convert.plan import TextChunk
+from convert.plan import ShardId, TextChunk
 from convert.processes.tasks import TaskPool
 from convert.progress import Stage
 from convert.shards.assembly import Assembly
 from convert.shards.runs import Run
-from convert.shards.shard import SPLITS, ShardRecord
+from convert.shards.shard import PARTS, SPLITS, ShardRecord
 from convert.shards.slots import SlotFiles, Slots
 from convert.workspace import Workspace
 from flat_tokens.storage.manifest import FileRecord
@@ -38,7 +38,7 @@ _SHOW_SECONDS = 0.5
 
 @dataclass
 class Result:
-    """All shards' records, all files of the arrays; seconds by step of the workers; chunks taken over; what was done
+    """All shards' records, all files of the arrays; seconds by step of the workers; shards taken over; what was done
     once but is damaged or gone, by what it is, and made again."""
 
     assembly: Assembly
@@ -97,7 +97,8 @@ def keeping_finished(pool: TaskPool, workspace: Workspace) -> Iterator[None]:
                 if isinstance(task, Run):
                     journal.finish_run(task, outcome)
                 elif not outcome.reused:
-                    journal.finish(outcome.record)
+                    for record in outcome.records:
+                        journal.finish(record)
         raise
 
 
@@ -120,6 +121,7 @@ class _Loop:
         self._next_sync = 0.0
         self._remaining: Iterator[TextChunk] = context.plan.chunks()
         self._chunks = 0  # in flight
+        self._done_bytes: dict[int, int] = {}  # of the chunks in flight that have a shard already
         # Few chunks ahead: what waits in the queue stands before the runs that would free the disk.
         self._window = context.options.worker_count + 2
         self._bad_count = 0
@@ -131,67 +133,106 @@ class _Loop:
             chunk = next(self._remaining, None)
             if chunk is None:
                 break
-            earlier = self._earlier.assembly
-            record, parts = earlier.records[chunk.index], earlier.needed_parts(chunk.index)
-            if record is not None and not parts:
-                self._take(chunk, worker.ChunkResult(record, reused=True), stage)
-                continue
-            slots = self._slots[chunk.index] = self._slot_files.take(chunk.index)
-            describe = partial(self._context.plan.describe, chunk)
-            self._context.pool.submit(
-                chunk, describe, worker.encode_chunk, chunk, slots, self._threshold, record, parts
-            )
             self._chunks += 1
+            self._go_on(chunk, stage)
         self._begin_runs()
         return self._chunks > 0
+
+    def _go_on(self, chunk: TextChunk, stage: Stage) -> None:
+        """Have the chunk's next shard encoded. Of those an earlier run made, what nothing needs is taken over at once,
+        the others are looked at by the worker."""
+        earlier, pool, plan = self._earlier.assembly, self._context.pool, self._context.plan
+        known = earlier.shards(chunk.index)
+        number = len(self._result.assembly.shards(chunk.index))
+        needed = PARTS
+        while number < len(known) and not (needed := earlier.needed_parts(known[number].id)):
+            if self._take(chunk, worker.ChunkResult((known[number],), reused=True), stage):
+                return
+            number += 1
+        if chunk.index not in self._slots:
+            self._slots[chunk.index] = self._slot_files.take(chunk.index)
+        # A worker that keeps it open is given shard after shard, and runs between them.
+        key = chunk.index if pool.keeps and plan.is_packed(chunk) else None
+        pool.submit(
+            chunk,
+            partial(plan.describe, chunk),
+            worker.encode_chunk,
+            chunk,
+            self._slots[chunk.index],
+            self._threshold,
+            number,
+            known[number] if number < len(known) else None,
+            needed,
+            key is None,
+            key=key,
+        )
 
     def collect(self, chunks: Stage | None, runs: Stage | None) -> None:
         """Wait for results and do what follows from them."""
         pool = self._context.pool
         for task, outcome in pool.done(_SHOW_SECONDS):
             if isinstance(task, TextChunk) and chunks is not None:
-                self._chunks -= 1
-                self._take(task, outcome, chunks)
+                if not self._take(task, outcome, chunks):
+                    self._go_on(task, chunks)
             else:
                 self._finish(task, outcome)
                 self.run_bytes -= task.raw_bytes
                 if runs is not None:
                     runs.advance(task.raw_bytes, task.item_count if task.array == "tokens" else 0)
         if chunks is not None:
-            chunks.show_running(pool.running_bytes())
-
-    def _take(self, chunk: TextChunk, outcome: worker.ChunkResult, stage: Stage) -> None:
-        record, known = outcome.record, self._earlier.assembly.records[chunk.index]
-        if (
-            record.chunk_index != chunk.index
-            or record.text_bytes != chunk.text_bytes
-            or known not in (None, record)
-        ):
-            raise BadInput(
-                f"{self._context.plan.describe(chunk)} is not what an earlier run read there; "
-                f"start anew with --overwrite"
+            running = ((task, done) for task, done in pool.running() if isinstance(task, TextChunk))
+            chunks.show_running(
+                sum(max(0, done - self._done_bytes.get(chunk.index, 0)) for chunk, done in running)
             )
+
+    def _take(self, chunk: TextChunk, outcome: worker.ChunkResult, stage: Stage) -> bool:
+        """What follows from the next shards of a chunk; whether they are its last."""
         result = self._result
-        if not outcome.reused:
-            self._journal.finish(record)
-            self._sync_journal()
-        self._give_back_others(chunk.index, record)
-        result.assembly.add(record)
-        result.reused += outcome.reused
-        result.lost["text chunk"] += known is not None and not outcome.reused
-        self._bad_count += record.intake.skipped_count
-        check_error_count(self._bad_count, self._context.options.max_errors)
+        for record in outcome.records:
+            known = self._known(record.id)
+            text_bytes = chunk.text_bytes if record.is_last else 0
+            if record.text_bytes != text_bytes or known not in (None, record):
+                raise BadInput(
+                    f"{self._context.plan.describe(chunk)} is not what an earlier run read there; "
+                    f"start anew with --overwrite"
+                )
+            if not outcome.reused:
+                self._journal.finish(record)
+                self._sync_journal()
+            result.assembly.add(record)
+            result.reused += outcome.reused
+            result.lost["shard"] += known is not None and not outcome.reused
+            self._bad_count += record.intake.skipped_count
+            check_error_count(self._bad_count, self._context.options.max_errors)
+            stage.advance(0, record.train.tokens + record.validation.tokens)
         for step, seconds in outcome.seconds.items():
             result.seconds[step] = result.seconds.get(step, 0.0) + seconds
-        stage.advance(self._context.plan.work_bytes(chunk), record.train.tokens + record.validation.tokens)
+        is_last = outcome.records[-1].is_last
+        before, done_bytes = self._done_bytes.pop(chunk.index, 0), outcome.done_bytes
+        if is_last:
+            done_bytes = self._context.plan.work_bytes(chunk)
+            self._end(chunk)
+        else:
+            self._done_bytes[chunk.index] = max(before, done_bytes)
+        stage.advance(max(0, done_bytes - before))
+        return is_last
 
-    def _give_back_others(self, index: int, record: ShardRecord) -> None:
-        """The slots that the chunk has but whose files it has not for itself."""
-        known, dealt = self._earlier.assembly.records[index], self._slots.pop(index, None)
-        names = {name for name, _ in known.places} if known is not None else set()
+    def _known(self, shard: ShardId) -> ShardRecord | None:
+        """The record of an earlier run, if there is one."""
+        known = self._earlier.assembly.shards(shard.chunk_index)
+        return known[shard.number] if shard.number < len(known) else None
+
+    def _end(self, chunk: TextChunk) -> None:
+        """All shards of a chunk are there: of the slots that it has, it keeps those whose files they lie in."""
+        index = chunk.index
+        self._chunks -= 1
+        if self._context.plan.is_packed(chunk):
+            self._context.pool.release(index)
+        dealt = self._slots.pop(index, None)
+        names = _files_of(self._earlier.assembly.shards(index))
         if dealt is not None:
             names.update(dealt.parts)
-        names.difference_update(name for name, _ in record.places)
+        names -= _files_of(self._result.assembly.shards(index))
         if dealt is not None:
             names.add(dealt.small)
         for name in names:
@@ -215,12 +256,14 @@ class _Loop:
         dataset = self._context.workspace.dataset
         self._context.syncer.add(f"{dataset}/{file.path}" for file in files)
         assembly = self._result.assembly
-        for index, part in assembly.written(run, files):
-            record = assembly.records[index]
-            if record is not None:
-                self._slot_files.give_back(record.shape.place(part)[0], index)
+        for shard, part in assembly.written(run, files):
+            self._slot_files.give_back(assembly.place(shard, part), shard.chunk_index)
 
     def _sync_journal(self) -> None:
         if (now := time.monotonic()) >= self._next_sync:
             self._next_sync = now + _JOURNAL_SYNC_SECONDS
             self._context.syncer.add([self._journal.path], stays=True)
+
+
+def _files_of(records: Iterable[ShardRecord]) -> set[str]:
+    return {name for record in records for name, _ in record.places}

@@ -80,6 +80,7 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
     seconds = 0.0
     ids: list[np.ndarray[tuple[int, ...], np.dtype[np.uint32]]] = []
     kinds = plan.sources.by_kind()
+    largest = 0.0  # tokens of the compressed file with most of them
     by_kind: dict[Kind, list[Sample]] = {}
     faults: dict[int, str] = {}
     for sample in _samples(plan, options.intake_rules, options.separator_bytes, faults):
@@ -103,14 +104,20 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
         text_bytes += counts[1] * scale
         documents += counts[2] * scale
         tokens += counts[3] * scale
+        if not kind.is_plain:
+            source = plan.sources[plan.sources.largest_of(kind)]
+            largest = max(largest, counts[3] / max(1, counts[0]) * source.size_bytes)
         total_sampled += counts[0]
         sampled_text += counts[1]
         sampled_tokens += counts[3]
     token_bytes = 2 if tokenizer.max_token_id < 1 << 16 else 4
     packed = len(write_chain(layout).encode(np.concatenate(ids) * np.uint32(2))) if sampled_tokens else 0
     dataset = tokens * packed / max(1, sampled_tokens) + 8 * documents + FIXED_BYTES
+    # While one worker reads such a file, what the others encode waits for it.
+    waiting = min(tokens - largest, largest * (options.worker_count - 1))
     chunk_tokens = tokens / max(1, plan.chunk_count)
-    working = min(tokens, chunk_tokens * 3 * (options.worker_count + 2)) * token_bytes + 8 * documents
+    working = min(tokens, chunk_tokens * 3 * (options.worker_count + 2) + waiting) * token_bytes
+    working += 8 * documents
     # What is small of each shard stays until the end.
     working += min(options.fraction * tokens * token_bytes, plan.chunk_count * FLUSH_BYTES)
     work_seconds = seconds * text_bytes / max(1, sampled_text) + tokens / MERGE_TOKENS_PER_SECOND

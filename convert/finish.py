@@ -46,7 +46,7 @@ class Finish:
         """Write all but the arrays' data, the manifest last, when documents in are documents out."""
         context, assembly = self._context, result.assembly
         dataset = context.workspace.dataset
-        self._records = [record for record in assembly.records if record is not None]
+        self._records = list(assembly.records())
         check_conservation(context.plan, self._records)
         if context.options.on_error == "quarantine":
             shards = context.workspace.shards
@@ -123,7 +123,8 @@ class Finish:
             first_words=self._tokenizer.decode(list(intake.first_ids)),
             quarantine=QUARANTINE_NAME if self._quarantine else "",
             text_chunks=context.plan.chunk_count,
-            reused_chunks=result.reused,
+            shards=len(self._records),
+            reused_shards=result.reused,
             workers=context.options.worker_count,
             seconds=seconds,
             worker_seconds=result.seconds,

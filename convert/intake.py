@@ -1,9 +1,9 @@
 """What becomes of the records of a corpus: taken in, or found bad and treated as --on-error says. Each is counted.
 
 A *record* is what an input holds one document in: a stretch of text between separators, a JSON line, a Parquet row.
-Records that cannot give their text are *bad*. Conservation: records = documents + skipped, for every text chunk.
+Records that cannot give their text are *bad*. Conservation: records = documents + skipped, for every shard.
 
-Quarantined records go to a file beside the shard, one JSON object a line; when all chunks are done the files become
+Quarantined records go to a file beside the shard, one JSON object a line; when all shards are done the files become
 `quarantine.jsonl` in the dataset, with line numbers counted from the beginning of each source.
 """
 
@@ -24,6 +24,7 @@ from bpe import _core
 from convert.errors import BadInput, naming, printable
 from convert.inputs.source_list import Source
 from convert.inputs.sources import recorded_path
+from convert.plan import ShardId
 from convert.rules import IntakeRules
 
 SHOWN_BYTES = 80
@@ -34,18 +35,18 @@ QUARANTINE_NAME = "quarantine.jsonl"
 
 @dataclass(frozen=True)
 class IntakeCounts:
-    """What a text chunk's records came to, as its shard's record keeps it."""
+    """What the records of a shard's text came to, as its record keeps it."""
 
     records: int = 0  # found, bad ones included
     text_bytes: int = 0  # of the documents that were taken in
     skipped: dict[str, int] = field(default_factory=dict)  # by reason, bad ones only
     blank: int = 0  # lines of white space
     with_special: int = 0  # records that hold the text of a special token
-    # (source, lines of it in the chunk) if it goes on behind the chunk.
+    # (source, lines of it in the chunk) if it goes on behind the chunk; of the chunk's last shard.
     lines: tuple[tuple[int, int], ...] = ()
     longest: tuple[int, ...] = ()  # sequences, in tokens, falling
     first_ids: tuple[int, ...] = ()  # of the first sequence of train
-    quarantine_bytes: int = -1  # of the chunk's quarantine file, -1 where there is none
+    quarantine_bytes: int = -1  # of the shard's quarantine file, -1 where there is none
     quarantine_checksum: int = 0
 
     @property
@@ -78,10 +79,16 @@ class BadRecord(NamedTuple):
 
 
 class Intake:
-    """The records of one text chunk: counts them, and treats the bad ones as the rules say."""
+    """The records of one shard after the other: counts them, and treats the bad ones as the rules say."""
 
-    def __init__(self, rules: IntakeRules, folder: Path, chunk_index: int) -> None:
+    def __init__(self, rules: IntakeRules, folder: Path) -> None:
         self.rules = rules
+        self._folder = folder
+        self.begin(None)
+
+    def begin(self, shard: ShardId | None) -> None:
+        """What comes from now on belongs to a shard; None: to one that is there already, so nothing becomes of it."""
+        self._shard = shard
         self.records = 0
         self.text_bytes = 0
         self.blank = 0
@@ -89,7 +96,6 @@ class Intake:
         self.replaced = 0
         self._skipped: dict[str, int] = {}
         self._lines: list[tuple[int, int]] = []
-        self._path = quarantine_path(folder, chunk_index)
         self._quarantine: io.FileIO | None = None
         self._quarantine_bytes, self._checksum = -1, 0
 
@@ -99,6 +105,8 @@ class Intake:
 
     def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
         """A bad record: BadInput (exit 3) under "fail" or beyond max_errors; else counted, and kept if it is to be."""
+        if self._shard is None:
+            return
         tolerated = self.rules.invalid == "skip" and record.reason == INVALID_UTF8
         if self.rules.on_error == "fail" and not tolerated:
             raise BadInput(self._message(source, record))
@@ -106,10 +114,10 @@ class Intake:
         if not tolerated:
             check_error_count(sum(self._skipped.values()), self.rules.max_errors)
         if self.rules.on_error == "quarantine":
-            self._set_aside(_quarantine_line(source_index, record) + b"\n")
+            self._set_aside(self._shard, _quarantine_line(source_index, record) + b"\n")
 
-    def _set_aside(self, line: bytes) -> None:
-        temporary = self._path.with_suffix(".quarantine.tmp")
+    def _set_aside(self, shard: ShardId, line: bytes) -> None:
+        temporary = _temporary(quarantine_path(self._folder, shard))
         with naming(temporary):
             if self._quarantine is None:
                 self._quarantine = io.FileIO(temporary, "wb")
@@ -123,10 +131,10 @@ class Intake:
     def finish(self, longest: Sequence[int] = (), first_ids: Sequence[int] = ()) -> IntakeCounts:
         """The counts, with what the shard says of its sequences; a quarantine file gets its name."""
         self.close()
-        if self._quarantine is not None:
-            temporary = self._path.with_suffix(".quarantine.tmp")
-            with naming(temporary):
-                temporary.replace(self._path)
+        if self._quarantine is not None and self._shard is not None:
+            path = quarantine_path(self._folder, self._shard)
+            with naming(_temporary(path)):
+                _temporary(path).replace(path)
         return IntakeCounts(
             self.records,
             self.text_bytes,
@@ -195,12 +203,16 @@ def check_error_count(count: int, max_errors: int | None) -> None:
         )
 
 
-def quarantine_path(folder: Path, chunk_index: int) -> Path:
-    """Where the quarantined records of a text chunk lie, beside its shard."""
-    return folder / f"{chunk_index:08}.quarantine"
+def quarantine_path(folder: Path, shard: ShardId) -> Path:
+    """Where the quarantined records of a shard lie, beside it."""
+    return folder / f"{shard.chunk_index:08}-{shard.number}.quarantine"
 
 
-def is_usable(folder: Path, chunk_index: int, counts: IntakeCounts, rules: IntakeRules) -> bool:
+def _temporary(path: Path) -> Path:
+    return path.with_suffix(".quarantine.tmp")
+
+
+def is_usable(folder: Path, shard: ShardId, counts: IntakeCounts, rules: IntakeRules) -> bool:
     """Whether a finished shard holds under `rules`: what was left out of it would be, and is kept if it is to be."""
     if rules.on_error == "fail":
         return not counts.skipped or (rules.invalid == "skip" and set(counts.skipped) == {INVALID_UTF8})
@@ -208,7 +220,7 @@ def is_usable(folder: Path, chunk_index: int, counts: IntakeCounts, rules: Intak
         return True
     size = checksum = 0
     try:
-        for line in _lines(quarantine_path(folder, chunk_index)):
+        for line in _lines(quarantine_path(folder, shard)):
             size += len(line)
             checksum = _core.xxh64(line, checksum)
     except FileNotFoundError:
@@ -235,13 +247,13 @@ def _quarantine_line(source_index: int, record: BadRecord) -> bytes:
 
 
 def quarantine_lines(
-    folder: Path, sources: Sequence[Source], chunks: Iterable[tuple[int, IntakeCounts]]
+    folder: Path, sources: Sequence[Source], shards: Iterable[tuple[ShardId, IntakeCounts]]
 ) -> Iterator[bytes]:
     """The lines of the dataset's quarantine file: paths for numbers, lines counted from 1 in each source."""
     lines_before: Counter[int] = Counter()
-    for chunk_index, counts in chunks:
+    for shard, counts in shards:
         if counts.quarantine_bytes >= 0:
-            for line in _lines(quarantine_path(folder, chunk_index)):
+            for line in _lines(quarantine_path(folder, shard)):
                 entry = json.loads(line)
                 source_index = entry["source"]
                 entry["source"] = recorded_path(sources[source_index].path)
@@ -253,7 +265,7 @@ def quarantine_lines(
 
 
 def total_intake(counts: Iterable[IntakeCounts]) -> IntakeCounts:
-    """The counts of all chunks together, without their lines and files."""
+    """The counts of all shards together, without their lines and files."""
     records = text_bytes = blank = with_special = 0
     longest: list[int] = []
     first_ids: tuple[int, ...] = ()

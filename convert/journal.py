@@ -1,7 +1,7 @@
 """What is already done: a line in one file for each finished shard and each merged run, put there by the parent alone
 after the data it speaks of.
 
-    1f0a...92 {"chunk_index": 3, ...}              XXH64 of the JSON behind it, which tells a torn line
+    1f0a...92 {"id": [3, 0], ...}                  XXH64 of the JSON behind it, which tells a torn line
     77b1...0c {"run": ["train", "tokens", 0], ...}
 
 Of lines that speak of the same the last counts. A record is trusted only with its data: size and digest are checked
@@ -14,11 +14,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from bpe import _core
 from convert.errors import naming
+from convert.plan import ShardId
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from flat_tokens.storage.files import write_all
@@ -31,11 +33,11 @@ _DIGITS = 16
 class Recorded:
     """What the journal of an earlier run says; it may be gone or damaged by now.
 
-    shards: by text chunk, in the order in which they were finished.
+    shards: in the order in which they were finished.
     """
 
     def __init__(self, entries: Iterator[dict[str, Any]]) -> None:
-        self.shards: dict[int, ShardRecord] = {}
+        self.shards: dict[ShardId, ShardRecord] = {}
         self._runs: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._thresholds: dict[int, int] = {}
         for entry in entries:
@@ -45,8 +47,18 @@ class Recorded:
                 self._thresholds[entry["documents"]] = entry["threshold"]
             else:
                 record = ShardRecord.from_json(entry)
-                self.shards.pop(record.chunk_index, None)
-                self.shards[record.chunk_index] = record
+                self.shards.pop(record.id, None)
+                self.shards[record.id] = record
+
+    def of_chunk(self, chunk_index: int) -> Iterator[ShardRecord]:
+        """The shards of a text chunk from its first on, as far as none is missing, up to its last."""
+        for number in count():
+            record = self.shards.get(ShardId(chunk_index, number))
+            if record is None:
+                return
+            yield record
+            if record.is_last:
+                return
 
     def run(self, run: Run) -> list[FileRecord] | None:
         """The files of a run that was written once; None: it was not."""

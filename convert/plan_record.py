@@ -1,6 +1,6 @@
 """What finished shards depend on, in `plan.json`: the same record, the same shards.
 
-    {"tokenmill_plan": 6, "tokenizer_sha256": "...", ..., "number of sources": 2, "sources": [
+    {"tokenmill_plan": 7, "tokenizer_sha256": "...", ..., "number of sources": 2, "sources": [
     ["en.txt", 12582912, 1699999999000000000, 1700000000000000000, 11141312, null, null, "text"],
     ["more.jsonl.gz", ...]
     ]}
@@ -24,7 +24,7 @@ from convert.inputs.source_list import Source
 from convert.inputs.sources import recorded_path
 from convert.plan import Plan
 
-PLAN_VERSION = 6
+PLAN_VERSION = 7
 FIELDS = ("path", "bytes", "mtime_ns", "changed_ns", "inode", "digest", "split", "kind")
 _MARKS = ("changed_ns", "inode")
 _COUNT = "number of sources"
@@ -58,6 +58,7 @@ def plan_record(plan: Plan, tokenizer_sha256: str, options: Mapping[str, Any]) -
         "tokenmill_plan": PLAN_VERSION,
         "tokenizer_sha256": tokenizer_sha256,
         "text_chunk_bytes": plan.chunk_bytes,
+        "shard_text_bytes": plan.shard_text_bytes,
         "options": dict(options),
         _COUNT: len(plan.sources),
     }
@@ -153,6 +154,8 @@ def told(name: str) -> str:
     "input 3"."""
     if name == "text_chunk_bytes" or name.startswith("options."):
         return "--" + name.removeprefix("options.").replace("_", "-")
+    if name == "shard_text_bytes":
+        return "bytes of text for a shard (--text-chunk-bytes)"
     if name == "tokenmill_plan":
         return "a plan of version"
     if name == "tokenizer_sha256":

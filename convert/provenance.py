@@ -62,11 +62,11 @@ def write_quarantine(dataset: Path, shards: Path, plan: Plan, records: list[Shar
         return []
     path = dataset / QUARANTINE_NAME
     size = 0
-    chunks = ((record.chunk_index, record.intake) for record in records)
+    counts = ((record.id, record.intake) for record in records)
 
     def written() -> Iterator[bytes]:
         nonlocal size
-        for line in quarantine_lines(shards, plan.sources, chunks):
+        for line in quarantine_lines(shards, plan.sources, counts):
             size += file.write(line)
             yield line
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bpe.sizes import bytes_text, counted
 from convert.errors import BrokenInvariant, printable
 from convert.inputs.digest import DIGEST_BYTES
 from convert.intake import IntakeCounts
-from convert.plan import Plan
+from convert.plan import Plan, ShardId
 from convert.shards.shard import SPLITS, ShardRecord, SplitCounts
 
 FIRST_WORDS = 80  # characters
@@ -28,7 +28,8 @@ class Summary:
     replaced: int
     intake: IntakeCounts
     text_chunks: int
-    reused_chunks: int
+    shards: int
+    reused_shards: int
     workers: int
     seconds: Mapping[str, float] = field(default_factory=dict)
     worker_seconds: Mapping[str, float] = field(default_factory=dict)
@@ -99,9 +100,9 @@ class Summary:
             )
         if self.replaced:
             lines.append(f"  replaced   {counted(self.replaced, 'invalid UTF-8 sequence')} by U+FFFD")
-        if self.reused_chunks:
+        if self.reused_shards:
             lines.append(
-                f"  reused     {self.reused_chunks:,} of {self.text_chunks:,} text chunks from an earlier run"
+                f"  reused     {self.reused_shards:,} of {counted(self.shards, 'temporary shard')} from an earlier run"
             )
         lines.append("  seconds    " + _times(self.seconds))
         if timings and self.worker_seconds:
@@ -128,10 +129,10 @@ def total_counts(records: Iterable[ShardRecord], split: str) -> SplitCounts:
 def check_conservation(plan: Plan, records: Sequence[ShardRecord]) -> None:
     """Raise BrokenInvariant unless every byte, block and document of the sources is accounted for.
 
-    Each text chunk once, their bytes the corpus, each block of each source hashed once, and in each chunk and split
-    documents = written + empty.
+    Each text chunk once, with all its shards in order, their bytes the corpus, each block of each source hashed once,
+    and in each shard and split documents = written + empty.
     """
-    if [record.chunk_index for record in records] != list(range(plan.chunk_count)):
+    if [record.id for record in records] != list(_expected_shards(plan, records)):
         raise BrokenInvariant(
             f"{len(records)} shards do not match the {plan.chunk_count} text chunks of the plan"
         )
@@ -141,22 +142,34 @@ def check_conservation(plan: Plan, records: Sequence[ShardRecord]) -> None:
             f"text chunks of {text_bytes} bytes were encoded, the sources have {plan.total_bytes}"
         )
     for record in records:
+        what = f"text chunk {record.id.chunk_index}"
+        if record.id.number:
+            what += f", shard {record.id.number}"
         blocks = len(record.digests) / DIGEST_BYTES
-        expected = sum(1 for _ in plan.blocks(plan.chunk(record.chunk_index)))
+        expected = sum(1 for _ in plan.blocks(plan.chunk(record.id.chunk_index))) if record.is_last else 0
         if blocks != expected:
             raise BrokenInvariant(
-                f"text chunk {record.chunk_index}: {blocks:g} blocks of the sources were hashed, {expected} begin there"
+                f"{what}: {blocks:g} blocks of the sources were hashed, {expected} begin there"
             )
         for split in SPLITS:
             counts = record.split(split)
             if counts.documents != counts.sequences + counts.empty:
                 raise BrokenInvariant(
-                    f"text chunk {record.chunk_index}, {split}: {counts.documents} documents are not "
+                    f"{what}, {split}: {counts.documents} documents are not "
                     f"{counts.sequences} written + {counts.empty} empty"
                 )
         taken = record.train.documents + record.validation.documents
         if record.intake.records != taken + record.intake.skipped_count:
             raise BrokenInvariant(
-                f"text chunk {record.chunk_index}: {record.intake.records} records are not {taken} documents + "
+                f"{what}: {record.intake.records} records are not {taken} documents + "
                 f"{record.intake.skipped_count} skipped"
             )
+
+
+def _expected_shards(plan: Plan, records: Sequence[ShardRecord]) -> Iterator[ShardId]:
+    """Those that there are if each text chunk ends where `records` says so, and all are there."""
+    index = number = 0
+    for record in records:
+        yield ShardId(index, number)
+        index, number = (index + 1, 0) if record.is_last else (index, number + 1)
+    yield from map(ShardId, range(index, plan.chunk_count))

@@ -8,7 +8,7 @@ reading, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
 from convert import worker
@@ -23,7 +23,7 @@ from convert.workspace import Workspace
 _SOURCES_AT_ONCE = 256  # a task costs as much as reading a few small files
 
 
-def check_touched(context: Context, records: Sequence[ShardRecord | None]) -> None:
+def check_touched(context: Context, records: Iterable[ShardRecord]) -> None:
     """Refused (exit 6) if a source of `workspace.touched` is not what the shards of `records` were made from.
 
     If all are, the plan says so, and they are no longer touched.
@@ -43,7 +43,7 @@ def check_touched(context: Context, records: Sequence[ShardRecord | None]) -> No
     workspace.settle()
 
 
-def check_meanwhile(context: Context, touched: Sequence[int], records: Sequence[ShardRecord | None]) -> None:
+def check_meanwhile(context: Context, touched: Sequence[int], records: Iterable[ShardRecord]) -> None:
     """BadInput (exit 3) if one of the sources `touched` is not what the shards of `records` were made from just now."""
     found = _first_changed(context, touched, records)
     if found is not None:
@@ -55,7 +55,7 @@ def check_meanwhile(context: Context, touched: Sequence[int], records: Sequence[
 
 
 def _first_changed(
-    context: Context, touched: Sequence[int], records: Sequence[ShardRecord | None]
+    context: Context, touched: Sequence[int], records: Iterable[ShardRecord]
 ) -> tuple[int, tuple[int, int]] | None:
     """A source and the bytes of it that are others now; None if there is none."""
     plan = context.plan
@@ -71,25 +71,26 @@ def _first_changed(
 
 
 def _tasks(
-    touched: Sequence[int], plan: Plan, records: Sequence[ShardRecord | None]
+    touched: Sequence[int], plan: Plan, records: Iterable[ShardRecord]
 ) -> Iterator[list[worker.SourceParts]]:
     """Some sources at a time, of one text chunk: neither are there too many tasks, nor is one too long."""
     is_touched = bytearray(len(plan.sources))
     for number in touched:
         is_touched[number] = True
     for record in records:
-        if record is not None:
-            found = (parts for parts in _parts(plan, record) if is_touched[parts[0]])
-            while some := list(islice(found, _SOURCES_AT_ONCE)):
-                yield some
+        found = (parts for parts in _parts(plan, record) if is_touched[parts[0]])
+        while some := list(islice(found, _SOURCES_AT_ONCE)):
+            yield some
 
 
 def _parts(plan: Plan, record: ShardRecord) -> Iterator[worker.SourceParts]:
-    """What a shard was made from."""
+    """What the shards of a text chunk were made from, as the last one says."""
+    if not record.is_last:
+        return
     edges: dict[int, list[tuple[int, int, str]]] = {}
     for source, start, stop, digest in record.edges:
         edges.setdefault(source, []).append((start, stop, digest))
-    blocks = zip(plan.blocks(plan.chunk(record.chunk_index)), each_digest(record.digests), strict=True)
+    blocks = zip(plan.blocks(plan.chunk(record.id.chunk_index)), each_digest(record.digests), strict=True)
     for source, own in groupby(blocks, lambda block: block[0][0]):
         size = plan.sources[source].size_bytes
         parts = [block_part(number, size, digest) for (_, number), digest in own]

@@ -1,4 +1,4 @@
-"""What a worker process does: text chunk -> shard, later runs of shards -> files of the dataset.
+"""What a worker process does: text chunk -> shards, later runs of shards -> files of the dataset.
 
 A process is prepared once with its `Job` (under fork it inherits the loaded tokenizer, nothing is sent), then tasks
 carry only a text chunk or a run. What a task writes counts for nothing until the parent has noted its result in the
@@ -7,86 +7,57 @@ journal, so a task can be lost at any moment and done again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.tokenizer import Tokenizer
 from convert.clock import Clock
-from convert.document_encoder import DocumentEncoder
-from convert.errors import BadInput, BrokenInvariant, naming
+from convert.errors import BrokenInvariant, naming
 from convert.held_out import DocumentHasher
-from convert.inputs.blocks import Block, own_lines, record_blocks
-from convert.inputs.digest import BlockDigests, first_changed
-from convert.inputs.kinds import PLAIN_TEXT
-from convert.inputs.long_line import LongLine
-from convert.inputs.read_ahead import decompressed
-from convert.inputs.read_jsonl import JsonLines
-from convert.inputs.read_parquet import parquet_batches
-from convert.inputs.source_list import Source
-from convert.inputs.stretches import STRETCH_BYTES, Stretch, own_stretches
-from convert.inputs.text_window import TextWindow
+from convert.inputs.blocks import BLOCK_BYTES
+from convert.inputs.digest import first_changed
 from convert.intake import Intake
-from convert.plan import Piece, Plan, TextChunk
-from convert.processes.worker_process import take_step
-from convert.rules import IntakeRules
+from convert.job import Job
+from convert.open_chunk import OpenChunk
+from convert.plan import ShardId, TextChunk
+from convert.read_chunk import ChunkReader, Rooms
 from convert.shards.merge import write_run
 from convert.shards.runs import Run
-from convert.shards.shard import PARTS, ShardRecord, is_intact, token_dtype
-from convert.shards.shard_writer import ShardWriter
+from convert.shards.shard import PARTS, ShardRecord, is_intact
 from convert.shards.slots import Slots
-from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.verify_units import verify_files
 
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
-Need = Callable[[int, int], None]  # (start, stop) of a source
 SourceParts = tuple[int, Sequence[tuple[int, int, str]]]  # source, (start, stop, hex digest) of parts of it
-
-
-class Job(NamedTuple):
-    """All that is the same for every task of a conversion."""
-
-    tokenizer: Tokenizer
-    max_token_id: int
-    plan: Plan
-    separator: bytes
-    seed: int
-    threshold: int  # a document whose hash is below it is validation, 0 to 2^64
-    rules: IntakeRules
-    shards: Path
-    dataset: Path
-    layout: ArrayLayout
-    decompress_ahead: bool = False  # by a thread beside: there are workers enough that have nothing to do
 
 
 @dataclass(frozen=True)
 class ChunkResult:
-    """What comes back from a text chunk: its record, whether it was there from an earlier run, seconds by step."""
+    """What comes back from a text chunk: the records of its next shards, whether they were there from an earlier run,
+    about how much of the chunk's work is done by now, seconds by step."""
 
-    record: ShardRecord
+    records: tuple[ShardRecord, ...]
     reused: bool = False
+    done_bytes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
 
 
 _job: Job | None = None
-# Kept from piece to piece, so that their pages are touched once: the text of a stretch or block, the lines' texts.
-_buffer = bytearray()
-_json_lines = JsonLines()
+_rooms = Rooms()
+# Packed text chunks, which may be open while others are encoded, have their own.
+_packed_rooms = Rooms()
+_open: OpenChunk | None = None  # one at most: its decoder may hold a window of 128 MiB
 
 
 def prepare(job: Job) -> None:
     """Make this process ready for the tasks of `job`."""
-    global _job
+    global _job, _packed_rooms
     _job = job
+    _close()
+    _packed_rooms = Rooms(min(BLOCK_BYTES, job.plan.shard_text_bytes))
     job.tokenizer.encode_documents(b"")  # builds the encoder where it was not inherited
 
 
@@ -100,54 +71,62 @@ def encode_chunk(
     chunk: TextChunk,
     slots: Slots,
     threshold: int | None = None,
+    number: int = 0,
     earlier: ShardRecord | None = None,
     needed_parts: tuple[str, ...] = PARTS,
+    to_end: bool = True,
 ) -> ChunkResult:
-    """Encode the documents of a text chunk into its shard, or take over the one of an earlier run if it is intact.
+    """Encode documents of a text chunk into its `number`-th shard, or take over that of an earlier run if it is intact.
 
     slots: the files to write to. threshold: in place of the job's, if it came later. earlier: the record of an earlier
-    run's shard; needed_parts: those of PARTS that have to be there for it to be taken over.
+    run's shard; needed_parts: those of PARTS that have to be there for it to be taken over. to_end: the shards behind
+    it too, up to the chunk's last. Else what is open stays so, and the next shard is cheap if this worker gets it; any
+    other reads the chunk from its beginning, and passes over what is encoded.
 
-    A stretch at a time, so memory depends neither on the chunk nor on its documents.
+    Some MiB at a time, so memory depends neither on the chunk nor on its documents.
     InvalidText (exit 3) names file and byte, BadInput a bad record or a file that changed, OSError what the system
     refused.
     """
     job = _prepared()
     if earlier is not None and is_intact(job.shards, earlier, needed_parts):
-        return ChunkResult(earlier, reused=True)
+        return ChunkResult((earlier,), reused=True)
+    records: list[ShardRecord] = []
+    seconds: dict[str, float] = {}
+    with _opened(job, chunk, threshold, number) as opened:
+        while opened.number < number:
+            opened.pass_over()
+        while not records or (to_end and not records[-1].is_last):
+            records.append(opened.encode(slots))
+            for step, spent in opened.seconds.items():
+                seconds[step] = seconds.get(step, 0.0) + spent
+    return ChunkResult(tuple(records), False, opened.done_bytes, seconds)
 
-    clock = Clock()
-    digests = bytearray()
-    edges: list[tuple[int, int, int, str]] = []
-    dtype = token_dtype(job.max_token_id)
-    intake = Intake(job.rules, job.shards, chunk.index)
-    with (
-        closing(intake),
-        ShardWriter(job.shards, slots, dtype, job.max_token_id) as shard,
-    ):
-        threshold = job.threshold if threshold is None else threshold
-        encoder = DocumentEncoder(job.tokenizer, job.separator, job.seed, threshold, shard, intake, clock)
-        for piece in job.plan.pieces(chunk):
-            blocks, own_edges = _encode_piece(job, piece, encoder, intake, clock)
-            digests += blocks
-            edges.extend((piece.source_index, *edge) for edge in own_edges)
-        checksums, places, (train, validation) = shard.finish()
-        counts = intake.finish(shard.longest, shard.first_ids)
-    record = ShardRecord(
-        chunk.index,
-        chunk.text_bytes,
-        intake.replaced,
-        dtype.itemsize,
-        checksums,
-        train,
-        validation,
-        bytes(digests),
-        tuple(edges),
-        counts,
-        places,
-    )
-    clock.lap("write")
-    return ChunkResult(record, seconds=clock.seconds)
+
+@contextmanager
+def _opened(job: Job, chunk: TextChunk, threshold: int | None, number: int) -> Iterator[OpenChunk]:
+    """The text chunk, no further than its `number`-th shard; a packed one stays open until its last or an error."""
+    global _open
+    if not job.plan.is_packed(chunk):
+        with closing(OpenChunk(job, chunk, threshold, _rooms)) as opened:
+            yield opened
+        return
+    if _open is None or _open.chunk != chunk or _open.number > number:
+        _close()
+        _open = OpenChunk(job, chunk, threshold, _packed_rooms)
+    try:
+        yield _open
+    except BaseException:
+        _close()
+        raise
+    if _open.is_done:
+        _close()
+
+
+def _close() -> None:
+    global _open
+    if _open is not None:
+        _open.close()
+        _open = None
 
 
 def smallest_hashes(chunk: TextChunk, count: int) -> NDArray[np.uint64]:
@@ -157,143 +136,14 @@ def smallest_hashes(chunk: TextChunk, count: int) -> NDArray[np.uint64]:
     rules = (
         job.rules if job.rules.on_error == "fail" else job.rules._replace(on_error="skip", max_errors=None)
     )
-    intake = Intake(rules, job.shards, chunk.index)
+    intake = Intake(rules, job.shards)
+    intake.begin(ShardId(chunk.index))
     special_tokens = [token.encode() for token in job.tokenizer.special_tokens]
     hasher = DocumentHasher(special_tokens, job.separator, job.seed, count, intake)
-    for piece in job.plan.pieces(chunk):
-        source = job.plan.sources[piece.source_index]
-        with TextWindow(source.path, source.size_bytes, _buffer) as window:
-            _require_unchanged(source, window)
-            _read_piece(job, piece, source, window, hasher, intake, lambda start, stop: None)
+    for give in ChunkReader(job, chunk, _rooms, intake, Clock(), with_digests=False).documents():
+        if give is not None:
+            give(hasher)
     return hasher.smallest.get()
-
-
-def _encode_piece(
-    job: Job,
-    piece: Piece,
-    encoder: DocumentEncoder,
-    intake: Intake,
-    clock: Clock,
-) -> tuple[bytes, list[tuple[int, int, str]]]:
-    """Encode the documents of one source's part of a chunk; the digests of its blocks, and its edges
-    (convert/inputs/digest.py)."""
-    source = job.plan.sources[piece.source_index]
-    own_digests = BlockDigests(piece.start, piece.stop, source.size_bytes)
-
-    def seen(offset: int, data: memoryview) -> None:
-        clock.lap("read")
-        own_digests.see(offset, data)
-        clock.lap("hash")
-
-    with TextWindow(source.path, source.size_bytes, _buffer, seen) as window:
-        _require_unchanged(source, window)
-        _read_piece(job, piece, source, window, encoder, intake, own_digests.need)
-        clock.lap("read")
-        edges = own_digests.edges(window)
-        blocks = own_digests.finish(window)
-        clock.lap("hash")
-        _require_unchanged(source, window)
-    return blocks, edges
-
-
-def _read_piece(
-    job: Job,
-    piece: Piece,
-    source: Source,
-    window: TextWindow,
-    encoder: DocumentEncoder,
-    intake: Intake,
-    need: Need,
-) -> None:
-    """need: is told which bytes of the file the documents depend on, once they are read."""
-    if source.kind == PLAIN_TEXT:
-        _encode_plain_text(job, piece, source, window, encoder, need)
-    else:
-        _encode_records(job, piece, source, encoder, intake, need)
-
-
-def _encode_plain_text(
-    job: Job, piece: Piece, source: Source, window: TextWindow, encoder: DocumentEncoder, need: Need
-) -> None:
-    stop = piece.stop
-
-    def seen(stretch: Stretch) -> None:
-        nonlocal stop
-        take_step((piece.source_index, stretch.start, stretch.stop), stretch.start - piece.start)
-        stop = max(stop, stretch.stop + len(job.separator))
-
-    stretches = own_stretches(window, job.separator, piece.start, piece.stop, STRETCH_BYTES)
-    for stretch in stretches:
-        seen(stretch)
-        if stretch.is_piece:
-            pieces = _window_pieces(window, chain([stretch], stretches), seen)
-            encoder.pieces(piece.source_index, source, pieces, stretch.start)
-        else:
-            with window.view(stretch.start, stretch.stop) as view:
-                encoder.stretch(piece.source_index, source, view, stretch.start)
-    need(piece.start, stop)
-
-
-def _window_pieces(
-    window: TextWindow, stretches: Iterator[Stretch], seen: Callable[[Stretch], None]
-) -> Iterator[tuple[Buffer, bool]]:
-    for stretch in stretches:
-        seen(stretch)
-        with window.view(stretch.start, stretch.stop) as view:
-            yield view, stretch.final
-        if stretch.final:
-            return
-
-
-def _encode_records(
-    job: Job, piece: Piece, source: Source, encoder: DocumentEncoder, intake: Intake, need: Need
-) -> None:
-    """Encode a piece of anything but plain text. What is compressed belongs to the piece that the file begins in."""
-    index, rules = piece.source_index, intake.rules
-    if source.kind.is_plain and source.kind.format == "jsonl":
-        need(piece.start - 1, own_lines(source.path, source.size_bytes, piece.start, piece.stop)[1])
-    elif not source.kind.is_plain and piece.start == 0:
-        need(0, source.size_bytes)
-    if source.kind.format == "jsonl":
-        for found in _json_lines.batches(index, source, piece, intake, job.decompress_ahead):
-            take_step()
-            if isinstance(found, LongLine):
-                encoder.long_line(index, source, found)
-            else:
-                encoder.batch(index, source, *found)
-    elif source.kind.format == "parquet":
-        for batch, places in parquet_batches(index, source, piece, intake, need):
-            take_step()
-            encoder.batch(index, source, batch, places)
-    elif piece.start == 0:
-        with decompressed(source, rules.max_window_bytes, job.decompress_ahead) as stream:
-            blocks = record_blocks(stream, job.separator, _buffer)
-            for block in blocks:
-                take_step((index, block.start, block.start + len(block.text)), stream.used_bytes)
-                if block.is_piece:
-                    encoder.pieces(index, source, _block_pieces(block, blocks), block.start)
-                else:
-                    encoder.stretch(index, source, block.text, block.start)
-
-
-def _block_pieces(block: Block, blocks: Iterator[Block]) -> Iterator[tuple[Buffer, bool]]:
-    yield block.text, block.final
-    while not block.final:
-        take_step()
-        block = next(blocks)
-        yield block.text, block.final
-
-
-def _require_unchanged(source: Source, window: TextWindow) -> None:
-    """BadInput if the open file is not as it was when the work was planned."""
-    status = window.status()
-    if status.st_size != source.size_bytes:
-        raise BadInput(
-            f"{source.path} changed: {source.size_bytes} bytes at first, {status.st_size} now; "
-            f"convert it again when nothing writes to it"
-        )
-    if status.st_mtime_ns != source.mtime_ns:
-        raise BadInput(f"{source.path} was written to while it was read; convert it again")
 
 
 def changed_part(sources: Sequence[SourceParts]) -> tuple[int, tuple[int, int]] | None:

@@ -7,7 +7,7 @@ many whole records as fit, and a record that does not comes in pieces, so memory
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 from bpe import _core
@@ -60,21 +60,21 @@ def record_blocks(
     """The blocks of a stream; its first byte has the offset `start`.
 
     b"a|b|c" with b"|" -> b"a|b" and b"c", which is not closed. A stream that ends with a separator has nothing behind
-    it, an empty one nothing at all. A record that does not fit two blocks comes in pieces. buffer: reused, grown as
-    needed.
+    it, an empty one nothing at all. A record that does not fit two blocks comes in pieces. Where blocks end follows
+    from the bytes alone, however many the stream gives at a time. buffer: reused, grown as needed.
     """
     length = len(separator)
-    if len(buffer) < 2 * block_bytes + length:
-        buffer.extend(bytes(2 * block_bytes + length - len(buffer)))
+    most = 2 * block_bytes + length
+    if len(buffer) < most:
+        buffer.extend(bytes(most - len(buffer)))
     held = searched = 0  # bytes in the buffer; so many of them need not be looked at again
     in_pieces = False
+    full = block_bytes  # so many are read before they are looked at
     while True:
-        if held == len(buffer):
-            buffer.extend(bytes(len(buffer)))
         with memoryview(buffer) as view:
-            got = stream.readinto(view[held : held + block_bytes])
+            got = stream.readinto(view[held:full])
         held += got
-        if got and held < block_bytes:
+        if got and held < full:
             continue
         if not held and not in_pieces:
             return
@@ -86,11 +86,12 @@ def record_blocks(
         elif not got:
             block = Block(memoryview(buffer)[:held], start, closed=False, is_piece=in_pieces)
             used, in_pieces = held, False
-        elif in_pieces or held >= 2 * block_bytes + length:
+        elif in_pieces or held == most:
             used, in_pieces = held - length + 1, True  # a separator may begin in the last bytes
             block = Block(memoryview(buffer)[:used], start, closed=False, is_piece=True, final=False)
         else:
             searched = max(0, held - length + 1)
+            full = most
             continue
         yield block
         block.text.release()  # or the buffer could not grow
@@ -98,6 +99,24 @@ def record_blocks(
         held -= used
         start += used
         searched = 0
+        full = block_bytes if held < block_bytes else most
+
+
+def pieces_of(block: Block, blocks: Iterator[Block]) -> Iterator[tuple[memoryview, bool]]:
+    """(text, whether it is the last) of a record in pieces: `block` is the first, `blocks` has the others."""
+    yield block.text, block.final
+    while not block.final:
+        block = next(blocks)
+        yield block.text, block.final
+
+
+def watched(
+    blocks: Iterator[Block], stream: FileStream, seen: Callable[[Block, int], None]
+) -> Iterator[Block]:
+    """The blocks of a stream; seen(block, stream.used_bytes) is called before each is given."""
+    for block in blocks:
+        seen(block, stream.used_bytes)
+        yield block
 
 
 def _first_separator(buffer: bytearray, separator: bytes, searched: int, held: int) -> int:

@@ -8,7 +8,7 @@ of many MiB comes in pieces (convert/inputs/long_line.py).
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -24,14 +24,15 @@ from convert.inputs.blocks import (
     FileRange,
     FileStream,
     own_lines,
+    pieces_of,
     record_blocks,
+    watched,
 )
 from convert.inputs.long_line import LongLine
 from convert.inputs.read_ahead import decompressed
 from convert.inputs.source_list import Source
 from convert.intake import FIELD_MISSING, INVALID_UTF8, MALFORMED, BadRecord, Intake
 from convert.plan import Piece
-from convert.processes.worker_process import take_step
 
 Places = np.ndarray[Any, np.dtype[np.uint64]]  # of the lines of a batch
 
@@ -85,12 +86,19 @@ class JsonLines:
         self._texts = np.empty(0, dtype=np.uint8)
 
     def batches(
-        self, source_index: int, source: Source, piece: Piece, intake: Intake, ahead: bool = False
-    ) -> Iterator[tuple[Batch, Places] | LongLine]:
-        """(documents, the byte at which the line of each begins) of the piece, some MiB at a time, or a long line.
+        self,
+        source_index: int,
+        source: Source,
+        piece: Piece,
+        intake: Intake,
+        seen: Callable[[Block, int], None],
+        ahead: bool = False,
+    ) -> Iterator[tuple[Batch, Places] | LongLine | None]:
+        """(documents, the byte at which the line of each begins) of the piece, some MiB at a time, or a long line; None
+        when all that came so far is counted.
 
         The texts of a long line must be read to their end before the next is asked for. A compressed file belongs to
-        the piece it begins in; ahead: a thread decompresses it. Bad lines go to `intake`.
+        the piece it begins in; ahead: a thread decompresses it. Bad lines go to `intake`. seen: as for `watched`.
         """
         rules = intake.rules
         start = 0
@@ -105,12 +113,13 @@ class JsonLines:
                 stream = stack.enter_context(decompressed(source, rules.max_window_bytes, ahead))
             lines = _Lines(source_index, source, intake, self)
             blocks = record_blocks(stream, b"\n", self._buffer, start, self._block_bytes)
+            blocks = watched(blocks, stream, seen)
             for block in blocks:
-                take_step((source_index, block.start, block.start + len(block.text)), stream.used_bytes)
                 if block.is_piece:
                     yield from lines.long_line(block, blocks)
                 else:
                     yield from lines.batches(block)
+                yield None
             if piece.stop < source.size_bytes:
                 intake.add_lines(source_index, lines.count)
 
@@ -119,15 +128,6 @@ class JsonLines:
         if len(self._texts) < size + 16:
             self._texts = np.empty(max(size + 16, 2 * len(self._texts)), dtype=np.uint8)
         return self._texts
-
-
-def _pieces(text: memoryview, block: Block, blocks: Iterator[Block]) -> Iterator[tuple[memoryview, bool]]:
-    """The pieces of one line; `text`: of the first, which is `block`."""
-    yield text, block.final
-    while not block.final:
-        take_step()
-        block = next(blocks)
-        yield block.text, block.final
 
 
 class _Lines:
@@ -141,7 +141,8 @@ class _Lines:
 
     def long_line(self, block: Block, blocks: Iterator[Block]) -> Iterator[LongLine]:
         text, start = self._without_mark(block)
-        line = LongLine(_pieces(text, block, blocks), start, self.count, self._intake.rules)
+        pieces = pieces_of(block._replace(text=text), blocks)
+        line = LongLine(pieces, start, self.count, self._intake.rules)
         yield line
         self.count += 1
         self._intake.replaced += line.replaced

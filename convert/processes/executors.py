@@ -11,6 +11,8 @@
 - workers end with their parent however that ends: their pipe closes, and long tasks look (`take_step`);
 - Ctrl-C reaches the parent alone, so a worker never prints a traceback in the middle of the parent's message.
 
+And it can keep tasks that go on with what others left in the memory of their worker together (`submit_kept`).
+
 Start-up. `fork` costs about a millisecond and children inherit the loaded tokenizer, but it is safe only while the
 process has a single thread; "auto" takes it then, on Linux, and `spawn` otherwise. All workers are forked before the
 pool starts its own thread; those that replace the dead are spawned. A process's own life:
@@ -29,7 +31,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,13 @@ class InlineExecutor(Executor):
         except Exception as error:
             future.set_exception(error)
         return future
+
+    def submit_kept(self, key: Hashable, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        """The same: all is done in one process."""
+        return self.submit(fn, *args)
+
+    def release(self, key: Hashable) -> None:
+        """Nothing is kept for a key."""
 
 
 def may_fork() -> bool:
@@ -142,9 +151,26 @@ class ProcessExecutor(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """A future for fn(*args, **kwargs) in some worker; all of it must be picklable."""
+        return self._submit(None, fn, args, kwargs)
+
+    def submit_kept(self, key: Hashable, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        """A future for fn(*args) in the worker that had the last task with this key, as long as it lives.
+
+        Until `release` that worker gets none with another key. The task must know by itself whether it can go on.
+        """
+        return self._submit(key, fn, args, {})
+
+    def release(self, key: Hashable) -> None:
+        """No other task with this key comes."""
+        self._waiting.release(key)
+        self._wake()
+
+    def _submit(
+        self, key: Hashable, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Future[Any]:
         future = TaskFuture()
         payload = pickle.dumps((fn, args, kwargs), protocol=pickle.HIGHEST_PROTOCOL)
-        self._waiting.put(future, payload, fn)
+        self._waiting.put(future, payload, fn, key)
         self._wake()
         return future
 

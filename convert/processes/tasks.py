@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from convert.errors import WorkerLost
 
@@ -14,11 +14,25 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
+@runtime_checkable
+class KeepingExecutor(Protocol):
+    """One that gives tasks with a key to the worker that had the one before, as `ProcessExecutor` does."""
+
+    def submit_kept(self, key: Hashable, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        """A future for fn(*args)."""
+        ...
+
+    def release(self, key: Hashable) -> None:
+        """No other task with this key comes."""
+        ...
+
+
 class TaskPool:
     """Tasks of any kind in flight; open as a context, which cancels what has not begun when it is left."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
+        self._keeping = executor if isinstance(executor, KeepingExecutor) else None
         self._waiting: dict[Future[Any], tuple[Any, Callable[[], str]]] = {}
         self._done: SimpleQueue[Future[Any]] = SimpleQueue()
 
@@ -40,24 +54,44 @@ class TaskPool:
             if future.done() and not future.cancelled() and future.exception() is None:
                 yield task, future.result()
 
+    @property
+    def keeps(self) -> bool:
+        """Whether tasks with a key go to the worker that had the one before."""
+        return self._keeping is not None
+
+    def release(self, key: Hashable) -> None:
+        """No other task with this key comes, if any came."""
+        if self._keeping is not None:
+            self._keeping.release(key)
+
     def submit(
-        self, task: Any, describe: Callable[[], str], function: Callable[..., Any], *args: Any
+        self,
+        task: Any,
+        describe: Callable[[], str],
+        function: Callable[..., Any],
+        *args: Any,
+        key: Hashable = None,
     ) -> None:
         """Begin function(*args); `task` comes back with its result, describe() names it in an error.
 
+        key: of tasks for one worker, see `ProcessExecutor.submit_kept`; without effect unless the pool `keeps`.
         A pool that lost a worker a moment ago may refuse the task: that is an error of the task, as if it had begun.
         """
         try:
-            future = self._executor.submit(function, *args)
+            if key is None or self._keeping is None:
+                future = self._executor.submit(function, *args)
+            else:
+                future = self._keeping.submit_kept(key, function, *args)
         except BrokenExecutor as error:
             future = Future()
             future.set_exception(error)
         self._waiting[future] = (task, describe)
         future.add_done_callback(self._done.put)
 
-    def running_bytes(self) -> int:
-        """How much of their inputs those tasks have done that are not, as far as they tell."""
-        return sum(getattr(future, "done_bytes", 0) for future in self._waiting)
+    def running(self) -> Iterator[tuple[Any, int]]:
+        """(task, done bytes) of those that are not done, as far as they tell."""
+        for future, (task, _) in self._waiting.items():
+            yield task, getattr(future, "done_bytes", 0)
 
     def done(self, seconds: float | None = None) -> Iterator[tuple[Any, Any]]:
         """(task, result) of those that are done, after waiting for the first, at most so many seconds. A lost worker's

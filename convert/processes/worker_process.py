@@ -18,7 +18,7 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -68,11 +68,12 @@ def take_step(place: Any = None, done_bytes: int = 0) -> None:
 
 @dataclass
 class Task:
-    """What is to be run; gathered: by few workers; tries: how many workers died of it."""
+    """What is to be run; gathered: by few workers; key: of what it goes on with; tries: how many workers died of it."""
 
     future: TaskFuture
     payload: bytes
     gathered: bool = False
+    key: Hashable = None
     tries: int = 0
 
 

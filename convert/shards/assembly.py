@@ -1,20 +1,23 @@
 """What is known of the conversion while it goes on: shards come in, runs that became possible come out.
 
-    add(record) of each shard, in any order  ->  ready() runs to write  ->  written(run)  ->  parts of shards to delete
+    add(record) of each shard  ->  ready() runs to write  ->  written(run)  ->  parts of shards to delete
 
-A shard's ids are needed until the runs that read them are written, its starts until those of seq_starts are too. So
-the ids of only a few shards lie on the disk at a time, in files that are used again (convert/shards/slots.py).
+Text chunks come in any order, the shards of one in theirs. A shard's ids are needed until the runs that read them are
+written, its starts until those of seq_starts are too. So the ids of only a few shards lie on the disk at a time, in
+files that are used again (convert/shards/slots.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from convert.errors import BrokenInvariant
 from convert.journal import Recorded
+from convert.plan import ShardId
 from convert.shards.merge_tree import MergeTree, Totals
 from convert.shards.runs import ARRAYS, Run, RunPlanner
-from convert.shards.shard import PARTS, SPLITS, STARTS_OF, ShardRecord, ShardShape
+from convert.shards.shard import PARTS, SPLITS, STARTS_OF, ShardRecord
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 
@@ -23,61 +26,74 @@ class Assembly:
     """The shards of `chunk_count` text chunks, their places in the arrays, and what of the arrays is written."""
 
     def __init__(self, chunk_count: int, layout: ArrayLayout) -> None:
-        self.records: list[ShardRecord | None] = [None] * chunk_count
         self.files: list[FileRecord] = []
-        self._shapes: list[ShardShape | None] = [None] * chunk_count
+        # One tuple for all chunks of which nothing is known: there may be many.
+        self._chunks: list[tuple[ShardRecord, ...]] = [()] * chunk_count
         self._trees = {split: MergeTree(chunk_count) for split in SPLITS}
         units = {"tokens": layout.write_unit_tokens, "starts": layout.write_unit_starts}
         self._planners = [
-            RunPlanner(split, array, units[array], self._trees[split], self._shapes)
+            RunPlanner(split, array, units[array], self._trees[split], self._chunks)
             for split in SPLITS
             for array in ARRAYS
         ]
-        # (chunk, part) -> how many items are in runs that read it and are not written yet.
-        self._unread: dict[tuple[int, str], int] = {}
+        # (shard, part) -> how many items are in runs that read it and are not written yet.
+        self._unread: dict[tuple[ShardId, str], int] = {}
 
     def add(self, record: ShardRecord) -> None:
-        """A shard is there."""
-        index, shape = record.chunk_index, record.shape
-        if self.records[index] is not None:
-            raise BrokenInvariant(f"text chunk {index} was encoded twice")
-        self.records[index], self._shapes[index] = record, shape
+        """A shard is there, the next one of its text chunk."""
+        index = record.id.chunk_index
+        before = self._chunks[index]
+        if record.id.number != len(before) or (before and before[-1].is_last):
+            raise BrokenInvariant(
+                f"shard {record.id.number} of text chunk {index} comes behind {len(before)}"
+            )
+        own = self._chunks[index] = (*before, record)
         for split in SPLITS:
             counts = record.split(split)
-            self._trees[split].add(index, Totals(counts.tokens, counts.sequences, counts.max_token_id))
-            self._unread[index, split] = counts.tokens
-            self._unread[index, STARTS_OF[split]] = counts.tokens + counts.sequences
+            self._unread[record.id, split] = counts.tokens
+            self._unread[record.id, STARTS_OF[split]] = counts.tokens + counts.sequences
+            if record.is_last:
+                self._trees[split].add(index, sum((totals_of(shard, split) for shard in own), Totals()))
+
+    def shards(self, chunk_index: int) -> tuple[ShardRecord, ...]:
+        """Those of a text chunk so far, in order."""
+        return self._chunks[chunk_index]
+
+    def records(self) -> Iterator[ShardRecord]:
+        """All shards so far, in order."""
+        return chain.from_iterable(self._chunks)
 
     def ready(self) -> Iterator[Run]:
         """The runs that became possible since the last call, each once."""
         for planner in self._planners:
             yield from planner.ready()
 
-    def written(self, run: Run, files: list[FileRecord]) -> list[tuple[int, str]]:
-        """A run is written and its record kept: the (chunk, part) that no other run needs."""
+    def written(self, run: Run, files: list[FileRecord]) -> list[tuple[ShardId, str]]:
+        """A run is written and its record kept: the (shard, part) that no other run needs."""
         self.files += files
         unneeded = []
         for part in run.parts:
             for name in run.reads:
-                key = (part.shape.chunk_index, name)
+                key = (part.shape.id, name)
                 self._unread[key] -= part.stop - part.start
                 if self._unread[key] == 0:
                     unneeded.append(key)
         return unneeded
 
-    def needed_parts(self, chunk_index: int) -> tuple[str, ...]:
+    def needed_parts(self, shard: ShardId) -> tuple[str, ...]:
         """The parts of a shard that some run has still to read; all of them while the shard is not known."""
-        if self.records[chunk_index] is None:
-            return PARTS
-        return tuple(part for part in PARTS if self._unread[chunk_index, part])
+        return tuple(part for part in PARTS if self._unread.get((shard, part), 1))
 
-    def held_files(self, order: Iterable[int]) -> dict[str, int]:
+    def place(self, shard: ShardId, part: str) -> str:
+        """The name of the file that a part of a shard lies in, "" if it has no items."""
+        return self._chunks[shard.chunk_index][shard.number].shape.place(part)[0]
+
+    def held_files(self, order: Iterable[ShardId]) -> dict[str, ShardId]:
         """By name the files of shards with parts that are needed, and whose; of two, whose comes later in `order`."""
-        held: dict[str, int] = {}
-        for index in order:
-            record = self.records[index]
-            if record is not None:
-                held |= {record.shape.place(part)[0]: index for part in self.needed_parts(index)}
+        held: dict[str, ShardId] = {}
+        for shard in order:
+            if shard.number < len(self._chunks[shard.chunk_index]):
+                held |= {self.place(shard, part): shard for part in self.needed_parts(shard)}
         return held
 
     def total(self, split: str) -> Totals:
@@ -88,16 +104,26 @@ class Assembly:
         return total
 
 
+def totals_of(record: ShardRecord, split: str) -> Totals:
+    """What a shard holds of a split."""
+    counts = record.split(split)
+    return Totals(counts.tokens, counts.sequences, counts.max_token_id)
+
+
 def recorded_assembly(
-    chunk_count: int, layout: ArrayLayout, recorded: Recorded
+    chunk_count: int, layout: ArrayLayout, recorded: Recorded, whole_chunks: bool = False
 ) -> tuple[Assembly, list[tuple[Run, list[FileRecord]]]]:
     """What an earlier run left by its records alone: the shards it knew, and the runs it wrote with their files.
 
-    Nothing of it is trusted yet: the files may be gone or damaged.
+    Nothing of it is trusted yet: the files may be gone or damaged. A shard behind one that is not recorded is left out;
+    whole_chunks: and so are those of a chunk of which the last is not there.
     """
     earlier = Assembly(chunk_count, layout)
-    for record in recorded.shards.values():
-        earlier.add(record)
+    for chunk_index in {shard.chunk_index for shard in recorded.shards}:
+        own = list(recorded.of_chunk(chunk_index))
+        if own and (own[-1].is_last or not whole_chunks):
+            for record in own:
+                earlier.add(record)
     runs = []
     for run in earlier.ready():
         files = recorded.run(run)

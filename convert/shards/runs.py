@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from convert.shards.merge_tree import MergeTree
-from convert.shards.shard import STARTS_OF, ShardShape
+from convert.shards.shard import STARTS_OF, ShardRecord, ShardShape
 
 # 2 Mi tokens: 8 MiB encoded, some 15 ms to compress; far above the cost of a task, and enough runs for many workers.
 RUN_TOKENS = 2 << 20
@@ -61,16 +61,17 @@ class Run(NamedTuple):
 class RunPlanner:
     """The runs of one array of a split, about RUN_TOKENS in whole units, in order and each once.
 
-    shapes: the shards' shapes by index, where known; tree: the split's totals, to which shards are added.
+    chunks: the shards of each text chunk so far; tree: the split's totals, to which chunks are added.
     """
 
     def __init__(
-        self, split: str, array: str, unit: int, tree: MergeTree, shapes: Sequence[ShardShape | None]
+        self, split: str, array: str, unit: int, tree: MergeTree, chunks: Sequence[Sequence[ShardRecord]]
     ) -> None:
         self.split, self.array = split, array
         self._run_items = max(1, RUN_TOKENS // unit) * unit
-        self._tree, self._shapes = tree, shapes
-        self._shard = 0  # the next one to take
+        self._tree, self._chunks = tree, chunks
+        self._chunk = self._shard = 0  # the next one to take, and of it the next shard
+        self._before = 0  # tokens in those shards of the chunk that are taken
         self._first = 0  # where the next run begins
         self._parts: list[Part] = []  # of the next run
         self._items = 0  # in those parts
@@ -78,13 +79,19 @@ class RunPlanner:
 
     def ready(self) -> Iterator[Run]:
         """The runs that became known since the last call; the last of all ends with the array."""
-        while self._shard < self._tree.leaf_count:
-            shape = self._shapes[self._shard]
-            before = None if shape is None else self._tree.offset(self._shard)
-            if shape is None or before is None:
+        while self._chunk < self._tree.leaf_count:
+            shards = self._chunks[self._chunk]
+            before = self._tree.offset(self._chunk) if self._shard < len(shards) else None
+            if before is None:
                 return
-            yield from self._take(shape, before.tokens)
-            self._shard += 1
+            for record in shards[self._shard :]:
+                yield from self._take(record.shape, before.tokens + self._before)
+                self._before += record.split(self.split).tokens
+            self._shard = len(shards)
+            if not shards[-1].is_last:
+                return
+            self._chunk += 1
+            self._shard = self._before = 0
         total = self._tree.total
         if self._done or total is None:
             return

@@ -1,4 +1,4 @@
-"""The files between encoding and merging: the ids of one text chunk, in four parts.
+"""The files between encoding and merging: the ids of one text chunk, or of some of its documents, in four parts.
 
     train               uint16 or uint32[tokens], ids of the sequences in train
     train-starts        uint64[sequences], where they start
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from bpe import _core
 from convert.errors import BrokenInvariant, naming
 from convert.intake import IntakeCounts
+from convert.plan import ShardId
 
 SPLITS = ("train", "validation")
 # A part is one array; those of the ids are named for their split.
@@ -43,7 +44,7 @@ NOWHERE: Place = ("", 0)
 
 
 class SplitCounts(NamedTuple):
-    """What a text chunk gave to one split: documents = sequences + empty."""
+    """What a shard holds of one split: documents = sequences + empty."""
 
     documents: int
     empty: int
@@ -55,7 +56,7 @@ class SplitCounts(NamedTuple):
 class ShardShape(NamedTuple):
     """How long the parts of a shard are and where they lie."""
 
-    chunk_index: int
+    id: ShardId
     token_bytes: int
     sequences: tuple[int, int]  # train, validation
     tokens: tuple[int, int]
@@ -84,16 +85,17 @@ class ShardShape(NamedTuple):
 class ShardRecord:
     """All that is known of a finished shard; the journal's entry."""
 
-    chunk_index: int
-    text_bytes: int
+    id: ShardId
+    is_last: bool  # of its chunk; what is said of a chunk as a whole is said by the last one
+    text_bytes: int  # of the chunk in its sources, 0 in all but the last
     replaced: int  # invalid UTF-8 sequences that became U+FFFD
     token_bytes: int
     checksums: tuple[int, ...]  # XXH64 of each of PARTS
     train: SplitCounts
     validation: SplitCounts
-    # Of the blocks that begin in the chunk, end to end (Plan.blocks); a million files are as many.
-    digests: bytes
-    # (source, start, stop, hex) of what else was read.
+    # Of the blocks that begin in the chunk, end to end (Plan.blocks); a million files are as many. In the last.
+    digests: bytes = b""
+    # (source, start, stop, hex) of what else was read. In the last.
     edges: tuple[tuple[int, int, int, str], ...] = ()
     intake: IntakeCounts = field(default_factory=IntakeCounts)
     # Of each of PARTS; the same shard may be written to another place the next time.
@@ -103,7 +105,7 @@ class ShardRecord:
     def shape(self) -> ShardShape:
         """How long the parts are and where they lie."""
         return ShardShape(
-            self.chunk_index,
+            self.id,
             self.token_bytes,
             (self.train.sequences, self.validation.sequences),
             (self.train.tokens, self.validation.tokens),
@@ -127,6 +129,7 @@ class ShardRecord:
     @classmethod
     def from_json(cls, entry: dict[str, Any]) -> ShardRecord:
         """The record that `as_json` wrote; KeyError, TypeError or ValueError for anything else."""
+        id_ = ShardId(*entry["id"])
         counts = {name: SplitCounts(**entry[name]) for name in SPLITS}
         digests = bytes.fromhex(entry["digests"])
         edges = tuple((int(source), int(a), int(b), str(hex_)) for source, a, b, hex_ in entry["edges"])
@@ -134,7 +137,7 @@ class ShardRecord:
         intake = IntakeCounts.from_json(entry["intake"])
         places = tuple((str(name), int(offset)) for name, offset in entry["places"])
         lists = {"digests": digests, "edges": edges, "checksums": checksums, "places": places}
-        return cls(**{**entry, **counts, **lists, "intake": intake})
+        return cls(**{**entry, **counts, **lists, "id": id_, "intake": intake})
 
 
 def token_dtype(max_token_id: int) -> np.dtype[Any]:

@@ -7,6 +7,8 @@ that is not needed any more is not deleted: its file is given to another shard, 
 own length.
 
 The parent deals them out by name. Invariant: no two tasks at work, and no part that is needed, have a file in common.
+Of a text chunk with several shards only the first is written so: how many there will be nobody knows, and what a whole
+file of 10 GB was written to would stay. The others have files of their own, which are deleted.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+from convert.plan import ShardId
 from convert.shards.shard import PARTS
 
 _SMALL = "small"
@@ -29,25 +32,32 @@ class Slots(NamedTuple):
     parts: tuple[str, ...]
     small: str
 
+    def of(self, shard: ShardId) -> Slots:
+        """What is a chunk's as its `shard`-th has it: "train-3" for the first, "train-17.2" for (17, 2)."""
+        if not shard.number:
+            return self
+        return self._replace(parts=tuple(f"{part}-{shard.chunk_index}.{shard.number}" for part in PARTS))
+
 
 class SlotFiles:
-    """The slots in `folder`, each held by one text chunk; as many as were held at once.
+    """The slots in `folder`, each held for one text chunk; as many as were held at once.
 
-    held: by name, the chunks whose parts lie in files of an earlier run and are needed; other files of such names are
+    held: by name, the shards whose parts lie in files of an earlier run and are needed; other files of such names are
     deleted.
     """
 
-    def __init__(self, folder: Path, held: Mapping[str, int] | None = None) -> None:
+    def __init__(self, folder: Path, held: Mapping[str, ShardId] | None = None) -> None:
         self._folder = folder
         self._reuses = True
-        self._holders = dict(held or {})
+        self._holders = {name: shard.chunk_index for name, shard in (held or {}).items()}
         self._waiting: dict[str, list[str]] = {kind: [] for kind in (*PARTS, _SMALL)}
         for path in folder.iterdir():
             if path.name not in self._holders and _kind(path.name) in self._waiting:
                 path.unlink()
 
     def take(self, chunk_index: int) -> Slots:
-        """Slots for the shard of a text chunk; what it does not lie in when it is finished is to be given back."""
+        """Slots for the shards of a text chunk; what its first does not lie in when they are finished is to be given
+        back."""
         parts = tuple(self._take(part, chunk_index) for part in PARTS)
         return Slots(parts, self._take(_SMALL, chunk_index))
 
@@ -61,7 +71,9 @@ class SlotFiles:
     def give_back(self, name: str, chunk_index: int) -> None:
         """The chunk does not need what the file holds, or puts nothing more to its end; nothing happens if it is not
         the holder."""
-        if self._holders.get(name) == chunk_index:
+        if _is_own(name):
+            (self._folder / name).unlink(missing_ok=True)
+        elif self._holders.get(name) == chunk_index:
             self._holders[name] = _NOBODY
             self._waiting[_kind(name)].append(name)
             if not self._reuses:
@@ -80,3 +92,8 @@ class SlotFiles:
 
 def _kind(name: str) -> str:
     return name.rpartition("-")[0]
+
+
+def _is_own(name: str) -> bool:
+    """Whether it is the file of one shard alone (`Slots.of`)."""
+    return "." in name

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from convert.plan import ShardId
 from convert.shards.shard import PARTS, ShardRecord
 from convert.shards.shard_writer import ShardWriter
 from convert.shards.slots import Slots
@@ -28,7 +29,8 @@ def record_of(shard: ShardWriter, chunk_index: int = 0, token_bytes: int = 2) ->
     """Finish the shard; its record."""
     checksums, places, (train, validation) = shard.finish()
     return ShardRecord(
-        chunk_index,
+        ShardId(chunk_index),
+        True,
         10,
         0,
         token_bytes,

@@ -63,6 +63,6 @@ def leave_partial(monkeypatch: pytest.MonkeyPatch, merged_runs: int = 0, **more:
 def forget(shards: Path, chunk_index: int) -> None:
     """Damage the journal's line about a shard."""
     path = Journal(shards).path
-    begin = f'"chunk_index": {chunk_index},'.encode()
+    begin = f'"id": [{chunk_index}, '.encode()
     assert begin in path.read_bytes()
     path.write_bytes(path.read_bytes().replace(begin, begin.upper()))

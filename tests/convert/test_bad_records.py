@@ -197,7 +197,7 @@ def test_a_run_that_failed_goes_on_with_another_way_to_treat_bad_records(
     with pytest.raises(BadInput, match="more than 0"):
         run(path, tokenizer_path, output, text_chunk_bytes=50, on_error="skip", max_errors=0)
     summary = run(path, tokenizer_path, output, text_chunk_bytes=50, on_error="quarantine")
-    assert summary.reused_chunks >= finished
+    assert summary.reused_shards >= finished
     expected = naive.convert_documents([d.encode() for d in documents], fraction=0.3)
     check(output, expected, summary)
     run(path, tokenizer_path, tmp_path / "at-once", on_error="quarantine")
@@ -219,7 +219,7 @@ def test_finished_shards_with_bad_records_are_not_mixed_with_another_way_to_trea
             Refused, match=f"in another way than --on-error {on_error} asks for now; .*--overwrite"
         ):
             run(path, tokenizer_path, output, on_error=on_error, **options)
-    assert run(path, tokenizer_path, output, on_error="skip", **options).reused_chunks > 0
+    assert run(path, tokenizer_path, output, on_error="skip", **options).reused_shards > 0
     with pytest.raises(BadInput, match="more than 1"):
         run(path, tokenizer_path, tmp_path / "q", on_error="quarantine", max_errors=1, **options)
     run(path, tokenizer_path, tmp_path / "q", on_error="quarantine", **options)
@@ -265,7 +265,7 @@ def test_a_long_document_that_is_not_utf8(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("convert.worker.STRETCH_BYTES", 50)
+    monkeypatch.setattr("convert.read_chunk.STRETCH_BYTES", 50)
     monkeypatch.setattr("convert.document_encoder.STRETCH_BYTES", 50)
     monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 40)
     monkeypatch.setattr("convert.inputs.blocks.record_blocks.__defaults__", (0, 50))
@@ -378,7 +378,7 @@ def test_the_text_of_special_tokens(kind: str, tokenizer_path: Path, naive: Naiv
 def test_special_tokens_in_a_long_document(
     policy: str, tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convert.worker.STRETCH_BYTES", 50)
+    monkeypatch.setattr("convert.read_chunk.STRETCH_BYTES", 50)
     monkeypatch.setattr("convert.document_encoder.STRETCH_BYTES", 50)
     documents = [b"a", b"word " * 30 + b"<|im_start|>" + b" word" * 30, b"<|im" + b"_st" * 90, b"b"]
     path = tmp_path / "in.txt"

@@ -45,6 +45,21 @@ def records_of(data: bytes, separator: bytes, most: int, block_bytes: int) -> tu
     return records, starts
 
 
+def test_where_blocks_end_follows_from_the_bytes_alone() -> None:
+    rng = random.Random(4)
+    for block_bytes in (1, 3, 16, 100):
+        for _ in range(30):
+            data = b"".join(rng.choices([b"|", b"a", b"bcdefgh", b"i" * 50], k=rng.randrange(60)))
+            found = {
+                tuple(
+                    (bytes(block.text), *block[1:])
+                    for block in record_blocks(Dribble(data, most), b"|", bytearray(), 0, block_bytes)
+                )
+                for most in (1, 2, 7, 15, 99, 10_000)
+            }
+            assert len(found) == 1
+
+
 def split(data: bytes, separator: bytes) -> list[bytes]:
     parts = data.split(separator)
     return parts if parts[-1] else parts[:-1]

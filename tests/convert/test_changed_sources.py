@@ -17,7 +17,7 @@ import convert.worker
 from convert import convert as run_conversion
 from convert.errors import BadInput, Refused, UsageError
 from convert.journal import Journal
-from convert.plan import TextChunk
+from convert.plan import ShardId, TextChunk
 from convert.processes.executors import InlineExecutor
 from convert.summary import check_conservation
 from convert.worker import ChunkResult, encode_chunk
@@ -77,7 +77,7 @@ def test_an_edit_behind_the_blocks_of_finished_shards_is_refused(
     monkeypatch.undo()
     monkeypatch.chdir(here)
     shards = here / "out.partial/shards"
-    record = Journal(shards).recorded().shards[4]
+    record = Journal(shards).recorded().shards[ShardId(4)]
     assert record.digests == b""
     assert record.edges[0][2] > 1000  # its last document goes on into chunk 5, which is not done
     forget(shards, 0)  # whose block is the whole file
@@ -102,7 +102,7 @@ def test_a_source_that_was_touched_but_not_edited_goes_on(
         path.rename(here / "other")
         shutil.copy2(here / "other", path)
     summary = run_conversion(options(), InlineExecutor)
-    assert summary.reused_chunks == summary.text_chunks
+    assert summary.reused_shards == summary.text_chunks
     assert tree(here / "out") == clean
 
 

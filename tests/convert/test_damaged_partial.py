@@ -15,6 +15,7 @@ import convert.worker
 from convert import convert as run_conversion
 from convert.errors import Refused
 from convert.journal import Journal
+from convert.plan import ShardId
 from convert.processes.executors import InlineExecutor
 from convert.shards.assembly import recorded_assembly
 from convert.worker import merge_run
@@ -46,7 +47,7 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
 
     monkeypatch.setattr(convert.worker, "merge_run", count)
     summary = run_conversion(options(**small), InlineExecutor)
-    assert 0 < summary.reused_chunks < summary.text_chunks
+    assert 0 < summary.reused_shards < summary.text_chunks
     assert set(written).intersection(first) == {"train tokens from 0", "train tokens from 64"}
     assert tree(here / "out") == tree(here / "clean2")
 
@@ -58,7 +59,7 @@ def test_damaged_shards_are_made_again(
     monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 1)
     leave_partial(monkeypatch)
     shards = here / "out.partial/shards"
-    path = shards / Journal(shards).recorded().shards[3].shape.place("train")[0]
+    path = shards / Journal(shards).recorded().shards[ShardId(3)].shape.place("train")[0]
     data = path.read_bytes()
     if damage == "flip":
         path.write_bytes(data[:9] + bytes([data[9] ^ 4]) + data[10:])
@@ -71,7 +72,7 @@ def test_damaged_shards_are_made_again(
     else:
         forget(shards, 3)
     summary = run_conversion(options(), InlineExecutor)
-    assert summary.reused_chunks == summary.text_chunks - 1
+    assert summary.reused_shards == summary.text_chunks - 1
     assert tree(here / "out") == clean
 
 
@@ -170,7 +171,7 @@ def test_going_on_with_another_plan_is_refused(
         run_conversion(options(**change), InlineExecutor)
     assert tree(here / "out.partial/shards") == before
     summary = run_conversion(options(**change, overwrite=True), InlineExecutor)
-    assert summary.reused_chunks == 0
+    assert summary.reused_shards == 0
     assert not (here / "out.partial").exists()
 
 

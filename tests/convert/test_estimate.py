@@ -6,6 +6,7 @@ import gzip
 import random
 from collections import namedtuple
 from pathlib import Path
+from typing import Any
 
 import pytest
 from input_kinds import KINDS, PACKED, compressed, write_kind
@@ -67,15 +68,30 @@ def test_kinds_of_few_bytes_are_not_left_out(tokenizer_path: Path, tmp_path: Pat
     assert not found.faults
 
 
+def test_shards_of_files_read_beside_each_other_wait_for_the_first_file(
+    tokenizer_path: Path, tmp_path: Path
+) -> None:
+    working = []
+    for files in (1, 2):
+        folder = tmp_path / f"{files}"
+        folder.mkdir()
+        text = hex_text(8_000_000 // files)
+        for number in range(files):
+            (folder / f"{number}.txt.gz").write_bytes(compressed(text, "gz"))
+        found = estimate_of(folder, tokenizer_path, tmp_path, workers=2, text_chunk_bytes=10_000)
+        working.append(found.working_bytes)
+    assert working[1] - working[0] == pytest.approx(2 * found.tokens / 2, rel=0.1)
+
+
 def hex_text(size: int) -> bytes:
     """Random documents that compress alike everywhere."""
     rng = random.Random(3)
     return END.encode().join(rng.randbytes(200).hex().encode() for _ in range(size // (400 + len(END))))
 
 
-def estimate_of(path: Path, tokenizer_path: Path, tmp_path: Path) -> Estimate:
-    options = ConvertOptions((str(path),), str(tokenizer_path), str(tmp_path / "out"))
-    plan = make_plan(find_sources(options.inputs))
+def estimate_of(path: Path, tokenizer_path: Path, tmp_path: Path, **more: Any) -> Estimate:
+    options = ConvertOptions((str(path),), str(tokenizer_path), str(tmp_path / "out"), **more)
+    plan = make_plan(find_sources(options.inputs), options.text_chunk_bytes)
     return estimate(Tokenizer.load(tokenizer_path), plan, ArrayLayout.create(), options)
 
 

@@ -83,7 +83,7 @@ def test_how_far_tasks_are_is_known_while_they_work(tmp_path: Path) -> None:
         for done_bytes in (5, 70_000_000_000):
             pool.submit(done_bytes, str, tell_and_wait, done_bytes, tmp_path / "go on")
         until = time.monotonic() + 60
-        while pool.running_bytes() != 70_000_000_005:
+        while dict(pool.running()) != {5: 5, 70_000_000_000: 70_000_000_000}:
             assert not list(pool.done(0.01))
             assert time.monotonic() < until
         (tmp_path / "go on").touch()
@@ -91,7 +91,7 @@ def test_how_far_tasks_are_is_known_while_they_work(tmp_path: Path) -> None:
         while len(pool):
             found += pool.done()
         assert sorted(found) == [(5, 5), (70_000_000_000, 70_000_000_000)]
-        assert pool.running_bytes() == 0
+        assert not list(pool.running())
 
 
 def test_results_errors_and_large_payloads(executor: Executor) -> None:
@@ -131,6 +131,22 @@ def test_gathered_tasks_go_to_as_few_workers_as_keep_up(waiting: int) -> None:
     assert len({pid for pid, _ in others}) == 2 or waiting == 100
     if waiting == 100:
         assert len({pid for pid, _ in gathered}) == 1  # though the other has nothing left to do
+
+
+def test_tasks_with_a_key_are_done_by_one_worker_till_it_is_released_or_dies() -> None:
+    with ProcessExecutor(3) as executor:
+        first, other = (executor.submit_kept(key, own_id, 0).result(30)[0] for key in "ab")
+        assert first != other
+        mixed = [executor.submit_kept(key, own_id, 0) for key in "ab" * 50]
+        assert [future.result(30)[0] for future in mixed] == [first, other] * 50
+        with pytest.raises(WorkerLost):
+            executor.submit_kept("a", end_with, signal.SIGKILL).result(60)
+        fresh = executor.submit_kept("a", own_id, 0).result(30)[0]
+        assert fresh not in (first, other)
+        assert executor.submit_kept("b", own_id, 0).result(30)[0] == other
+        for key in "ab":
+            executor.release(key)
+        assert executor.submit_kept("c", own_id, 0).result(30)
 
 
 def test_gathered_tasks_are_done_when_their_worker_dies() -> None:

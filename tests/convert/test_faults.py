@@ -50,7 +50,7 @@ def test_a_killed_worker_is_named_with_its_text_chunk_and_the_next_run_goes_on(
     monkeypatch.undo()
     monkeypatch.chdir(here)
     summary = run_conversion(options(), InlineExecutor)
-    assert summary.reused_chunks > 0
+    assert summary.reused_shards > 0
     assert tree(here / "out") == clean
     assert not (here / "out.partial").exists()
 
@@ -146,7 +146,7 @@ def test_after_any_stage_fails_the_same_call_goes_on(
     lowest, highest = {"merge": (summary.text_chunks,) * 2, "interrupt": (5, 5)}.get(
         kind, (5, summary.text_chunks - 1)
     )
-    assert lowest <= summary.reused_chunks <= highest
+    assert lowest <= summary.reused_shards <= highest
     assert tree(here / "out") == clean
 
 
@@ -166,8 +166,9 @@ def lose_a_document(chunk: TextChunk, *more: Any) -> ChunkResult:
     result = encode_chunk(chunk, *more)
     if chunk.index != 4:
         return result
-    train = result.record.train._replace(documents=result.record.train.documents + 1)
-    return replace(result, record=replace(result.record, train=train))
+    (record,) = result.records
+    train = record.train._replace(documents=record.train.documents + 1)
+    return replace(result, records=(replace(record, train=train),))
 
 
 def test_a_lost_document_is_never_published(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -347,8 +347,7 @@ def test_a_task_tells_how_much_of_its_file_it_is_through(
         if place is not None:
             told.append(done_bytes)
 
-    monkeypatch.setattr("convert.worker.take_step", take_step)
-    monkeypatch.setattr("convert.inputs.read_jsonl.take_step", take_step)
+    monkeypatch.setattr("convert.read_chunk.take_step", take_step)
     run(path, tokenizer_path, tmp_path / "out", text_chunk_bytes=1 << 30, chunk_tokens=1 << 16)
     size = path.stat().st_size
     assert len(told) > 3

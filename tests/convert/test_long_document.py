@@ -146,7 +146,7 @@ def test_conversions_do_not_depend_on_the_stretch(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("convert.worker.STRETCH_BYTES", stretch_bytes)
+    monkeypatch.setattr("convert.read_chunk.STRETCH_BYTES", stretch_bytes)
     monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 100)
     monkeypatch.setattr("convert.shards.shard_writer._MOVED_BYTES", 64)
     monkeypatch.setattr("convert.shards.shard.STARTS_AT_ONCE", 3)
@@ -179,7 +179,7 @@ def test_conversions_do_not_depend_on_the_stretch(
 def test_the_split_of_a_long_document_is_its_contents(
     tokenizer_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convert.worker.STRETCH_BYTES", 50)
+    monkeypatch.setattr("convert.read_chunk.STRETCH_BYTES", 50)
     texts = [f"{number} " * 100 for number in range(30)]
     (tmp_path / "text").write_text(END.join(texts))
     options = ConvertOptions(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from shards import add_rows, change_part, record_of, slots_of
 
 from convert.errors import BrokenInvariant
 from convert.journal import Journal, Recorded
+from convert.plan import ShardId
 from convert.shards import runs as runs_module
 from convert.shards.assembly import Assembly
 from convert.shards.merge import encoded_units, starts_run
@@ -55,15 +56,38 @@ def shard_of(
         return record_of(shard, index, np.dtype(dtype).itemsize)
 
 
-def runs_of(records: list[ShardRecord], layout: ArrayLayout, order: list[int]) -> tuple[Assembly, list[Run]]:
+def dealt_to_chunks(records: list[ShardRecord], rng: random.Random) -> list[ShardRecord]:
+    """The same shards as those of fewer text chunks, each of one or more."""
+    dealt: list[ShardRecord] = []
+    shard = ShardId(0)
+    for place, record in enumerate(records):
+        is_last = rng.random() < 0.5 or place == len(records) - 1
+        dealt.append(replace(record, id=shard, is_last=is_last))
+        shard = ShardId(shard.chunk_index + 1) if is_last else shard._replace(number=shard.number + 1)
+    return dealt
+
+
+def any_order(records: list[ShardRecord], rng: random.Random) -> list[ShardRecord]:
+    """The chunks mixed, the shards of each in their order."""
+    left = [list(own) for _, own in groupby(records, lambda record: record.id.chunk_index)]
+    order = []
+    while left:
+        own = rng.choice(left)
+        order.append(own.pop(0))
+        if not own:
+            left.remove(own)
+    return order
+
+
+def runs_of(order: list[ShardRecord], layout: ArrayLayout) -> tuple[Assembly, list[Run]]:
     """All runs, given out while the shards come in `order`; each as soon as its shards and those before are there."""
-    assembly = Assembly(len(records), layout)
-    runs = list(assembly.ready()) if not records else []
-    for index in order:
-        assembly.add(records[index])
+    assembly = Assembly(sum(record.is_last for record in order), layout)
+    runs = list(assembly.ready()) if not order else []
+    for record in order:
+        assembly.add(record)
         for run in assembly.ready():
-            there = {record.chunk_index for record in assembly.records if record is not None}
-            assert there.issuperset(part.shape.chunk_index for part in run.parts)
+            there = {record.id for record in assembly.records()}
+            assert there.issuperset(part.shape.id for part in run.parts)
             runs.append(run)
     return assembly, runs
 
@@ -89,7 +113,8 @@ def test_runs_put_the_shards_together(
         records.append(shard_of(tmp_path, index, own, dtype))
         for split in rows:
             rows[split] += own[split]
-    assembly, all_runs = runs_of(records, layout, rng.sample(range(shards), shards))
+    records = dealt_to_chunks(records, rng)
+    assembly, all_runs = runs_of(any_order(records, rng), layout)
     for split, expected in rows.items():
         total = assembly.total(split)
         assert (total.tokens, total.sequences) == (sum(map(len, expected)), len(expected))
@@ -108,22 +133,22 @@ def test_runs_put_the_shards_together(
             *accumulate(map(len, expected)),
         ]
     # Each part with items is told to be unneeded once, after the last run that reads it.
-    unneeded: list[tuple[int, str]] = []
+    unneeded: list[tuple[ShardId, str]] = []
     for run in all_runs:
-        read = {(part.shape.chunk_index, name) for part in run.parts for name in run.reads}
+        read = {(part.shape.id, name) for part in run.parts for name in run.reads}
         assert not read.intersection(unneeded)
-        assert all(part in assembly.needed_parts(index) for index, part in read)
+        assert all(part in assembly.needed_parts(shard) for shard, part in read)
         unneeded += assembly.written(run, [])
     assert sorted(unneeded) == sorted(
-        (record.chunk_index, part) for record in records for part in PARTS if record.shape.part_bytes(part)
+        (record.id, part) for record in records for part in PARTS if record.shape.part_bytes(part)
     )
-    assert not any(assembly.needed_parts(index) for index in range(shards))
+    assert not any(assembly.needed_parts(record.id) for record in records)
 
 
 def test_ids_keep_their_upper_bit(tmp_path: Path) -> None:
     largest = 2**31 - 1
     record = shard_of(tmp_path, 0, {"train": [[largest, 65536]], "validation": []}, "u4")
-    _, runs = runs_of([record], ArrayLayout.create(), [0])
+    _, runs = runs_of([record], ArrayLayout.create())
     units = [part.tolist() for part in encoded_units(tmp_path, runs[0], 8)]
     assert units == [[largest * 2 + 1, 65536 * 2]]
 
@@ -179,9 +204,9 @@ def test_the_journal_says_what_was_finished_and_nothing_of_torn_lines(tmp_path: 
         write()
         sizes.append(journal.path.stat().st_size)
     assert not journal.is_empty
-    everything = ({3: records[0], 1: records[1]}, files, 2**64)
+    everything = ({ShardId(3): records[0], ShardId(1): records[1]}, files, 2**64)
     assert said(journal.recorded(), run) == everything
-    assert list(journal.recorded().shards) == [3, 1]  # the order in which they were finished
+    assert list(journal.recorded().shards) == [(3, 0), (1, 0)]  # the order in which they were finished
     assert [record.places for record in journal.recorded().shards.values()] == [r.places for r in records]
     longer = Run("train", "tokens", 8, (), closing=9)
     assert journal.recorded().run(longer) is journal.recorded().run(Run("train", "starts", 8, ())) is None
@@ -192,7 +217,7 @@ def test_the_journal_says_what_was_finished_and_nothing_of_torn_lines(tmp_path: 
     ):  # cut anywhere, the lines before the cut count, and those that come after it
         journal.path.write_bytes(data[:length])
         whole = sum(size <= length for size in sizes[1:])
-        shards = {record.chunk_index: record for record in records[: (whole >= 1) + (whole >= 4)]}
+        shards = {record.id: record for record in records[: (whole >= 1) + (whole >= 4)]}
         assert said(journal.recorded(), run)[0] == shards
         journal.keep_threshold(7, 5)
         assert said(journal.recorded(), run) == (shards, files if whole >= 2 else None, 5)
@@ -209,11 +234,11 @@ def test_the_last_line_about_a_shard_counts(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     for index, slot in ((0, 0), (1, 1), (0, 2)):
         record = shard_of(tmp_path, slot, {"train": [[1]], "validation": []})
-        journal.finish(replace(record, chunk_index=index))
+        journal.finish(replace(record, id=ShardId(index)))
     found = journal.recorded().shards
     assert [(index, record.places[0][0]) for index, record in found.items()] == [
-        (1, "small-1"),
-        (0, "small-2"),
+        ((1, 0), "small-1"),
+        ((0, 0), "small-2"),
     ]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from shards import add_rows, record_of, slots_of
 
+from convert.plan import ShardId
 from convert.shards.shard import PARTS, ShardReader, is_intact
 from convert.shards.shard_writer import ShardWriter
 from convert.shards.slots import SlotFiles
@@ -41,7 +42,7 @@ def test_no_two_chunks_hold_a_file_and_few_are_made(tmp_path: Path) -> None:
 def test_of_an_earlier_run_only_what_is_needed_stays_and_is_not_dealt_out(tmp_path: Path) -> None:
     for name in ("train-0", "train-1", "validation-starts-0", "small-2", "journal", "00000001.quarantine"):
         (tmp_path / name).touch()
-    files = SlotFiles(tmp_path, {"train-0": 4, "small-2": 4})
+    files = SlotFiles(tmp_path, {"train-0": ShardId(4), "small-2": ShardId(4)})
     left = ["00000001.quarantine", "journal", "small-2", "train-0"]
     assert sorted(path.name for path in tmp_path.iterdir()) == left
     assert files.take(9).parts[0] == "train-1"
@@ -68,6 +69,24 @@ def test_nothing_of_the_old_content_shows(
     with ShardReader(tmp_path, record.shape) as reader:
         assert reader.tokens("train", 0, 4).tolist() == [1, 2, 3, 4]
         assert reader.tokens("validation", 0, 3).tolist() == [5, 6, 7]
+
+
+def test_shards_behind_the_first_of_a_chunk_have_files_of_their_own_which_do_not_stay(tmp_path: Path) -> None:
+    (tmp_path / "train-7.9").touch()
+    (tmp_path / "train-7.4").touch()
+    files = SlotFiles(tmp_path, {"train-7.4": ShardId(7, 4)})
+    assert [path.name for path in tmp_path.iterdir()] == ["train-7.4"]
+    slots = files.take(7)
+    assert slots.of(ShardId(7)) == slots
+    fifth = slots.of(ShardId(7, 5))
+    assert fifth.small == slots.small
+    assert not {*fifth.parts} & {*slots.parts, *slots.of(ShardId(7, 6)).parts, *slots.of(ShardId(8, 5)).parts}
+    for name in ("train-7.4", *fifth.parts[:2]):
+        (tmp_path / name).touch()
+        files.give_back(name, 7)
+        assert not (tmp_path / name).exists()
+    files.give_back(fifth.parts[2], 7)  # a part without items has no file
+    assert not {*files.take(8).parts} & {*slots.parts, "train-7.4", *fifth.parts}
 
 
 def test_what_is_given_back_when_no_shard_comes_is_deleted(tmp_path: Path) -> None:

@@ -108,3 +108,45 @@ def test_all_fail_but_those_that_are_cancelled() -> None:
     tasks.fail(WorkerLost("gone"))
     assert (len(tasks), futures[0].cancelled()) == (0, True)
     assert isinstance(futures[1].exception(0), WorkerLost)
+
+
+def test_tasks_with_a_key_go_to_the_worker_that_had_the_one_before() -> None:
+    alive = workers(3)
+    tasks = WaitingTasks((gather,), 2)
+
+    def put(name: bytes, key: str | None = None) -> None:
+        tasks.put(Future(), name, gather if name.startswith(b"g") else plain, key)
+
+    for name, key in ((b"a1", "a"), (b"b1", "b"), (b"c1", "c"), (b"x", None)):
+        put(name, key)
+    assert names_taken(tasks, alive[0], alive, 2) == [b"a1", b"x"]  # none with another key, but others
+    assert names_taken(tasks, alive[1], alive, 1) == [b"b1"]
+    put(b"a2", "a")
+    put(b"g1")
+    assert names_taken(tasks, alive[1], alive, 1) == [
+        None
+    ]  # the last worker gathers; c is not for who keeps b
+    assert names_taken(tasks, alive[0], alive, 2) == [b"a2", None]
+    put(b"b2", "b")
+    assert names_taken(tasks, alive[2], alive, 3) == [b"g1", b"c1", None]
+    assert names_taken(tasks, alive[1], alive, 1) == [b"b2"]
+
+    put(b"a3", "a")  # whose worker is lost: to one that keeps nothing
+    alive = alive[1:]
+    assert names_taken(tasks, alive[0], alive, 1) == [None]
+    tasks.release("b")
+    assert names_taken(tasks, alive[0], alive, 2) == [b"a3", None]
+    tasks.release("nobody's")
+
+    put(b"d1", "d")
+    assert tasks.take(alive[1], alive) is None  # it keeps c
+    tasks.release("a")
+    died_of = tasks.take(alive[0], alive)
+    assert died_of is not None
+    died_of.tries = 1
+    fresh: Any = Idle()
+    tasks.give_back([died_of])
+    assert tasks.take(alive[1], [alive[1], fresh]) is None  # there is one that keeps nothing
+    assert tasks.take(fresh, [alive[1], fresh]) is died_of
+    tasks.give_back([died_of])
+    assert tasks.take(alive[1], [alive[1]]) is died_of  # there is no other

@@ -8,6 +8,7 @@ same command, undisturbed and with another number of workers, ends with 0 and th
 from __future__ import annotations
 
 import errno
+import gzip
 import hashlib
 import random
 import shutil
@@ -22,12 +23,15 @@ from bpe import reference
 from bpe.tokenizer import Tokenizer
 
 END = "<|endoftext|>"
-# `python -m convert`, but that parts of shards get files of their own from 60 bytes on.
+# `python -m convert`, but that parts of shards get files of their own from 60 bytes on, and that what is compressed is
+# several shards.
 SMALL_SHARDS = """
 import sys
+from convert import plan
 from convert.__main__ import main
 from convert.shards import shard_writer
 shard_writer.FLUSH_BYTES = 60
+plan.LEAST_SHARD_BYTES = 700
 sys.exit(main())
 """
 
@@ -75,6 +79,7 @@ class Sweep:
         words = ["the", "of", "naïve", "東京都", "it's", "\n\n", "x1", "<|im_start|>"]
         texts = [" ".join(rng.choices(words, k=rng.choice([0, 3, 20, 60]))) for _ in range(documents)]
         (self.root / "text").write_text(END.join(texts), encoding="utf-8", newline="")
+        (self.root / "packed.gz").write_bytes(gzip.compress(END.join(texts[::2]).encode(), mtime=0))
         merges = reference.train(reference.count_pretokens(texts, [END]), 30)
         vocab = {index: bytes([byte]) for index, byte in enumerate(reference.printable_bytes())}
         for left, right in merges:
@@ -95,7 +100,8 @@ class Sweep:
         return self._injector.run(self._command(self.workers), who=who, reads=reads).operations
 
     def _command(self, workers: int) -> list[str]:
-        command = [sys.executable, "-c", SMALL_SHARDS, "text", "--tokenizer", "tok.json", "--output", "out"]
+        command = [sys.executable, "-c", SMALL_SHARDS, "text", "packed.gz"]
+        command += ["--tokenizer", "tok.json", "--output", "out"]
         command += ["--text-chunk-bytes", "700", "--chunk-tokens", "512", "--validation-fraction", "0.3"]
         return [*command, "--workers", str(workers), "--progress", "none"]
 
