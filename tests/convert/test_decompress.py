@@ -6,13 +6,17 @@ import bz2
 import gzip
 import lzma
 import random
+import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import zstandard
+from zlib_ng import zlib_ng
 
 from convert.errors import BadInput
+from convert.inputs import decompress
 from convert.inputs.decompress import DecompressedFile
 
 
@@ -37,6 +41,37 @@ def read(path: Path, compression: str, at_once: int = 1 << 16, window: int = 128
             out += buffer[:got]
         assert file.readinto(buffer) == 0
     return bytes(out)
+
+
+@pytest.mark.parametrize("damage", ["none", "cut", "flip"])
+def test_gzip_data_are_the_same_with_and_without_the_faster_library(
+    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert decompress._gzip_library() is zlib_ng
+    rng = random.Random(damage)
+    path = tmp_path / "file"
+    for _ in range(60):
+        data = b"".join(
+            gzip.compress(rng.randbytes(rng.choice([0, 1, 300, 50_000])) * rng.choice([1, 2, 30]), level)
+            for level in rng.choices([0, 1, 6, 9], k=rng.randint(1, 4))
+        )
+        place = rng.randrange(len(data))
+        if damage == "cut":
+            data = data[:place]
+        elif damage == "flip":
+            data = data[:place] + bytes([data[place] ^ (1 << rng.randrange(8))]) + data[place + 1 :]
+        path.write_bytes(data)
+        found = []
+        for library in (zlib_ng, zlib):
+            monkeypatch.setattr(decompress, "_gzip_library", lambda library=library: library)
+            try:
+                found.append(read(path, "gz"))
+            except BadInput as error:
+                found.append(str(error).partition("(")[0].encode())
+        assert found[0] == found[1]
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "zlib_ng", None)
+    assert decompress._gzip_library() is zlib
 
 
 @pytest.mark.parametrize("compression", COMPRESS)
