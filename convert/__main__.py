@@ -74,7 +74,7 @@ def _kept(output: str, goes_on: bool = True) -> str:
     partial = f"{output.rstrip('/')}.partial"
     if not os.path.exists(partial):  # noqa: PTH110 - Path's raises where the name is too long
         return ""
-    kept = f"; finished text chunks are kept in {partial}"
+    kept = f"; what is encoded is kept in {partial}"
     return printable(kept + (", the same command goes on from there" if goes_on else ""))
 
 

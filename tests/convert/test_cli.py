@@ -239,7 +239,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> N
     assert out == ""
     plain = [line for line in err.splitlines() if not line.startswith("{")]
     assert plain == [
-        "convert: interrupted; finished text chunks are kept in out.zarr.partial, the same command goes on from there"
+        "convert: interrupted; what is encoded is kept in out.zarr.partial, the same command goes on from there"
     ]
     assert not (here / "out.zarr").exists()
     done = len(journal.recorded().shards)
@@ -341,7 +341,7 @@ def test_a_failure_left_an_empty_partial_folder(here: Path, capsys: pytest.Captu
     (here / "good.txt").write_bytes(b"a")
     error = fails(capsys, command("good.txt", "bad.txt", "--text-chunk-bytes", "1"), 3, "bad.txt: byte 1")
     assert error.endswith(
-        "; finished text chunks are kept in out.zarr.partial, the same command goes on from there"
+        "; what is encoded is kept in out.zarr.partial, the same command goes on from there"
     )
 
 
