@@ -7,6 +7,7 @@ Reading and encoding are apart, so that what is read can also be hashed only (co
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain
 from operator import methodcaller
@@ -18,7 +19,15 @@ from numpy.typing import NDArray
 from convert.clock import Clock
 from convert.errors import BadInput
 from convert.inputs.batch import Batch
-from convert.inputs.blocks import BLOCK_BYTES, Block, own_lines, pieces_of, record_blocks, watched
+from convert.inputs.blocks import (
+    BLOCK_BYTES,
+    Block,
+    FileStream,
+    own_lines,
+    pieces_of,
+    record_blocks,
+    watched,
+)
 from convert.inputs.digest import BlockDigests
 from convert.inputs.kinds import PLAIN_TEXT
 from convert.inputs.long_line import LongLine
@@ -143,11 +152,11 @@ class ChunkReader:
         elif not source.kind.is_plain and piece.start == 0:
             own.need(0, source.size_bytes)
         if source.kind.format == "jsonl":
-            yield from self._json_lines(piece, source)
+            yield from self._json_lines(piece, source, own)
         elif source.kind.format == "parquet":
             yield from self._parquet(piece, source, own)
         elif piece.start == 0:  # what is compressed belongs to the piece that the file begins in
-            yield from self._text_stream(piece, source)
+            yield from self._text_stream(piece, source, own)
 
     def _plain_text(
         self, piece: Piece, source: Source, window: TextWindow, own: BlockDigests
@@ -170,11 +179,11 @@ class ChunkReader:
                 yield partial(_give_stretch, index, source, window, stretch)
         own.need(piece.start, stop)
 
-    def _json_lines(self, piece: Piece, source: Source) -> Iterator[Give | None]:
+    def _json_lines(self, piece: Piece, source: Source, own: BlockDigests) -> Iterator[Give | None]:
         index = piece.source_index
         seen = partial(self._seen_block, index, source)
-        ahead = self._job.decompress_ahead
-        for found in self._rooms.lines.batches(index, source, piece, self._intake, seen, ahead):
+        compressed = self._decompressed(source, own)
+        for found in self._rooms.lines.batches(index, source, piece, self._intake, seen, compressed):
             if found is None:
                 yield None
             elif isinstance(found, LongLine):
@@ -190,10 +199,10 @@ class ChunkReader:
             yield methodcaller("batch", index, source, batch, places)
             yield None
 
-    def _text_stream(self, piece: Piece, source: Source) -> Iterator[Give | None]:
-        job, rooms, index = self._job, self._rooms, piece.source_index
-        with decompressed(source, job.rules.max_window_bytes, job.decompress_ahead) as stream:
-            blocks = record_blocks(stream, job.separator, rooms.text, block_bytes=rooms.block_bytes)
+    def _text_stream(self, piece: Piece, source: Source, own: BlockDigests) -> Iterator[Give | None]:
+        rooms, index = self._rooms, piece.source_index
+        with self._decompressed(source, own) as stream:
+            blocks = record_blocks(stream, self._job.separator, rooms.text, block_bytes=rooms.block_bytes)
             blocks = watched(blocks, stream, partial(self._seen_block, index, source))
             for block in blocks:
                 if block.is_piece:
@@ -201,6 +210,12 @@ class ChunkReader:
                 else:
                     yield methodcaller("stretch", index, source, block.text, block.start)
                 yield None
+
+    def _decompressed(self, source: Source, own: BlockDigests) -> AbstractContextManager[FileStream]:
+        """Its own bytes are hashed on the way: a file of more than the memory holds would be read again for that."""
+        job = self._job
+        seen = own.see if self._with_digests else None
+        return decompressed(source, job.rules.max_window_bytes, job.decompress_ahead, seen)
 
     def _seen_block(self, source_index: int, source: Source, block: Block, used_bytes: int) -> None:
         self._step((source_index, block.start, block.start + len(block.text)), used_bytes)

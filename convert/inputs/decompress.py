@@ -141,13 +141,21 @@ _DECODERS: dict[str, Callable[[int], _Member]] = {
 class DecompressedFile:
     """Reads what a compressed file holds, from beginning to end; open as a context.
 
-    window_bytes: how much memory a member may ask for to be read (--max-window-bytes).
+    window_bytes: how much memory a member may ask for to be read (--max-window-bytes). seen(offset, data): is given the
+    file's own bytes as they are read, each once and in order.
     """
 
-    def __init__(self, path: str, compression: str, window_bytes: int = DEFAULT_WINDOW_BYTES) -> None:
+    def __init__(
+        self,
+        path: str,
+        compression: str,
+        window_bytes: int = DEFAULT_WINDOW_BYTES,
+        seen: Callable[[int, memoryview], None] | None = None,
+    ) -> None:
         self.path = path
         self._compression = compression
         self._window_bytes = window_bytes
+        self._seen = seen
         self._file = io.FileIO(path)
         self._member: _Member | None = None
         self._input = memoryview(b"")  # read from the file, not yet used
@@ -229,6 +237,8 @@ class DecompressedFile:
         """Read on; False at the end of the file."""
         with naming(self.path):
             data = self._file.read(READ_BYTES)
+        if self._seen is not None:
+            self._seen(self._read_bytes, memoryview(data))
         self._read_bytes += len(data)
         self._input = memoryview(bytes(self._input) + data)
         return bool(data)

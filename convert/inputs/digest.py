@@ -26,11 +26,25 @@ DIGEST_BYTES = 8
 DIGEST_NAME = "xxh64 of the xxh64 of each 4 MiB"
 
 
+class _Edge:
+    """Bytes [start, stop) of a file, hashed as far as `place`."""
+
+    def __init__(self, start: int, stop: int) -> None:
+        self.start, self.place, self.stop = start, start, stop
+        self.hash = Xxh64()
+
+    def see(self, offset: int, data: memoryview) -> None:
+        if offset <= self.place < offset + len(data):
+            part = data[self.place - offset : self.stop - offset]
+            self.hash.update(part)
+            self.place += len(part)
+
+
 class BlockDigests:
     """The digests of the blocks whose first byte lies in [start, stop) of a file of `size` bytes.
 
     `see` is given the file's bytes while they are read for another purpose, in whatever order; what it was not given
-    in order, and what lies behind, is read by itself, at the latest by `finish`.
+    in order, and what lies behind, is read by itself, at the latest by `edges` and `finish`.
     """
 
     def __init__(self, start: int, stop: int, size: int) -> None:
@@ -40,31 +54,32 @@ class BlockDigests:
         self._stop = max(self._place, min(last, size))
         self._hash = Xxh64()
         self._done = bytearray()
-        self._needed: list[tuple[int, int]] = []
+        self._edges: list[_Edge] = []
         self._lowest = self._start  # of all that was seen
 
     def need(self, start: int, stop: int) -> None:
         """The shard depends on bytes [start, stop) of the file, as far as it has them."""
         start, stop = max(start, 0), min(stop, self._size)
-        for edge in ((start, min(stop, self._start)), (max(start, self._stop), stop)):
-            if edge[0] < edge[1]:
-                self._needed.append(edge)
+        for edge_start, edge_stop in ((start, min(stop, self._start)), (max(start, self._stop), stop)):
+            if edge_start < edge_stop:
+                self._edges.append(_Edge(edge_start, edge_stop))
 
     def edges(self, window: TextWindow) -> list[tuple[int, int, str]]:
-        """(start, stop, hex digest) of what is needed and lies in other blocks; read again, mostly from the window."""
-        found = []
+        """(start, stop, hex digest) of what is needed and lies in other blocks; what was not seen since then is read
+        again, mostly from the window."""
         self.need(self._lowest, self._start)
-        for start, stop in self._needed:
-            own = Xxh64()
-            for place in range(start, stop, READ_BYTES):
-                with window.view(place, min(place + READ_BYTES, stop)) as view:
-                    own.update(view)
-            found.append((start, stop, hexadecimal(own)))
-        return found
+        for edge in self._edges:
+            while edge.place < edge.stop:
+                place = edge.place
+                with window.view(place, min(place + READ_BYTES, edge.stop)) as view:
+                    edge.see(place, view)  # again, if the window calls `see` itself: then it is stepped over
+        return [(edge.start, edge.stop, hexadecimal(edge.hash)) for edge in self._edges]
 
     def see(self, offset: int, data: memoryview) -> None:
         """The file's bytes from `offset` on; those before the first block are needed."""
         self._lowest = min(self._lowest, offset)
+        for edge in self._edges:
+            edge.see(offset, data)
         if not offset <= self._place < offset + len(data):
             return
         rest = data[self._place - offset :]

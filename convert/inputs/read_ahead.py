@@ -9,7 +9,7 @@ it is left to the caller.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
 
@@ -24,12 +24,14 @@ FEWEST_BYTES = 256 << 10  # a smaller file is read before its thread has begun
 
 
 @contextmanager
-def decompressed(source: Source, window_bytes: int, ahead: bool) -> Iterator[FileStream]:
+def decompressed(
+    source: Source, window_bytes: int, ahead: bool, seen: Callable[[int, memoryview], None] | None = None
+) -> Iterator[FileStream]:
     """What a compressed source holds, as a stream; ahead: by a thread, with PARTS MiB of memory.
 
-    window_bytes: as for `DecompressedFile`, and errors are its own.
+    window_bytes, seen (called by the thread): as for `DecompressedFile`, and errors are its own.
     """
-    with DecompressedFile(source.path, source.kind.compression, window_bytes) as file:
+    with DecompressedFile(source.path, source.kind.compression, window_bytes, seen) as file:
         if not ahead or source.size_bytes < FEWEST_BYTES:
             yield file
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,6 @@ from convert.inputs.blocks import (
     watched,
 )
 from convert.inputs.long_line import LongLine
-from convert.inputs.read_ahead import decompressed
 from convert.inputs.source_list import Source
 from convert.intake import FIELD_MISSING, INVALID_UTF8, MALFORMED, BadRecord, Intake
 from convert.plan import Piece
@@ -92,15 +91,14 @@ class JsonLines:
         piece: Piece,
         intake: Intake,
         seen: Callable[[Block, int], None],
-        ahead: bool = False,
+        compressed: AbstractContextManager[FileStream],
     ) -> Iterator[tuple[Batch, Places] | LongLine | None]:
         """(documents, the byte at which the line of each begins) of the piece, some MiB at a time, or a long line; None
         when all that came so far is counted.
 
         The texts of a long line must be read to their end before the next is asked for. A compressed file belongs to
-        the piece it begins in; ahead: a thread decompresses it. Bad lines go to `intake`. seen: as for `watched`.
+        the piece it begins in, and is read from `compressed`. Bad lines go to `intake`. seen: as for `watched`.
         """
-        rules = intake.rules
         start = 0
         with ExitStack() as stack:
             stream: FileStream
@@ -110,7 +108,7 @@ class JsonLines:
             elif piece.start > 0:
                 return
             else:
-                stream = stack.enter_context(decompressed(source, rules.max_window_bytes, ahead))
+                stream = stack.enter_context(compressed)
             lines = _Lines(source_index, source, intake, self)
             blocks = record_blocks(stream, b"\n", self._buffer, start, self._block_bytes)
             blocks = watched(blocks, stream, seen)
