@@ -115,8 +115,11 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
     dataset = tokens * packed / max(1, sampled_tokens) + 8 * documents + FIXED_BYTES
     # While one worker reads such a file, what the others encode waits for it.
     waiting = min(tokens - largest, largest * (options.worker_count - 1))
-    chunk_tokens = tokens / max(1, plan.chunk_count)
-    working = min(tokens, chunk_tokens * 3 * (options.worker_count + 2) + waiting) * token_bytes
+    shard_tokens = min(
+        tokens / max(1, plan.chunk_count), plan.shard_text_bytes * tokens / max(1.0, text_bytes)
+    )
+    shard_tokens = max(shard_tokens, tokens / max(1.0, documents))  # no document is in two
+    working = min(tokens, shard_tokens * 3 * (options.worker_count + 2) + waiting) * token_bytes
     working += 8 * documents
     # What is small of each shard stays until the end.
     working += min(options.fraction * tokens * token_bytes, plan.chunk_count * FLUSH_BYTES)
