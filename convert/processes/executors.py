@@ -49,32 +49,6 @@ _LOSSES_IN_A_ROW = 3
 _TICK_SECONDS = 1.0
 
 
-class InlineExecutor(Executor):
-    """Runs each task at once, in this process: for tests, for debugging, for callers who may not start processes."""
-
-    def __init__(
-        self, initializer: Callable[..., None] | None = None, initargs: tuple[Any, ...] = ()
-    ) -> None:
-        if initializer is not None:
-            initializer(*initargs)
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """A future that is already done."""
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-    def submit_kept(self, key: Hashable, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        """The same: all is done in one process."""
-        return self.submit(fn, *args)
-
-    def release(self, key: Hashable) -> None:
-        """Nothing is kept for a key."""
-
-
 def may_fork() -> bool:
     """Whether fork is safe here and now: Linux, and not a second thread in the process, native ones included."""
     if not sys.platform.startswith("linux"):

@@ -30,7 +30,7 @@ from bpe import _core
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from convert.processes.executors import InlineExecutor
+from convert.processes.inline_executor import InlineExecutor
 from convert.read_back import ReadBack
 from flat_tokens.storage.manifest import FileRecord
 

@@ -13,7 +13,7 @@ from naive_conversion import END, Naive, make_documents, train_tokenizer, tree
 from stopped_runs import options
 
 from convert import convert
-from convert.processes.executors import InlineExecutor
+from convert.processes.inline_executor import InlineExecutor
 
 
 @pytest.fixture(scope="session")

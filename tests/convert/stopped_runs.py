@@ -13,7 +13,7 @@ from convert import convert as run_conversion
 from convert.errors import BadInput
 from convert.journal import Journal
 from convert.plan import TextChunk
-from convert.processes.executors import InlineExecutor
+from convert.processes.inline_executor import InlineExecutor
 from convert.shards.runs import Run
 from convert.worker import ChunkResult, encode_chunk, merge_run
 from flat_tokens.storage.manifest import FileRecord

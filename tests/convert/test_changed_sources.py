@@ -18,7 +18,7 @@ from convert import convert as run_conversion
 from convert.errors import BadInput, Refused, UsageError
 from convert.journal import Journal
 from convert.plan import ShardId, TextChunk
-from convert.processes.executors import InlineExecutor
+from convert.processes.inline_executor import InlineExecutor
 from convert.summary import check_conservation
 from convert.worker import ChunkResult, encode_chunk
 

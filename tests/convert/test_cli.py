@@ -21,7 +21,7 @@ import flat_tokens
 from bpe.tokenizer import Tokenizer
 from convert.__main__ import main
 from convert.journal import Journal
-from convert.processes.executors import InlineExecutor
+from convert.processes.inline_executor import InlineExecutor
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from convert import convert as run_conversion
 from convert.errors import Refused
 from convert.journal import Journal
 from convert.plan import ShardId
-from convert.processes.executors import InlineExecutor
+from convert.processes.inline_executor import InlineExecutor
 from convert.shards.assembly import recorded_assembly
 from convert.worker import merge_run
 from flat_tokens.storage.layout import ArrayLayout

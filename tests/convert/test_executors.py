@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from convert.errors import BadInput, WorkerLost
-from convert.processes.executors import InlineExecutor, ProcessExecutor, may_fork
+from convert.processes.executors import ProcessExecutor, may_fork
+from convert.processes.inline_executor import InlineExecutor
 from convert.processes.stopping import ending
 from convert.processes.tasks import TaskPool
 from convert.processes.worker_process import take_step

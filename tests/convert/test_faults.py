@@ -21,7 +21,7 @@ from convert import convert as run_conversion
 from convert.errors import BadInput, BrokenInvariant, Refused, StorageError, WorkerLost
 from convert.plan import TextChunk
 from convert.plan_record import PlanRecord
-from convert.processes.executors import InlineExecutor
+from convert.processes.inline_executor import InlineExecutor
 from convert.worker import ChunkResult, encode_chunk, merge_run
 from convert.workspace import Workspace
 

@@ -14,7 +14,8 @@ from naive_conversion import END, Naive, Split, expected_dataset, make_documents
 
 from convert import ConvertOptions, Summary, convert
 from convert.errors import BadInput, ConvertError, UsageError
-from convert.processes.executors import InlineExecutor, ProcessExecutor
+from convert.processes.executors import ProcessExecutor
+from convert.processes.inline_executor import InlineExecutor
 
 
 def run(inputs: Any, tokenizer: Path, output: Path, processes: int = 0, **more: Any) -> Summary:

@@ -18,7 +18,7 @@ from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.long_document import ValidPieces, encode_pieces, safe_cut
-from convert.processes.executors import InlineExecutor
+from convert.processes.inline_executor import InlineExecutor
 
 
 def pieces_of(text: bytes, rng: random.Random, longest: int) -> Iterator[bytes]:

@@ -21,7 +21,7 @@ from bpe import _core
 from convert import ConvertOptions, convert
 from convert.__main__ import main
 from convert.journal import Journal
-from convert.processes.executors import InlineExecutor
+from convert.processes.inline_executor import InlineExecutor
 
 
 def arguments(*more: str, inputs: tuple[str, ...] = ("en.txt",), output: str = "out") -> list[str]:

@@ -23,7 +23,8 @@ from convert.errors import BadInput, Refused
 from convert.journal import Journal
 from convert.open_chunk import OpenChunk
 from convert.plan import ShardId, TextChunk
-from convert.processes.executors import InlineExecutor, ProcessExecutor
+from convert.processes.executors import ProcessExecutor
+from convert.processes.inline_executor import InlineExecutor
 from convert.shards.shard import PARTS, ShardRecord
 from convert.worker import ChunkResult, encode_chunk
 

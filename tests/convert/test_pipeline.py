@@ -9,7 +9,7 @@ import pytest
 from naive_conversion import END, Naive, Split, expected_dataset, make_documents, read_dataset, tree
 
 from convert import ConvertOptions, Summary, convert
-from convert.processes.executors import InlineExecutor
+from convert.processes.inline_executor import InlineExecutor
 
 CHUNK_BYTES = [1, 2, 3, 7, 13, 64, 1000, None]
 

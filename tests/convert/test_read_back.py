@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from convert.errors import StorageError, WorkerLost
-from convert.processes.executors import InlineExecutor
+from convert.processes.inline_executor import InlineExecutor
 from convert.read_back import ReadBack
 from flat_tokens import format as flat_format
 from flat_tokens import verify, writer
