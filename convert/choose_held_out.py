@@ -24,7 +24,7 @@ def choose_threshold(context: Context, journal: Journal, recorded: Recorded) -> 
     chunks = plan.chunks() if count else iter(())
     with context.progress.stage("choose", plan.total_bytes) as stage:
         for chunk, hashes in run_tasks(
-            context.executor, choose, chunks, context.window, context.plan.describe
+            context.executor, choose, chunks, context.window, context.plan.describe, stage.show_running
         ):
             smallest.add(hashes)
             stage.advance(context.plan.work_bytes(chunk))

@@ -20,7 +20,7 @@ from convert.errors import BadInput
 from convert.intake import check_error_count
 from convert.journal import Journal
 from convert.plan import ShardId, TextChunk
-from convert.processes.tasks import TaskPool
+from convert.processes.tasks import SHOW_SECONDS, TaskPool
 from convert.progress import Stage
 from convert.shards.assembly import Assembly
 from convert.shards.runs import Run
@@ -32,8 +32,6 @@ from flat_tokens.writer import create_arrays
 
 # So much work a power loss may cost that was noted before; a sync for each note would be as many as zarr chunks need.
 _JOURNAL_SYNC_SECONDS = 1.0
-# What a compressed file holds is one task, be it of minutes: so often it is asked how far it is.
-_SHOW_SECONDS = 0.5
 
 
 @dataclass
@@ -170,7 +168,7 @@ class _Loop:
     def collect(self, chunks: Stage | None, runs: Stage | None) -> None:
         """Wait for results and do what follows from them."""
         pool = self._context.pool
-        for task, outcome in pool.done(_SHOW_SECONDS):
+        for task, outcome in pool.done(SHOW_SECONDS):
             if isinstance(task, TextChunk) and chunks is not None:
                 if not self._take(task, outcome, chunks):
                     self._go_on(task, chunks)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
+from itertools import islice
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from convert.errors import WorkerLost
+
+# A task may take minutes, such as what a compressed file holds: so often it is asked how far it is.
+SHOW_SECONDS = 0.5
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -123,15 +127,18 @@ def run_tasks(
     tasks: Iterable[_T],
     window: int,
     describe: Callable[[_T], str],
+    show: Callable[[int], None] = lambda done_bytes: None,
 ) -> Iterator[tuple[_T, _R]]:
-    """(task, result) as they are done, at most `window` of them in flight; every result is read."""
+    """(task, result) as they are done, at most `window` of them in flight; every result is read.
+
+    show(done_bytes) is told now and then how much those in flight have done, as far as they tell.
+    """
     remaining = iter(tasks)
     with TaskPool(executor) as pool:
         while True:
-            for task in remaining:
+            for task in islice(remaining, window - len(pool)):
                 pool.submit(task, lambda task=task: describe(task), function, task)  # type: ignore[misc]
-                if len(pool) >= window:
-                    break
             if not len(pool):
                 return
-            yield from pool.done()
+            yield from pool.done(SHOW_SECONDS)
+            show(sum(done for _, done in pool.running()))
