@@ -33,7 +33,7 @@ class Slots(NamedTuple):
     small: str
 
     def of(self, shard: ShardId) -> Slots:
-        """What is a chunk's as its `shard`-th has it: "train-3" for the first, "train-17.2" for (17, 2)."""
+        """Those of one shard of the chunk they were dealt to: the first has these, (17, 2) "train-17.2" and so on."""
         if not shard.number:
             return self
         return self._replace(parts=tuple(f"{part}-{shard.chunk_index}.{shard.number}" for part in PARTS))
