@@ -7,7 +7,7 @@ Reading and encoding are apart, so that what is read can also be hashed only (co
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from functools import partial
 from itertools import chain
 from operator import methodcaller
@@ -173,8 +173,9 @@ class ChunkReader:
         for stretch in stretches:
             seen(stretch)
             if stretch.is_piece:
-                pieces = _window_pieces(window, chain([stretch], stretches), seen)
-                yield methodcaller("pieces", index, source, pieces, stretch.start)
+                # Closed when they are read: a view of the last would keep the window from growing.
+                with closing(_window_pieces(window, chain([stretch], stretches), seen)) as pieces:
+                    yield methodcaller("pieces", index, source, pieces, stretch.start)
             else:
                 yield partial(_give_stretch, index, source, window, stretch)
         own.need(piece.start, stop)
@@ -237,7 +238,7 @@ def _give_stretch(
 
 def _window_pieces(
     window: TextWindow, stretches: Iterator[Stretch], seen: Callable[[Stretch], None]
-) -> Iterator[tuple[Buffer, bool]]:
+) -> Generator[tuple[Buffer, bool], None, None]:
     for stretch in stretches:
         seen(stretch)
         with window.view(stretch.start, stretch.stop) as view:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from input_kinds import write_kind
 from naive_conversion import END, Naive, expected_dataset, make_documents, read_dataset
 
 from bpe import utf8
@@ -19,6 +20,7 @@ from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.long_document import ValidPieces, encode_pieces, safe_cut
 from convert.processes.inline_executor import InlineExecutor
+from convert.read_chunk import Rooms
 
 
 def pieces_of(text: bytes, rng: random.Random, longest: int) -> Iterator[bytes]:
@@ -198,3 +200,33 @@ def test_the_split_of_a_long_document_is_its_contents(
     rows = np.split(np.array(encoded) // 2, starts[1:-1])
     assert [tokenizer.decode(row.astype(np.uint32)) for row in rows] == held_out
     assert 0 < len(held_out) < 30
+
+
+@pytest.mark.parametrize("second", ["txt.none", "txt.gz", "jsonl.none"])
+def test_behind_a_document_in_pieces_the_memory_can_grow(
+    second: str, tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last piece was still in use when the next documents needed more room: "object cannot be re-sized"."""
+    monkeypatch.setattr("convert.read_chunk.STRETCH_BYTES", 50)
+    rng = random.Random(second)
+    for number in range(8):
+        # As in a worker that has just begun.
+        monkeypatch.setattr("convert.worker._rooms", Rooms())
+        folder = tmp_path / f"in-{number}"
+        folder.mkdir()
+        documents = [
+            "".join(rng.choices(["the ", "of ", "東京 "], k=rng.choice([1, 9, 40, 300]))) for _ in range(12)
+        ]
+        write_kind(folder / "a", documents[:8], "txt.none")
+        write_kind(folder / "b", documents[8:], second)
+        options = ConvertOptions(
+            [str(folder)],
+            str(tokenizer_path),
+            str(tmp_path / f"{number}"),
+            progress="none",
+            validation_fraction=0,
+            text_chunk_bytes=rng.choice([100, 700, None]),
+        )
+        run_conversion(options, InlineExecutor)
+        expected = naive.convert_documents([d.encode() for d in documents], True, fraction=0)
+        assert read_dataset(tmp_path / f"{number}") == expected_dataset(expected)
