@@ -140,9 +140,11 @@ def smallest_hashes(chunk: TextChunk, count: int) -> NDArray[np.uint64]:
     intake.begin(ShardId(chunk.index))
     special_tokens = [token.encode() for token in job.tokenizer.special_tokens]
     hasher = DocumentHasher(special_tokens, job.separator, job.seed, count, intake)
-    for give in ChunkReader(job, chunk, _rooms, intake, Clock(), with_digests=False).documents():
-        if give is not None:
-            give(hasher)
+    reader = ChunkReader(job, chunk, _rooms, intake, Clock(), with_digests=False)
+    with closing(reader.documents()) as documents:
+        for give in documents:
+            if give is not None:
+                give(hasher)
     return hasher.smallest.get()
 
 
