@@ -17,7 +17,6 @@ from numpy import uint64
 from numpy.typing import NDArray
 
 from convert.clock import Clock
-from convert.errors import BadInput
 from convert.inputs.batch import Batch
 from convert.inputs.blocks import (
     BLOCK_BYTES,
@@ -35,6 +34,7 @@ from convert.inputs.read_ahead import decompressed
 from convert.inputs.read_jsonl import JsonLines
 from convert.inputs.read_parquet import parquet_batches
 from convert.inputs.source_list import Source
+from convert.inputs.sources import require_unchanged
 from convert.inputs.stretches import STRETCH_BYTES, Stretch, own_stretches
 from convert.inputs.text_window import TextWindow
 from convert.intake import Intake
@@ -130,7 +130,7 @@ class ChunkReader:
 
         watch = seen if self._with_digests else None
         with TextWindow(source.path, source.size_bytes, self._rooms.text, watch) as window:
-            _require_unchanged(source, window)
+            require_unchanged(source, window.status())
             yield from self._piece(piece, source, window, own)
             if not self._with_digests:
                 return
@@ -138,7 +138,7 @@ class ChunkReader:
             self.edges.extend((piece.source_index, *edge) for edge in own.edges(window))
             self.digests += own.finish(window)
             clock.lap("hash")
-            _require_unchanged(source, window)
+            require_unchanged(source, window.status())
 
     def _piece(
         self, piece: Piece, source: Source, window: TextWindow, own: BlockDigests
@@ -245,15 +245,3 @@ def _window_pieces(
             yield view, stretch.final
         if stretch.final:
             return
-
-
-def _require_unchanged(source: Source, window: TextWindow) -> None:
-    """BadInput if the open file is not as it was when the work was planned."""
-    status = window.status()
-    if status.st_size != source.size_bytes:
-        raise BadInput(
-            f"{source.path} changed: {source.size_bytes} bytes at first, {status.st_size} now; "
-            f"convert it again when nothing writes to it"
-        )
-    if status.st_mtime_ns != source.mtime_ns:
-        raise BadInput(f"{source.path} was written to while it was read; convert it again")

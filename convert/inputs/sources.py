@@ -112,14 +112,19 @@ def check_unchanged(sources: Sequence[Source]) -> array[int]:
         status = os.stat(source.path)
         if source.digest is None and (status.st_ctime_ns, status.st_ino) != (source.changed_ns, source.inode):
             touched.append(number)
-        if status.st_size != source.size_bytes:
-            raise BadInput(
-                f"{source.path} changed while it was read: {source.size_bytes} bytes at first, "
-                f"{status.st_size} now; convert it again when nothing writes to it"
-            )
-        if status.st_mtime_ns != source.mtime_ns:
-            raise BadInput(f"{source.path} was written to while it was read; convert it again")
+        require_unchanged(source, status)
     return touched
+
+
+def require_unchanged(source: Source, status: os.stat_result) -> None:
+    """BadInput (exit 3) if a source has not the size and time any more that it had when the work was planned."""
+    if status.st_size != source.size_bytes:
+        raise BadInput(
+            f"{source.path} changed while it was read: {source.size_bytes} bytes at first, "
+            f"{status.st_size} now; convert it again when nothing writes to it"
+        )
+    if status.st_mtime_ns != source.mtime_ns:
+        raise BadInput(f"{source.path} was written to while it was read; convert it again")
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:
