@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 
 class OpenChunk:
-    """The shards of `chunk`, each to be encoded or passed over; number: of the next one; is_done: there is none.
+    """The shards of `chunk`, each to be encoded or passed over; number: of the next one; is_done: there is none. clock:
+    books the steps; to be started when the work goes on.
 
     threshold: of hashes, in place of the job's if given. rooms: not to be used by others until it is closed.
     """
@@ -41,9 +42,9 @@ class OpenChunk:
         self.chunk, self.number, self.is_done = chunk, 0, False
         self._job = job
         self._threshold = job.threshold if threshold is None else threshold
-        self._clock = Clock()
+        self.clock = Clock()
         self._intake = Intake(job.rules, job.shards)
-        self._reader = ChunkReader(job, chunk, rooms, self._intake, self._clock)
+        self._reader = ChunkReader(job, chunk, rooms, self._intake, self.clock)
         self._documents = self._reader.documents()
 
     @property
@@ -51,15 +52,9 @@ class OpenChunk:
         """About how much of the chunk's work is done (`Plan.work_bytes`)."""
         return self._reader.done_bytes
 
-    @property
-    def seconds(self) -> dict[str, float]:
-        """By step, of the last shard."""
-        return self._clock.seconds
-
     def encode(self, slots: Slots) -> ShardRecord:
         """The next shard, written to its files of `slots`."""
-        job, clock, intake = self._job, self._clock, self._intake
-        clock.start()
+        job, clock, intake = self._job, self.clock, self._intake
         shard_id = ShardId(self.chunk.index, self.number)
         intake.begin(shard_id)
         dtype = token_dtype(job.max_token_id)

@@ -91,15 +91,13 @@ def encode_chunk(
     if earlier is not None and is_intact(job.shards, earlier, needed_parts):
         return ChunkResult((earlier,), reused=True)
     records: list[ShardRecord] = []
-    seconds: dict[str, float] = {}
     with _opened(job, chunk, threshold, number) as opened:
         while opened.number < number:
             opened.pass_over()
+        opened.clock.start()
         while not records or (to_end and not records[-1].is_last):
             records.append(opened.encode(slots))
-            for step, spent in opened.seconds.items():
-                seconds[step] = seconds.get(step, 0.0) + spent
-    return ChunkResult(tuple(records), False, opened.done_bytes, seconds)
+    return ChunkResult(tuple(records), False, opened.done_bytes, opened.clock.seconds)
 
 
 @contextmanager
