@@ -47,6 +47,10 @@ def permute(values: Buffer, size: int, keys: Buffer) -> None:
     values: uint64[n]; keys: uint64[k], each for n / k values, in order. The GIL is released. ValueError names bound and
     value."""
 
+def token_facts(encoded: Buffer) -> tuple[int, int, int]:
+    """(start_count, starts_digest, largest) of uint32[n], as flat_tokens/storage/token_facts.py says. The GIL is
+    released."""
+
 class Xxh64:
     """XXH64 of bytes that come in parts: the same value however they are cut. For one thread at a time."""
 

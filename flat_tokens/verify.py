@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from itertools import chain, islice, pairwise
+from itertools import islice, pairwise
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from flat_tokens.reader import FlatTokensArray
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.files import absence
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, read_manifest
+from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify_units import ArrayUnit, UnitResult, verify_files, verify_starts, verify_tokens
 
 UNIT_TOKENS = 2**21  # some 7 ms of work: enough to hide the 0.3 ms of handing a unit to another process
@@ -72,35 +73,22 @@ def verify_dataset(
     root: str | os.PathLike[str],
     executor: Executor | None = None,
     progress: Progress | None = None,
-    decode: bool = True,
-    begun: BegunComparison | None = None,
+    facts: Mapping[str, TokenFacts] | None = None,
 ) -> VerifyReport:
     """Verify the dataset at `root` and report; damage is in the report, not raised.
 
     executor: where units run, any concurrent.futures.Executor, the calling thread if None. progress(done,
-    total) is called in the calling thread with bytes. decode False: files are compared with the manifest, but
-    what is in them is not looked at: a fifth of the time, for who wrote them a moment ago. begun: with
-    decode False, what `begin_to_compare` returned: of its files names, lengths and records are looked at here.
+    total) is called in the calling thread with bytes. facts: for whoever wrote the dataset a moment ago, what
+    `write_tokens_with_facts` returned for files of encoded_tokens, by path. Their bytes are read and compared with the
+    manifest like all others, and the facts with seq_starts and max_token_id, but they are not decoded: a fifth of the
+    time. Without a manifest facts are not used.
     DatasetError if there is no dataset or its manifest is unreadable: nothing could be compared then. OSError for
     trouble of the machine."""
     path = arguments.path("root", root)
     if not path.is_dir():
         raise DatasetError(f"{printable(str(path))}: not a directory; give a dataset's path")
     manifest = read_manifest(path, most_sources=0)
-    return _Verification(path, manifest, executor, progress, decode, begun).run()
-
-
-class BegunComparison(NamedTuple):
-    """Files that are held against their records already, by path, and what comes of it, a few files at a time."""
-
-    files: Mapping[str, FileRecord]
-    results: Iterator[UnitResult]
-
-
-def begin_to_compare(root: Path, files: Sequence[FileRecord], executor: Executor) -> BegunComparison:
-    """Begin to hold files, which nobody writes to any more, against their records, before there is a manifest."""
-    results = in_order(executor, verify_files, file_units(root, files))
-    return BegunComparison({file.path: file for file in files}, results)
+    return _Verification(path, manifest, executor, progress, facts or {}).run()
 
 
 class _Verification:
@@ -112,15 +100,13 @@ class _Verification:
         manifest: Manifest | None,
         executor: Executor | None,
         progress: Progress | None,
-        decode: bool,
-        begun: BegunComparison | None,
+        facts: Mapping[str, TokenFacts],
     ) -> None:
         self.root = root
         self.manifest = manifest
         self.executor = executor
         self.progress = progress
-        self.decode = decode
-        self.begun = BegunComparison({}, iter(())) if decode or begun is None else begun
+        self.facts = facts
         self.problems: dict[str, str] = {}
         self.sizes: dict[str, int] = {}
         self.done_bytes = 0
@@ -132,11 +118,8 @@ class _Verification:
         self.total_bytes = sum(self.sizes.values())
         splits, refusal = self._open()
         for split in splits:
-            if self.decode:
-                self._verify_split(split)
-        self._leave_out_begun()
-        rest = in_order(self.executor, verify_files, file_units(self.root, list(self.unread.values())))
-        for _ in self._taken(chain(self.begun.results, rest)):
+            self._verify_split(split)
+        for _ in self._run(verify_files, file_units(self.root, list(self.unread.values()))):
             pass
         if refusal and not self.problems:
             self.problems["."] = refusal
@@ -183,12 +166,6 @@ class _Verification:
                     self._report(relative, "not in the manifest; remove it, or convert again if it should be")
         for relative in self.unread.keys() - self.sizes.keys():
             self._report(relative, absence(relative))
-
-    def _leave_out_begun(self) -> None:
-        """What is compared already is not read again if the manifest has its record and it is still as long."""
-        for relative, record in self.begun.files.items():
-            if self.unread.get(relative) == record and self.sizes.get(relative) == record.bytes:
-                del self.unread[relative]
 
     def _report(self, relative: str, text: str) -> None:
         self.problems.setdefault(relative, f"{printable(relative)}: {text}")
@@ -251,13 +228,11 @@ class _Verification:
                 seq_starts=None if borders is None else split.seq_starts,
                 first_start=int(indexes[low]) if borders else 0,
                 stop_start=min(int(indexes[high]), split.seq_count) if borders else 0,
+                facts={path: self.facts[path] for path in unit.records or () if path in self.facts},
             )
 
     def _run(self, work: Work[UnitResult], arguments: Iterable[Arguments]) -> Iterator[UnitResult]:
-        return self._taken(in_order(self.executor, work, arguments))
-
-    def _taken(self, results: Iterable[UnitResult]) -> Iterator[UnitResult]:
-        for result in results:
+        for result in in_order(self.executor, work, arguments):
             for name, text in result.problems.items():
                 self.problems.setdefault(name, text)
             self.done_bytes += result.byte_count
@@ -273,23 +248,21 @@ def file_units(root: Path, records: Sequence[FileRecord]) -> Iterator[tuple[Path
 
 
 def in_order(executor: Executor | None, work: Work[T], arguments: Iterable[Arguments]) -> Iterator[T]:
-    """Results in the order of the arguments, with at most UNITS_IN_FLIGHT submitted, the first of them at once; the
-    first error cancels the rest."""
+    """Results in the order of the arguments, with at most UNITS_IN_FLIGHT submitted; the first error cancels the
+    rest."""
     if executor is None:
-        return (work(*argument) for argument in arguments)
+        for argument in arguments:
+            yield work(*argument)
+        return
     rest = iter(arguments)
-    begun = deque(executor.submit(work, *argument) for argument in islice(rest, UNITS_IN_FLIGHT))
-    return _going_on(executor, work, begun, rest)
-
-
-def _going_on(
-    executor: Executor, work: Work[T], begun: deque[Future[T]], rest: Iterator[Arguments]
-) -> Iterator[T]:
+    begun: deque[Future[T]] = deque()
     try:
-        while begun:
-            result = begun.popleft().result()
-            begun.extend(executor.submit(work, *argument) for argument in islice(rest, 1))
-            yield result
+        while True:
+            more = islice(rest, UNITS_IN_FLIGHT - len(begun))
+            begun.extend(executor.submit(work, *argument) for argument in more)
+            if not begun:
+                return
+            yield begun.popleft().result()
     finally:
         for future in begun:
             future.cancel()

@@ -8,7 +8,7 @@ checks the format's rules on it. Damage is returned as problems, never raised; e
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -31,6 +31,7 @@ from flat_tokens.storage.files import (
     read_whole,
 )
 from flat_tokens.storage.manifest import FileRecord
+from flat_tokens.storage.token_facts import TokenFacts
 
 if TYPE_CHECKING:
     from flat_tokens.storage.elements import Elements
@@ -44,7 +45,7 @@ class ArrayUnit(NamedTuple):
 
     records: the manifest's records of these files, None without a manifest. seq_starts and the range
     [first_start, stop_start) of its entries tell a unit of encoded_tokens where sequences may start; None if
-    unknown."""
+    unknown. facts: of the unit's files of encoded_tokens that need not be decoded, by path."""
 
     root: Path
     elements: Elements
@@ -55,6 +56,7 @@ class ArrayUnit(NamedTuple):
     seq_starts: Elements | None = None
     first_start: int = 0
     stop_start: int = 0
+    facts: Mapping[str, TokenFacts] = {}
 
 
 @dataclass
@@ -129,7 +131,7 @@ def verify_starts(unit: ArrayUnit) -> UnitResult:
 def verify_tokens(unit: ArrayUnit) -> UnitResult:
     """Check the start flags against seq_starts and the ids against max_token_id.
 
-    Cost beside reading, sha256 and decoding: 0.5 ns a token."""
+    Cost beside reading, digest and decoding: 0.5 ns a token."""
     result = UnitResult()
     starts = None
     if unit.seq_starts is not None:
@@ -137,25 +139,49 @@ def verify_tokens(unit: ArrayUnit) -> UnitResult:
             starts = unit.seq_starts.read(unit.first_start, unit.stop_start)
         except DatasetError as error:
             result.problems.setdefault(unit.seq_starts.name, str(error))
-    low_bit = np.empty(0, dtype=np.uint32)
-    for first, values in _blocks(unit, result):
-        if len(low_bit) != len(values):
-            low_bit = np.empty(len(values), dtype=np.uint32)
-        largest = int(values.max())
-        result.encoded_max = max(result.encoded_max, largest)
-        if largest >> 1 > unit.max_token_id:
-            at = int(values.argmax())
-            result.report(
-                unit.elements.name,
-                f"id {largest >> 1} at {first + at} is above max_token_id {unit.max_token_id}; convert again",
-            )
-        if starts is not None:
-            window = np.searchsorted(starts, np.array([first, first + len(values)], dtype=starts.dtype))
-            expected = (starts[window[0] : window[1]] - np.uint64(first)).astype(np.intp)
-            np.bitwise_and(values, np.uint32(1), out=low_bit)
-            if np.count_nonzero(low_bit) != len(expected) or not low_bit[expected].all():
-                _report_flag(result, unit.elements.name, first, low_bit, expected)
+    for first, found in _blocks(unit, result):
+        if isinstance(found, TokenFacts):
+            _check_largest(result, unit, found.largest, "")
+            _check_facts(result, unit.elements.name, first, found, starts)
+        else:
+            _check_largest(result, unit, int(found.max()), f" at {first + int(found.argmax())}")
+            _check_flags(result, unit.elements.name, first, found, starts)
     return result
+
+
+def _check_largest(result: UnitResult, unit: ArrayUnit, largest: int, where: str) -> None:
+    result.encoded_max = max(result.encoded_max, largest)
+    if largest >> 1 > unit.max_token_id:
+        result.report(
+            unit.elements.name,
+            f"id {largest >> 1}{where} is above max_token_id {unit.max_token_id}; convert again",
+        )
+
+
+def _check_facts(
+    result: UnitResult, name: str, first: int, facts: TokenFacts, starts: npt.NDArray[Any] | None
+) -> None:
+    stop = first + facts.token_count
+    if starts is not None and not facts.has_starts(_within(starts, first, stop)):
+        text = f"start flags of tokens {first} to {stop} are not where seq_starts has them; convert again"
+        result.report(name, text)
+
+
+def _check_flags(
+    result: UnitResult, name: str, first: int, tokens: npt.NDArray[Any], starts: npt.NDArray[Any] | None
+) -> None:
+    if starts is None:
+        return
+    low_bit = tokens & np.uint32(1)
+    expected = _within(starts, first, first + len(tokens)).astype(np.intp)
+    if np.count_nonzero(low_bit) != len(expected) or not low_bit[expected].all():
+        _report_flag(result, name, first, low_bit, expected)
+
+
+def _within(starts: npt.NDArray[Any], first: int, stop: int) -> npt.NDArray[Any]:
+    """The starts in [first, stop), counted from `first`: uint64."""
+    low, high = np.searchsorted(starts, np.array([first, stop], dtype=starts.dtype))
+    return starts[low:high] - np.uint64(first)
 
 
 def _report_flag(
@@ -170,9 +196,9 @@ def _report_flag(
     )
 
 
-def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """(first element, values) of the unit, block by block; a block that cannot be read is reported and left
-    out.
+def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDArray[Any] | TokenFacts]]:
+    """(first element, values) of the unit, block by block, or in place of a file's values its facts; a block that
+    cannot be read is reported and left out.
 
     The values are overwritten by the next block."""
     elements, stored = unit.elements, unit.elements.stored
@@ -201,15 +227,26 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
             ):  # otherwise it is reported as a file that the manifest does not list
                 record = unit.records[relative]
                 _compare(result, record, len(payload), (payload,))
+            facts = unit.facts.get(relative)
             for chunk_index, part in file_chunks(stored, file_index, payload):
                 first = chunk_index * stored.chunk_elements
                 if part is None:
                     result.report(
                         relative, f"zarr chunk {chunk_index} is not in the shard; restore it or convert again"
                     )
-                    continue
-                decode_chunk(stored, part, buffer, path)
-                yield first, buffer[: stored.element_count - first]
+                elif facts is None:
+                    decode_chunk(stored, part, buffer, path)
+                    yield first, buffer[: stored.element_count - first]
+            if facts is not None:
+                first = file_index * stored.shard_elements
+                token_count = min(stored.shard_elements, stored.element_count - first)
+                if facts.token_count == token_count:
+                    yield first, facts
+                else:
+                    text = (
+                        f"written with {facts.token_count} tokens, its place has {token_count}; convert again"
+                    )
+                    result.report(relative, text)
         except AbsentFileError:
             if unit.records is None and elements.is_lone_zero:
                 yield 0, np.zeros(1, dtype=elements.dtype)

@@ -25,11 +25,12 @@ from flat_tokens import format as flat_format
 from flat_tokens.arguments import choice
 from flat_tokens.errors import ArgumentError
 from flat_tokens.storage import zarr_metadata
-from flat_tokens.storage.chunks import encode_shard, pad
+from flat_tokens.storage.chunks import join_shard, pad
 from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.files import write_all
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, SplitRecord, check_relative_path
+from flat_tokens.storage.token_facts import TokenFacts, token_facts
 
 
 def load_codecs(layout: ArrayLayout) -> None:
@@ -93,7 +94,7 @@ def write_tokens(
     multiple of layout.write_unit_tokens. Only the last run of the array may have a length that is no
     multiple. Cost: 5 to 10 ns a token with zstd level 1, and memory for one file. ArgumentError for a run
     off the units."""
-    return _write_run(
+    written = _write_run(
         root,
         f"{split}/{flat_format.TOKENS_NAME}",
         layout,
@@ -101,23 +102,54 @@ def write_tokens(
         first_token,
         _as(tokens, flat_format.TOKENS_DTYPE),
     )
+    return [record for record, _ in written]
+
+
+def write_tokens_with_facts(
+    root: Path,
+    split: str,
+    layout: ArrayLayout,
+    first_token: int,
+    tokens: npt.NDArray[np.uint32],
+    scratch: Path | None = None,
+) -> list[tuple[FileRecord, TokenFacts | None]]:
+    """As `write_tokens`, with the facts that `verify_dataset` takes in place of decoding each file; None for a file
+    that it must decode. scratch: a folder of the same file system, where each file is written under a name of its own
+    before it is renamed: then a run may be written by several processes at once."""
+    return _write_run(
+        root,
+        f"{split}/{flat_format.TOKENS_NAME}",
+        layout,
+        (layout.chunk_tokens, layout.write_unit_tokens),
+        first_token,
+        _as(tokens, flat_format.TOKENS_DTYPE),
+        with_facts=True,
+        scratch=scratch,
+    )
 
 
 def write_starts(
-    root: Path, split: str, layout: ArrayLayout, first_index: int, starts: npt.NDArray[np.uint64]
+    root: Path,
+    split: str,
+    layout: ArrayLayout,
+    first_index: int,
+    starts: npt.NDArray[np.uint64],
+    scratch: Path | None = None,
 ) -> list[FileRecord]:
     """Write a run of seq_starts from entry first_index on; records of the files written.
 
     starts: uint64[n], positions in the whole split; the array's very last entry is token_count. first_index:
-    a multiple of layout.write_unit_starts, as for `write_tokens`."""
-    return _write_run(
+    a multiple of layout.write_unit_starts, as for `write_tokens`. scratch: as for `write_tokens_with_facts`."""
+    written = _write_run(
         root,
         f"{split}/{flat_format.STARTS_NAME}",
         layout,
         (layout.chunk_starts, layout.write_unit_starts),
         first_index,
         _as(starts, flat_format.STARTS_DTYPE),
+        scratch=scratch,
     )
+    return [record for record, _ in written]
 
 
 def _as(values: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -135,23 +167,30 @@ def _write_run(
     chunk_and_unit: tuple[int, int],
     first: int,
     values: npt.NDArray[Any],
-) -> list[FileRecord]:
+    with_facts: bool = False,
+    scratch: Path | None = None,
+) -> list[tuple[FileRecord, TokenFacts | None]]:
     chunk, unit = chunk_and_unit
     if first < 0 or first % unit:
         raise ArgumentError(f"{folder}: a run must begin at a multiple of the write unit {unit}, got {first}")
     codecs = zarr_metadata.write_chain(layout)
     prefix = "c/" if layout.zarr_format == 3 else ""
-    records = []
+    written = []
     for start in range(0, len(values), unit):
         part = values[start : start + unit]
-        if layout.zarr_format == 3:
-            payload = encode_shard(part, chunk, unit // chunk, codecs)
-        else:
-            payload = codecs.encode(pad(part, chunk))
+        chunks = [pad(part[at : at + chunk], chunk) for at in range(0, len(part), chunk)]
+        encoded = [codecs.encode(values) for values in chunks]
+        payload = join_shard(encoded, unit // chunk) if layout.zarr_format == 3 else encoded[0]
         relative = f"{folder}/{prefix}{(first + start) // unit}"
-        _put(f"{root}/{relative}", payload)
-        records.append(_record(relative, payload))
-    return records
+        if scratch is None:
+            _put(f"{root}/{relative}", payload)
+        else:
+            _put_and_rename(f"{scratch}/{os.urandom(8).hex()}.partial", f"{root}/{relative}", payload)
+        facts = None
+        if with_facts and all(map(codecs.is_content, encoded, chunks)):
+            facts = token_facts(part)
+        written.append((_record(relative, payload), facts))
+    return written
 
 
 def write_file(root: Path, relative: str, payload: bytes) -> FileRecord:
@@ -171,7 +210,10 @@ def _put_whole(root: Path, relative: str, payload: bytes | Iterable[bytes]) -> N
     path = f"{root}/{relative}"
     folder, _, name = path.rpartition("/")
     # One name whoever writes it: what a process that died has left is replaced by the one that takes its place.
-    temporary = f"{folder}/.{name}.partial"
+    _put_and_rename(f"{folder}/.{name}.partial", path, payload)
+
+
+def _put_and_rename(temporary: str, path: str, payload: bytes | Iterable[bytes]) -> None:
     _put(temporary, payload)
     try:
         os.replace(temporary, path)  # noqa: PTH105

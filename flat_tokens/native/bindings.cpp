@@ -5,13 +5,16 @@
 #include "find_matches.hpp"
 #include "narrow_rows.hpp"
 #include "permute.hpp"
+#include "token_facts.hpp"
 
 #include "common/content_hash.hpp"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/tuple.h>
 
 #include <stdexcept>
 #include <string>
+#include <tuple>
 
 namespace nb = nanobind;
 
@@ -171,6 +174,14 @@ void permute(nb::handle values, uint64_t size, nb::handle keys) {
     flat_tokens::permute(value + i * share, share, size, with.as<const uint64_t>()[i]);
 }
 
+std::tuple<size_t, uint64_t, uint32_t> token_facts(nb::handle encoded) {
+  const Memory from(encoded, false);
+  nb::gil_scoped_release unlocked;
+  const flat_tokens::TokenFacts facts =
+      flat_tokens::token_facts(from.as<const uint32_t>(), from.bytes() / sizeof(uint32_t));
+  return {facts.start_count, facts.starts_digest, facts.largest};
+}
+
 class Hash {
 public:
   void update(nb::handle data) {
@@ -197,6 +208,7 @@ NB_MODULE(_core, m) {
   m.def("find_matches", &find_matches, nb::arg("values"), nb::arg("shortest"), nb::arg("block_tokens"),
         nb::arg("farthest"), nb::arg("matches"), nb::arg("table"));
   m.def("permute", &permute, nb::arg("values"), nb::arg("size"), nb::arg("keys"));
+  m.def("token_facts", &token_facts, nb::arg("encoded"));
   nb::class_<Hash>(m, "Xxh64")
       .def(nb::init<>())
       .def("update", &Hash::update, nb::arg("data"))

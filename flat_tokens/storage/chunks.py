@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import DatasetError, printable
-from flat_tokens.storage.codecs import CodecChain, crc32c_bytes
+from flat_tokens.storage.codecs import crc32c_bytes
 from flat_tokens.storage.zarr_metadata import StoredArray
 from flat_tokens.storage.zstd_frames import Took
 
@@ -34,19 +34,16 @@ def pad(values: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
     return padded
 
 
-def encode_shard(values: npt.NDArray[Any], chunk: int, chunks_per_shard: int, codecs: CodecChain) -> bytes:
-    """The bytes of a shard: values are its elements, as many as there are; the last zarr chunk is padded
-    with zeros, those beyond the array are absent, as zarr writes it."""
+def join_shard(encoded: list[bytes], chunks_per_shard: int) -> bytes:
+    """The bytes of a shard: its encoded zarr chunks as many as there are; those beyond the array are absent, as zarr
+    writes it."""
     index = np.full((chunks_per_shard, 2), ABSENT, dtype="<u8")
-    parts = []
     offset = 0
-    for chunk_index in range(-(-len(values) // chunk)):
-        payload = codecs.encode(pad(values[chunk_index * chunk : (chunk_index + 1) * chunk], chunk))
+    for chunk_index, payload in enumerate(encoded):
         index[chunk_index] = offset, len(payload)
         offset += len(payload)
-        parts.append(payload)
     index_bytes = index.tobytes()
-    return b"".join([*parts, index_bytes, crc32c_bytes(index_bytes)])
+    return b"".join([*encoded, index_bytes, crc32c_bytes(index_bytes)])
 
 
 def largest_file_bytes(stored: StoredArray) -> int:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from flat_tokens.errors import printable
 from flat_tokens.storage import token_matches, zstd_frames
+from flat_tokens.storage.token_facts import is_content
 from flat_tokens.storage.zstd_frames import Took
 
 Json = Mapping[str, Any]
@@ -73,6 +74,13 @@ class CodecChain(NamedTuple):
             data = _compressed(self.compressor, data, is_tokens=data is values and values.dtype == np.uint32)
         payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         return payload + crc32c_bytes(payload) if self.crc32c else payload
+
+    def is_content(self, payload: bytes, values: npt.NDArray[Any]) -> bool:
+        """Whether the bytes of a zarr chunk say by a checksum of their own that they decode to `values`; False where
+        they have none."""
+        if self.compressor is None or self.filters or _codec_id(self.compressor) != "zstd":
+            return False
+        return is_content(payload[:-4] if self.crc32c else payload, values)
 
     def decode(
         self,

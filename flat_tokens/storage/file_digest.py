@@ -80,6 +80,13 @@ def _round(lane: int, word: int) -> int:
 _Xxh64: Any = PythonXxh64 if core is None else core.Xxh64
 
 
+def xxh64(data: bytes | memoryview) -> int:
+    """The XXH64 of some bytes. b"abc" -> 0x44bc2cf5ad770999."""
+    found = _Xxh64()
+    found.update(data)
+    return int(found.digest())
+
+
 def file_digest(blocks: Iterable[bytes | memoryview]) -> str:
     """The XXH64 of all the blocks, end to end, in 16 hexadecimal digits. [b"a", b"bc"] -> "44bc2cf5ad770999"."""
     found = _Xxh64()

@@ -2,7 +2,7 @@
 directions.
 
 What is written equals what zarr-python writes (tests/flat_tokens/test_writer.py), but that a zstd
-frame's checksum is not announced in `.zarray`: decoders check it anyway, while zarr-python 2 with numcodecs
+frame's checksum is not announced in the metadata: decoders check it anyway, while zarr-python 2 with numcodecs
 0.12 and tensorstore 0.1.86 refuse an array whose compressor has a member "checksum" (measured). For the same
 reason there are no filters: tensorstore knows none. zarr is not imported: 0.2 s for a few lines of JSON.
 """
@@ -118,11 +118,10 @@ def array_files(
 
 @lru_cache(maxsize=16)
 def write_chain(layout: ArrayLayout) -> CodecChain:
-    """The codecs that the writer uses; in format 2 zstd frames carry a checksum, in format 3 crc32c
-    follows."""
+    """The codecs that the writer uses; zstd frames carry a checksum of their content, in format 3 crc32c follows."""
     compressor = _v2_compressor(layout)
     if compressor is not None and compressor["id"] == "zstd":
-        compressor["checksum"] = layout.zarr_format == 2
+        compressor["checksum"] = True
     return CodecChain.from_configs([], compressor, crc32c=layout.zarr_format == 3)
 
 

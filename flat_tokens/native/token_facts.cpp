@@ -1,0 +1,47 @@
+// Start flags are rare: a block without one costs an OR and a maximum, which the compiler makes vectors of.
+#include "token_facts.hpp"
+
+#include "common/content_hash.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace flat_tokens {
+
+namespace {
+
+constexpr size_t block_tokens = 64;
+
+void put_little_endian(uint64_t value, uint8_t *to) {
+  for (size_t i = 0; i < sizeof(value); ++i)
+    to[i] = static_cast<uint8_t>(value >> 8 * i);
+}
+
+} // namespace
+
+TokenFacts token_facts(const uint32_t *encoded, size_t count) {
+  TokenFacts facts;
+  bpe::Xxh64 positions{0};
+  std::array<uint8_t, sizeof(uint64_t) * block_tokens> found;
+  for (size_t first = 0; first < count; first += block_tokens) {
+    const size_t stop = std::min(count, first + block_tokens);
+    uint32_t any = 0, largest = 0;
+    for (size_t i = first; i < stop; ++i) {
+      any |= encoded[i];
+      largest = encoded[i] > largest ? encoded[i] : largest;
+    }
+    facts.largest = std::max(facts.largest, largest);
+    if ((any & 1) == 0)
+      continue;
+    size_t found_count = 0;
+    for (size_t i = first; i < stop; ++i)
+      if ((encoded[i] & 1) != 0)
+        put_little_endian(i, found.data() + sizeof(uint64_t) * found_count++);
+    positions.update(found.data(), sizeof(uint64_t) * found_count);
+    facts.start_count += found_count;
+  }
+  facts.starts_digest = positions.digest();
+  return facts;
+}
+
+} // namespace flat_tokens
