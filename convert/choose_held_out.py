@@ -20,7 +20,7 @@ def choose_threshold(context: Context, journal: Journal, recorded: Recorded) -> 
     if known is not None and not workspace.touched:
         return known
     smallest = SmallestHashes(count)
-    choose = partial(worker.smallest_hashes, count=count)
+    choose = partial(worker.smallest_hashes, key=context.job_key, count=count)
     chunks = plan.chunks() if count else iter(())
     with context.progress.stage("choose", plan.total_bytes) as stage:
         for chunk, hashes in run_tasks(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from typing import NamedTuple
 
+from convert.job import JobKey
 from convert.options import ConvertOptions
 from convert.plan import Plan
 from convert.processes.tasks import TaskPool
@@ -15,13 +16,15 @@ from flat_tokens.storage.layout import ArrayLayout
 
 
 class Context(NamedTuple):
-    """executor: the workers; pool: what they are at, chunks and runs; syncer: of what a power loss must not take."""
+    """job_key: by which tasks find what is the same for all of them; executor: the workers; pool: what they are at,
+    chunks and runs; syncer: of what a power loss must not take."""
 
     options: ConvertOptions
     plan: Plan
     layout: ArrayLayout
     workspace: Workspace
     progress: Progress
+    job_key: JobKey
     executor: Executor
     pool: TaskPool
     syncer: Syncer

@@ -8,6 +8,7 @@ whatever runs the tasks. The dataset gets its final name last.
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -20,12 +21,12 @@ from bpe.tokenizer import Tokenizer
 from convert import worker
 from convert.context import Context
 from convert.crashes import with_place
-from convert.encode_and_merge import encode_and_merge, keeping_finished
+from convert.encode_and_merge import EncodeAndMerge, keeping_finished
 from convert.errors import WorkerLost
 from convert.estimate import check_space
 from convert.inputs.source_list import SourceList
 from convert.inputs.sources import STANDARD_INPUT, check_unchanged, find_sources
-from convert.job import Job
+from convert.job import Job, JobKey, add_job, write_job
 from convert.options import ConvertOptions
 from convert.plan import Plan, make_plan
 from convert.plan_record import plan_record
@@ -33,7 +34,6 @@ from convert.processes.executors import ProcessExecutor
 from convert.processes.stopping import ending
 from convert.processes.tasks import TaskPool
 from convert.progress import Progress, make_progress
-from convert.shards.assembly import Assembly
 from convert.splitting import hash_threshold
 from convert.touched import check_meanwhile
 from convert.workspace import Workspace
@@ -42,7 +42,6 @@ from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.writer import load_codecs
 
 if TYPE_CHECKING:
-    from convert.finish import Finish
     from convert.summary import Summary
 
 # Their codec, if any, needs no import (flat_tokens/storage/zstd_library.py); what others need is better inherited by
@@ -133,43 +132,41 @@ def _carry_out(
     )
     if workspace.open(plan_record(plan, file_sha256, options.recorded())):
         progress.note(f"going on from {workspace.root}")
-    executor = _executor(
-        options, job, _useful_workers(options, plan), plan.chunk_bytes, make_executor, workspace, progress
-    )
+    key = JobKey(secrets.token_hex(16)) if make_executor is None else write_job(job, workspace.job)
+    workers = _useful_workers(options, plan)
+    executor = _executor(options, key, job, workers, make_executor, workspace, progress)
     pool = TaskPool(executor)
     with keeping_finished(pool, workspace), ending(executor, progress.note), pool:
         times.lap("start")
-
         syncer = Syncer()
         syncer.add([workspace.plan], stays=True)
-        context = Context(options, plan, layout, workspace, progress, executor, pool, syncer)
-        finishes: list[Finish] = []
-
-        def meanwhile() -> None:
-            from convert.finish import Finish
-
-            finishes.append(Finish(context, tokenizer, file_sha256))
-
-        def encoded(assembly: Assembly) -> None:
-            finishes[0].begin_to_read_back(assembly.files)
-            if touched := check_unchanged(plan.sources):
-                check_meanwhile(context, touched, assembly.records())
-            times.lap("encode")
-
+        context = Context(options, plan, layout, workspace, progress, key, executor, pool, syncer)
         try:
-            result = encode_and_merge(context, meanwhile, encoded)
+            work = EncodeAndMerge(context)
+            with progress.stage("encode", plan.total_bytes) as stage:
+                work.begin(stage)
+                from convert.finish import (
+                    Finish,  # while the workers encode, as all that the beginning does not need
+                )
+
+                finish = Finish(context, tokenizer, file_sha256)
+                work.encode(stage)
+            if touched := check_unchanged(plan.sources):
+                check_meanwhile(context, touched, work.assembly.records())
+            times.lap("encode")
+            with progress.stage("merge", work.run_bytes) as stage:
+                work.merge(stage)
         except WorkerLost as error:
             raise with_place(error, plan, workspace) from error
-        if lost := [counted(count, what) for what, count in result.lost.items() if count]:
+        if lost := [counted(count, what) for what, count in work.lost.items() if count]:
             progress.note(f"finished work was damaged or gone and is made again: {' and '.join(lost)}")
-        (finish,) = finishes
-        finish.write(result)
+        finish.write(work)
         times.lap("merge")
-        finish.read_back()
+        finish.verify(work)
         times.lap("verify")
     workspace.publish()
     times.lap("publish")
-    return finish.summary(result, times.seconds)
+    return finish.summary(work, times.seconds)
 
 
 def _with_standard_input(options: ConvertOptions, workspace: Workspace) -> SourceList:
@@ -199,24 +196,24 @@ def _compressed_files(plan: Plan) -> int:
 
 def _executor(
     options: ConvertOptions,
+    key: JobKey,
     job: Job,
     workers: int,
-    chunk_bytes: int,
     make_executor: ExecutorFactory | None,
     workspace: Workspace,
     progress: Progress,
 ) -> Executor:
     if make_executor is not None:
-        return make_executor(worker.prepare, (job,))
+        return make_executor(add_job, (key, job))
     return ProcessExecutor(
         workers,
-        worker.prepare,
-        (job,),
+        add_job,
+        (key, job),
         options.start_method,
         notice=progress.note,
         stall_seconds=options.stall_seconds,
         stacks=workspace.stacks,
         gathered=(worker.merge_run,),
         # A text chunk makes a run for every 4 MiB or so, all at once; what waits at the end is one worker's work.
-        gathered_waiting=1 + chunk_bytes // (8 << 20),
+        gathered_waiting=1 + job.plan.chunk_bytes // (8 << 20),
     )

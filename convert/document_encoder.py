@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bpe import _core, utf8
 from bpe.errors import InvalidText
 from bpe.tokenizer import AllowedSpecial, Tokenizer
+from convert.buffers import thread_buffer
 from convert.clock import Clock
 from convert.errors import BrokenInvariant, printable
 from convert.inputs.batch import Batch
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 
 # A document of a batch that is longer is encoded in pieces: all its ids at once may take four times its room and more.
 LONG_DOCUMENT_BYTES = 4 << 20
-
-# One array a process for the ids of a stretch or a batch: its pages are touched once.
-_tokens = np.empty(0, np.uint32)
 
 
 class DocumentEncoder:
@@ -289,8 +287,4 @@ def _split_of(source: Source) -> int:
 
 def _token_room(text: Any) -> NDArray[np.uint32]:
     """Where the ids of a text may go, until the next call."""
-    global _tokens
-    room = _core.Encoder.out_tokens(memoryview(text).nbytes)
-    if len(_tokens) < room:
-        _tokens = np.empty(room, np.uint32)
-    return _tokens
+    return thread_buffer("ids", _core.Encoder.out_tokens(memoryview(text).nbytes), np.uint32)

@@ -7,6 +7,7 @@ had, which the workers see to; shards are looked at when their turn comes (conve
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,20 +19,20 @@ from convert.journal import Recorded
 from convert.processes.tasks import run_tasks
 from convert.rules import IntakeRules
 from convert.shards.assembly import Assembly, recorded_assembly
+from convert.shards.merge import WrittenFile
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.touched import check_touched
-from flat_tokens.storage.manifest import FileRecord
 
 
 class EarlierRun(NamedTuple):
     """assembly: the shards there were, and what of them is still needed; lost_runs: how many are to be made again."""
 
     assembly: Assembly
-    written: dict[tuple[str, str, int], list[FileRecord]]
+    written: dict[tuple[str, str, int], list[WrittenFile]]
     lost_runs: int
 
-    def files(self, run: Run) -> list[FileRecord] | None:
+    def files(self, run: Run) -> list[WrittenFile] | None:
         """The files of a run that need not be written again; None if it has to be written."""
         return self.written.get((run.split, run.array, run.first))
 
@@ -47,16 +48,20 @@ def take_over(context: Context, recorded: Recorded) -> EarlierRun:
         context.plan.chunk_count, context.layout, recorded, whole_chunks=bool(workspace.touched)
     )
     runs_of = {id(files): run for run, files in runs}
-    written: dict[tuple[str, str, int], list[FileRecord]] = {}
-    tasks = [files for _, files in runs]
+    written: dict[tuple[str, str, int], list[WrittenFile]] = {}
+    tasks = (files for _, files in runs)
     for files, intact in run_tasks(
-        context.executor, worker.are_intact, tasks, context.window, lambda _: "a check of files"
+        context.executor,
+        partial(worker.are_intact, key=context.job_key),
+        tasks,
+        context.window,
+        lambda _: "a check of files",
     ):
         if intact:
             run = runs_of[id(files)]
             written[run.split, run.array, run.first] = files
             assembly.written(run, files)
-    workspace.clean_dataset({file.path for files in written.values() for file in files})
+    workspace.clean_dataset({file.record.path for files in written.values() for file in files})
     _check_rules(workspace.shards, assembly.records(), context.options.intake_rules)
     if workspace.touched:
         check_touched(context, assembly.records())

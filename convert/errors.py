@@ -55,6 +55,10 @@ class Refused(ConvertError):
     exit_code = 6
 
 
+class DataLost(ConvertError):
+    """What was written differs from what is read back, and it can't be made again."""
+
+
 class BrokenInvariant(ConvertError):
     """Counts that must agree do not: a bug of ours. Nothing is published."""
 

@@ -5,25 +5,31 @@ Imported while the workers encode, as all that the beginning does not need.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from concurrent.futures import BrokenExecutor
 
 from bpe.tokenizer import Tokenizer
 from convert.context import Context
-from convert.encode_and_merge import Result
-from convert.errors import BrokenInvariant
+from convert.encode_and_merge import EncodeAndMerge
+from convert.errors import BrokenInvariant, StorageError, WorkerLost
 from convert.intake import QUARANTINE_NAME, total_intake
 from convert.provenance import save_tokenizer, write_manifest, write_quarantine
-from convert.read_back import ReadBack
 from convert.remarks import remarks
+from convert.shards.assembly import Assembly
 from convert.shards.shard import SPLITS, ShardRecord
 from convert.summary import Summary, check_conservation, total_counts
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord
+from flat_tokens.storage.token_facts import TokenFacts
+from flat_tokens.verify import verify_dataset
 from flat_tokens.writer import create_split
+
+# Of the files whose content is known from when they were written, one in so many is decoded all the same: so the
+# codec is not taken at its word alone.
+DECODED_SHARE = 32
 
 
 class Finish:
-    """What is left to do of one conversion: `begin_to_read_back`, `write`, `read_back`, and when the dataset has its
-    name, `summary`.
+    """What is left to do of one conversion: `write`, `verify`, and when the dataset has its name, `summary`.
 
     Made while the workers encode: the tokenizer is put beside the data then. file_sha256: of what it was read from.
     """
@@ -36,15 +42,10 @@ class Finish:
         self._records: list[ShardRecord] = []
         self._quarantine: list[FileRecord] = []
         self._files: list[FileRecord] = []
-        self._read_back = ReadBack(context.workspace.dataset, context.executor)
 
-    def begin_to_read_back(self, files: Sequence[FileRecord]) -> None:
-        """Files that are written, while others are."""
-        self._read_back.begin(files)
-
-    def write(self, result: Result) -> None:
+    def write(self, work: EncodeAndMerge) -> None:
         """Write all but the arrays' data, the manifest last, when documents in are documents out."""
-        context, assembly = self._context, result.assembly
+        context, assembly = self._context, work.assembly
         dataset = context.workspace.dataset
         self._records = list(assembly.records())
         check_conservation(context.plan, self._records)
@@ -55,7 +56,7 @@ class Finish:
             self._tokenizer_file,
             *self._quarantine,
             *assembly.files,
-            *self._write_metadata(result),
+            *self._write_metadata(assembly),
         ]
         listed = write_manifest(
             dataset,
@@ -71,11 +72,11 @@ class Finish:
         rest = [file.path for file in listed if file.path not in merged]
         context.syncer.add(dataset / path for path in [*rest, MANIFEST_NAME])
 
-    def _write_metadata(self, result: Result) -> list[FileRecord]:
+    def _write_metadata(self, assembly: Assembly) -> list[FileRecord]:
         """The files that say how large both splits' arrays are, which is known by now."""
         context, files = self._context, []
         for split in SPLITS:
-            total, counts = result.assembly.total(split), total_counts(self._records, split)
+            total, counts = assembly.total(split), total_counts(self._records, split)
             if (total.tokens, total.sequences) != (counts.tokens, counts.sequences):
                 raise BrokenInvariant(
                     f"{split}: the merge tree holds {total.tokens} tokens, the shards {counts.tokens}"
@@ -90,24 +91,36 @@ class Finish:
             )
         return files
 
-    def read_back(self) -> None:
-        """Hold every file against the manifest, and wait until the disk has them all.
-
-        What is in them was checked on the way: ids by the worker that encoded them, each compressed block has a
-        checksum.
-        """
-        context = self._context
+    def verify(self, work: EncodeAndMerge) -> None:
+        """State of the dataset what `flat_tokens verify` states, and wait until the disk has it; StorageError."""
+        context, dataset = self._context, self._context.workspace.dataset
         stage = context.progress.stage("verify", sum(file.bytes for file in self._files))
 
-        def advance(done_bytes: int) -> None:
+        def advance(done_bytes: int, _: int) -> None:
             # The manifest is read too but not counted in the total; a bar beyond its end would lose its shape.
             stage.advance(min(done_bytes, stage.total_bytes) - stage.done_bytes)
 
         with stage:
-            self._read_back.finish(advance)
-        context.syncer.wait()
+            try:
+                report = verify_dataset(dataset, context.executor, advance, known_facts(work.assembly.facts))
+            except BrokenExecutor as error:
+                raise WorkerLost(
+                    f"{error}, while it verified; run the same command again to go on"
+                ) from error
+        context.syncer.wait()  # a file that the disk did not take is gone, and this says why
+        if not report.ok:
+            raise StorageError(
+                f"what was read back is not what was written: {report.problems[0]}; "
+                f"check the disk and run the same command again"
+            )
+        total = total_counts(self._records)
+        if (report.token_count, report.seq_count) != (total.tokens, total.sequences):
+            raise BrokenInvariant(
+                f"{report.token_count} tokens in {report.seq_count} sequences were read back, "
+                f"{total.tokens} in {total.sequences} were encoded"
+            )
 
-    def summary(self, result: Result, seconds: dict[str, float]) -> Summary:
+    def summary(self, work: EncodeAndMerge, seconds: dict[str, float]) -> Summary:
         """What it came to, and what a person should know of it. seconds: by stage."""
         context = self._context
         intake = total_intake(record.intake for record in self._records)
@@ -116,7 +129,7 @@ class Finish:
             source_count=len(context.plan.sources),
             source_bytes=context.plan.total_bytes,
             disk_bytes=sum(file.bytes for file in self._files),
-            array_bytes=sum(file.bytes for file in result.assembly.files),
+            array_bytes=sum(file.bytes for file in work.assembly.files),
             splits={split: total_counts(self._records, split) for split in SPLITS},
             replaced=sum(record.replaced for record in self._records),
             intake=intake,
@@ -124,11 +137,16 @@ class Finish:
             quarantine=QUARANTINE_NAME if self._quarantine else "",
             text_chunks=context.plan.chunk_count,
             shards=len(self._records),
-            reused_shards=result.reused,
+            reused_shards=work.reused,
             workers=context.options.worker_count,
             seconds=seconds,
-            worker_seconds=result.seconds,
+            worker_seconds=work.seconds,
         )
         for remark in remarks(context.options, context.plan.sources, summary):
             context.progress.note(remark)
         return summary
+
+
+def known_facts(facts: Mapping[str, TokenFacts]) -> dict[str, TokenFacts]:
+    """Those of the files that need not be decoded to be verified: all but every DECODED_SHARE-th."""
+    return {path: known for number, (path, known) in enumerate(facts.items()) if number % DECODED_SHARE}

@@ -13,6 +13,7 @@ import base64
 import codecs
 import io
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -97,6 +98,7 @@ class Intake:
         self._skipped: dict[str, int] = {}
         self._lines: list[tuple[int, int]] = []
         self._quarantine: io.FileIO | None = None
+        self._temporary = self._folder
         self._quarantine_bytes, self._checksum = -1, 0
 
     def add_lines(self, source_index: int, lines: int) -> None:
@@ -117,10 +119,13 @@ class Intake:
             self._set_aside(self._shard, _quarantine_line(source_index, record) + b"\n")
 
     def _set_aside(self, shard: ShardId, line: bytes) -> None:
-        temporary = _temporary(quarantine_path(self._folder, shard))
-        with naming(temporary):
+        if self._quarantine is None:
+            # A name of this attempt's own: the shard may be encoded by another at the same time.
+            path = quarantine_path(self._folder, shard)
+            self._temporary = path.with_suffix(f".{os.urandom(8).hex()}.tmp")
+        with naming(self._temporary):
             if self._quarantine is None:
-                self._quarantine = io.FileIO(temporary, "wb")
+                self._quarantine = io.FileIO(self._temporary, "xb")
                 self._quarantine_bytes = 0
             view = memoryview(line)
             while view.nbytes:
@@ -132,9 +137,8 @@ class Intake:
         """The counts, with what the shard says of its sequences; a quarantine file gets its name."""
         self.close()
         if self._quarantine is not None and self._shard is not None:
-            path = quarantine_path(self._folder, self._shard)
-            with naming(_temporary(path)):
-                _temporary(path).replace(path)
+            with naming(self._temporary):
+                self._temporary.replace(quarantine_path(self._folder, self._shard))
         return IntakeCounts(
             self.records,
             self.text_bytes,
@@ -149,7 +153,7 @@ class Intake:
         )
 
     def close(self) -> None:
-        """Close the quarantine file; what an error left under its temporary name is written anew by the next run."""
+        """Close the quarantine file; what an error left under its temporary name is deleted at the end."""
         if self._quarantine is not None:
             self._quarantine.close()
 
@@ -206,10 +210,6 @@ def check_error_count(count: int, max_errors: int | None) -> None:
 def quarantine_path(folder: Path, shard: ShardId) -> Path:
     """Where the quarantined records of a shard lie, beside it."""
     return folder / f"{shard.chunk_index:08}-{shard.number}.quarantine"
-
-
-def _temporary(path: Path) -> Path:
-    return path.with_suffix(".quarantine.tmp")
 
 
 def is_usable(folder: Path, shard: ShardId, counts: IntakeCounts, rules: IntakeRules) -> bool:

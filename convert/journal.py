@@ -21,10 +21,12 @@ from typing import Any
 from bpe import _core
 from convert.errors import naming
 from convert.plan import ShardId
+from convert.shards.merge import WrittenFile
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from flat_tokens.storage.files import write_all
 from flat_tokens.storage.manifest import FileRecord
+from flat_tokens.storage.token_facts import TokenFacts
 
 _NAME = "journal"
 _DIGITS = 16
@@ -60,12 +62,15 @@ class Recorded:
             if record.is_last:
                 return
 
-    def run(self, run: Run) -> list[FileRecord] | None:
+    def run(self, run: Run) -> list[WrittenFile] | None:
         """The files of a run that was written once; None: it was not."""
         entry = self._runs.get(_key(run))
         if entry is None or entry["items"] != run.item_count:
             return None
-        return [FileRecord(*file) for file in entry["files"]]
+        return [
+            WrittenFile(FileRecord(*record), None if facts is None else TokenFacts(*facts))
+            for *record, facts in entry["files"]
+        ]
 
     def threshold(self, count: int) -> int | None:
         """What `keep_threshold` noted for so many documents; None: nothing."""
@@ -94,9 +99,9 @@ class Journal:
         """Note that the shard of `record` is done."""
         self._append(record.as_json())
 
-    def finish_run(self, run: Run, files: Sequence[FileRecord]) -> None:
+    def finish_run(self, run: Run, files: Sequence[WrittenFile]) -> None:
         """Note that a run is written."""
-        listed = [(file.path, file.bytes, file.digest) for file in files]
+        listed = [(*file.record, file.facts) for file in files]
         self._append({"run": _key(run), "items": run.item_count, "files": listed})
 
     def keep_threshold(self, count: int, threshold: int) -> None:

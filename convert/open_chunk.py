@@ -25,7 +25,6 @@ from convert.plan import ShardId, TextChunk
 from convert.read_chunk import ChunkReader, DocumentTaker, Rooms
 from convert.shards.shard import ShardRecord, token_dtype
 from convert.shards.shard_writer import ShardWriter
-from convert.shards.slots import Slots
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -40,7 +39,7 @@ class OpenChunk:
 
     def __init__(self, job: Job, chunk: TextChunk, threshold: int | None, rooms: Rooms) -> None:
         self.chunk, self.number, self.is_done = chunk, 0, False
-        self._job = job
+        self.job = job
         self._threshold = job.threshold if threshold is None else threshold
         self.clock = Clock()
         self._intake = Intake(job.rules, job.shards)
@@ -52,17 +51,17 @@ class OpenChunk:
         """About how much of the chunk's work is done (`Plan.work_bytes`)."""
         return self._reader.done_bytes
 
-    def encode(self, slots: Slots) -> ShardRecord:
-        """The next shard, written to its files of `slots`."""
-        job, clock, intake = self._job, self.clock, self._intake
+    def encode(self, spare: str | None = None) -> ShardRecord:
+        """The next shard; spare: a file to write over (convert/shards/shard_files.py)."""
+        job, clock, intake = self.job, self.clock, self._intake
         shard_id = ShardId(self.chunk.index, self.number)
         intake.begin(shard_id)
         dtype = token_dtype(job.max_token_id)
-        with ShardWriter(job.shards, slots.of(shard_id), dtype, job.max_token_id) as shard:
+        with ShardWriter(job.shards, shard_id, dtype, job.max_token_id, spare) as shard:
             self._give_to(
                 DocumentEncoder(job.tokenizer, job.separator, job.seed, self._threshold, shard, intake, clock)
             )
-            checksums, places, (train, validation) = shard.finish()
+            part_digests, places, (train, validation) = shard.finish()
             counts = intake.finish(shard.longest, shard.first_ids)
         is_last = self.is_done
         record = ShardRecord(
@@ -71,7 +70,7 @@ class OpenChunk:
             self.chunk.text_bytes if is_last else 0,
             intake.replaced,
             dtype.itemsize,
-            checksums,
+            part_digests,
             train,
             validation,
             bytes(self._reader.digests) if is_last else b"",
@@ -95,7 +94,7 @@ class OpenChunk:
     def _give_to(self, taker: DocumentTaker) -> None:
         """The documents of the next shard."""
         self.number += 1
-        stop = self._reader.packed_bytes + self._job.plan.shard_text_bytes
+        stop = self._reader.packed_bytes + self.job.plan.shard_text_bytes
         for give in self._documents:
             if give is not None:
                 give(taker)

@@ -114,9 +114,9 @@ def _times(seconds: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.2f}" for name, value in seconds.items())
 
 
-def total_counts(records: Iterable[ShardRecord], split: str) -> SplitCounts:
-    """The counts of a split over all shards."""
-    counts = [record.split(split) for record in records]
+def total_counts(records: Iterable[ShardRecord], *splits: str) -> SplitCounts:
+    """The counts of some splits, by default all, over all shards."""
+    counts = [record.split(split) for record in records for split in splits or SPLITS]
     return SplitCounts(
         sum(c.documents for c in counts),
         sum(c.empty for c in counts),

@@ -9,6 +9,7 @@ reading, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby, islice
 
 from convert import worker
@@ -64,7 +65,8 @@ def _first_changed(
         return f"a check of {plan.sources[sources[0][0]].path}"
 
     tasks = _tasks(touched, plan, records)
-    for _, changed in run_tasks(context.executor, worker.changed_part, tasks, context.window, describe):
+    compare = partial(worker.changed_part, key=context.job_key)
+    for _, changed in run_tasks(context.executor, compare, tasks, context.window, describe):
         if changed is not None:
             return changed
     return None

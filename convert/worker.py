@@ -1,12 +1,13 @@
-"""What a worker process does: text chunk -> shards, later runs of shards -> files of the dataset.
+"""What a worker does: text chunk -> shards, later runs of shards -> files of the dataset.
 
-A process is prepared once with its `Job` (under fork it inherits the loaded tokenizer, nothing is sent), then tasks
-carry only a text chunk or a run. What a task writes counts for nothing until the parent has noted its result in the
-journal, so a task can be lost at any moment and done again.
+A worker is a thread, of whatever process. A task carries a text chunk or a run and the key of its job
+(convert/job.py). What a thread keeps from task to task is its own. What a task writes counts for nothing until the
+parent has noted its result in the journal, so a task can be lost at any moment and done again.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -14,21 +15,21 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from bpe.errors import InvalidText
 from convert.clock import Clock
-from convert.errors import BrokenInvariant, naming
+from convert.errors import BadInput, DataLost, naming, one_line
 from convert.held_out import DocumentHasher
 from convert.inputs.blocks import BLOCK_BYTES
 from convert.inputs.digest import first_changed
 from convert.intake import Intake
-from convert.job import Job
+from convert.job import Job, JobKey, find_job
 from convert.open_chunk import OpenChunk
 from convert.plan import ShardId, TextChunk
 from convert.read_chunk import ChunkReader, Rooms
-from convert.shards.merge import write_run
+from convert.shards.merge import WrittenFile, write_run
 from convert.shards.runs import Run
-from convert.shards.shard import PARTS, ShardRecord, is_intact
-from convert.shards.slots import Slots
-from flat_tokens.storage.manifest import FileRecord
+from convert.shards.shard import PARTS, ShardRecord
+from convert.shards.shard_reader import Damage, DamagedShard, is_intact
 from flat_tokens.verify_units import verify_files
 
 SourceParts = tuple[int, Sequence[tuple[int, int, str]]]  # source, (start, stop, hex digest) of parts of it
@@ -45,31 +46,50 @@ class ChunkResult:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-_job: Job | None = None
-_rooms = Rooms()
-# Packed text chunks, which may be open while others are encoded, have their own.
-_packed_rooms = Rooms()
-_open: OpenChunk | None = None  # one at most: its decoder may hold a window of 128 MiB
+class _Worker(threading.local):
+    """What a thread keeps: memory to read into, and a text chunk that is not encoded to its end."""
+
+    def __init__(self) -> None:
+        self.rooms = Rooms()
+        # Packed text chunks, which may be open while others are encoded, have their own.
+        self._packed_rooms = Rooms()
+        self._open: OpenChunk | None = None  # one at most: its decoder may hold a window of 128 MiB
+
+    @contextmanager
+    def opened(self, job: Job, chunk: TextChunk, threshold: int | None, number: int) -> Iterator[OpenChunk]:
+        """The text chunk, no further than its `number`-th shard; a packed one stays open until its last or an error."""
+        if not job.plan.is_packed(chunk):
+            with closing(OpenChunk(job, chunk, threshold, self.rooms)) as opened:
+                yield opened
+            return
+        found = self._open
+        if found is None or found.job is not job or found.chunk != chunk or found.number > number:
+            self._close()
+            block_bytes = min(BLOCK_BYTES, job.plan.shard_text_bytes)
+            if self._packed_rooms.block_bytes != block_bytes:
+                self._packed_rooms = Rooms(block_bytes)
+            found = self._open = OpenChunk(job, chunk, threshold, self._packed_rooms)
+        try:
+            yield found
+        except BaseException:
+            self._close()
+            raise
+        if found.is_done:
+            self._close()
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
 
 
-def prepare(job: Job) -> None:
-    """Make this process ready for the tasks of `job`."""
-    global _job, _packed_rooms
-    _job = job
-    _close()
-    _packed_rooms = Rooms(min(BLOCK_BYTES, job.plan.shard_text_bytes))
-    job.tokenizer.encode_documents(b"")  # builds the encoder where it was not inherited
-
-
-def _prepared() -> Job:
-    if _job is None:
-        raise BrokenInvariant("a task came to a worker that was not prepared")
-    return _job
+_worker = _Worker()
 
 
 def encode_chunk(
     chunk: TextChunk,
-    slots: Slots,
+    key: JobKey,
+    spare: str | None = None,
     threshold: int | None = None,
     number: int = 0,
     earlier: ShardRecord | None = None,
@@ -78,58 +98,43 @@ def encode_chunk(
 ) -> ChunkResult:
     """Encode documents of a text chunk into its `number`-th shard, or take over that of an earlier run if it is intact.
 
-    slots: the files to write to. threshold: in place of the job's, if it came later. earlier: the record of an earlier
-    run's shard; needed_parts: those of PARTS that have to be there for it to be taken over. to_end: the shards behind
-    it too, up to the chunk's last. Else what is open stays so, and the next shard is cheap if this worker gets it; any
-    other reads the chunk from its beginning, and passes over what is encoded.
+    spare: a file to write over (convert/shards/shard_files.py). threshold: in place of the job's, if it came later.
+    earlier: the record of an earlier run's shard; needed_parts: those of PARTS that have to be there for it to be taken
+    over. to_end: the shards behind it too, up to the chunk's last. Else what is open stays so, and the next shard is
+    cheap if this worker gets it; any other reads the chunk from its beginning, and passes over what is encoded.
 
     Some MiB at a time, so memory depends neither on the chunk nor on its documents.
     InvalidText (exit 3) names file and byte, BadInput a bad record or a file that changed, OSError what the system
     refused.
     """
-    job = _prepared()
+    job = find_job(key)
     if earlier is not None and is_intact(job.shards, earlier, needed_parts):
         return ChunkResult((earlier,), reused=True)
     records: list[ShardRecord] = []
-    with _opened(job, chunk, threshold, number) as opened:
+    with _worker.opened(job, chunk, threshold, number) as opened:
         while opened.number < number:
             opened.pass_over()
         opened.clock.start()
         while not records or (to_end and not records[-1].is_last):
-            records.append(opened.encode(slots))
+            records.append(opened.encode(spare))
+            spare = None
     return ChunkResult(tuple(records), False, opened.done_bytes, opened.clock.seconds)
 
 
-@contextmanager
-def _opened(job: Job, chunk: TextChunk, threshold: int | None, number: int) -> Iterator[OpenChunk]:
-    """The text chunk, no further than its `number`-th shard; a packed one stays open until its last or an error."""
-    global _open
-    if not job.plan.is_packed(chunk):
-        with closing(OpenChunk(job, chunk, threshold, _rooms)) as opened:
-            yield opened
-        return
-    if _open is None or _open.chunk != chunk or _open.number > number:
-        _close()
-        _open = OpenChunk(job, chunk, threshold, _packed_rooms)
+def encode_again(
+    chunk: TextChunk, key: JobKey, damage: Damage, spare: str | None, threshold: int | None
+) -> ShardRecord:
+    """Make a damaged shard once more from its sources; DataLost if they are not what they were."""
+    number = damage.shard.number
     try:
-        yield _open
-    except BaseException:
-        _close()
-        raise
-    if _open.is_done:
-        _close()
+        return encode_chunk(chunk, key, spare, threshold, number, to_end=False).records[0]
+    except (BadInput, InvalidText, FileNotFoundError, PermissionError) as error:
+        raise DataLost(f"{damage.text}, and it can't be encoded again: {one_line(error)}") from error
 
 
-def _close() -> None:
-    global _open
-    if _open is not None:
-        _open.close()
-        _open = None
-
-
-def smallest_hashes(chunk: TextChunk, count: int) -> NDArray[np.uint64]:
+def smallest_hashes(chunk: TextChunk, key: JobKey, count: int) -> NDArray[np.uint64]:
     """The `count` smallest hashes of the chunk's documents, ascending; fewer if there are not so many."""
-    job = _prepared()
+    job = find_job(key)
     # What is to be done with bad records is done when the chunk is encoded; only those that end the work do it here.
     rules = (
         job.rules if job.rules.on_error == "fail" else job.rules._replace(on_error="skip", max_errors=None)
@@ -138,7 +143,7 @@ def smallest_hashes(chunk: TextChunk, count: int) -> NDArray[np.uint64]:
     intake.begin(ShardId(chunk.index))
     special_tokens = [token.encode() for token in job.tokenizer.special_tokens]
     hasher = DocumentHasher(special_tokens, job.separator, job.seed, count, intake)
-    reader = ChunkReader(job, chunk, _rooms, intake, Clock(), with_digests=False)
+    reader = ChunkReader(job, chunk, _worker.rooms, intake, Clock(), with_digests=False)
     with closing(reader.documents()) as documents:
         for give in documents:
             if give is not None:
@@ -146,23 +151,26 @@ def smallest_hashes(chunk: TextChunk, count: int) -> NDArray[np.uint64]:
     return hasher.smallest.get()
 
 
-def changed_part(sources: Sequence[SourceParts]) -> tuple[int, tuple[int, int]] | None:
+def changed_part(sources: Sequence[SourceParts], key: JobKey) -> tuple[int, tuple[int, int]] | None:
     """The first source, and the first of its parts (start, stop, digest), that is not what it was when its shard was
     made."""
     for source_index, parts in sources:
-        changed = first_changed(_prepared().plan.sources[source_index].path, parts)
+        changed = first_changed(find_job(key).plan.sources[source_index].path, parts)
         if changed is not None:
             return source_index, changed
     return None
 
 
-def merge_run(run: Run) -> list[FileRecord]:
-    """Write one run of the dataset's arrays; the records of its files."""
-    job = _prepared()
-    with naming(job.dataset / run.split):
-        return write_run(job.dataset, job.shards, job.layout, run)
+def merge_run(run: Run, key: JobKey) -> list[WrittenFile] | Damage:
+    """Write one run of the dataset's arrays; its files, or which of its shards is damaged."""
+    job = find_job(key)
+    try:
+        with naming(job.dataset / run.split):
+            return write_run(job.dataset, job.shards, job.layout, run)
+    except DamagedShard as error:
+        return error.damage
 
 
-def are_intact(files: list[FileRecord]) -> bool:
+def are_intact(files: list[WrittenFile], key: JobKey) -> bool:
     """Whether files of the dataset are there with every byte they were written with."""
-    return not verify_files(_prepared().dataset, tuple(files)).problems
+    return not verify_files(find_job(key).dataset, tuple(file.record for file in files)).problems

@@ -4,6 +4,7 @@
     lock        held while a run is at work          dataset/    the dataset as it is written
     stacks.txt  where workers hung that were ended   replaced/   the former output, with --overwrite, for a moment
     stdin       what "-" among the inputs gave                crashed-text  which the encoder crashed at
+    job         for workers that this process does not start
 
 A folder is ours if it has our plan.json; only files of these names are ever deleted. An output is replaced only if it
 is a dataset of ours without foreign files. Two renames publish; the only moment without an output under the final
@@ -31,7 +32,17 @@ from flat_tokens.storage.durability import sync, sync_folders
 from flat_tokens.storage.manifest import LARGEST_MANIFEST_BYTES, MANIFEST_NAME
 from flat_tokens.storage.manifest_lines import read_lines
 
-PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME, STACKS_NAME, INPUT_NAME, CRASH_NAME = (
+(
+    PLAN_NAME,
+    LOCK_NAME,
+    SHARDS_NAME,
+    DATASET_NAME,
+    REPLACED_NAME,
+    STACKS_NAME,
+    INPUT_NAME,
+    CRASH_NAME,
+    JOB_NAME,
+) = (
     "plan.json",
     "lock",
     "shards",
@@ -40,6 +51,7 @@ PLAN_NAME, LOCK_NAME, SHARDS_NAME, DATASET_NAME, REPLACED_NAME, STACKS_NAME, INP
     "stacks.txt",
     "stdin",
     "crashed-text",
+    "job",
 )
 SHOWN_DIFFERENCES = 4
 _OWN_NAMES = {
@@ -52,6 +64,7 @@ _OWN_NAMES = {
     STACKS_NAME,
     INPUT_NAME,
     CRASH_NAME,
+    JOB_NAME,
 }
 _BUFFER_BYTES = 1 << 20
 
@@ -153,6 +166,11 @@ class Workspace:
     def crashed_text(self) -> Path:
         """Where the text is put that a worker crashed at, for a report."""
         return self.root / CRASH_NAME
+
+    @property
+    def job(self) -> Path:
+        """Where the job is put for workers that are not started by this process; the folder must be open."""
+        return self.root / JOB_NAME
 
     @property
     def standard_input(self) -> Path:
@@ -291,6 +309,7 @@ class Workspace:
         (self.root / PLAN_NAME).unlink(missing_ok=True)  # first: what is left without it counts as not begun
         self.stacks.unlink(missing_ok=True)
         self.crashed_text.unlink(missing_ok=True)
+        self.job.unlink(missing_ok=True)
         for name in (SHARDS_NAME, DATASET_NAME, REPLACED_NAME):
             folder = self.root / name
             if folder.exists():

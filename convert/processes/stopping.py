@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from convert.processes.executors import ProcessExecutor
 
@@ -28,8 +28,9 @@ def ending(executor: Executor, notice: Callable[[str], None]) -> Iterator[Execut
                 )
             if isinstance(executor, ProcessExecutor):
                 executor.stop(GRACE_SECONDS)
-            else:
-                executor.shutdown(wait=True, cancel_futures=True)
+            else:  # what has not begun is cancelled already: not all executors can do that here
+                with suppress(Exception):  # what ended the work is what is told
+                    executor.shutdown(wait=True)
         except KeyboardInterrupt:  # the second one, which may be as quick as the notice
             if isinstance(executor, ProcessExecutor):
                 executor.kill()

@@ -1,32 +1,37 @@
 """What is known of the conversion while it goes on: shards come in, runs that became possible come out.
 
-    add(record) of each shard  ->  ready() runs to write  ->  written(run)  ->  parts of shards to delete
+    add(record) of each shard  ->  ready() runs to write  ->  written(run)  ->  parts of shards that nothing reads
 
 Text chunks come in any order, the shards of one in theirs. A shard's ids are needed until the runs that read them are
-written, its starts until those of seq_starts are too. So the ids of only a few shards lie on the disk at a time, in
-files that are used again (convert/shards/slots.py).
+written, its starts until those of seq_starts are too. So the ids of only a few shards lie on the disk at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 
 from convert.errors import BrokenInvariant
 from convert.journal import Recorded
 from convert.plan import ShardId
+from convert.shards.merge import WrittenFile
 from convert.shards.merge_tree import MergeTree, Totals
 from convert.shards.runs import ARRAYS, Run, RunPlanner
 from convert.shards.shard import PARTS, SPLITS, STARTS_OF, ShardRecord
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
+from flat_tokens.storage.token_facts import TokenFacts
 
 
 class Assembly:
-    """The shards of `chunk_count` text chunks, their places in the arrays, and what of the arrays is written."""
+    """The shards of `chunk_count` text chunks, their places in the arrays, and what of the arrays is written.
+
+    files: those of the arrays that are written; facts: of files of encoded_tokens, by path.
+    """
 
     def __init__(self, chunk_count: int, layout: ArrayLayout) -> None:
         self.files: list[FileRecord] = []
+        self.facts: dict[str, TokenFacts] = {}
         # One tuple for all chunks of which nothing is known: there may be many.
         self._chunks: list[tuple[ShardRecord, ...]] = [()] * chunk_count
         self._trees = {split: MergeTree(chunk_count) for split in SPLITS}
@@ -68,14 +73,15 @@ class Assembly:
         for planner in self._planners:
             yield from planner.ready()
 
-    def written(self, run: Run, files: list[FileRecord]) -> list[tuple[ShardId, str]]:
+    def written(self, run: Run, files: list[WrittenFile]) -> list[tuple[ShardId, str]]:
         """A run is written and its record kept: the (shard, part) that no other run needs."""
-        self.files += files
+        self.files += (file.record for file in files)
+        self.facts.update((file.record.path, file.facts) for file in files if file.facts is not None)
         unneeded = []
-        for part in run.parts:
-            for name in run.reads:
-                key = (part.shape.id, name)
-                self._unread[key] -= part.stop - part.start
+        for own in run.slices:
+            for part in run.reads:
+                key = (own.shape.id, part)
+                self._unread[key] -= own.stop - own.start
                 if self._unread[key] == 0:
                     unneeded.append(key)
         return unneeded
@@ -84,17 +90,29 @@ class Assembly:
         """The parts of a shard that some run has still to read; all of them while the shard is not known."""
         return tuple(part for part in PARTS if self._unread.get((shard, part), 1))
 
-    def place(self, shard: ShardId, part: str) -> str:
-        """The name of the file that a part of a shard lies in, "" if it has no items."""
-        return self._chunks[shard.chunk_index][shard.number].shape.place(part)[0]
+    def record(self, shard: ShardId) -> ShardRecord:
+        """That of a shard that is there."""
+        return self._chunks[shard.chunk_index][shard.number]
 
-    def held_files(self, order: Iterable[ShardId]) -> dict[str, ShardId]:
-        """By name the files of shards with parts that are needed, and whose; of two, whose comes later in `order`."""
-        held: dict[str, ShardId] = {}
-        for shard in order:
-            if shard.number < len(self._chunks[shard.chunk_index]):
-                held |= {self.place(shard, part): shard for part in self.needed_parts(shard)}
-        return held
+    def replace(self, record: ShardRecord) -> None:
+        """A shard was made again: it holds the same and lies elsewhere."""
+        index, number = record.id
+        own = self._chunks[index]
+        self._chunks[index] = (*own[:number], record, *own[number + 1 :])
+
+    def current(self, run: Run) -> Run:
+        """The run with the places where its shards lie now."""
+        slices = (
+            own._replace(shape=own.shape._replace(places=self.record(own.shape.id).places))
+            for own in run.slices
+        )
+        return run._replace(slices=tuple(slices))
+
+    def needed_files(self) -> set[str]:
+        """The names of the files with parts that some run has still to read."""
+        return {
+            record.shape.place(part)[0] for record in self.records() for part in self.needed_parts(record.id)
+        }
 
     def total(self, split: str) -> Totals:
         """What the arrays of a split hold; all shards must be there."""
@@ -112,7 +130,7 @@ def totals_of(record: ShardRecord, split: str) -> Totals:
 
 def recorded_assembly(
     chunk_count: int, layout: ArrayLayout, recorded: Recorded, whole_chunks: bool = False
-) -> tuple[Assembly, list[tuple[Run, list[FileRecord]]]]:
+) -> tuple[Assembly, list[tuple[Run, list[WrittenFile]]]]:
     """What an earlier run left by its records alone: the shards it knew, and the runs it wrote with their files.
 
     Nothing of it is trusted yet: the files may be gone or damaged. A shard behind one that is not recorded is left out;

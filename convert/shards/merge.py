@@ -1,36 +1,48 @@
-"""From shards to the files of the dataset: one run of an array at a time (its parts: convert/shards/runs.py)."""
+"""From shards to the files of the dataset: one run of an array at a time (its slices: convert/shards/runs.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
+from convert.buffers import thread_buffer
 from convert.shards.runs import Run
-from convert.shards.shard import ShardReader
+from convert.shards.shard_reader import ShardReader
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
-from flat_tokens.writer import write_starts, write_tokens
-
-# Of a write unit's ids as they are read and as they are encoded; kept, so that their pages are touched once a process.
-_ids = np.empty(0, dtype=np.uint8)
-_encoded = np.empty(0, dtype=np.uint32)
+from flat_tokens.storage.token_facts import TokenFacts
+from flat_tokens.writer import write_starts, write_tokens_with_facts
 
 
-def write_run(root: Path, shards: Path, layout: ArrayLayout, run: Run) -> list[FileRecord]:
-    """Write one run of a split's array into the dataset at `root`; the records of the files written."""
+class WrittenFile(NamedTuple):
+    """A file of the dataset; facts: of one of encoded_tokens, by which it is verified without decoding it."""
+
+    record: FileRecord
+    facts: TokenFacts | None = None
+
+
+def write_run(root: Path, shards: Path, layout: ArrayLayout, run: Run) -> list[WrittenFile]:
+    """Write one run of a split's array into the dataset at `root`; the files written.
+
+    Files get their names when they are whole, and every attempt writes the same bytes: one that comes late, or from a
+    worker whose parent is gone, does no harm.
+    DamagedShard if a shard is not what its writer recorded; then the run is to be written again.
+    """
     if run.array == "starts":
-        return write_starts(root, run.split, layout, run.first, starts_run(shards, run))
-    files = []
+        records = write_starts(root, run.split, layout, run.first, starts_run(shards, run), shards)
+        return [WrittenFile(record) for record in records]
+    written = []
     first = run.first
     for encoded in encoded_units(shards, run, layout.write_unit_tokens):
-        files += write_tokens(root, run.split, layout, first, encoded)
+        files = write_tokens_with_facts(root, run.split, layout, first, encoded, shards)
+        written += [WrittenFile(record, facts) for record, facts in files]
         first += len(encoded)
-    return files
+    return written
 
 
 def encoded_units(shards: Path, run: Run, unit_tokens: int) -> Iterator[NDArray[np.uint32]]:
@@ -39,46 +51,37 @@ def encoded_units(shards: Path, run: Run, unit_tokens: int) -> Iterator[NDArray[
     uint32[unit_tokens], the last one shorter; each is valid until the next. A unit is compressed while it lies in the
     core's cache.
     """
-    global _encoded
-    if len(_encoded) < unit_tokens:
-        _encoded = np.empty(unit_tokens, dtype=np.uint32)
+    encoded = thread_buffer("encoded tokens", unit_tokens, np.uint32)
     filled = 0
-    for part in run.parts:
-        with ShardReader(shards, part.shape) as reader:
-            starts = reader.starts_within(run.split, part.start, part.stop)
-            start = part.start
-            while start < part.stop:
-                stop = min(part.stop, start + unit_tokens - filled)
-                low, high = starts.searchsorted(np.array([start, stop], dtype=np.uint64))
-                ids = reader.tokens(
-                    run.split, start, stop, _room_for_ids(stop - start, part.shape.token_bytes)
-                )
-                _core.flag_ids(ids, starts[low:high], start, _encoded[filled:])
-                filled += stop - start
-                start = stop
-                if filled == unit_tokens:
-                    yield _encoded[:unit_tokens]
-                    filled = 0
+    for own in run.slices:
+        with ShardReader(shards, own.shape) as reader:
+            starts = reader.starts_within(run.split, own.start, own.stop)
+            for first, ids in reader.ids(run.split, own.start, own.stop):
+                place, stop = first, first + len(ids)
+                while place < stop:
+                    end = min(stop, place + unit_tokens - filled)
+                    low, high = starts.searchsorted(np.array([place, end], dtype=np.uint64))
+                    _core.flag_ids(
+                        ids[place - first : end - first], starts[low:high], place, encoded[filled:]
+                    )
+                    filled += end - place
+                    place = end
+                    if filled == unit_tokens:
+                        yield encoded
+                        filled = 0
     if filled:
-        yield _encoded[:filled]
-
-
-def _room_for_ids(count: int, token_bytes: int) -> NDArray[Any]:
-    global _ids
-    if len(_ids) < count * token_bytes:
-        _ids = np.empty(count * token_bytes, dtype=np.uint8)
-    return _ids[: count * token_bytes].view(f"u{token_bytes}")
+        yield encoded[:filled]
 
 
 def starts_run(shards: Path, run: Run) -> NDArray[np.uint64]:
     """The sequence starts of a run, from the array's first token: uint64[run.item_count]."""
     starts = np.empty(run.item_count, dtype=np.uint64)
     filled = 0
-    for part in run.parts:
-        with ShardReader(shards, part.shape) as reader:
-            own = reader.starts(run.split, part.start, part.stop)
-        np.add(own, np.uint64(part.token_offset), out=starts[filled : filled + len(own)])
-        filled += len(own)
+    for own in run.slices:
+        with ShardReader(shards, own.shape) as reader:
+            found = reader.starts(run.split, own.start, own.stop)
+        np.add(found, np.uint64(own.token_offset), out=starts[filled : filled + len(found)])
+        filled += len(found)
     if run.closing is not None:
         starts[filled] = run.closing
     return starts

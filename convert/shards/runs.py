@@ -1,4 +1,4 @@
-"""Runs of the dataset's arrays: which shards' parts each is made of, known as soon as those shards are.
+"""Runs of the dataset's arrays: which slices of shards each is made of, known as soon as those shards are.
 
 A run is a stretch of an array aligned to the unit that one writer may write alone, so any worker can write it at any
 time; it reads the parts of the shards that lie in it, each token once, and writes it once. Runs are given out while
@@ -19,8 +19,11 @@ RUN_TOKENS = 2 << 20
 ARRAYS = ("tokens", "starts")
 
 
-class Part(NamedTuple):
-    """Tokens or sequences [start, stop) of one shard; token_offset: the place of its first token in the array."""
+class ShardSlice(NamedTuple):
+    """Tokens or sequences [start, stop) of one shard; token_offset: the place of its first token in the array.
+
+    shape: with the digests that the slice needs (`ShardShape.for_slice`).
+    """
 
     shape: ShardShape
     start: int
@@ -29,12 +32,12 @@ class Part(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Items [first, first + sum of the parts) of one array of a split. closing: the array's last start, or None."""
+    """Items [first, first + sum of the slices) of one array of a split. closing: the array's last start, or None."""
 
     split: str
     array: str  # one of ARRAYS
     first: int
-    parts: tuple[Part, ...]
+    slices: tuple[ShardSlice, ...]
     closing: int | None = None
 
     def describe(self) -> str:
@@ -50,7 +53,7 @@ class Run(NamedTuple):
     @property
     def item_count(self) -> int:
         """How many items the run has, the closing start included."""
-        return sum(part.stop - part.start for part in self.parts) + (self.closing is not None)
+        return sum(own.stop - own.start for own in self.slices) + (self.closing is not None)
 
     @property
     def raw_bytes(self) -> int:
@@ -73,8 +76,8 @@ class RunPlanner:
         self._chunk = self._shard = 0  # the next one to take, and of it the next shard
         self._before = 0  # tokens in those shards of the chunk that are taken
         self._first = 0  # where the next run begins
-        self._parts: list[Part] = []  # of the next run
-        self._items = 0  # in those parts
+        self._slices: list[ShardSlice] = []  # of the next run
+        self._items = 0  # in those slices
         self._done = False
 
     def ready(self) -> Iterator[Run]:
@@ -102,11 +105,13 @@ class RunPlanner:
             yield self._run()
 
     def _take(self, shape: ShardShape, token_offset: int) -> Iterator[Run]:
-        count = shape.sequence_count(self.split) if self.array == "starts" else shape.token_count(self.split)
+        part = STARTS_OF[self.split] if self.array == "starts" else self.split
+        count = shape.part_bytes(part) // shape.item_bytes(part)
         start = 0
         while start < count:
             stop = min(count, start + self._run_items - self._items)
-            self._parts.append(Part(shape, start, stop, token_offset))
+            own = shape.for_slice(part, start, stop)
+            self._slices.append(ShardSlice(own, start, stop, token_offset))
             self._items += stop - start
             start = stop
             # The closing start belongs to the last run: a run that is full may still be followed by it.
@@ -114,7 +119,7 @@ class RunPlanner:
                 yield self._run()
 
     def _run(self, closing: int | None = None) -> Run:
-        run = Run(self.split, self.array, self._first, tuple(self._parts), closing)
+        run = Run(self.split, self.array, self._first, tuple(self._slices), closing)
         self._first += self._items
-        self._parts, self._items = [], 0
+        self._slices, self._items = [], 0
         return run

@@ -6,28 +6,23 @@
     validation-starts
 
 Starts count from the shard's own first token of the split and increase strictly. Ids have the narrowest type that
-holds the vocabulary. A part is a file, which is written over when the part is merged (convert/shards/slots.py), or, if
-it is small, a piece of a file that holds many; one without items is nowhere. The files have no header: what they hold
-and where is said by the `ShardRecord`, which the journal keeps and which exists only after all parts are whole.
-Parts are apart since each is written as its items come (convert/shards/shard_writer.py), and since they live for
-different times: ids of train are merged soon, starts often at the end.
+holds the vocabulary. A large part is a file, small ones lie in one file together, a part without items is nowhere. No
+file holds parts of two shards (convert/shards/shard_files.py). The files have no header: what they hold and where is
+said by the `ShardRecord`, which the journal keeps and which exists only after all parts are whole. Parts are apart
+since each is written as its items come (convert/shards/shard_writer.py), and since they live for different times: ids
+of train are merged soon, starts often at the end.
+
+A record has a digest of every block of a part, and no byte of a part is used unless its block has the digest that its
+writer recorded (convert/shards/shard_reader.py).
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bpe import _core
-from convert.errors import BrokenInvariant, naming
 from convert.intake import IntakeCounts
 from convert.plan import ShardId
 
@@ -36,9 +31,9 @@ SPLITS = ("train", "validation")
 STARTS_OF = {split: f"{split}-starts" for split in SPLITS}
 PARTS = (*SPLITS, *STARTS_OF.values())
 START_BYTES = 8
-# Up to so many starts of a shard are read at once; among more, those of a run are searched for in the file.
-STARTS_AT_ONCE = 1 << 17
-_READ_BYTES = 1 << 20
+# A part is hashed in blocks of this size. Runs share blocks at their borders, which are then read twice.
+DIGEST_BLOCK_BYTES = 256 << 10
+DIGEST_BYTES = 8
 Place = tuple[str, int]  # name of a file beside the journal, offset in bytes
 NOWHERE: Place = ("", 0)
 
@@ -54,13 +49,14 @@ class SplitCounts(NamedTuple):
 
 
 class ShardShape(NamedTuple):
-    """How long the parts of a shard are and where they lie."""
+    """How long the parts of a shard are, where they lie and what they hold."""
 
     id: ShardId
     token_bytes: int
     sequences: tuple[int, int]  # train, validation
     tokens: tuple[int, int]
     places: tuple[Place, ...]  # of each of PARTS
+    digests: tuple[bytes, ...]  # of each of PARTS: the XXH64 of its blocks, end to end
 
     def sequence_count(self, split: str) -> int:
         """How many sequences of `split` the shard holds."""
@@ -76,6 +72,25 @@ class ShardShape(NamedTuple):
             return self.token_count(part) * self.token_bytes
         return self.sequences[PARTS.index(part) - len(SPLITS)] * START_BYTES
 
+    def item_bytes(self, part: str) -> int:
+        """The size of one item of one of PARTS."""
+        return self.token_bytes if part in SPLITS else START_BYTES
+
+    def for_slice(self, part: str, start: int, stop: int) -> ShardShape:
+        """The shape with those digests alone that items [start, stop) of an array's part need.
+
+        A document of many GB is one shard with as many digests, and every run of it is sent to a worker.
+        """
+        blocks = block_range(start * self.item_bytes(part), stop * self.item_bytes(part))
+        needed = [b""] * len(PARTS)
+        needed[PARTS.index(part)] = self.digests[PARTS.index(part)][
+            blocks.start * DIGEST_BYTES : blocks.stop * DIGEST_BYTES
+        ]
+        if part in SPLITS:  # ids are flagged by all starts of the split
+            starts = PARTS.index(STARTS_OF[part])
+            needed[starts] = self.digests[starts]
+        return self._replace(digests=tuple(needed))
+
     def place(self, part: str) -> Place:
         """Where one of PARTS lies."""
         return self.places[PARTS.index(part)]
@@ -90,7 +105,7 @@ class ShardRecord:
     text_bytes: int  # of the chunk in its sources, 0 in all but the last
     replaced: int  # invalid UTF-8 sequences that became U+FFFD
     token_bytes: int
-    checksums: tuple[int, ...]  # XXH64 of each of PARTS
+    part_digests: tuple[bytes, ...]  # of each of PARTS: the XXH64 of its blocks, end to end
     train: SplitCounts
     validation: SplitCounts
     # Of the blocks that begin in the chunk, end to end (Plan.blocks); a million files are as many. In the last.
@@ -110,6 +125,7 @@ class ShardRecord:
             (self.train.sequences, self.validation.sequences),
             (self.train.tokens, self.validation.tokens),
             self.places,
+            self.part_digests,
         )
 
     def split(self, name: str) -> SplitCounts:
@@ -120,6 +136,7 @@ class ShardRecord:
         """The record as plain JSON; `from_json` is its inverse."""
         inner = {
             "digests": self.digests.hex(),
+            "part_digests": [digests.hex() for digests in self.part_digests],
             "train": self.train._asdict(),
             "validation": self.validation._asdict(),
             "intake": vars(self.intake),
@@ -133,115 +150,18 @@ class ShardRecord:
         counts = {name: SplitCounts(**entry[name]) for name in SPLITS}
         digests = bytes.fromhex(entry["digests"])
         edges = tuple((int(source), int(a), int(b), str(hex_)) for source, a, b, hex_ in entry["edges"])
-        checksums = tuple(int(checksum) for checksum in entry["checksums"])
+        part_digests = tuple(bytes.fromhex(digests) for digests in entry["part_digests"])
         intake = IntakeCounts.from_json(entry["intake"])
         places = tuple((str(name), int(offset)) for name, offset in entry["places"])
-        lists = {"digests": digests, "edges": edges, "checksums": checksums, "places": places}
+        lists = {"digests": digests, "edges": edges, "part_digests": part_digests, "places": places}
         return cls(**{**entry, **counts, **lists, "id": id_, "intake": intake})
+
+
+def block_range(start: int, stop: int) -> range:
+    """The blocks of a part that bytes [start, stop) of it lie in."""
+    return range(start // DIGEST_BLOCK_BYTES, -(-stop // DIGEST_BLOCK_BYTES))
 
 
 def token_dtype(max_token_id: int) -> np.dtype[Any]:
     """uint16 if ids up to `max_token_id` fit, else uint32."""
     return np.dtype(np.uint16 if max_token_id < 1 << 16 else np.uint32)
-
-
-def is_intact(folder: Path, record: ShardRecord, parts: Sequence[str] = PARTS) -> bool:
-    """Whether the `parts` of the shard of `record` are there with every byte they were written with; reads them."""
-    shape = record.shape
-    return all(
-        _is_part_intact(folder, shape.place(part), shape.part_bytes(part), checksum)
-        for part, checksum in zip(PARTS, record.checksums, strict=True)
-        if part in parts
-    )
-
-
-def _is_part_intact(folder: Path, place: Place, size: int, checksum: int) -> bool:
-    if size == 0:
-        return True
-    name, offset = place
-    found = _core.Xxh64()
-    path = folder / name
-    try:
-        with path.open("rb", buffering=0) as file, naming(path):
-            file.seek(offset)
-            while size and (block := file.read(min(_READ_BYTES, size))):
-                found.update(block)
-                size -= len(block)
-    except FileNotFoundError:
-        return False
-    return size == 0 and found.digest() == checksum
-
-
-class ShardReader:
-    """Reads parts of one shard, open as a context. [start, stop) count tokens or sequences of a split within it."""
-
-    def __init__(self, folder: Path, shape: ShardShape) -> None:
-        self._folder = folder
-        self._shape = shape
-        self._open: dict[str, io.FileIO] = {}
-        self._files = ExitStack()
-
-    def __enter__(self) -> ShardReader:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._files.close()
-
-    def starts(self, split: str, start: int, stop: int) -> NDArray[np.uint64]:
-        """Where sequences [start, stop) of the split start, in tokens from the shard's first: uint64[stop - start]."""
-        out = np.empty(stop - start, dtype=np.uint64)
-        self._read(STARTS_OF[split], start * START_BYTES, out)
-        return out
-
-    def tokens(self, split: str, start: int, stop: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Ids [start, stop) of the split: uint16 or uint32[stop - start]; `out`, of that kind, if it is given."""
-        if out is None:
-            out = np.empty(stop - start, dtype=np.dtype(f"u{self._shape.token_bytes}"))
-        self._read(split, start * self._shape.token_bytes, out)
-        return out
-
-    def starts_within(self, split: str, token_start: int, token_stop: int) -> NDArray[np.uint64]:
-        """The starts that lie in [token_start, token_stop), as `starts` gives them.
-
-        Memory is that of the answer, or of STARTS_AT_ONCE; among more starts, 8 bytes are read some 40 times.
-        """
-        count = self._shape.sequence_count(split)
-        if count > STARTS_AT_ONCE:
-            low = self._first_start_from(split, token_start, count)
-            return self.starts(split, low, self._first_start_from(split, token_stop, count))
-        starts = self.starts(split, 0, count)
-        # As uint64 like the starts: for a list of int, numpy would turn both to float64.
-        low, high = starts.searchsorted(np.array([token_start, token_stop], dtype=np.uint64))
-        return starts[low:high]
-
-    def _first_start_from(self, split: str, token: int, count: int) -> int:
-        low, high = 0, count
-        while low < high:
-            middle = (low + high) // 2
-            if int(self.starts(split, middle, middle + 1)[0]) < token:
-                low = middle + 1
-            else:
-                high = middle
-        return low
-
-    def _read(self, part: str, offset: int, out: NDArray[Any]) -> None:
-        if not out.size:
-            return
-        name, start = self._shape.place(part)
-        path = f"{self._folder}/{name}"
-        with naming(path):
-            if part not in self._open:
-                self._open[part] = self._files.enter_context(io.FileIO(path))
-            read_at(self._open[part], start + offset, out.data.cast("B"), path)
-
-
-def read_at(file: io.FileIO, offset: int, view: memoryview, path: str) -> None:
-    """Fill `view` with the file's bytes from `offset` on."""
-    file.seek(offset)
-    while view.nbytes:
-        got = file.readinto(view)
-        if not got:
-            raise BrokenInvariant(f"{path} is shorter than its record says; delete it and run again")
-        view = view[got:]

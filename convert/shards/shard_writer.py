@@ -1,7 +1,8 @@
 """Writing a shard while its text is encoded: items go to the files as they come, so a shard needs no memory.
 
-Much at once is written at once, from a buffer that is used again; little waits until there are FLUSH_BYTES of it. A
-part that has not so many at the end gets no file: it is put behind other small ones, in one file for many shards.
+Much at once is written at once, from a buffer that is used again; little waits until there are FLUSH_BYTES of it. The
+parts that have not so many at the end lie in one file together. All files are this attempt's own
+(convert/shards/shard_files.py).
 Which split a document in pieces falls in is known when it ends. Its ids go where they most likely belong; if they were
 wrong there, they move, which costs one more copy.
 """
@@ -19,34 +20,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
+from convert.buffers import thread_buffer
 from convert.errors import BrokenInvariant, naming
-from convert.shards.shard import NOWHERE, SPLITS, Place, SplitCounts, read_at
-from convert.shards.slots import Slots
-from flat_tokens.storage.files import write_all
+from convert.plan import ShardId
+from convert.shards import shard as shard_module
+from convert.shards.shard import DIGEST_BYTES, NOWHERE, SPLITS, Place, SplitCounts
+from convert.shards.shard_files import attempt_names
+from convert.shards.shard_reader import read_at
 
 FLUSH_BYTES = 128 << 10
 LONGEST_COUNT = 3
 FIRST_IDS = 24
 _MOVED_BYTES = 4 << 20
-# Ids and starts on their way to a file, one buffer a type and process: fresh memory for them cost 4 % of the encoding
-# of English.
-_rooms: dict[np.dtype[Any], NDArray[Any]] = {}
 
 
 class ShardWriter:
-    """The shard of one text chunk, open as a context; without `finish` nothing stays of it.
+    """One attempt at a shard, open as a context; without `finish` nothing stays of it.
 
-    slots: the files in `folder` to write to, whatever they hold. dtype: of the ids, uint16 or uint32. largest_id: of
-    the tokenizer; a higher one is a bug and raises BrokenInvariant. Splits: 0 train, 1 validation. OSError names the
-    file. Up to 20 MiB of memory.
+    dtype: of the ids, uint16 or uint32. largest_id: of the tokenizer; a higher one is a bug and raises BrokenInvariant.
+    spare: the name of a file in `folder` to write over; another attempt may take it first. Splits: 0 train,
+    1 validation. OSError names the file. Up to 20 MiB of memory.
     """
 
-    def __init__(self, folder: Path, slots: Slots, dtype: np.dtype[Any], largest_id: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        shard: ShardId,
+        dtype: np.dtype[Any],
+        largest_id: int,
+        spare: str | None = None,
+    ) -> None:
         self._dtype = dtype
         self._largest_id = largest_id
         self.folder = folder
-        self._small = slots.small
-        self._parts = [_Part(folder, name) for name in slots.parts]
+        *names, self._small = attempt_names(shard)
+        spares = [] if spare is None else [spare]
+        self._parts = [_Part(folder, name, spares) for name in names]
         self._ids, self._starts = self._parts[: len(SPLITS)], self._parts[len(SPLITS) :]
         self._documents, self._sequences, self._tokens, self._highest = [0, 0], [0, 0], [0, 0], [0, 0]
         self.longest: list[
@@ -76,7 +85,8 @@ class ShardWriter:
         if self._guess is not None:
             raise BrokenInvariant("a document begins before the one in pieces has ended")
         documents = len(validation)
-        ids, starts = _room_for(len(tokens), self._dtype), _room_for(documents, np.dtype(np.uint64))
+        ids = thread_buffer("narrow ids", len(tokens), self._dtype)
+        starts = thread_buffer("starts", documents, np.uint64)
         before = (self._tokens[0], self._tokens[1])
         dealt = _core.deal_out(tokens, offsets, validation, before, ids, starts)
         self._see_lengths(max(dealt[0][2], dealt[1][2]), offsets)
@@ -130,24 +140,30 @@ class ShardWriter:
         self._open_tokens = self._open_highest = 0
         self._guess = None
 
-    def finish(self) -> tuple[tuple[int, ...], tuple[Place, ...], tuple[SplitCounts, SplitCounts]]:
-        """Complete the files; (checksums and places of the parts in the order of PARTS, the counts of both splits)."""
+    def finish(self) -> tuple[tuple[bytes, ...], tuple[Place, ...], tuple[SplitCounts, SplitCounts]]:
+        """Complete the files; (digests and places of the parts in the order of PARTS, the counts of both splits)."""
         if self._guess is not None:
             raise BrokenInvariant("a document in pieces has no end")
         small = [part.take_small() for part in self._parts]
-        offset = _append(f"{self.folder}/{self._small}", b"".join(small)) if any(small) else 0
-        places = []
+        if any(small):
+            self._write_small(b"".join(small))
+        places, offset = [], 0
         for part, data in zip(self._parts, small, strict=True):
             places.append((self._small, offset) if data else part.finish())
             offset += len(data)
-        checksums = tuple(part.checksum() for part in self._parts)
+        digests = tuple(part.digests() for part in self._parts)
         train, validation = (
             SplitCounts(documents, documents - sequences, sequences, tokens, highest)
             for documents, sequences, tokens, highest in zip(
                 self._documents, self._sequences, self._tokens, self._highest, strict=True
             )
         )
-        return checksums, tuple(places), (train, validation)
+        return digests, tuple(places), (train, validation)
+
+    def _write_small(self, data: bytes) -> None:
+        path = self.folder / self._small
+        with naming(path), _new_file(path) as file:
+            _write_all(file, memoryview(data))
 
     def _narrowed(self, tokens: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
         """The ids in the type of the file, valid until the next call, and the highest; every one is found to fit."""
@@ -155,7 +171,7 @@ class ShardWriter:
         if self._dtype == np.uint32:
             narrow, highest = tokens, int(tokens.max()) if tokens.size else 0
         else:
-            narrow = _room_for(len(tokens), self._dtype)
+            narrow = thread_buffer("narrow ids", len(tokens), self._dtype)
             highest = _core.narrow_ids(tokens, narrow)
         self._require_known(highest)
         return narrow, highest
@@ -175,36 +191,62 @@ class ShardWriter:
             self.longest = sorted(self.longest + found, reverse=True)[:LONGEST_COUNT]
 
 
-def _room_for(count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Memory for so many items of a type, the same each time."""
-    room = _rooms.get(dtype)
-    if room is None or len(room) < count:
-        room = _rooms[dtype] = np.empty(count + count // 4, dtype=dtype)
-    return room[:count]
+def _new_file(path: str | Path) -> io.FileIO:
+    """A file of this name, which must not exist."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    return io.FileIO(os.open(path, flags, 0o666), "r+")
 
 
-def _append(path: str, data: bytes) -> int:
-    """Put the bytes behind what the file holds, which nobody else writes to; where they begin."""
-    with naming(path):
-        try:
-            offset = os.stat(path).st_size  # noqa: PTH116
-        except FileNotFoundError:
-            offset = 0
-        write_all(path, data, os.O_APPEND)
-    return offset
+def _write_all(file: io.FileIO, view: memoryview) -> None:
+    while view.nbytes:
+        view = view[file.write(view) :]
+
+
+class _BlockDigests:
+    """The XXH64 of each block of the bytes that come."""
+
+    def __init__(self) -> None:
+        self._done = bytearray()
+        self._open, self._open_bytes = _core.Xxh64(), 0
+
+    def update(self, view: memoryview) -> None:
+        block_bytes = shard_module.DIGEST_BLOCK_BYTES
+        while view.nbytes:
+            own = view[: block_bytes - self._open_bytes]
+            self._open.update(own)
+            self._open_bytes += own.nbytes
+            view = view[own.nbytes :]
+            if self._open_bytes == block_bytes:
+                self._done += self._digest()
+                self._open, self._open_bytes = _core.Xxh64(), 0
+
+    def copy(self) -> _BlockDigests:
+        twin = _BlockDigests()
+        twin._done, twin._open, twin._open_bytes = self._done[:], self._open.copy(), self._open_bytes
+        return twin
+
+    def all(self) -> bytes:
+        return bytes(self._done) + (self._digest() if self._open_bytes else b"")
+
+    def _digest(self) -> bytes:
+        return self._open.digest().to_bytes(DIGEST_BYTES, "big")
 
 
 class _Part:
-    """One part of a shard: in memory until there is much of it, then in its file, which is written over."""
+    """One part of a shard: in memory until there is much of it, then in its file.
 
-    def __init__(self, folder: Path, name: str) -> None:
+    spares: names of files to write over, which the attempt's parts take from.
+    """
+
+    def __init__(self, folder: Path, name: str, spares: list[str]) -> None:
         self._name = name
+        self._folder, self._spares = folder, spares
         self._path = f"{folder}/{name}"
         self._file: io.FileIO | None = None
         self._waiting = bytearray()
-        self._checksum = _core.Xxh64()
+        self._digests = _BlockDigests()
         self._written_bytes = 0
-        self._mark = (0, self._checksum)
+        self._mark = (0, self._digests)
 
     def add(self, values: NDArray[Any]) -> None:
         """Put the items behind the others. Copies."""
@@ -219,20 +261,21 @@ class _Part:
     def mark(self) -> None:
         """Remember this place for `move_marked`."""
         self._flush()
-        self._mark = self._written_bytes, self._checksum.copy()
+        self._mark = self._written_bytes, self._digests.copy()
 
     def move_marked(self, to: _Part) -> None:
         """Take what came since `mark` out of this part and put it behind the items of another."""
         self._flush()
         stop = self._written_bytes
-        place, self._checksum = self._mark
+        place, self._digests = self._mark
         self._written_bytes = place
         if stop == place or self._file is None:
             return
         with naming(self._path):
             for start in range(place, stop, _MOVED_BYTES):
                 block = np.empty(min(_MOVED_BYTES, stop - start), dtype=np.uint8)
-                read_at(self._file, start, block.data, self._path)
+                if not read_at(self._file, start, block.data):
+                    raise BrokenInvariant(f"{self._path} is shorter than what was written to it")
                 to.add(block)
             self._file.seek(place)
             self._file.truncate()
@@ -240,7 +283,7 @@ class _Part:
     def drop_marked(self) -> None:
         """Take what came since `mark` out of this part."""
         self._flush()
-        self._written_bytes, self._checksum = self._mark
+        self._written_bytes, self._digests = self._mark
         if self._file is not None:
             with naming(self._path):
                 self._file.seek(self._written_bytes)
@@ -252,17 +295,20 @@ class _Part:
             return b""
         data = bytes(self._waiting)
         self._waiting.clear()
-        self._checksum.update(data)
+        self._digests.update(memoryview(data))
         return data
 
-    def checksum(self) -> int:
-        """Of what is in the file, or was taken."""
-        return self._checksum.digest()
+    def digests(self) -> bytes:
+        """Of what is in the file, or was taken: the XXH64 of each block, end to end."""
+        return self._digests.all()
 
     def finish(self) -> Place:
         """Complete the file, if there is one; where the part lies."""
         self._flush()
-        if self._file is None or not self._written_bytes:
+        if self._file is None:
+            return NOWHERE
+        if not self._written_bytes:  # what was in it for a moment was dropped or moved
+            self.discard()
             return NOWHERE
         with naming(self._path):
             self._file.truncate(self._written_bytes)  # it may have been longer
@@ -287,9 +333,15 @@ class _Part:
     def _write(self, view: memoryview) -> None:
         with naming(self._path):
             if self._file is None:
-                descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-                self._file = io.FileIO(descriptor, "r+")
-            self._checksum.update(view)
+                self._file = self._spare_file() or _new_file(self._path)
+            self._digests.update(view)
             self._written_bytes += view.nbytes
-            while view.nbytes:
-                view = view[self._file.write(view) :]
+            _write_all(self._file, view)
+
+    def _spare_file(self) -> io.FileIO | None:
+        """A spare under this part's name, whatever it holds; None if there is none or another attempt has it."""
+        while self._spares:
+            with suppress(FileNotFoundError):
+                os.rename(f"{self._folder}/{self._spares.pop()}", self._path)  # noqa: PTH104
+                return io.FileIO(os.open(self._path, os.O_RDWR | os.O_CLOEXEC), "r+")
+        return None

@@ -30,9 +30,14 @@ from bpe import _core
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
+from convert.finish import known_facts
+from convert.job import JobKey
 from convert.processes.inline_executor import InlineExecutor
-from convert.read_back import ReadBack
-from flat_tokens.storage.manifest import FileRecord
+from convert.shards.merge import WrittenFile
+from convert.shards.runs import Run
+from convert.shards.shard_reader import Damage
+from flat_tokens.storage.token_facts import TokenFacts
+from flat_tokens.verify import verify_dataset
 
 PIECE_BYTES = 1 << 20
 CHUNK_TOKENS = 1 << 18
@@ -78,14 +83,15 @@ def main() -> None:
 def conversion(source: Path, output: Path, tokenizer: Path) -> dict[str, float]:
     """Seconds of processor time of each stage."""
     merge, merged = convert.worker.merge_run, 0.0
-    written: list[FileRecord] = []
+    facts: dict[str, TokenFacts] = {}
 
-    def timed_merge(run: Any) -> Any:
+    def timed_merge(run: Run, key: JobKey) -> list[WrittenFile] | Damage:
         nonlocal merged
         started = time.process_time()
-        files = merge(run)
+        files = merge(run, key)
         merged += time.process_time() - started
-        written.extend(files)
+        if not isinstance(files, Damage):
+            facts.update((file.record.path, file.facts) for file in files if file.facts is not None)
         return files
 
     # The conversion's own clock takes perf_counter, which counts what others do on this machine too.
@@ -99,9 +105,7 @@ def conversion(source: Path, output: Path, tokenizer: Path) -> dict[str, float]:
     finally:
         convert.worker.merge_run, clock.time = merge, time
     started = time.process_time()
-    read_back = ReadBack(output, InlineExecutor())
-    read_back.begin(written)
-    read_back.finish(lambda done_bytes: None)
+    verify_dataset(output, InlineExecutor(), facts=known_facts(facts)).require_ok()
     verified = time.process_time() - started
     steps = summary.worker_seconds
     found = {stage: steps.get(stage, 0.0) for stage in STAGES}

@@ -1,4 +1,4 @@
-"""Shards for tests: where they are written to, the record of one that was written, a part's bytes."""
+"""Shards for tests: their writers, the record of one that was written, what it holds, a changed byte."""
 
 from __future__ import annotations
 
@@ -8,14 +8,23 @@ from pathlib import Path
 import numpy as np
 
 from convert.plan import ShardId
-from convert.shards.shard import PARTS, ShardRecord
+from convert.shards.shard import ShardRecord
+from convert.shards.shard_reader import ShardReader
 from convert.shards.shard_writer import ShardWriter
-from convert.shards.slots import Slots
 
 
-def slots_of(number: int) -> Slots:
-    """Slots that no other shard of a test has."""
-    return Slots(tuple(f"{part}-{number}" for part in PARTS), f"small-{number}")
+def writer_of(
+    folder: Path, number: int = 0, largest_id: int = 999, token_bytes: int = 2, spare: str | None = None
+) -> ShardWriter:
+    """An attempt at the shard of a text chunk."""
+    return ShardWriter(folder, ShardId(number), np.dtype(f"u{token_bytes}"), largest_id, spare)
+
+
+def ids_of(reader: ShardReader, split: str, start: int, stop: int) -> list[int]:
+    """Ids [start, stop) by a reader of the whole shard."""
+    own = ShardReader(reader._folder, reader._shape.for_slice(split, start, stop))
+    with own:
+        return [id_ for _, ids in own.ids(split, start, stop) for id_ in ids.tolist()]
 
 
 def add_rows(shard: ShardWriter, split: int, rows: Sequence[Sequence[int]]) -> None:
@@ -27,14 +36,14 @@ def add_rows(shard: ShardWriter, split: int, rows: Sequence[Sequence[int]]) -> N
 
 def record_of(shard: ShardWriter, chunk_index: int = 0, token_bytes: int = 2) -> ShardRecord:
     """Finish the shard; its record."""
-    checksums, places, (train, validation) = shard.finish()
+    part_digests, places, (train, validation) = shard.finish()
     return ShardRecord(
         ShardId(chunk_index),
         True,
         10,
         0,
         token_bytes,
-        checksums,
+        part_digests,
         train,
         validation,
         b"\0" * 8,

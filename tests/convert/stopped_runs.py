@@ -11,12 +11,14 @@ import convert.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.errors import BadInput
+from convert.job import JobKey
 from convert.journal import Journal
 from convert.plan import TextChunk
 from convert.processes.inline_executor import InlineExecutor
+from convert.shards.merge import WrittenFile
 from convert.shards.runs import Run
+from convert.shards.shard_reader import Damage
 from convert.worker import ChunkResult, encode_chunk, merge_run
-from flat_tokens.storage.manifest import FileRecord
 
 
 def options(**more: Any) -> ConvertOptions:
@@ -37,7 +39,7 @@ def encode_or_fail(chunk: TextChunk, *more: Any) -> ChunkResult:
     return encode_chunk(chunk, *more)
 
 
-def merge_fails(run: object) -> None:
+def merge_fails(run: object, key: object) -> None:
     raise BadInput("no merge")
 
 
@@ -46,11 +48,11 @@ def leave_partial(monkeypatch: pytest.MonkeyPatch, merged_runs: int = 0, **more:
     shorter, all text chunks are encoded before the first."""
     merged: list[Run] = []
 
-    def merge_a_few(run: Run) -> list[FileRecord]:
+    def merge_a_few(run: Run, key: JobKey) -> list[WrittenFile] | Damage:
         if len(merged) == merged_runs:
-            merge_fails(run)
+            merge_fails(run, key)
         merged.append(run)
-        return merge_run(run)
+        return merge_run(run, key)
 
     with monkeypatch.context() as patch:
         patch.setattr(convert.worker, "merge_run", merge_a_few)

@@ -33,7 +33,7 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
     partial = here / "out.partial"
     # Ids that are merged do not lie there twice.
     recorded = Journal(partial / "shards").recorded()
-    assert 0 < len(list(partial.glob("shards/train-[0-9]*"))) < len(recorded.shards)
+    assert 0 < len(list(partial.glob("shards/*.train"))) < len(recorded.shards)
     files = sorted(partial.glob("dataset/train/encoded_tokens/*"))
     files[0].write_bytes(files[0].read_bytes()[:-1])
     files[1].unlink()
@@ -41,9 +41,9 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
 
     written: list[str] = []
 
-    def count(run: Any) -> Any:
+    def count(run: Any, key: Any) -> Any:
         written.append(run.describe())
-        return merge_run(run)
+        return merge_run(run, key)
 
     monkeypatch.setattr(convert.worker, "merge_run", count)
     summary = run_conversion(options(**small), InlineExecutor)
@@ -95,11 +95,11 @@ def test_names_that_outlast_a_power_loss_without_their_bytes(
     leave_partial(monkeypatch, 8, **small)
     shutil.copytree(here / "out.partial", here / "kept")
     needed = needed_files(here / "kept")
-    assert {name.partition("-")[0] for name in needed if "shards" in name} == {"shards/train"}
+    assert {name.rpartition(".")[2] for name in needed if "shards" in name} == {"train"}
     names = sorted(
         path.relative_to(here / "kept").as_posix()
         for path in (here / "kept").rglob("*")
-        if path.is_file() and path.name not in ("plan.json", "lock")  # the plan is synced at once
+        if path.is_file() and path.name not in ("plan.json", "lock", "job")  # the plan is synced at once
     )
     assert len(names) > 20
     kinds = {"shards", "dataset"}
@@ -135,8 +135,8 @@ def needed_files(partial: Path) -> set[str]:
     files = set()
     for run, written in runs:
         earlier.written(run, written)
-        files.update(f"dataset/{file.path}" for file in written)
-    return files | {f"shards/{name}" for name in earlier.held_files(recorded.shards) if "small" not in name}
+        files.update(f"dataset/{file.record.path}" for file in written)
+    return files | {f"shards/{name}" for name in earlier.needed_files() if name and "small" not in name}
 
 
 @pytest.mark.parametrize(

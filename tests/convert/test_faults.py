@@ -178,10 +178,10 @@ def test_a_lost_document_is_never_published(here: Path, monkeypatch: pytest.Monk
     assert not (here / "out").exists()
 
 
-def merge_and_spoil(run: Any) -> Any:
-    written = merge_run(run)
+def merge_and_spoil(run: Any, key: Any) -> Any:
+    written: Any = merge_run(run, key)
     if run.split == "train" and run.array == "tokens":
-        path = Path("out.partial/dataset") / written[0].path
+        path = Path("out.partial/dataset") / written[0].record.path
         data = path.read_bytes()
         path.write_bytes(data[:-3] + bytes([data[-3] ^ 1]) + data[-2:])
     return written

@@ -151,7 +151,7 @@ def test_conversions_do_not_depend_on_the_stretch(
     monkeypatch.setattr("convert.read_chunk.STRETCH_BYTES", stretch_bytes)
     monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 100)
     monkeypatch.setattr("convert.shards.shard_writer._MOVED_BYTES", 64)
-    monkeypatch.setattr("convert.shards.shard.STARTS_AT_ONCE", 3)
+    monkeypatch.setattr("convert.shards.shard.DIGEST_BLOCK_BYTES", 24)
     documents = make_documents(60, seed=8)
     documents[7] = " ".join(make_documents(40, seed=9)).replace(END, "")
     documents[30] = "x" * 700
@@ -211,7 +211,7 @@ def test_behind_a_document_in_pieces_the_memory_can_grow(
     rng = random.Random(second)
     for number in range(8):
         # As in a worker that has just begun.
-        monkeypatch.setattr("convert.worker._rooms", Rooms())
+        monkeypatch.setattr("convert.worker._worker.rooms", Rooms())
         folder = tmp_path / f"in-{number}"
         folder.mkdir()
         documents = [

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate, groupby
 from pathlib import Path
 
 import numpy as np
 import pytest
-from shards import add_rows, change_part, record_of, slots_of
+from shards import add_rows, change_part, ids_of, record_of, writer_of
 
-from convert.errors import BrokenInvariant
 from convert.journal import Journal, Recorded
 from convert.plan import ShardId
 from convert.shards import runs as runs_module
+from convert.shards import shard as shard_module
 from convert.shards.assembly import Assembly
-from convert.shards.merge import encoded_units, starts_run
+from convert.shards.merge import WrittenFile, encoded_units, starts_run
 from convert.shards.merge_tree import MergeTree, Totals
-from convert.shards.runs import Run
-from convert.shards.shard import (
-    PARTS,
-    ShardReader,
-    ShardRecord,
-    is_intact,
-    token_dtype,
-)
-from convert.shards.shard_writer import ShardWriter
+from convert.shards.runs import ARRAYS, Run
+from convert.shards.shard import PARTS, ShardRecord, token_dtype
+from convert.shards.shard_reader import DamagedShard, ShardReader, is_intact
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
+from flat_tokens.storage.token_facts import TokenFacts
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33])
@@ -48,12 +45,12 @@ def test_the_tree_knows_what_lies_before_as_soon_as_it_can(count: int) -> None:
 
 
 def shard_of(
-    folder: Path, index: int, sequences: dict[str, list[list[int]]], dtype: str = "u2"
+    folder: Path, index: int, sequences: dict[str, list[list[int]]], token_bytes: int = 2
 ) -> ShardRecord:
-    with ShardWriter(folder, slots_of(index), np.dtype(dtype), 2**31 - 1) as shard:
+    with writer_of(folder, index, 2**31 - 1, token_bytes) as shard:
         for place, split in enumerate(("train", "validation")):
             add_rows(shard, place, sequences[split])
-        return record_of(shard, index, np.dtype(dtype).itemsize)
+        return record_of(shard, index, token_bytes)
 
 
 def dealt_to_chunks(records: list[ShardRecord], rng: random.Random) -> list[ShardRecord]:
@@ -87,17 +84,24 @@ def runs_of(order: list[ShardRecord], layout: ArrayLayout) -> tuple[Assembly, li
         assembly.add(record)
         for run in assembly.ready():
             there = {record.id for record in assembly.records()}
-            assert there.issuperset(part.shape.id for part in run.parts)
+            assert there.issuperset(own.shape.id for own in run.slices)
             runs.append(run)
     return assembly, runs
 
 
-@pytest.mark.parametrize("dtype", ["u2", "u4"])
+@pytest.mark.parametrize("block_bytes", [16, 1 << 18])
+@pytest.mark.parametrize("token_bytes", [2, 4])
 @pytest.mark.parametrize("unit", [1, 2, 3, 8, 1000])
 @pytest.mark.parametrize("shards", [0, 1, 2, 5])
 def test_runs_put_the_shards_together(
-    shards: int, unit: int, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shards: int,
+    unit: int,
+    token_bytes: int,
+    block_bytes: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(shard_module, "DIGEST_BLOCK_BYTES", block_bytes)
     rng = random.Random(f"{shards} {unit}")
     monkeypatch.setattr(runs_module, "RUN_TOKENS", 2 * unit)
     layout = ArrayLayout.create(chunk_tokens=unit)
@@ -110,7 +114,7 @@ def test_runs_put_the_shards_together(
             ]
             for split in rows
         }
-        records.append(shard_of(tmp_path, index, own, dtype))
+        records.append(shard_of(tmp_path, index, own, token_bytes))
         for split in rows:
             rows[split] += own[split]
     records = dealt_to_chunks(records, rng)
@@ -135,7 +139,7 @@ def test_runs_put_the_shards_together(
     # Each part with items is told to be unneeded once, after the last run that reads it.
     unneeded: list[tuple[ShardId, str]] = []
     for run in all_runs:
-        read = {(part.shape.id, name) for part in run.parts for name in run.reads}
+        read = {(own.shape.id, name) for own in run.slices for name in run.reads}
         assert not read.intersection(unneeded)
         assert all(part in assembly.needed_parts(shard) for shard, part in read)
         unneeded += assembly.written(run, [])
@@ -147,7 +151,7 @@ def test_runs_put_the_shards_together(
 
 def test_ids_keep_their_upper_bit(tmp_path: Path) -> None:
     largest = 2**31 - 1
-    record = shard_of(tmp_path, 0, {"train": [[largest, 65536]], "validation": []}, "u4")
+    record = shard_of(tmp_path, 0, {"train": [[largest, 65536]], "validation": []}, 4)
     _, runs = runs_of([record], ArrayLayout.create())
     units = [part.tolist() for part in encoded_units(tmp_path, runs[0], 8)]
     assert units == [[largest * 2 + 1, 65536 * 2]]
@@ -158,10 +162,12 @@ def test_the_narrowest_type(highest: int, dtype: str) -> None:
     assert token_dtype(highest) == np.dtype(dtype)
 
 
+@pytest.mark.parametrize("block_bytes", [8, 1 << 18])
 @pytest.mark.parametrize("flush_bytes", [1, 1 << 20])
 def test_a_shard_is_intact_only_with_every_byte(
-    flush_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    flush_bytes: int, block_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(shard_module, "DIGEST_BLOCK_BYTES", block_bytes)
     monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", flush_bytes)
     record = shard_of(tmp_path, 3, {"train": [[1, 2], [3]], "validation": [[4]]})
     for part in PARTS:
@@ -183,14 +189,17 @@ def test_a_shard_is_intact_only_with_every_byte(
     assert is_intact(tmp_path, record)
 
 
-def said(recorded: Recorded, run: Run) -> tuple[dict[int, ShardRecord], list[FileRecord] | None, int | None]:
+def said(recorded: Recorded, run: Run) -> tuple[dict[int, ShardRecord], list[WrittenFile] | None, int | None]:
     return recorded.shards, recorded.run(run), recorded.threshold(7)
 
 
 def test_the_journal_says_what_was_finished_and_nothing_of_torn_lines(tmp_path: Path) -> None:
     records = [shard_of(tmp_path, index, {"train": [[1, 2], [3]], "validation": [[4]]}) for index in (3, 1)]
     run = Run("train", "tokens", 8, ())
-    files = [FileRecord("train/0", 5, "ab")]
+    files = [
+        WrittenFile(FileRecord("train/0", 5, "ab"), TokenFacts(4, 2, 2**64 - 1, 9)),
+        WrittenFile(FileRecord("train/1", 6, "cd")),
+    ]
     journal = Journal(tmp_path)
     assert journal.is_empty
     assert said(journal.recorded(), run) == ({}, None, None)
@@ -232,22 +241,80 @@ def test_the_journal_says_what_was_finished_and_nothing_of_torn_lines(tmp_path: 
 
 def test_the_last_line_about_a_shard_counts(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
-    for index, slot in ((0, 0), (1, 1), (0, 2)):
-        record = shard_of(tmp_path, slot, {"train": [[1]], "validation": []})
-        journal.finish(replace(record, id=ShardId(index)))
+    records = [shard_of(tmp_path, index, {"train": [[1]], "validation": []}) for index in (0, 1, 0)]
+    assert len({record.places[0] for record in records}) == 3
+    for record in records:
+        journal.finish(record)
     found = journal.recorded().shards
-    assert [(index, record.places[0][0]) for index, record in found.items()] == [
-        ((1, 0), "small-1"),
-        ((0, 0), "small-2"),
+    assert [(shard, record.places) for shard, record in found.items()] == [
+        ((1, 0), records[1].places),
+        ((0, 0), records[2].places),
     ]
 
 
-def test_a_shard_shorter_than_its_record_is_not_read_as_zeros(tmp_path: Path) -> None:
+@pytest.mark.parametrize("array", ARRAYS)
+@pytest.mark.parametrize("flush_bytes", [1, 1 << 20])
+def test_no_byte_of_a_shard_is_merged_that_its_writer_did_not_record(
+    flush_bytes: int, array: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shard_module, "DIGEST_BLOCK_BYTES", 16)
+    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", flush_bytes)
+    monkeypatch.setattr(runs_module, "RUN_TOKENS", 8)
+    layout = ArrayLayout.create(chunk_tokens=8)
+    rows = [list(range(length)) for length in (3, 1, 20, 2, 2)]
+    record = shard_of(tmp_path, 7, {"train": rows, "validation": rows[:2]})
+    _, runs = runs_of([replace(record, id=ShardId(0))], layout)
+    merge = {
+        "tokens": lambda run: list(encoded_units(tmp_path, run, 8)),
+        "starts": partial(starts_run, tmp_path),
+    }
+    own = [run for run in runs if run.array == array]
+    reads = {part for run in own for part in run.reads}
+    for part in PARTS:
+        for byte in range(record.shape.part_bytes(part)):
+            change_part(tmp_path, record, part, byte)
+            damaged = []
+            for run in own:
+                try:
+                    merge[array](run)
+                except DamagedShard as error:
+                    damaged.append(error.damage)
+            change_part(tmp_path, record, part, byte)
+            assert bool(damaged) == (part in reads)
+            for damage in damaged:
+                assert (damage.shard, damage.part) == (ShardId(0), part)
+                assert re.search(
+                    r"/7\.0-[0-9a-f]{16}\.[a-z-]+, bytes \d+ to \d+ are not what was", damage.text
+                )
+    for run in own:
+        merge[array](run)
+
+
+def test_a_shard_shorter_than_its_record_or_gone_is_not_read_as_zeros(tmp_path: Path) -> None:
     record = shard_of(tmp_path, 0, {"train": [[1, 2, 3]], "validation": []})
-    path = tmp_path / "small-0"
-    path.write_bytes(path.read_bytes()[:5])
-    with (
-        ShardReader(tmp_path, record.shape) as reader,
-        pytest.raises(BrokenInvariant, match="shorter than its record"),
-    ):
-        reader.tokens("train", 0, 3)
+    path = tmp_path / record.places[0][0]
+    data = path.read_bytes()
+    _, runs = runs_of([record], ArrayLayout.create())
+    path.write_bytes(data[:5])
+    with pytest.raises(DamagedShard, match="the file is shorter"):
+        list(encoded_units(tmp_path, runs[0], 8))
+    path.unlink()
+    with pytest.raises(DamagedShard, match="is not there"):
+        list(encoded_units(tmp_path, runs[0], 8))
+
+
+def test_a_slice_of_a_shard_brings_the_digests_it_needs_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shard_module, "DIGEST_BLOCK_BYTES", 16)
+    rng = random.Random(5)
+    rows = [[rng.randrange(999) for _ in range(rng.randint(1, 5))] for _ in range(30)]
+    flat = [id_ for row in rows for id_ in row]
+    record = shard_of(tmp_path, 0, {"train": rows, "validation": []})
+    for start in range(0, len(flat), 3):
+        for stop in (start + 1, start + 8, start + 9, len(flat)):
+            shape = record.shape.for_slice("train", start, min(stop, len(flat)))
+            blocks = -(-min(stop, len(flat)) * 2 // 16) - start * 2 // 16
+            assert [len(digests) for digests in shape.digests] == [8 * blocks, 0, 8 * 15, 0]
+            with ShardReader(tmp_path, record.shape) as reader:
+                assert ids_of(reader, "train", start, min(stop, len(flat))) == flat[start:stop]

@@ -155,7 +155,7 @@ def test_undisturbed_nothing_is_read_twice(here: Path, monkeypatch: pytest.Monke
 
 def die_once(chunk: TextChunk, *more: Any) -> ChunkResult:
     """A worker that is killed at the fourth shard of a chunk, but not when it is tried once more."""
-    number = more[2]
+    number = more[3]
     if number == 3 and not Path("died").exists():
         Path("died").touch()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -193,8 +193,6 @@ def test_a_shard_in_the_middle_that_is_damaged_or_not_recorded(
         assert first == [ShardId(0, number) for number in range(len(first))]
         assert len(first) > 3
         assert not recorded[first[-1]].is_last
-        files = [place[0] for place in recorded[ShardId(0, 2)].places if place[0]]
-        assert any(file.endswith("-0.2") for file in files)
         reused = len(recorded) - 1
         if name == "damaged":
             part = next(part for part in PARTS if recorded[ShardId(0, 2)].shape.part_bytes(part))

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shards import add_rows, record_of, slots_of
+from shards import add_rows, ids_of, record_of, writer_of
 
 from convert.errors import BrokenInvariant
 from convert.shards import shard as shard_module
-from convert.shards.shard import NOWHERE, PARTS, SPLITS, ShardReader, is_intact
-from convert.shards.shard_writer import ShardWriter
-
-U2 = np.dtype(np.uint16)
+from convert.shards.shard import NOWHERE, PARTS, SPLITS
+from convert.shards.shard_reader import ShardReader, is_intact
 
 
 def ids(values: list[int]) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
@@ -27,10 +25,10 @@ def test_whole_documents_and_documents_in_pieces(
 ) -> None:
     monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", flush_bytes)
     monkeypatch.setattr("convert.shards.shard_writer._MOVED_BYTES", 6)
-    monkeypatch.setattr(shard_module, "STARTS_AT_ONCE", 4)
+    monkeypatch.setattr(shard_module, "DIGEST_BLOCK_BYTES", 32)
     rng = random.Random(flush_bytes)
     expected: tuple[list[list[int]], list[list[int]]] = ([], [])
-    with ShardWriter(tmp_path, slots_of(0), U2, 999) as shard:
+    with writer_of(tmp_path) as shard:
         for _ in range(60):
             split = rng.randrange(2)
             if rng.random() < 0.5:
@@ -47,7 +45,7 @@ def test_whole_documents_and_documents_in_pieces(
             expected[split].append(row)
         record = record_of(shard)
     assert {path.name for path in tmp_path.iterdir()} == {name for name, _ in record.places}
-    assert ("small-0" in {name for name, _ in record.places}) == (flush_bytes > 20)
+    assert any(name.endswith(".small") for name, _ in record.places) == (flush_bytes > 20)
     assert is_intact(tmp_path, record)
     with ShardReader(tmp_path, record.shape) as reader:
         for split_name, rows in zip(SPLITS, expected, strict=True):
@@ -58,55 +56,86 @@ def test_whole_documents_and_documents_in_pieces(
             assert (counts.documents, counts.empty) == (len(rows), len(rows) - len(written))
             assert (counts.sequences, counts.tokens) == (len(written), len(flat))
             assert counts.max_token_id == max(flat)
-            assert reader.tokens(split_name, 0, len(flat)).tolist() == flat
+            assert ids_of(reader, split_name, 0, len(flat)) == flat
             assert reader.starts(split_name, 0, len(written)).tolist() == starts
             for begin in range(0, len(flat), 7):
                 end = min(len(flat), begin + rng.randrange(1, 12))
-                assert reader.tokens(split_name, begin, end).tolist() == flat[begin:end]
+                assert ids_of(reader, split_name, begin, end) == flat[begin:end]
                 within = reader.starts_within(split_name, begin, end).tolist()
                 assert within == [start for start in starts if begin <= start < end]
 
 
 def test_a_part_without_items_is_nowhere_and_small_ones_share_a_file(tmp_path: Path) -> None:
-    (tmp_path / "small-0").write_text("of others")
-    with ShardWriter(tmp_path, slots_of(0), U2, 999) as shard:
+    with writer_of(tmp_path) as shard:
         shard.extend(ids([1, 2, 3]))
         shard.end_document(1)
         record = record_of(shard)
-    assert record.places == (NOWHERE, ("small-0", 9), NOWHERE, ("small-0", 15))
-    assert [path.name for path in tmp_path.iterdir()] == ["small-0"]
-    assert (tmp_path / "small-0").read_bytes().startswith(b"of others")
+    (name,) = (path.name for path in tmp_path.iterdir())
+    assert record.places == (NOWHERE, (name, 0), NOWHERE, (name, 6))
     assert is_intact(tmp_path, record)
 
 
 def test_what_was_in_a_file_for_a_moment_leaves_none(tmp_path: Path) -> None:
-    with ShardWriter(tmp_path, slots_of(0), U2, 999) as shard:
+    with writer_of(tmp_path) as shard:
         add_rows(shard, 0, [[1, 2]])
         shard.extend(ids([3, 4, 5]))  # the ids before it go to the file: this place is remembered
         shard.end_document(1)
         shard.extend(ids([6]), guess=1)
         shard.drop_document()
         record = record_of(shard)
-    assert [name for name, _ in record.places] == ["train-0", "validation-0", "small-0", "small-0"]
+    kinds = [name.rpartition(".")[2] for name, _ in record.places]
+    assert kinds == ["train", "validation", "small", "small"]
     assert is_intact(tmp_path, record)
-    with ShardWriter(tmp_path, slots_of(1), U2, 999) as shard:
+    with writer_of(tmp_path, 1) as shard:
         shard.extend(ids([3, 4, 5]))
         shard.drop_document()
         record = record_of(shard)
     assert record.places == (NOWHERE,) * len(PARTS)
 
 
+@pytest.mark.parametrize("old_bytes", [0, 1, 7, 8, 9, 5000])
+def test_nothing_of_a_spare_shows(old_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 1)
+    (tmp_path / "spare").write_bytes(b"\xee" * old_bytes)
+    with writer_of(tmp_path, spare="spare") as shard:
+        add_rows(shard, 0, [[1], [2, 3, 4]])
+        shard.extend(ids([5, 6, 7]), guess=0)
+        shard.end_document(1)  # guessed wrong: its ids move
+        record = record_of(shard)
+    assert is_intact(tmp_path, record)
+    assert not (tmp_path / "spare").exists()
+    assert (tmp_path / record.places[0][0]).stat().st_size == 8
+    with ShardReader(tmp_path, record.shape) as reader:
+        assert ids_of(reader, "train", 0, 4) == [1, 2, 3, 4]
+        assert ids_of(reader, "validation", 0, 3) == [5, 6, 7]
+
+
+def test_two_attempts_at_one_shard_have_no_file_in_common(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 1)
+    (tmp_path / "spare").write_bytes(b"\xee" * 100)
+    records = []
+    with writer_of(tmp_path, spare="spare") as one, writer_of(tmp_path, spare="spare") as other:
+        for first in range(5):  # in turns; one of them gets the spare
+            add_rows(one, 0, [[first, 1]])
+            add_rows(other, 0, [[first, 2]])
+        records = [record_of(one), record_of(other)]
+    assert not {name for name, _ in records[0].places if name} & {name for name, _ in records[1].places}
+    assert all(is_intact(tmp_path, record) for record in records)
+
+
 def test_an_id_above_the_vocabulary_never_wraps(tmp_path: Path) -> None:
     with (
         pytest.raises(BrokenInvariant, match="id 65536, above the tokenizer's highest id 65535"),
-        ShardWriter(tmp_path, slots_of(0), U2, 65535) as shard,
+        writer_of(tmp_path, largest_id=65535) as shard,
     ):
         add_rows(shard, 0, [[5, 65536]])
     assert list(tmp_path.iterdir()) == []  # nothing stays of a shard that failed
 
 
 def test_a_document_in_pieces_must_end(tmp_path: Path) -> None:
-    with ShardWriter(tmp_path, slots_of(0), U2, 9) as shard:
+    with writer_of(tmp_path, largest_id=9) as shard:
         shard.extend(ids([1]))
         with pytest.raises(BrokenInvariant, match="has no end"):
             shard.finish()

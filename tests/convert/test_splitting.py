@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shards import record_of, slots_of
+from shards import ids_of, record_of, writer_of
 
-from convert.shards.shard import SPLITS, ShardReader
-from convert.shards.shard_writer import ShardWriter
+from convert.shards.shard import SPLITS
+from convert.shards.shard_reader import ShardReader
 from convert.splitting import hash_threshold, is_validation
 
 
@@ -29,7 +29,7 @@ def test_threshold(fraction: float, threshold: int) -> None:
 def test_documents_keep_their_order_within_their_split(count: int, share: float, tmp_path: Path) -> None:
     rng = random.Random(f"{count} {share}")
     expected: tuple[list[list[int]], list[list[int]]] = ([], [])
-    with ShardWriter(tmp_path, slots_of(0), np.dtype(np.uint16), 999) as shard:
+    with writer_of(tmp_path) as shard:
         for _ in range(3):  # several pieces of one chunk
             rows = [[rng.randrange(1000) for _ in range(rng.choice([0, 1, 5]))] for _ in range(count)]
             held_out = np.array([rng.random() < share for _ in rows], dtype=np.bool_)
@@ -42,7 +42,7 @@ def test_documents_keep_their_order_within_their_split(count: int, share: float,
         counts = record.split(split)
         with ShardReader(tmp_path, record.shape) as reader:
             starts = reader.starts(split, 0, counts.sequences)
-            tokens = reader.tokens(split, 0, counts.tokens)
+            tokens = np.array(ids_of(reader, split, 0, counts.tokens))
         written = [row for row in rows if row]
         assert [row.tolist() for row in np.split(tokens, starts.astype(int))[1:]] == written
         assert counts.documents == len(rows)

@@ -1,0 +1,30 @@
+"""Memory that a thread uses again and again: its pages are touched once.
+
+It belongs to the thread, not to the module, so tasks may run in any number of threads of one process.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+
+class _Buffers(threading.local):
+    def __init__(self) -> None:
+        self.by_purpose: dict[str, NDArray[np.uint8]] = {}
+
+
+_buffers = _Buffers()
+
+
+def thread_buffer(purpose: str, count: int, dtype: DTypeLike) -> NDArray[Any]:
+    """An array of `count` items with arbitrary content, valid until this thread's next call for the same purpose."""
+    item_type = np.dtype(dtype)
+    size = count * item_type.itemsize
+    memory = _buffers.by_purpose.get(purpose)
+    if memory is None or len(memory) < size:
+        memory = _buffers.by_purpose[purpose] = np.empty(size + size // 4, dtype=np.uint8)
+    return memory[:size].view(item_type)

@@ -1,0 +1,176 @@
+"""Reading shards back: no byte is used before its block was compared with the digest that its writer recorded."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe import _core
+from convert.buffers import thread_buffer
+from convert.errors import naming
+from convert.plan import ShardId
+from convert.shards import shard as shard_module
+from convert.shards.shard import (
+    DIGEST_BYTES,
+    PARTS,
+    START_BYTES,
+    STARTS_OF,
+    ShardRecord,
+    ShardShape,
+    block_range,
+)
+
+
+class Damage(NamedTuple):
+    """A shard that is not what its writer recorded. text: the file and the bytes of it, and what is wrong."""
+
+    shard: ShardId
+    part: str
+    text: str
+
+
+class DamagedShard(Exception):  # noqa: N818 - named for what is wrong
+    """Raised within a worker, where a block differs from its digest, or is not there."""
+
+    def __init__(self, damage: Damage) -> None:
+        super().__init__(damage)
+        self.damage = damage
+
+
+class ShardReader:
+    """Reads parts of one shard, open as a context. [start, stop) count tokens or sequences of a split within it.
+
+    DamagedShard if a block is not what its writer recorded, or is not there.
+    """
+
+    def __init__(self, folder: Path, shape: ShardShape) -> None:
+        self._folder = folder
+        self._shape = shape
+        self._open: dict[str, io.FileIO] = {}
+        self._files = ExitStack()
+
+    def __enter__(self) -> ShardReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._files.close()
+
+    def ids(self, split: str, start: int, stop: int) -> Iterator[tuple[int, NDArray[Any]]]:
+        """(first, ids from it on) of [start, stop), some at a time: uint16 or uint32[n], valid until the next.
+
+        The shape must have the digests of just these (`ShardShape.for_slice`).
+        """
+        dtype = np.dtype(f"u{self._shape.token_bytes}")
+        blocks = block_range(start * dtype.itemsize, stop * dtype.itemsize)
+        for block in blocks:
+            first, values = self._items(split, block, block - blocks.start, dtype)
+            low, high = max(start - first, 0), min(stop - first, len(values))
+            yield first + low, values[low:high]
+
+    def starts(self, split: str, start: int, stop: int) -> NDArray[np.uint64]:
+        """Where sequences [start, stop) of the split start, in tokens from the shard's first: uint64[stop - start].
+
+        The shape must have the digests of just these.
+        """
+        return self._starts(split, start, stop, block_range(start * START_BYTES, stop * START_BYTES).start)
+
+    def starts_within(self, split: str, token_start: int, token_stop: int) -> NDArray[np.uint64]:
+        """The starts that lie in [token_start, token_stop), as `starts` gives them; memory is that of the answer.
+
+        The shape must have the digests of all starts of the split.
+        """
+        low, high = (self._first_start_from(split, token) for token in (token_start, token_stop))
+        return self._starts(split, low, high, 0)
+
+    def _starts(self, split: str, start: int, stop: int, first_known: int) -> NDArray[np.uint64]:
+        out = np.empty(stop - start, dtype=np.uint64)
+        for block in block_range(start * START_BYTES, stop * START_BYTES):
+            first, values = self._items(STARTS_OF[split], block, block - first_known, out.dtype)
+            low, high = max(start - first, 0), min(stop - first, len(values))
+            out[first + low - start : first + high - start] = values[low:high]
+        return out
+
+    def _first_start_from(self, split: str, token: int) -> int:
+        """How many starts of the split lie before a token."""
+        part = STARTS_OF[split]
+        dtype = np.dtype(np.uint64)
+        blocks = block_range(0, self._shape.part_bytes(part))
+        low, high = (
+            0,
+            len(blocks),
+        )  # the first block that begins at the token or behind it lies in [low, high]
+        while low < high:
+            middle = (low + high) // 2
+            if int(self._items(part, middle, middle, dtype)[1][0]) < token:
+                low = middle + 1
+            else:
+                high = middle
+        if not low:
+            return 0
+        first, values = self._items(part, low - 1, low - 1, dtype)
+        # As uint64 like the starts: for an int, numpy would turn both to float64.
+        return first + int(values.searchsorted(np.uint64(token)))
+
+    def _items(self, part: str, block: int, known: int, dtype: np.dtype[Any]) -> tuple[int, NDArray[Any]]:
+        """The first item that begins in a block, and the block's items; known: the place of its digest."""
+        start = block * shard_module.DIGEST_BLOCK_BYTES
+        data = self.block(part, block, known)
+        return start // dtype.itemsize, data.view(dtype)
+
+    def block(self, part: str, block: int, known: int) -> NDArray[np.uint8]:
+        """The bytes of a block of a part, valid until the next; known: the place of its digest in the shape."""
+        shape, block_bytes = self._shape, shard_module.DIGEST_BLOCK_BYTES
+        digest = shape.digests[PARTS.index(part)][known * DIGEST_BYTES :][:DIGEST_BYTES]
+        name, offset = shape.place(part)
+        start = block * block_bytes
+        size = min(block_bytes, shape.part_bytes(part) - start)
+        data = thread_buffer("shard block", size, np.uint8)
+        path = f"{self._folder}/{name}"
+        where = f"{path}, bytes {offset + start} to {offset + start + size}"
+        with naming(path):
+            try:
+                if name not in self._open:
+                    self._open[name] = self._files.enter_context(io.FileIO(path))
+            except FileNotFoundError:
+                raise self._damaged(part, f"{path} is not there") from None
+            if not read_at(self._open[name], offset + start, data.data):
+                raise self._damaged(part, f"{where}: the file is shorter")
+        if _core.xxh64(data.data, 0).to_bytes(DIGEST_BYTES, "big") != digest:
+            raise self._damaged(part, f"{where} are not what was written there")
+        return data
+
+    def _damaged(self, part: str, text: str) -> DamagedShard:
+        return DamagedShard(Damage(self._shape.id, part, text))
+
+
+def is_intact(folder: Path, record: ShardRecord, parts: Sequence[str] = PARTS) -> bool:
+    """Whether the `parts` of the shard of `record` are there with every byte they were written with; reads them."""
+    shape = record.shape
+    try:
+        with ShardReader(folder, shape) as reader:
+            for part in parts:
+                for block in block_range(0, shape.part_bytes(part)):
+                    reader.block(part, block, block)
+    except DamagedShard:
+        return False
+    return True
+
+
+def read_at(file: io.FileIO, offset: int, view: memoryview) -> bool:
+    """Fill `view` with the file's bytes from `offset` on; False if the file ends before."""
+    file.seek(offset)
+    while view.nbytes:
+        got = file.readinto(view)
+        if not got:
+            return False
+        view = view[got:]
+    return True

@@ -1,0 +1,149 @@
+"""Temporary shards that change between their writing and their merging are found, and made again from their sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from input_kinds import write_kind
+from naive_conversion import make_documents, tree
+from shards import change_part
+
+import convert.worker
+from convert import ConvertOptions, Summary
+from convert import convert as run_conversion
+from convert.__main__ import main
+from convert.errors import DataLost
+from convert.inputs.sources import check_unchanged
+from convert.plan import ShardId, TextChunk
+from convert.processes.inline_executor import InlineExecutor
+from convert.shards.shard import PARTS, ShardRecord
+from convert.worker import ChunkResult, encode_chunk
+
+Damage = Callable[[Path, ShardRecord, str], None]
+
+
+@pytest.fixture(autouse=True)
+def small_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several shards a chunk, several runs a shard, and parts of both kinds."""
+    monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
+    monkeypatch.setattr("convert.inputs.blocks.BLOCK_BYTES", 300)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
+    monkeypatch.setattr("convert.shards.shard.DIGEST_BLOCK_BYTES", 64)
+    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 64)
+
+
+@pytest.fixture
+def corpus(here: Path) -> Path:
+    (here / "in").mkdir()
+    for number, kind in enumerate(("txt.gz", "txt.none", "jsonl.gz")):
+        write_kind(here / "in" / f"{number}", make_documents(60, seed=number), kind)
+    return here
+
+
+def run(output: str, **more: Any) -> Summary:
+    base: dict[str, Any] = {"inputs": ["in"], "tokenizer": "tok.json", "output": output, "progress": "auto"}
+    more = {"workers": 2, "validation_fraction": 0.3, **more}
+    return run_conversion(
+        ConvertOptions(**base, text_chunk_bytes=600, chunk_tokens=64, **more), InlineExecutor
+    )
+
+
+def flip(folder: Path, record: ShardRecord, part: str) -> None:
+    change_part(folder, record, part, record.shape.part_bytes(part) // 2)
+
+
+def cut(folder: Path, record: ShardRecord, part: str) -> None:
+    path = folder / record.shape.place(part)[0]
+    path.write_bytes(path.read_bytes()[:1])
+
+
+def remove(folder: Path, record: ShardRecord, part: str) -> None:
+    (folder / record.shape.place(part)[0]).unlink()
+
+
+class Damaging:
+    """encode_chunk, which damages a part of every second shard it writes; once, or whenever the shard is encoded."""
+
+    def __init__(self, damage: Damage, part: str, *, always: bool = False) -> None:
+        self.damage, self.part, self.always = damage, part, always
+        self.seen: dict[ShardId, int] = {}
+        self.damaged: set[ShardId] = set()
+
+    def __call__(self, chunk: TextChunk, *more: Any, **named: Any) -> ChunkResult:
+        result = encode_chunk(chunk, *more, **named)
+        for record in result.records:
+            is_first = record.id not in self.seen
+            number = self.seen.setdefault(record.id, len(self.seen))
+            if number % 2 and record.shape.part_bytes(self.part) and (is_first or self.always):
+                self.damage(Path("out.partial/shards"), record, self.part)
+                self.damaged.add(record.id)
+        return result
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("damage", [flip, cut, remove])
+def test_damaged_shards_are_made_again(
+    damage: Damage,
+    part: str,
+    corpus: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run("clean")
+    encode = Damaging(damage, part)
+    monkeypatch.setattr(convert.worker, "encode_chunk", encode)
+    capsys.readouterr()
+    run("out")
+    assert len(encode.damaged) > 5
+    assert tree(corpus / "out") == tree(corpus / "clean")
+    counted = f"{len(encode.damaged)} shards"
+    assert f"damaged or gone and is made again: {counted}\n" in capsys.readouterr().err
+
+
+def test_a_shard_that_is_damaged_again_ends_the_run_with_its_place(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("clean")
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.worker, "encode_chunk", Damaging(flip, "train", always=True))
+        with pytest.raises(
+            DataLost,
+            match=r"out\.partial/shards/\d+\.\d+-\w+\.\w+, bytes \d+ to \d+ are not .* second time; check",
+        ):
+            run("out")
+    assert not (corpus / "out").exists()
+    run("out")
+    assert tree(corpus / "out") == tree(corpus / "clean")
+
+
+@pytest.mark.parametrize("what", ["changed", "gone"])
+def test_a_damaged_shard_without_its_source_ends_the_run_with_exit_1(
+    what: str, corpus: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (source,) = Path("in").glob("0*")
+
+    def lose_the_source(sources: Any) -> Any:
+        found = check_unchanged(sources)
+        if what == "gone":
+            source.unlink()
+        else:
+            source.write_bytes(source.read_bytes() + b" ")
+        return found
+
+    # Runs are longer than all shards: the text is encoded before one is found damaged.
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 1 << 20)
+    monkeypatch.setattr("convert.conversion.check_unchanged", lose_the_source)
+    monkeypatch.setattr(convert.worker, "encode_chunk", Damaging(flip, "train"))
+    monkeypatch.setattr(
+        "convert.conversion.ProcessExecutor", lambda _, *start, **__: InlineExecutor(*start[:2])
+    )
+    words = [str(source), "--tokenizer", "tok.json", "--output", "out", "--text-chunk-bytes", "1Mi"]
+    assert main([*words, "--progress", "none", "--chunk-tokens", "64"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("convert: error: out.partial/shards/0.")
+    assert f"are not what was written there, and it can't be encoded again: {source}" in error
+    assert error.count("\n") == 1
+    assert not (corpus / "out").exists()
