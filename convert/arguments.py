@@ -14,7 +14,6 @@ from convert.errors import UsageError
 from convert.inputs.kinds import INPUT_FORMATS
 from convert.options import (
     COMPRESSIONS,
-    DEFAULT_MAX_ERRORS,
     DEFAULT_VALIDATION_FRACTION,
     INVALID_MODES,
     ON_ERROR_MODES,
@@ -175,9 +174,8 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--max-errors",
         type=_count_or_none,
-        default=DEFAULT_MAX_ERRORS,
         metavar="N",
-        help="bad records to tolerate before it stops all the same (default %(default)s; none: any number)",
+        help="bad records to leave out before it stops all the same (default: any number)",
     )
     add(
         "--invalid",

@@ -22,8 +22,9 @@ from convert import worker
 from convert.context import Context
 from convert.crashes import with_place
 from convert.encode_and_merge import EncodeAndMerge, keeping_finished
-from convert.errors import WorkerLost
+from convert.errors import WorkerLost, printable
 from convert.estimate import check_space
+from convert.inputs.kinds import is_marked_up
 from convert.inputs.source_list import SourceList
 from convert.inputs.sources import STANDARD_INPUT, check_unchanged, find_sources
 from convert.job import Job, JobKey, add_job, write_job
@@ -83,6 +84,12 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
     workspace = Workspace(options.output, options.overwrite)
     workspace.check_output()
     named = [path for path in options.inputs if path != STANDARD_INPUT]
+    if options.input_format == "auto":
+        for path in filter(is_marked_up, [*named, *options.validation]):
+            progress.note(
+                f"warning: {printable(path)} is read as plain text, marks and all; extract the text first, "
+                "or say --input-format text"
+            )
     sources = SourceList()
     if named or options.validation:
         sources = find_sources(named, options.validation, options.output, options.input_format)

@@ -24,7 +24,7 @@ from convert.inputs.blocks import HEAD_BYTES
 from convert.inputs.long_line import LongLine
 from convert.inputs.source_list import Source
 from convert.inputs.stretches import STRETCH_BYTES
-from convert.intake import BadRecord, Intake
+from convert.intake import END_TEXT, BadRecord, Intake
 from convert.long_document import encode_pieces
 from convert.pieced_text import PiecedText, SpecialSearch, cut_between_characters
 from convert.shards.shard_writer import ShardWriter
@@ -56,6 +56,8 @@ class DocumentEncoder:
         self._tokenizer = tokenizer
         self._special_tokens = [token.encode() for token in tokenizer.special_tokens]
         self._separator = separator
+        # Text that most likely should be a special token and is none.
+        self._end_text = [] if END_TEXT in self._special_tokens else [END_TEXT]
         self._seed, self._threshold = seed, threshold
         self._shard, self._intake, self._clock = shard, intake, clock
         self._rules = intake.rules
@@ -88,6 +90,11 @@ class DocumentEncoder:
         self._intake.records += len(ragged)
         self._intake.text_bytes += memoryview(text).nbytes - (len(ragged) - 1) * len(self._separator)
         self._clock.lap("encode")
+        if self._end_text and self._separator != END_TEXT:
+            places = _core.find_separators(text, END_TEXT)
+            documents = _core.find_separators(text, self._separator).searchsorted(places)
+            self._intake.with_end_text += len(np.unique(documents))
+            self._clock.lap("check")
         hashes = None
         if self._splits_by_hash(source):
             hashes = _core.hash_documents(text, self._separator, self._seed)
@@ -140,6 +147,9 @@ class DocumentEncoder:
             elif len(rows):
                 self._refuse_special(source_index, source, batch, places, rows.tolist())
                 batch = batch.without(rows)
+        if self._end_text:
+            rows = _core.rows_with_special_tokens(batch.text, batch.offsets, self._end_text)
+            self._intake.with_end_text += len(rows)
         self._intake.text_bytes += int(batch.offsets[-1])
         self._clock.lap("check")
         first = 0
@@ -193,9 +203,10 @@ class DocumentEncoder:
         self._intake.records += 1
         text = PiecedText(source, rules.invalid, start, self._seed, self._clock)
         search = SpecialSearch(self._special_tokens if special != "encode" else [])
+        end = SpecialSearch(self._end_text)
         refusal: tuple[str, str] | None = None
         try:
-            self._encode_pieces(source, search.through(text.valid(pieces)), special)
+            self._encode_pieces(source, end.through(search.through(text.valid(pieces))), special)
         except InvalidText as error:
             if rules.on_error == "fail" and rules.invalid == "error":
                 raise
@@ -210,6 +221,7 @@ class DocumentEncoder:
             self._intake.bad(source_index, source, record)
             return
         self._intake.with_special += bool(search.found)
+        self._intake.with_end_text += bool(end.found)
         self._intake.text_bytes += text.text_bytes
         self._end_document(source, text.content_hash)
 
@@ -217,6 +229,7 @@ class DocumentEncoder:
         """The document of a JSON line in pieces, which its reader has counted; nothing if it turns out to be bad."""
         special = self._rules.special_in_text or "text"
         search = SpecialSearch(self._special_tokens if special != "encode" else [])
+        end = SpecialSearch(self._end_text)
         content = _core.Xxh64(self._seed)
         text_bytes, head = 0, b""
 
@@ -231,7 +244,7 @@ class DocumentEncoder:
                 self._clock.lap("check")
                 yield text.data
 
-        self._encode_pieces(source, search.through(texts()), special)
+        self._encode_pieces(source, end.through(search.through(texts())), special)
         if line.fault or line.is_blank:
             self._drop_document()
         elif search.found and special == "error":
@@ -241,6 +254,7 @@ class DocumentEncoder:
             self._intake.bad(source_index, source, record)
         else:
             self._intake.with_special += bool(search.found)
+            self._intake.with_end_text += bool(end.found)
             self._intake.text_bytes += text_bytes
             self._end_document(source, content.digest())
 

@@ -71,7 +71,7 @@ def take_over(context: Context, recorded: Recorded) -> EarlierRun:
 
 def _check_rules(shards: Path, records: Iterable[ShardRecord], rules: IntakeRules) -> None:
     for record in records:
-        if not is_usable(shards, record.id, record.intake, rules):
+        if not is_usable(record.intake, rules):
             raise Refused(
                 f"bad records were left out of {shards.parent} in another way than --on-error {rules.on_error} "
                 f"asks for now; go on with the former way, or begin anew with --overwrite"

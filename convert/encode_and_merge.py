@@ -22,7 +22,7 @@ from convert import worker
 from convert.context import Context
 from convert.earlier_run import take_over
 from convert.errors import BadInput, DataLost
-from convert.intake import check_error_count
+from convert.intake import check_error_count, needs_quarantine
 from convert.journal import Journal
 from convert.plan import ShardId, TextChunk
 from convert.processes.tasks import SHOW_SECONDS, TaskPool
@@ -122,8 +122,11 @@ class EncodeAndMerge:
         earlier, pool, plan = self._earlier.assembly, self._context.pool, self._context.plan
         known = earlier.shards(chunk.index)
         number = len(self.assembly.shards(chunk.index))
-        needed = PARTS
-        while number < len(known) and not (needed := earlier.needed_parts(known[number].id)):
+        rules, needed = self._context.options.intake_rules, PARTS
+        while number < len(known):
+            needed = earlier.needed_parts(known[number].id)
+            if needed or needs_quarantine(known[number].intake, rules):
+                break
             if self._take_shards(chunk, worker.ChunkResult((known[number],), reused=True), stage):
                 return
             number += 1

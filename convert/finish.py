@@ -142,7 +142,7 @@ class Finish:
             seconds=seconds,
             worker_seconds=work.seconds,
         )
-        for remark in remarks(context.options, context.plan.sources, summary):
+        for remark in remarks(context.options, context.plan.sources, summary, self._tokenizer.special_tokens):
             context.progress.note(remark)
         return summary
 

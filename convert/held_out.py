@@ -71,6 +71,7 @@ class DocumentHasher(DocumentEncoder):
         self, special_tokens: list[bytes], separator: bytes, seed: int, count: int, intake: Intake
     ) -> None:
         self._special_tokens = special_tokens
+        self._end_text: list[bytes] = []
         self._separator, self._seed = separator, seed
         self._intake, self._rules, self._clock = intake, intake.rules, Clock()
         self._empty = np.uint64(_core.xxh64(b"", seed))

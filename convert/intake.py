@@ -29,6 +29,7 @@ from convert.plan import ShardId
 from convert.rules import IntakeRules
 
 SHOWN_BYTES = 80
+END_TEXT = b"<|endoftext|>"  # what ends a document in most corpora
 INVALID_UTF8 = "invalid UTF-8"  # the one reason that --invalid skip tolerates
 MALFORMED, FIELD_MISSING = "malformed", "field missing"
 QUARANTINE_NAME = "quarantine.jsonl"
@@ -43,12 +44,14 @@ class IntakeCounts:
     skipped: dict[str, int] = field(default_factory=dict)  # by reason, bad ones only
     blank: int = 0  # lines of white space
     with_special: int = 0  # records that hold the text of a special token
+    with_end_text: int = 0  # records that hold END_TEXT, if it is no special token
     # (source, lines of it in the chunk) if it goes on behind the chunk; of the chunk's last shard.
     lines: tuple[tuple[int, int], ...] = ()
     longest: tuple[int, ...] = ()  # sequences, in tokens, falling
     first_ids: tuple[int, ...] = ()  # of the first sequence of train
-    quarantine_bytes: int = -1  # of the shard's quarantine file, -1 where there is none
-    quarantine_checksum: int = 0
+    # Of the shard's quarantine file, -1 bytes where there is none: a shard is the same with and without.
+    quarantine_bytes: int = field(default=-1, compare=False)
+    quarantine_checksum: int = field(default=0, compare=False)
 
     @property
     def skipped_count(self) -> int:
@@ -94,6 +97,7 @@ class Intake:
         self.text_bytes = 0
         self.blank = 0
         self.with_special = 0
+        self.with_end_text = 0
         self.replaced = 0
         self._skipped: dict[str, int] = {}
         self._lines: list[tuple[int, int]] = []
@@ -113,8 +117,7 @@ class Intake:
         if self.rules.on_error == "fail" and not tolerated:
             raise BadInput(self._message(source, record))
         self._skipped[record.reason] = self._skipped.get(record.reason, 0) + 1
-        if not tolerated:
-            check_error_count(sum(self._skipped.values()), self.rules.max_errors)
+        check_error_count(sum(self._skipped.values()), self.rules.max_errors)
         if self.rules.on_error == "quarantine":
             self._set_aside(self._shard, _quarantine_line(source_index, record) + b"\n")
 
@@ -145,6 +148,7 @@ class Intake:
             self._skipped,
             self.blank,
             self.with_special,
+            self.with_end_text,
             tuple(self._lines),
             tuple(longest),
             tuple(first_ids),
@@ -212,12 +216,20 @@ def quarantine_path(folder: Path, shard: ShardId) -> Path:
     return folder / f"{shard.chunk_index:08}-{shard.number}.quarantine"
 
 
-def is_usable(folder: Path, shard: ShardId, counts: IntakeCounts, rules: IntakeRules) -> bool:
-    """Whether a finished shard holds under `rules`: what was left out of it would be, and is kept if it is to be."""
+def is_usable(counts: IntakeCounts, rules: IntakeRules) -> bool:
+    """Whether a finished shard holds under `rules`: what was left out of it would be, and was kept if it is to be."""
     if rules.on_error == "fail":
         return not counts.skipped or (rules.invalid == "skip" and set(counts.skipped) == {INVALID_UTF8})
-    if rules.on_error == "skip" or not counts.skipped:
-        return True
+    return rules.on_error == "skip" or not counts.skipped or counts.quarantine_bytes >= 0
+
+
+def needs_quarantine(counts: IntakeCounts, rules: IntakeRules) -> bool:
+    """Whether a finished shard is of use only with its quarantine file."""
+    return rules.on_error == "quarantine" and counts.quarantine_bytes >= 0
+
+
+def is_quarantine_intact(folder: Path, shard: ShardId, counts: IntakeCounts) -> bool:
+    """Whether the quarantine file of a shard is there with every byte it was written with."""
     size = checksum = 0
     try:
         for line in _lines(quarantine_path(folder, shard)):
@@ -266,7 +278,7 @@ def quarantine_lines(
 
 def total_intake(counts: Iterable[IntakeCounts]) -> IntakeCounts:
     """The counts of all shards together, without their lines and files."""
-    records = text_bytes = blank = with_special = 0
+    records = text_bytes = blank = with_special = with_end_text = 0
     longest: list[int] = []
     first_ids: tuple[int, ...] = ()
     skipped: dict[str, int] = {}
@@ -275,11 +287,19 @@ def total_intake(counts: Iterable[IntakeCounts]) -> IntakeCounts:
         text_bytes += chunk.text_bytes
         blank += chunk.blank
         with_special += chunk.with_special
+        with_end_text += chunk.with_end_text
         longest = sorted([*longest, *chunk.longest], reverse=True)[:3]
         first_ids = first_ids or chunk.first_ids
         for reason, count in chunk.skipped.items():
             skipped[reason] = skipped.get(reason, 0) + count
     skipped = dict(sorted(skipped.items()))
     return IntakeCounts(
-        records, text_bytes, skipped, blank, with_special, longest=tuple(longest), first_ids=first_ids
+        records,
+        text_bytes,
+        skipped,
+        blank,
+        with_special,
+        with_end_text,
+        longest=tuple(longest),
+        first_ids=first_ids,
     )

@@ -84,12 +84,9 @@ class Journal:
         self.path = folder / _NAME
 
     @property
-    def is_empty(self) -> bool:
-        """Whether nothing was ever finished."""
-        try:
-            return self.path.stat().st_size == 0
-        except FileNotFoundError:
-            return True
+    def holds_work(self) -> bool:
+        """Whether anything was finished that it would cost to do again: not so shards of text without a record."""
+        return any(entry.get("intake", {}).get("records", 1) for entry in self._entries())
 
     def recorded(self) -> Recorded:
         """All that can be read."""

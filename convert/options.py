@@ -21,7 +21,6 @@ PROGRESS_MODES = ("auto", "bar", "json", "none")
 INVALID_MODES = ("error", "replace", "skip")
 ON_ERROR_MODES = ("fail", "skip", "quarantine")
 SPECIAL_MODES = ("encode", "text", "error")
-DEFAULT_MAX_ERRORS = 1000
 START_METHODS = ("auto", "fork", "spawn", "forkserver")
 COMPRESSIONS = ("zstd", "lz4", "lz4-bitshuffle", "none")
 _MAX_UINT64 = 2**64 - 1
@@ -35,8 +34,9 @@ class ConvertOptions:
     validation split, else a document is validation if its hash falls below validation_fraction * 2^64 (None: 0.005, or
     0 with `validation`); or validation_docs names how many documents, those with the smallest hashes, are.
     input_format: auto (by the file's name), text, jsonl or parquet. text_field: the field or column of the text, or a
-    JSON pointer ("/a/b"). on_error: what a bad record does; max_errors: how many are tolerated. special_in_text: what
-    the text of a special token within a document is: None is "encode" (its id) for text, "text" for records.
+    JSON pointer ("/a/b"). on_error: what a bad record does; max_errors: how many are tolerated, None for any number.
+    special_in_text: what the text of a special token within a document is: None is "encode" (its id) for text, "text"
+    for records.
     workers None: one a usable core. text_chunk_bytes None: from the size of the corpus alone. chunk_tokens None:
     flat_tokens' default. UsageError (exit 2) for a value outside its range.
     """
@@ -50,7 +50,7 @@ class ConvertOptions:
     input_format: str = "auto"
     text_field: str = "text"
     on_error: str = "fail"
-    max_errors: int | None = DEFAULT_MAX_ERRORS
+    max_errors: int | None = None
     special_in_text: str | None = None
     max_record_bytes: int = MAX_RECORD_BYTES
     max_window_bytes: int = 128 << 20

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from bpe.sizes import counted
 from convert.inputs.source_list import SourceList
+from convert.intake import END_TEXT
 from convert.options import ConvertOptions
 from convert.summary import Summary
 
 LONG_DOCUMENT_BYTES = 1 << 20  # files that are one document each are shorter, on average
 
 
-def remarks(options: ConvertOptions, sources: SourceList, summary: Summary) -> Iterator[str]:
-    """A line for each: an empty dataset, an empty split, a separator that is nowhere."""
+def remarks(
+    options: ConvertOptions, sources: SourceList, summary: Summary, special_tokens: Collection[str]
+) -> Iterator[str]:
+    """A line for each: an empty dataset, an empty split, a separator that is nowhere, END_TEXT that is no token.
+
+    special_tokens: the tokenizer's.
+    """
     intake = summary.intake
     if not summary.tokens:
         what = "all documents are empty or left out" if intake.records else "the inputs are empty"
@@ -36,4 +42,22 @@ def remarks(options: ConvertOptions, sources: SourceList, summary: Summary) -> I
         yield (
             f"warning: the separator {options.separator!r} is in none of the inputs, so each file is one document; "
             "if that is not meant, name another with --separator"
+        )
+    end = END_TEXT.decode()
+    if intake.with_end_text:
+        yield (
+            f"warning: {counted(intake.with_end_text, 'document')} held {end}, which the tokenizer has no entry for: "
+            "it was encoded as ordinary text; if it ends documents, name it with --separator, or train with "
+            "--special-token"
+        )
+    cut = intake.records - len(sources)  # at separators, where all inputs are text
+    if (
+        options.separator == end
+        and end not in special_tokens
+        and cut > 0
+        and all(kind.format == "text" for kind in sources.kinds)
+    ):
+        yield (
+            f"warning: documents are cut at {end} in {counted(cut, 'place')}, but the tokenizer has no such entry, so "
+            "no model can be told where a document ends; train it with --special-token"
         )

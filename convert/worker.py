@@ -21,7 +21,7 @@ from convert.errors import BadInput, DataLost, naming, one_line
 from convert.held_out import DocumentHasher
 from convert.inputs.blocks import BLOCK_BYTES
 from convert.inputs.digest import first_changed
-from convert.intake import Intake
+from convert.intake import Intake, is_quarantine_intact, needs_quarantine
 from convert.job import Job, JobKey, find_job
 from convert.open_chunk import OpenChunk
 from convert.plan import ShardId, TextChunk
@@ -108,7 +108,7 @@ def encode_chunk(
     refused.
     """
     job = find_job(key)
-    if earlier is not None and is_intact(job.shards, earlier, needed_parts):
+    if earlier is not None and _is_usable(job, earlier, needed_parts):
         return ChunkResult((earlier,), reused=True)
     records: list[ShardRecord] = []
     with _worker.opened(job, chunk, threshold, number) as opened:
@@ -119,6 +119,14 @@ def encode_chunk(
             records.append(opened.encode(spare))
             spare = None
     return ChunkResult(tuple(records), False, opened.done_bytes, opened.clock.seconds)
+
+
+def _is_usable(job: Job, earlier: ShardRecord, needed_parts: tuple[str, ...]) -> bool:
+    if needs_quarantine(earlier.intake, job.rules) and not is_quarantine_intact(
+        job.shards, earlier.id, earlier.intake
+    ):
+        return False
+    return is_intact(job.shards, earlier, needed_parts)
 
 
 def encode_again(

@@ -303,7 +303,7 @@ class Workspace:
 
     def _holds_work(self) -> bool:
         """Whether anything was finished; former versions kept a file for each record."""
-        return not Journal(self.shards).is_empty or any(self.shards.glob("*.json"))
+        return Journal(self.shards).holds_work or any(self.shards.glob("*.json"))
 
     def _clear(self) -> None:
         (self.root / PLAN_NAME).unlink(missing_ok=True)  # first: what is left without it counts as not begun

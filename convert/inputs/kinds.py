@@ -45,6 +45,7 @@ _REFUSED = (
     ".snappy",
     ".npy",
 )
+_MARKED_UP = (".csv", ".tsv", ".html", ".htm")
 _MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz"}
 
 
@@ -94,6 +95,13 @@ def kind_of(path: str, input_format: str = "auto") -> Kind:
     if input_format in ("text", "jsonl") and named == "parquet":
         raise ValueError(f"a Parquet file cannot be read as {input_format}; leave --input-format away")
     return kind
+
+
+def is_marked_up(path: str) -> bool:
+    """Whether the name is that of a table or a page, whose commas and tags become part of the text."""
+    name = path.lower()
+    suffix = next(filter(name.endswith, _COMPRESSIONS), "")
+    return name.removesuffix(suffix).endswith(_MARKED_UP)
 
 
 def compression_of(head: bytes) -> str:

@@ -448,3 +448,64 @@ def test_a_special_token_in_json_lines_was_set_aside_without_its_line(
     path.write_bytes(b"\n".join([*lines[:3], *lines[4:]]))
     with pytest.raises(BadInput, match=r"in\.jsonl: line [36] \(byte "):
         run(path, tokenizer_path, tmp_path / "fails", **more)
+
+
+def test_what_was_chosen_to_be_skipped_has_no_limit(tokenizer_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / "in.txt"
+    path.write_bytes(END.encode().join([b"a\xff", b"b"] * 1500))
+    summary = run(path, tokenizer_path, tmp_path / "out", invalid="skip")
+    assert (summary.intake.skipped, summary.documents) == ({"invalid UTF-8": 1500}, 1500)
+    with pytest.raises(BadInput, match="more than 1499 bad records"):
+        run(path, tokenizer_path, tmp_path / "few", invalid="skip", max_errors=1499)
+
+
+@pytest.mark.parametrize("compression", ["none", "gz"])
+@pytest.mark.parametrize("lost", ["shards", "quarantine", "both"])
+@pytest.mark.parametrize("then", ["quarantine", "skip"])
+def test_lost_shards_of_a_run_with_quarantine_are_made_again(
+    then: str,
+    lost: str,
+    compression: str,
+    tokenizer_path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 300)
+    monkeypatch.setattr("convert.inputs.blocks.BLOCK_BYTES", 100)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
+    lines = [b"bad %d" % number if number % 5 == 2 else good(f"document {number}") for number in range(200)]
+    path = tmp_path / ("in.jsonl.gz" if compression == "gz" else "in.jsonl")
+    path.write_bytes(compressed(b"\n".join(lines), compression))
+    options: dict[str, Any] = {"text_chunk_bytes": 300, "chunk_tokens": 64}
+    run(path, tokenizer_path, tmp_path / "clean", on_error=then, **options)
+    with pytest.raises(BadInput, match="more than 20"):
+        run(path, tokenizer_path, tmp_path / "out", on_error="quarantine", max_errors=20, **options)
+    files = list((tmp_path / "out.partial/shards").iterdir())
+    for file in files:
+        is_quarantine = file.suffix == ".quarantine"
+        if file.name != "journal" and lost in ("both", "quarantine" if is_quarantine else "shards"):
+            file.unlink()
+    run(path, tokenizer_path, tmp_path / "out", on_error=then, **options)
+    assert tree(tmp_path / "out") == tree(tmp_path / "clean")
+
+
+def test_the_field_that_an_error_proposes_can_be_named_though_empty_shards_are_there(
+    tokenizer_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "in.jsonl.gz"
+    data = b"\n".join(json.dumps({"content": f"document {number} " * 9}).encode() for number in range(500))
+    path.write_bytes(compressed(data, "gz"))
+    # All text chunks of a compressed file but the first are empty, and encoded at once.
+    words = [
+        str(path),
+        "--tokenizer",
+        str(tokenizer_path),
+        "--output",
+        str(tmp_path / "out"),
+        "--workers",
+        "1",
+    ]
+    words += ["--text-chunk-bytes", "100", "--progress", "none"]
+    assert main(words) == 3
+    assert "name another with --text-field (there is content)" in capsys.readouterr().err
+    assert main([*words, "--text-field", "content"]) == 0

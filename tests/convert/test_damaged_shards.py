@@ -67,8 +67,8 @@ def remove(folder: Path, record: ShardRecord, part: str) -> None:
 class Damaging:
     """encode_chunk, which damages a part of every second shard it writes; once, or whenever the shard is encoded."""
 
-    def __init__(self, damage: Damage, part: str, *, always: bool = False) -> None:
-        self.damage, self.part, self.always = damage, part, always
+    def __init__(self, damage: Damage, part: str, *, parity: int = 1, always: bool = False) -> None:
+        self.damage, self.part, self.parity, self.always = damage, part, parity, always
         self.seen: dict[ShardId, int] = {}
         self.damaged: set[ShardId] = set()
 
@@ -77,7 +77,7 @@ class Damaging:
         for record in result.records:
             is_first = record.id not in self.seen
             number = self.seen.setdefault(record.id, len(self.seen))
-            if number % 2 and record.shape.part_bytes(self.part) and (is_first or self.always):
+            if number % 2 == self.parity and record.shape.part_bytes(self.part) and (is_first or self.always):
                 self.damage(Path("out.partial/shards"), record, self.part)
                 self.damaged.add(record.id)
         return result
@@ -136,7 +136,7 @@ def test_a_damaged_shard_without_its_source_ends_the_run_with_exit_1(
     # Runs are longer than all shards: the text is encoded before one is found damaged.
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 1 << 20)
     monkeypatch.setattr("convert.conversion.check_unchanged", lose_the_source)
-    monkeypatch.setattr(convert.worker, "encode_chunk", Damaging(flip, "train"))
+    monkeypatch.setattr(convert.worker, "encode_chunk", Damaging(flip, "train", parity=0))
     monkeypatch.setattr(
         "convert.conversion.ProcessExecutor", lambda _, *start, **__: InlineExecutor(*start[:2])
     )

@@ -98,7 +98,7 @@ def test_a_stop_of_all_processes_is_no_hang(here: Path) -> None:
     inputs = {"inputs": ("long.txt",)}
     more = ("--workers", "2", "--stall-timeout", "1", "--text-chunk-bytes", "20000")
     process = started(*arguments(*more, **inputs), start_new_session=True)
-    while process.poll() is None and Journal(here / "out.partial/shards").is_empty:
+    while process.poll() is None and not Journal(here / "out.partial/shards").holds_work:
         time.sleep(0.002)
     os.killpg(process.pid, signal.SIGSTOP)
     time.sleep(3)  # three times what a worker may do nothing
@@ -180,16 +180,16 @@ def test_errors_of_network_file_systems(
     monkeypatch.setattr(
         "convert.conversion.ProcessExecutor", lambda _, init, args, *__, **___: InlineExecutor(init, args)
     )
-    open_file, calls = os.open, []
+    rename, calls = os.replace, []
 
-    def fail_at_the_third_chunk(path: str, flags: int, *more: Any, **others: Any) -> int:
-        if "encoded_tokens/" in str(path) and flags & os.O_CREAT:
+    def fail_at_the_third_chunk(source: Any, path: Any) -> None:
+        if "encoded_tokens/" in str(path):
             calls.append(path)
             if len(calls) == 3:
-                raise OSError(number, os.strerror(number), path)
-        return open_file(path, flags, *more, **others)
+                raise OSError(number, os.strerror(number), source, None, path)
+        rename(source, path)
 
-    monkeypatch.setattr(flat_tokens.writer.os, "open", fail_at_the_third_chunk)
+    monkeypatch.setattr(flat_tokens.writer.os, "replace", fail_at_the_third_chunk)
     more = arguments("--quiet", "--chunk-tokens", "64")
     assert main(more) == 4
     error = capsys.readouterr().err
@@ -228,3 +228,34 @@ def test_no_more_workers_than_there_is_work_for(
         ConvertOptions([name], "tok.json", "out", workers=9, text_chunk_bytes=chunk_bytes, progress="none")
     )
     assert asked == [workers]
+
+
+@pytest.mark.parametrize("nth", [0, 3, -1])
+def test_a_file_that_the_disk_does_not_take_was_told_as_not_there(
+    nth: int,
+    here: Path,
+    clean: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Such a file is deleted, to be written anew; what is told is why."""
+    small = arguments("--chunk-tokens", "64")
+    monkeypatch.setattr(
+        "convert.conversion.ProcessExecutor", lambda _, *start, **__: InlineExecutor(*start[:2])
+    )
+    assert main(arguments("--chunk-tokens", "64", output="clean64")) == 0
+    path = sorted(name for name in tree(here / "clean64") if "/encoded_tokens/" in name and "/." not in name)[
+        nth
+    ]
+
+    def sync_or_fail(file: str | Path) -> None:
+        if str(file).endswith(f"dataset/{path}"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(file))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("flat_tokens.storage.durability.sync", sync_or_fail)
+        assert main(small) == 4
+    error = capsys.readouterr().err
+    assert f"out.partial/dataset/{path}: Input/output error (errno 5); check the disk" in error
+    assert main(small) == 0
+    assert tree(here / "out") == tree(here / "clean64")

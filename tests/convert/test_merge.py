@@ -201,7 +201,7 @@ def test_the_journal_says_what_was_finished_and_nothing_of_torn_lines(tmp_path: 
         WrittenFile(FileRecord("train/1", 6, "cd")),
     ]
     journal = Journal(tmp_path)
-    assert journal.is_empty
+    assert not journal.holds_work
     assert said(journal.recorded(), run) == ({}, None, None)
     sizes = [0]
     for write in (
@@ -212,7 +212,7 @@ def test_the_journal_says_what_was_finished_and_nothing_of_torn_lines(tmp_path: 
     ):
         write()
         sizes.append(journal.path.stat().st_size)
-    assert not journal.is_empty
+    assert journal.holds_work
     everything = ({ShardId(3): records[0], ShardId(1): records[1]}, files, 2**64)
     assert said(journal.recorded(), run) == everything
     assert list(journal.recorded().shards) == [(3, 0), (1, 0)]  # the order in which they were finished
