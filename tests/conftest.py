@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,13 @@ from bpe import reference
 from bpe.formats.huggingface import to_json
 from bpe.patterns import PATTERNS
 from bpe.tokenizer import Tokenizer
+
+
+def pytest_configure() -> None:
+    """A shell's background job ignores Ctrl-C, and so would the processes that tests start and interrupt."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 CORPUS = """The quick brown fox jumps over the lazy dog. It's what they'll say: we've seen THEM, I'm sure you'd agree!
  the there then them these their  and  in  on   of    to \t\t for\n\n\nreturn x == 12345 + 678; // isn't it?

@@ -1,6 +1,8 @@
 // Start flags are rare: a block without one costs an OR and a maximum, which the compiler makes vectors of.
 #include "token_facts.hpp"
 
+#include "instruction_sets.hpp"
+
 #include "common/content_hash.hpp"
 
 #include <algorithm>
@@ -17,31 +19,54 @@ void put_little_endian(uint64_t value, uint8_t *to) {
     to[i] = static_cast<uint8_t>(value >> 8 * i);
 }
 
-} // namespace
-
-TokenFacts token_facts(const uint32_t *encoded, size_t count) {
+// Inlined into each variant, and compiled for its vectors.
+[[gnu::always_inline]] inline TokenFacts facts_of(const uint32_t *encoded, size_t count) {
   TokenFacts facts;
   bpe::Xxh64 positions{0};
   std::array<uint8_t, sizeof(uint64_t) * block_tokens> found;
   for (size_t first = 0; first < count; first += block_tokens) {
-    const size_t stop = std::min(count, first + block_tokens);
+    const uint32_t *const block = encoded + first;
+    const size_t size = std::min(count - first, block_tokens);
     uint32_t any = 0, largest = 0;
-    for (size_t i = first; i < stop; ++i) {
-      any |= encoded[i];
-      largest = encoded[i] > largest ? encoded[i] : largest;
+    if (size == block_tokens) { // a loop of known length needs no rest
+      for (size_t i = 0; i < block_tokens; ++i) {
+        any |= block[i];
+        largest = block[i] > largest ? block[i] : largest;
+      }
+    } else {
+      for (size_t i = 0; i < size; ++i) {
+        any |= block[i];
+        largest = block[i] > largest ? block[i] : largest;
+      }
     }
     facts.largest = std::max(facts.largest, largest);
     if ((any & 1) == 0)
       continue;
     size_t found_count = 0;
-    for (size_t i = first; i < stop; ++i)
-      if ((encoded[i] & 1) != 0)
-        put_little_endian(i, found.data() + sizeof(uint64_t) * found_count++);
+    for (size_t i = 0; i < size; ++i)
+      if ((block[i] & 1) != 0)
+        put_little_endian(first + i, found.data() + sizeof(uint64_t) * found_count++);
     positions.update(found.data(), sizeof(uint64_t) * found_count);
     facts.start_count += found_count;
   }
   facts.starts_digest = positions.digest();
   return facts;
+}
+
+#ifdef FLAT_TOKENS_HAS_AVX
+FLAT_TOKENS_AVX2 TokenFacts facts_avx2(const uint32_t *encoded, size_t count) {
+  return facts_of(encoded, count);
+}
+#endif
+
+} // namespace
+
+TokenFacts token_facts(const uint32_t *encoded, size_t count) {
+#ifdef FLAT_TOKENS_HAS_AVX
+  if (has_avx2())
+    return facts_avx2(encoded, count);
+#endif
+  return facts_of(encoded, count);
 }
 
 } // namespace flat_tokens
