@@ -1,0 +1,93 @@
+"""What the parent does with results: it refuses a shard that is not the one it asked for, and syncs what it noted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from naive_conversion import tree
+from stopped_runs import leave_partial, options
+
+import convert.encode_and_merge
+import convert.worker
+from convert import convert as run_conversion
+from convert.errors import BadInput
+from convert.journal import Journal
+from convert.plan import ShardId, TextChunk
+from convert.processes.inline_executor import InlineExecutor
+from convert.shards.shard import ShardRecord
+from convert.worker import ChunkResult, encode_chunk
+from flat_tokens.storage.durability import Syncer
+
+Change = Callable[[ShardRecord], ShardRecord]
+
+
+def changed_in_chunk_4(change: Change) -> Callable[..., ChunkResult]:
+    def encode(chunk: TextChunk, *more: Any) -> ChunkResult:
+        result = encode_chunk(chunk, *more)
+        if chunk.index != 4:
+            return result
+        return replace(result, records=tuple(map(change, result.records)))
+
+    return encode
+
+
+def longer(record: ShardRecord) -> ShardRecord:
+    return replace(record, text_bytes=record.text_bytes + 1)
+
+
+def other_ids(record: ShardRecord) -> ShardRecord:
+    return replace(record, part_digests=tuple(digests[::-1] for digests in record.part_digests))
+
+
+def test_a_shard_of_other_text_than_its_chunk_has_is_refused(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(convert.worker, "encode_chunk", changed_in_chunk_4(longer))
+    with pytest.raises(BadInput, match=r"^text chunk 4 \(en\.txt, bytes 800 to 1000\) is not what"):
+        run_conversion(options(), InlineExecutor)
+
+
+def test_a_shard_made_again_with_other_ids_than_an_earlier_run_recorded_is_refused(
+    here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_partial(monkeypatch)
+    shards = here / "out.partial/shards"
+    (shards / Journal(shards).recorded().shards[ShardId(4)].places[0][0]).unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.worker, "encode_chunk", changed_in_chunk_4(other_ids))
+        with pytest.raises(BadInput, match=r"^text chunk 4 .* is not what an earlier run read there"):
+            run_conversion(options(), InlineExecutor)
+    run_conversion(options(), InlineExecutor)
+    assert tree(here / "out") == clean
+
+
+@pytest.mark.parametrize(("seconds", "least", "most"), [(0.0, 1, 1), (0.3, 5, 12), (5.0, 20, 100)])
+def test_the_journal_is_synced_each_second_and_stays_if_that_fails(
+    seconds: float, least: int, most: int, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+
+    class Clock:
+        @staticmethod
+        def monotonic() -> float:
+            nonlocal now
+            now += seconds
+            return now
+
+    synced: list[bool] = []
+    add = Syncer.add
+
+    def spy(syncer: Syncer, paths: Iterable[str | Path], stays: bool = False) -> None:
+        listed = list(paths)
+        synced.extend(stays for path in listed if str(path).endswith("shards/journal"))
+        add(syncer, listed, stays)
+
+    monkeypatch.setattr(convert.encode_and_merge, "time", Clock)
+    monkeypatch.setattr(Syncer, "add", spy)
+    run_conversion(options(), InlineExecutor)
+    assert least <= len(synced) <= most
+    assert all(synced)
