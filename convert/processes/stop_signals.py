@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -30,8 +31,14 @@ def stop_signals() -> Iterator[None]:
         yield
         return
 
+    process_id = os.getpid()
+
     def stop(number: int, _: FrameType | None) -> None:
-        raise Stopped(number)
+        if os.getpid() == process_id:
+            raise Stopped(number)
+        # A forked worker of a foreign pool inherits the handler. It has to end as its pool expects.
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
 
     before = {}
     for number in ENDING_SIGNALS:

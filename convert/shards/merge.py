@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from convert.buffers import thread_buffer
+from convert.processes.worker_process import take_step
 from convert.shards.runs import Run
 from convert.shards.shard_reader import ShardReader
 from flat_tokens.storage.layout import ArrayLayout
@@ -39,6 +40,7 @@ def write_run(root: Path, shards: Path, layout: ArrayLayout, run: Run) -> list[W
     written = []
     first = run.first
     for encoded in encoded_units(shards, run, layout.write_unit_tokens):
+        take_step()  # a worker whose parent is gone must not write beside the next run's
         files = write_tokens_with_facts(root, run.split, layout, first, encoded, shards)
         written += [WrittenFile(record, facts) for record, facts in files]
         first += len(encoded)

@@ -2,7 +2,7 @@
 directions.
 
 What is written equals what zarr-python writes (tests/flat_tokens/test_writer.py), but that a zstd
-frame's checksum is not announced in the metadata: decoders check it anyway, while zarr-python 2 with numcodecs
+frame's checksum is not announced in `.zarray`: decoders check it anyway, while zarr-python 2 with numcodecs
 0.12 and tensorstore 0.1.86 refuse an array whose compressor has a member "checksum" (measured). For the same
 reason there are no filters: tensorstore knows none. zarr is not imported: 0.2 s for a few lines of JSON.
 """
@@ -138,7 +138,7 @@ def _v3_compressor(layout: ArrayLayout, item_bytes: int) -> list[dict[str, Any]]
     if layout.compression == "none":
         return []
     if layout.compression == "zstd":
-        return [{"name": "zstd", "configuration": {"level": layout.level, "checksum": False}}]
+        return [{"name": "zstd", "configuration": {"level": layout.level, "checksum": True}}]
     shuffle = "bitshuffle" if layout.compression == "lz4-bitshuffle" else "noshuffle"
     blosc = {
         "typesize": item_bytes,

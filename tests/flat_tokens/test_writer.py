@@ -111,7 +111,7 @@ def zarr_codecs(layout: ArrayLayout) -> Any:
     if layout.compression == "none":
         return [crc32c]
     if layout.compression == "zstd":
-        return [zarr.codecs.ZstdCodec(level=layout.level), crc32c]
+        return [zarr.codecs.ZstdCodec(level=layout.level, checksum=True), crc32c]
     shuffle_name = "bitshuffle" if layout.compression == "lz4-bitshuffle" else "noshuffle"
     return [zarr.codecs.BloscCodec(cname="lz4", clevel=layout.level, shuffle=shuffle_name), crc32c]
 
