@@ -12,9 +12,13 @@ from convert.processes.stop_signals import ENDING_SIGNALS, Stopped, stop_signals
 
 @pytest.mark.parametrize("number", ENDING_SIGNALS)
 def test_a_signal_ends_the_process_by_an_exception_with_its_exit_code(number: int) -> None:
-    with pytest.raises(Stopped) as caught, stop_signals():
-        os.kill(os.getpid(), number)
-        time.sleep(5)
+    def be_stopped() -> None:
+        with stop_signals():
+            os.kill(os.getpid(), number)
+            time.sleep(5)
+
+    with pytest.raises(Stopped) as caught:
+        be_stopped()
     assert caught.value.exit_code == 128 + number
 
 
