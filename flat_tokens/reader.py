@@ -21,6 +21,7 @@ from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printabl
 from flat_tokens.format import Bools, Uint32
 from flat_tokens.storage import zarr_metadata
 from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.files import refuse_link
 
 _ONE = np.uint32(1)
 _NO_IDS = np.empty(0, dtype=np.uint32)
@@ -70,6 +71,7 @@ class FlatTokensArray:
     `array.encoded_tokens[100:200]` (docs/flat-tokens.md says what they hold)."""
 
     def __init__(self, path: Path, name: str, promised: bool) -> None:
+        refuse_link(path)
         group = zarr_metadata.read_group(path)
         where = printable(str(path))
         if group is None:

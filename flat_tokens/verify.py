@@ -166,6 +166,7 @@ class _Verification:
                     self._report(relative, "not in the manifest; remove it, or convert again if it should be")
         for relative in self.unread.keys() - self.sizes.keys():
             self._report(relative, absence(relative))
+            del self.unread[relative]  # a linked folder may have it; it is not the dataset's
 
     def _report(self, relative: str, text: str) -> None:
         self.problems.setdefault(relative, f"{printable(relative)}: {text}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -124,7 +125,7 @@ def read_manifest(root: Path, most_sources: int | None = None) -> Manifest | Non
     Of the sources, which take half a kilobyte each, no more than the first most_sources are kept; all are checked
     all the same."""
     path = root / MANIFEST_NAME
-    if not path.is_file():
+    if not os.path.lexists(path):
         return None
     found = read_lines(path, LARGEST_MANIFEST_BYTES, most_sources)
     left_out = 0

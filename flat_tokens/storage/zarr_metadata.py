@@ -19,7 +19,7 @@ import numpy as np
 
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.codecs import CodecChain, UnknownCodecError
-from flat_tokens.storage.files import read_whole
+from flat_tokens.storage.files import AbsentFileError, read_whole, refuse_link
 from flat_tokens.storage.layout import ArrayLayout
 
 LARGEST_METADATA_BYTES = 2**24  # a few hundred are usual
@@ -177,31 +177,40 @@ def parse_json(data: bytes, path: Path) -> dict[str, Any]:
 
 def read_group(path: Path) -> tuple[int, dict[str, Any]] | None:
     """(zarr format, attributes) of the group at `path`, None if there is no group."""
-    if (path / "zarr.json").is_file():
-        node = read_json(path / "zarr.json")
+    node = _read_if_there(path / "zarr.json")
+    if node is not None:
         attributes = node.get("attributes", {})
         if node.get("node_type") == "group" and node.get("zarr_format") == 3 and isinstance(attributes, dict):
             return 3, attributes
         return None
-    if (path / ".zgroup").is_file():
-        if read_json(path / ".zgroup").get("zarr_format") != 2:
-            return None
-        return 2, read_json(path / ".zattrs") if (path / ".zattrs").is_file() else {}
-    return None
+    node = _read_if_there(path / ".zgroup")
+    if node is None or node.get("zarr_format") != 2:
+        return None
+    return 2, _read_if_there(path / ".zattrs") or {}
 
 
 def read_array(path: Path) -> StoredArray:
-    """How the array at `path` is stored. DatasetError if it is no array of one dimension, ForeignLayoutError
-    if zarr may read it but this package does not."""
-    if (path / "zarr.json").is_file():
-        return _guarded(path, path / "zarr.json", _parse_v3)
-    if (path / ".zarray").is_file():
-        return _guarded(path, path / ".zarray", _parse_v2)
+    """How the array at `path` is stored. DatasetError if it is no array of one dimension, or a link leads out of it;
+    ForeignLayoutError if zarr may read it but this package does not."""
+    refuse_link(path)
+    for name, parse in (("zarr.json", _parse_v3), (".zarray", _parse_v2)):
+        node = _read_if_there(path / name)
+        if node is not None:
+            stored = _guarded(path, path / name, node, parse)
+            if stored.key_prefix.endswith("/"):
+                refuse_link(f"{path}/{stored.key_prefix[:-1]}")
+            return stored
     raise DatasetError(f"{printable(str(path))}: no zarr array here (neither .zarray nor zarr.json)")
 
 
-def _guarded(path: Path, file: Path, parse: Any) -> StoredArray:
-    node = read_json(file)
+def _read_if_there(path: Path) -> dict[str, Any] | None:
+    try:
+        return read_json(path)
+    except AbsentFileError:
+        return None
+
+
+def _guarded(path: Path, file: Path, node: dict[str, Any], parse: Any) -> StoredArray:
     where = printable(str(file))
     try:
         stored: StoredArray = parse(path, node)
