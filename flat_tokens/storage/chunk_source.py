@@ -40,6 +40,7 @@ CACHE_BYTES = 2**23  # 32 zarr chunks of 64 Ki tokens; two arrays of two splits 
 
 # Of a zarr chunk that is decoded: whether its checksum was compared, or its front read.
 UNREAD, BRIEF, SOUND = 0, 1, 2
+STATE_PAGE = 4096  # zarr chunks whose states are held together, once one of them was read
 
 Values = npt.NDArray[Any]
 
@@ -70,9 +71,7 @@ class ChunkSource:
         self._files: OrderedDict[int, npt.NDArray[np.uint8]] = OrderedDict()
         self._decoded = ChunkCache(self._largest_cached, self.stored.chunk_elements, self._dtype)
         self._last_copied = -2
-        self._state = bytearray(  # UNREAD all of them
-            0 if self.is_raw else -(-self.stored.element_count // self.stored.chunk_elements)
-        )
+        self._states: dict[int, bytearray] = {}
         self._shards = Shards(self.stored)
         self._stream: MappedStream | None = None
 
@@ -154,8 +153,10 @@ class ChunkSource:
         buffer = ReadBuffer.take()
         try:
             payload, path = self._payload(index, buffer)
-            is_sound = self._state[index] == SOUND
-            is_brief = is_brief and self._state[index] == UNREAD
+            states, place = self._states.get(index // STATE_PAGE), index % STATE_PAGE
+            state = UNREAD if states is None else states[place]
+            is_sound = state == SOUND
+            is_brief = is_brief and state == UNREAD
             if is_sound or is_brief:
                 filled = decode_again(stored, payload, out, path, len(out) if count is None else count, took)
             else:
@@ -170,7 +171,9 @@ class ChunkSource:
             buffer.give()
         if is_checked:
             check_largest(out[:filled], self._largest, stored, index * stored.chunk_elements)
-        self._state[index] = BRIEF if is_brief else SOUND
+        if states is None:
+            states = self._states.setdefault(index // STATE_PAGE, bytearray(STATE_PAGE))
+        states[place] = BRIEF if is_brief else SOUND
         return filled
 
     def last(self, index: int) -> int | None:

@@ -22,10 +22,12 @@ from flat_tokens.storage.codecs import CodecChain, UnknownCodecError
 from flat_tokens.storage.files import AbsentFileError, read_whole, refuse_link
 from flat_tokens.storage.layout import ArrayLayout
 
-LARGEST_METADATA_BYTES = 2**24  # a few hundred are usual
-LARGEST_FILE_COUNT = 2**40
+# What no dataset goes beyond. What is parsed or held by a reader is bounded by these, not by what a file claims.
+LARGEST_METADATA_BYTES = 2**22  # a few hundred are usual; parsed it takes up to 25 times as much
+MOST_CONTAINERS = 2**22  # lists and objects of a JSON file: 64 bytes each, of as little as 3 bytes of text
+LARGEST_FILE_COUNT = 2**32  # an ext4 file system has no more; 10^15 tokens in files of the default size
 LARGEST_CHUNK_BYTES = 2**31  # what Blosc takes at once
-LARGEST_SHARD_CHUNKS = 2**24  # 256 MiB of index
+LARGEST_SHARD_CHUNKS = 2**20  # 16 MiB of index, of which a random row needs 16 bytes; 256 are the default
 
 
 class ForeignLayoutError(DatasetError):
@@ -162,6 +164,10 @@ def read_json(path: Path) -> dict[str, Any]:
 def parse_json(data: bytes, path: Path) -> dict[str, Any]:
     """The object in the bytes of a JSON file; DatasetError names the file."""
     where = printable(str(path))
+    if data.count(b"[") + data.count(b"{") > MOST_CONTAINERS:
+        raise DatasetError(
+            f"{where}: more than {MOST_CONTAINERS} lists and objects cannot be; restore it or convert again"
+        )
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -221,7 +227,10 @@ def _guarded(path: Path, file: Path, node: dict[str, Any], parse: Any) -> Stored
             raise
         raise ForeignLayoutError(f"{where}: {type(error).__name__} {printable(str(error), 80)}") from None
     if stored.file_count > LARGEST_FILE_COUNT:
-        raise DatasetError(f"{where}: {stored.file_count} zarr chunks cannot be; restore it or convert again")
+        raise DatasetError(
+            f"{where}: {stored.file_count} files cannot be, a folder has at most {LARGEST_FILE_COUNT}; "
+            "restore it or convert again"
+        )
     if stored.chunk_elements * np.dtype(stored.dtype).itemsize > LARGEST_CHUNK_BYTES:
         raise DatasetError(
             f"{where}: zarr chunks of {stored.chunk_elements} elements are over 2 GiB; write smaller ones"
