@@ -77,7 +77,9 @@ def _zstd(codec: Any, payload: Payload, most_bytes: int, stated: int | None) -> 
     done = zstd_frames.decode_up_to(payload, room)
     if done is None:  # numcodecs decodes one frame into as much as it states, and others without a bound
         if stated is None or not zstd_frames.is_one_frame(payload):
-            raise ValueError("zstd is not one frame that states its size, and libzstd cannot be called to stop it")
+            raise ValueError(
+                "zstd is not one frame that states its size, and libzstd cannot be called to stop it"
+            )
         return codec.decode(payload)
     if done > most_bytes:
         raise TooLongError(most_bytes)
@@ -114,15 +116,15 @@ def _lzma(config: Json, payload: Payload, most_bytes: int) -> bytes:
     kind, filters = config.get("format", lzma.FORMAT_XZ), config.get("filters")
     if any(step.get("dict_size", 0) > limit for step in filters or []):
         raise ValueError(f"an lzma dictionary of more than {limit} bytes")
-    most_memory = None if kind == lzma.FORMAT_RAW else limit  # raw: what the filters say, liblzma takes no limit
+    most_memory = (
+        None if kind == lzma.FORMAT_RAW else limit
+    )  # raw: what the filters say, liblzma takes no limit
     return _streams(
         lambda: lzma.LZMADecompressor(kind, most_memory, filters), lzma.LZMAError, payload, most_bytes
     )
 
 
-def _streams(
-    make: Callable[[], Any], no_stream: type[Exception], payload: Payload, most_bytes: int
-) -> bytes:
+def _streams(make: Callable[[], Any], no_stream: type[Exception], payload: Payload, most_bytes: int) -> bytes:
     """What the streams of a payload hold, one behind the other; what follows them and is none is passed over, as by
     bz2.decompress and lzma.decompress."""
     view, at = memoryview(payload), 0

@@ -204,7 +204,7 @@ class ChunkSource:
         where = printable(str(path))
         data = self._files.get(file_index)
         if data is None:
-            data = map_file(path)
+            data = map_file(path, self._largest_file_bytes)
             if stored.sharded:  # its other zarr chunks lie in the same mapping
                 with self._lock:
                     self._files[file_index] = data

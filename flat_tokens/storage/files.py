@@ -16,7 +16,6 @@ from typing import BinaryIO, ClassVar
 
 from flat_tokens.errors import DatasetError, printable
 
-
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _LINK_ERRORS = (errno.ELOOP, errno.EMLINK)  # of O_NOFOLLOW: Linux and macOS; FreeBSD
 
@@ -82,17 +81,29 @@ def read_into(
     try:
         check_length(path, size, limit_bytes)
         data = buffer.room(size)
-        done = 0
-        while done < size:  # above 2 GiB a read is always short
-            count = os.readv(descriptor, [data[done:]])
-            if count == 0:
-                raise DatasetError(
-                    f"{printable(str(path))}: ends {size - done} bytes early; restore it or convert again"
-                )
-            done += count
+        fill_from(descriptor, data, 0, path)
         return data
     finally:
         os.close(descriptor)
+
+
+def fill_from(descriptor: int, data: memoryview, offset: int, path: Path | str) -> None:
+    """Fill `data` with what an opened file has from `offset` on; DatasetError if it ends before. path: its name."""
+    size, done = len(data), 0
+    while done < size:  # above 2 GiB a read is always short
+        count = os.preadv(descriptor, [data[done:]], offset + done)
+        if count == 0:
+            raise DatasetError(
+                f"{printable(str(path))}: ends {size - done} bytes early; restore it or convert again"
+            )
+        done += count
+
+
+def read_part(file: BinaryIO, path: Path | str, offset: int, length: int) -> memoryview:
+    """The bytes [offset, offset + length) of an opened file in memory of their own. Errors as fill_from."""
+    part = memoryview(bytearray(length))
+    fill_from(file.fileno(), part, offset, path)
+    return part
 
 
 def check_length(path: Path | str, size: int, limit_bytes: int) -> None:

@@ -183,16 +183,16 @@ def parse_json(data: bytes, path: Path) -> dict[str, Any]:
 
 def read_group(path: Path) -> tuple[int, dict[str, Any]] | None:
     """(zarr format, attributes) of the group at `path`, None if there is no group."""
-    node = _read_if_there(path / "zarr.json")
+    node = read_if_there(path / "zarr.json")
     if node is not None:
         attributes = node.get("attributes", {})
         if node.get("node_type") == "group" and node.get("zarr_format") == 3 and isinstance(attributes, dict):
             return 3, attributes
         return None
-    node = _read_if_there(path / ".zgroup")
+    node = read_if_there(path / ".zgroup")
     if node is None or node.get("zarr_format") != 2:
         return None
-    return 2, _read_if_there(path / ".zattrs") or {}
+    return 2, read_if_there(path / ".zattrs") or {}
 
 
 def read_array(path: Path) -> StoredArray:
@@ -200,7 +200,7 @@ def read_array(path: Path) -> StoredArray:
     ForeignLayoutError if zarr may read it but this package does not."""
     refuse_link(path)
     for name, parse in (("zarr.json", _parse_v3), (".zarray", _parse_v2)):
-        node = _read_if_there(path / name)
+        node = read_if_there(path / name)
         if node is not None:
             stored = _guarded(path, path / name, node, parse)
             if stored.key_prefix.endswith("/"):
@@ -209,7 +209,8 @@ def read_array(path: Path) -> StoredArray:
     raise DatasetError(f"{printable(str(path))}: no zarr array here (neither .zarray nor zarr.json)")
 
 
-def _read_if_there(path: Path) -> dict[str, Any] | None:
+def read_if_there(path: Path) -> dict[str, Any] | None:
+    """As read_json, None if the file is not there."""
     try:
         return read_json(path)
     except AbsentFileError:
@@ -226,6 +227,13 @@ def _guarded(path: Path, file: Path, node: dict[str, Any], parse: Any) -> Stored
         if isinstance(error, DatasetError):
             raise
         raise ForeignLayoutError(f"{where}: {type(error).__name__} {printable(str(error), 80)}") from None
+    check_sizes(stored, where)
+    return stored
+
+
+def check_sizes(stored: StoredArray, where: str) -> None:
+    """DatasetError for an array of more files, or of larger zarr chunks or shards, than a reader takes on. where: names
+    the array."""
     if stored.file_count > LARGEST_FILE_COUNT:
         raise DatasetError(
             f"{where}: {stored.file_count} files cannot be, a folder has at most {LARGEST_FILE_COUNT}; "
@@ -239,7 +247,6 @@ def _guarded(path: Path, file: Path, node: dict[str, Any], parse: Any) -> Stored
         raise DatasetError(
             f"{where}: a shard of more than {LARGEST_SHARD_CHUNKS} zarr chunks; write smaller ones"
         )
-    return stored
 
 
 def _length(value: Any, least: int, what: str) -> int:
