@@ -120,7 +120,7 @@ class FlatTokensArray:
 
         In the example of the format page, sequence(1) and sequence(-2) are [3, 4, 5]. RangeError, an
         IndexError; DatasetError for starts that do not rise or an id above max_token_id."""
-        start, stop = self._sequence_range(index)
+        start, stop = self.sequence_range(index)
         return _decoded(self.encoded_tokens, start, stop)[0]
 
     def sequences(self, indices: npt.ArrayLike) -> list[Uint32]:
@@ -128,7 +128,7 @@ class FlatTokensArray:
 
         sequences([2, 0]) of the example is [[6, 7, 8], [1, 2]]. Cost: as for each alone, but that every zarr
         chunk is decoded only once."""
-        wanted = [self._sequence_range(index) for index in _indices(indices).tolist()]
+        wanted = [self.sequence_range(index) for index in _indices(indices).tolist()]
         found: list[Uint32] = [_NO_IDS] * len(wanted)
         for at in sorted(range(len(wanted)), key=wanted.__getitem__):
             start, stop = wanted[at]
@@ -148,7 +148,9 @@ class FlatTokensArray:
     def __getitem__(self, index: int) -> Uint32:
         return self.sequence(index)
 
-    def _sequence_range(self, index: int) -> tuple[int, int]:
+    def sequence_range(self, index: int) -> tuple[int, int]:
+        """The positions [start, stop) of the tokens of a sequence; index in [-seq_count, seq_count). One read.
+        Errors as `sequence`, but for ids."""
         index = integer("index of a sequence", index)
         if not -self.seq_count <= index < self.seq_count:
             raise RangeError(f"{self.name}: sequence {index} is outside [0, {self.seq_count})")

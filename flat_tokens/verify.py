@@ -201,12 +201,10 @@ class _Verification:
     def _has_its_files(self, elements: Elements) -> bool:
         """Whether an array lacks no more files than are told one by one. What its metadata claims would decide else how
         long this takes."""
-        found = self.files_below[elements.name]
+        found = self.chunk_files[elements.name]
         missing = elements.file_count - found
         if missing > PROBLEMS_KEPT:
-            text = (
-                f"has {found} files, its metadata says {elements.file_count}; restore them or convert again"
-            )
+            text = f"has {found} files of the {elements.file_count} of its metadata; restore or convert again"
             self._report(elements.name, text)
         return missing <= PROBLEMS_KEPT
 
