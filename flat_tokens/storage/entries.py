@@ -14,7 +14,7 @@ from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.files import read_whole
 from flat_tokens.storage.zarr_metadata import parse_json
 
-LARGEST_TOKENIZER_BYTES = 2**30
+LARGEST_TOKENIZER_BYTES = 2**27  # four times that of 262,144 entries
 
 
 def _byte_of_char() -> dict[str, int]:

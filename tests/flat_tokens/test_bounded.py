@@ -111,7 +111,9 @@ FORMS = [
         (
             "zstd",
             {"id": "zstd"},
-            forms(zstandard.compress(SOME), zstd(MORE), b"\x50\x2a\x4d\x18" + struct.pack("<I", 5) + b"hello"),
+            forms(
+                zstandard.compress(SOME), zstd(MORE), b"\x50\x2a\x4d\x18" + struct.pack("<I", 5) + b"hello"
+            ),
         ),
         ("zstd unsized first", {"id": "zstd"}, forms(zstd(MORE), zstandard.compress(SOME))),
     )

@@ -1,4 +1,4 @@
-"""No reader follows a link in a dataset, be it a file's or a folder's, wherever it leads; the dataset's own path may."""
+"""No reader follows a link in a dataset, of a file or a folder, wherever it leads; the path of the dataset may be one."""
 
 from __future__ import annotations
 
@@ -47,6 +47,14 @@ def read_all(root: Path) -> None:
     list(loader.from_step(0, loader.steps_per_epoch))
 
 
+def found(root: Path) -> tuple[str, ...]:
+    """What verify has to say, by paths relative to the dataset."""
+    try:
+        return flat_tokens.verify_dataset(root).problems
+    except DatasetError as error:
+        return (str(error).removeprefix(f"{root}/"),)
+
+
 def entries_of(root: Path) -> list[Path]:
     return sorted(root.rglob("*"))
 
@@ -58,16 +66,12 @@ def test_every_link_is_refused(root: Path, tmp_path: Path) -> None:
         entry.rename(aside)
         entry.symlink_to(aside)
         name = str(entry.relative_to(root))
-        with pytest.raises(DatasetError, match=rf"{name}: is a link, it may lead out of the dataset") as caught:
+        with pytest.raises(
+            DatasetError, match=rf"{name}: is a link, it may lead out of the dataset"
+        ) as caught:
             read_all(root)
         assert "\n" not in str(caught.value)
-        try:
-            report = flat_tokens.verify_dataset(root)
-        except DatasetError as error:
-            assert name == "manifest.json"
-            assert "is a link" in str(error)
-        else:
-            assert any(problem.startswith(f"{name}: is a link") for problem in report.problems)
+        assert any(problem.startswith(f"{name}: is a link") for problem in found(root))
         entry.unlink()
         aside.rename(entry)
     read_all(root)
@@ -92,7 +96,9 @@ def test_a_manifest_that_leads_nowhere_is_not_passed_over(make_dataset: Any) -> 
         flat_tokens.verify_dataset(root)
 
 
-def test_what_verify_reads_by_the_manifest_is_not_reached_by_a_folder(make_dataset: Any, tmp_path: Path) -> None:
+def test_what_verify_reads_by_the_manifest_is_not_reached_by_a_folder(
+    make_dataset: Any, tmp_path: Path
+) -> None:
     root = make_dataset()
     (root / "train").rename(tmp_path / "outside")
     (root / "train").symlink_to(tmp_path / "outside")
