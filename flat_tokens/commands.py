@@ -124,7 +124,7 @@ def verify(arguments: argparse.Namespace) -> int:
         if arguments.workers == 1:
             report = verify_dataset(arguments.dataset, progress=bar.show)
         else:
-            with ProcessPoolExecutor(arguments.workers, get_context("forkserver"), begin_worker) as executor:
+            with worker_pool(arguments.workers) as executor:
                 report = verify_dataset(arguments.dataset, executor, bar.show)
     for problem in report.problems:
         complain(problem)
@@ -135,9 +135,14 @@ def verify(arguments: argparse.Namespace) -> int:
     return 0 if report.ok else 3
 
 
-def begin_worker() -> None:
-    """What a worker process does first: leave Ctrl-C to its parent, and end when that ends, however it does. The pool's
-    own workers would wait for ever for a parent that was killed."""
+def worker_pool(workers: int) -> ProcessPoolExecutor:
+    """Processes that end with this one. The workers of a pool alone would wait for ever for a parent that was
+    killed."""
+    return ProcessPoolExecutor(workers, get_context("forkserver"), _begin_worker)
+
+
+def _begin_worker() -> None:
+    """What a worker does first: leave Ctrl-C to its parent, and end when that ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

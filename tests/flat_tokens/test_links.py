@@ -1,4 +1,4 @@
-"""No reader follows a link in a dataset, of a file or a folder, wherever it leads; the path of the dataset may be one."""
+"""No reader follows a link in a dataset, of a file or a folder, wherever it leads; the path to it may be one."""
 
 from __future__ import annotations
 
