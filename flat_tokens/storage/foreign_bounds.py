@@ -36,7 +36,7 @@ ARRAY_FILTERS = frozenset(
 )
 HARMLESS_CODECS = COMPRESSORS | CHECKSUMS | ARRAY_FILTERS
 MOST_CODECS = 16
-CHECKSUM_BYTES = 16  # of each; the longest has 4
+CHECKSUM_BYTES = 4  # of each
 
 
 class ShardShape(NamedTuple):
@@ -77,7 +77,8 @@ class ForeignBounds(NamedTuple):
         late = next((config["id"] for config in filters if config["id"] in COMPRESSORS), None)
         if late is not None:
             raise ValueError(f"codec {late} stands before a filter")
-        most = _filtered_bytes(filters, chunk_elements, itemsize) + CHECKSUM_BYTES * len(chain)
+        sums = sum(config["id"] in CHECKSUMS for config in chain)
+        most = _filtered_bytes(filters, chunk_elements, itemsize) + CHECKSUM_BYTES * sums
         return cls(tuple(steps), most, is_v3, shard)
 
     def check(self, payload: bytes | memoryview, path: Path) -> None:

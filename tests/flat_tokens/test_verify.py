@@ -17,7 +17,7 @@ import pytest
 
 import flat_tokens
 from flat_tokens import format as flat_format
-from flat_tokens import verify, writer
+from flat_tokens import verify, verify_units, writer
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord, SplitRecord, read_manifest
@@ -221,6 +221,60 @@ def test_one_wrong_bit_of_content(tmp_path: Path, random_sequences: Any, seed: i
     assert f"token {at} has" in found(
         write_wrong(tmp_path / "d", layout, wrong, starts.tolist(), max_token_id)
     )
+
+
+@pytest.mark.parametrize("starts_at_once", [1, 2, 7, 2**20])
+@pytest.mark.parametrize("seed", range(6))
+def test_starts_are_compared_a_few_at_a_time(
+    tmp_path: Path, random_sequences: Any, seed: int, starts_at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shard may hold any number of them; where the wrong flag is told does not follow from how many are held."""
+    monkeypatch.setattr(verify_units, "STARTS_AT_ONCE", starts_at_once)
+    rng = random.Random(seed)
+    sequences = [*random_sequences(seed, 40, longest=3), [1] * 150, *random_sequences(seed, 40, longest=3)]
+    encoded, starts, max_token_id = flat_format.from_sequences(sequences)
+    chunk_tokens = rng.randint(1, 12)
+    layout = ArrayLayout.create(3, chunk_tokens, chunk_tokens * 64)
+    assert not found(write_wrong(tmp_path / "right", layout, encoded.tolist(), starts.tolist(), max_token_id))
+    wrong = encoded.tolist()
+    at = rng.randrange(len(wrong))
+    wrong[at] ^= 1
+    problems = found(write_wrong(tmp_path / "wrong", layout, wrong, starts.tolist(), max_token_id))
+    assert problems.startswith(
+        f"train/encoded_tokens: token {at} has {'no' if encoded[at] & 1 else 'a'} start flag"
+    )
+
+
+def test_a_long_shard_is_not_held_as_a_whole(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = flat_tokens.verify_dataset(sound)
+    monkeypatch.setattr(verify_units, "WHOLE_SHARD_BYTES", 0)
+    monkeypatch.setattr(verify_units, "READ_BYTES", 7)
+    assert flat_tokens.verify_dataset(sound) == whole
+    for path in files_of(sound / "train"):
+        data = path.read_bytes()
+        path.write_bytes(data[: len(data) // 2] + b"\xff" + data[len(data) // 2 + 1 :])
+        assert found(sound)
+        path.write_bytes(data)
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_many_lost_files_are_told_in_one_line(make_dataset: Any, is_listed: bool) -> None:
+    """Each was asked for by name: of 2^31 of them for hours."""
+    root = make_dataset([[1, 2]] * 700, layout=ArrayLayout.create(2, 1))
+    if not is_listed:
+        (root / "manifest.json").unlink()
+    for number in range(5, 1200):
+        (root / f"train/encoded_tokens/{number}").unlink()
+    problems = flat_tokens.verify_dataset(root).problems
+    line = "train/encoded_tokens: has 205 files of the 1400 of its metadata; restore or convert again"
+    assert problems == (line,) if not is_listed else len(problems) == verify.PROBLEMS_KEPT
+    for number in range(5, 300):
+        (root / f"train/encoded_tokens/{number}").touch()
+    problems = flat_tokens.verify_dataset(root).problems
+    assert not any("of its metadata" in problem for problem in problems)
+    assert sum("not there" in problem for problem in problems) == (
+        900 if is_listed else 705
+    )  # of 1,000 that are told
 
 
 class Inline(Executor):
