@@ -16,6 +16,7 @@ begins with an empty cache.
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import weakref
@@ -102,12 +103,16 @@ class ChunkSource:
         return values
 
     def stream(self) -> MappedStream | None:
-        """All elements as one array, if they are stored so that this is possible."""
+        """All elements as one array, if they are stored so that this is possible, and there are addresses for them."""
         if self._missing_is_zero or not MappedStream.fits(self.stored):
             return None
         with self._lock:
             if self._stream is None:
-                self._stream = MappedStream(self.stored, self._check)
+                try:
+                    self._stream = MappedStream(self.stored, self._check)
+                except OSError as error:
+                    if error.errno != errno.ENOMEM:
+                        raise
             return self._stream
 
     def _check(self, values: Values, first: int) -> None:
