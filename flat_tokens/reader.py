@@ -73,14 +73,13 @@ class FlatTokensArray:
     def __init__(self, path: Path, name: str, promised: bool) -> None:
         refuse_link(path)
         group = zarr_metadata.read_group(path)
-        where = printable(str(path))
         if group is None:
             raise DatasetError(
-                f"{where}: no zarr group of this name; a flat-tokens dataset has train and validation"
+                f"{printable(str(path))}: no zarr group of this name; a flat-tokens dataset has train and validation"
             )
         self.name = name
         self.path = path
-        self.max_token_id = _attribute(group[1], where)
+        self.max_token_id = _attribute(group[1], path)
         self.encoded_tokens = Elements(
             f"{name}/{flat_format.TOKENS_NAME}",
             path / flat_format.TOKENS_NAME,
@@ -98,12 +97,12 @@ class FlatTokensArray:
         self.seq_count = len(self.seq_starts) - 1
         if len(self.seq_starts) == 0:
             raise DatasetError(
-                f"{where}/{flat_format.STARTS_NAME}: empty; it must hold at least the token count"
+                f"{printable(str(path))}/{flat_format.STARTS_NAME}: empty; it must hold at least the token count"
             )
         first, last = self.seq_starts[0], self.seq_starts[-1]
         if first != 0 or last != self.token_count:
             raise DatasetError(
-                f"{where}/{flat_format.STARTS_NAME}: goes from {first} to {last}, it must go from "
+                f"{printable(str(path))}/{flat_format.STARTS_NAME}: goes from {first} to {last}, it must go from "
                 f"0 to the token count "
                 f"{self.token_count}; the dataset is unfinished or damaged, convert again"
             )
@@ -252,11 +251,11 @@ def _indices(values: npt.ArrayLike) -> npt.NDArray[Any]:
     return indices.astype(np.int64, copy=False)
 
 
-def _attribute(attributes: dict[str, Any], where: str) -> int:
+def _attribute(attributes: dict[str, Any], path: Path) -> int:
     value = attributes.get(flat_format.MAX_TOKEN_ID_NAME)
     if type(value) is not int or not 0 <= value <= flat_format.LARGEST_TOKEN_ID:
         raise DatasetError(
-            f"{where}: attribute {flat_format.MAX_TOKEN_ID_NAME} is {printable(repr(value), 60)}, "
+            f"{printable(str(path))}: attribute {flat_format.MAX_TOKEN_ID_NAME} is {printable(repr(value), 60)}, "
             f"it must be an integer "
             f"in [0, {flat_format.LARGEST_TOKEN_ID}]; the dataset is unfinished or not flat-tokens"
         )

@@ -133,22 +133,23 @@ def index_length(stored: StoredArray) -> int:
 def parse_index(stored: StoredArray, data: bytes | memoryview, file_bytes: int, path: Path) -> ShardIndex:
     """The index of a shard, uint64[zarr chunks, 2] of offset and length, every entry inside the file and no longer than
     a zarr chunk can be; DatasetError."""
-    where = printable(str(path))
     if len(data) != index_length(stored):
-        raise DatasetError(f"{where}: too short for the index of a shard; restore it or convert again")
+        raise _wrong_index(path, "too short for the index of a shard")
     body = data[: len(data) - 4] if stored.index_crc32c else data
     if stored.index_crc32c and crc32c_bytes(body) != bytes(data[len(body) :]):
-        raise DatasetError(f"{where}: crc32c of the shard's index differs; restore it or convert again")
+        raise _wrong_index(path, "crc32c of the shard's index differs")
     index = np.frombuffer(body, dtype="<u8").reshape(-1, 2)
     offsets, lengths = index[:, 0], index[:, 1]
     present = (offsets != ABSENT) | (lengths != ABSENT)
     outside = present & ((lengths > file_bytes) | (offsets > file_bytes - np.minimum(lengths, file_bytes)))
     if outside.any():
-        raise DatasetError(f"{where}: the shard's index points outside the file; restore it or convert again")
+        raise _wrong_index(path, "the shard's index points outside the file")
     most = largest_chunk_bytes(stored)
-    if (present & (lengths > most)).any():
+    if file_bytes > most and (present & (lengths > most)).any():
         longest = int(lengths[present].max())
-        raise DatasetError(
-            f"{where}: a zarr chunk of {longest} bytes, at most {most} are expected; restore it or convert again"
-        )
+        raise _wrong_index(path, f"a zarr chunk of {longest} bytes, at most {most} are expected")
     return index
+
+
+def _wrong_index(path: Path, what: str) -> DatasetError:
+    return DatasetError(f"{printable(str(path))}: {what}; restore it or convert again")

@@ -186,7 +186,7 @@ def _bounded(
         index_at_end=shard is None or shard.index_at_end,
         index_crc32c=shard is not None and shard.index_crc32c,
     )
-    zarr_metadata.check_sizes(stored, where)
+    zarr_metadata.check_sizes(stored, path)
     for folder in Path(array.metadata.encode_chunk_key((0,))).parents[:-1]:
         refuse_link(path / folder)
     return bounds, stored
