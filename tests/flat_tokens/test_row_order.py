@@ -9,7 +9,7 @@ import pytest
 
 from flat_tokens.errors import ArgumentError
 from flat_tokens.rows.permutation import derive_key, permute
-from flat_tokens.rows.row_order import RowOrder
+from flat_tokens.rows.row_order import HostOrder, RowOrder
 
 
 def epoch_rows(order: RowOrder, epoch: int) -> np.ndarray:
@@ -99,6 +99,14 @@ def test_golden_orders_with_blocks_windows_and_tails(arguments: tuple[int, ...],
         hashlib.sha256(epoch_rows(order, epoch).astype("<i8").tobytes()).hexdigest()[:16]
         for epoch in (0, 1, 5)
     ] == digests
+
+
+def test_a_host_holds_its_share_of_a_window() -> None:
+    order = RowOrder.create(1000, 64, 8, 16, 32, 7)
+    assert order.window_rows == min(order.window_steps, order.steps_per_epoch) * 64
+    host = HostOrder(order, 2, 5)
+    assert (host.rows_per_batch, host.window_rows) == (24, order.window_rows // 8 * 3)
+    assert host.rows(order.window_at(0)).size <= host.window_rows
 
 
 @pytest.mark.parametrize(("row_count", "streams"), [(101, 2), (64, 8), (601, 1)])

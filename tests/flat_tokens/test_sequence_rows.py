@@ -12,7 +12,7 @@ import flat_tokens
 from flat_tokens import writer
 from flat_tokens.errors import DatasetError
 from flat_tokens.rows import sequence_rows
-from flat_tokens.rows.sequence_rows import SequenceRows
+from flat_tokens.rows.sequence_rows import Losses, SequenceRows
 from flat_tokens.storage.layout import ArrayLayout
 
 ROWS = np.arange(6, dtype=np.int64)
@@ -65,3 +65,10 @@ def test_starts_are_looked_at_group_by_group_where_rows_are_split(
         SequenceRows(wrong(make_dataset, {6: 25}), 4, "split", 0)
     with pytest.raises(DatasetError, match=r"seq_starts\[3\] = 4 is not above"):
         SequenceRows(wrong(make_dataset, {3: 4}), 4, "split", 0)
+
+
+def test_losses_as_a_line() -> None:
+    assert str(Losses(1234, 1000, 200, 34, 3000, 40, 5, 2)) == (
+        "1,000 of 1,234 tokens in 40 rows; 200 truncated, 34 in the tail, 5 sequences longer than a row, "
+        "75.0% padding, 2 rows left out of each epoch"
+    )
