@@ -27,7 +27,12 @@ def test_what_lies_in_front_of_a_pack(count: int, block_seqs: int, monkeypatch: 
         assert plan.pieces(index) == ([(begin, stop)], begin - before)
 
 
-@pytest.mark.parametrize("by", [1, 5, 100, -5, -100])
+def test_packs_that_begin_where_a_landmark_does() -> None:
+    plan = SplitPlan(InMemory([7] * (2 * LANDMARK_SEQS + 1)), 7, None)
+    assert [plan.pieces(index).skipped for index in (0, LANDMARK_SEQS, 2 * LANDMARK_SEQS)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("by", [1, 5, 100, -2, -5, -100])
 def test_starts_that_change_are_told(by: int) -> None:
     """The landmarks are from before; a start looked up behind them would be another sequence's."""
     starts = InMemory([2] * (3 * LANDMARK_SEQS))
