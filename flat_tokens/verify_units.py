@@ -142,9 +142,9 @@ def verify_tokens(unit: ArrayUnit) -> UnitResult:
     low_bit = np.empty(0, dtype=np.uint32)
     for first, found in _blocks(unit, result):
         if isinstance(found, TokenFacts):
-            _check_largest(result, unit, found.largest, "")
+            _check_largest(result, unit, found.largest)
         else:
-            _check_largest(result, unit, int(found.max()), f" at {first + int(found.argmax())}")
+            _check_largest(result, unit, int(found.max()), first, found)
         if starts is None:
             continue
         try:
@@ -161,9 +161,12 @@ def verify_tokens(unit: ArrayUnit) -> UnitResult:
     return result
 
 
-def _check_largest(result: UnitResult, unit: ArrayUnit, largest: int, where: str) -> None:
+def _check_largest(
+    result: UnitResult, unit: ArrayUnit, largest: int, first: int = 0, values: npt.NDArray[Any] | None = None
+) -> None:
     result.encoded_max = max(result.encoded_max, largest)
     if largest >> 1 > unit.max_token_id:
+        where = "" if values is None else f" at {first + int(values.argmax())}"
         result.report(
             unit.elements.name,
             f"id {largest >> 1}{where} is above max_token_id {unit.max_token_id}; convert again",
