@@ -99,8 +99,11 @@ def fill_from(descriptor: int, data: memoryview, offset: int, path: Path | str) 
         done += count
 
 
-def read_part(file: BinaryIO, path: Path | str, offset: int, length: int) -> memoryview:
+def read_part(file: BinaryIO, path: Path | str, offset: int, length: int) -> bytes | memoryview:
     """The bytes [offset, offset + length) of an opened file in memory of their own. Errors as fill_from."""
+    data = os.pread(file.fileno(), length, offset)
+    if len(data) == length:
+        return data
     part = memoryview(bytearray(length))
     fill_from(file.fileno(), part, offset, path)
     return part

@@ -46,7 +46,7 @@ class Shards:
             )
         return offset, length
 
-    def part(self, index: int) -> memoryview:
+    def part(self, index: int) -> bytes | memoryview:
         """The encoded bytes of zarr chunk `index` of the array."""
         offset, length = self.entry(index)
         path = self._stored.file_name(index // self._per_file)
