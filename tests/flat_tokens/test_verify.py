@@ -223,6 +223,44 @@ def test_one_wrong_bit_of_content(tmp_path: Path, random_sequences: Any, seed: i
     )
 
 
+@pytest.mark.parametrize(
+    ("chunk_tokens", "starts", "line"),
+    [
+        (64, [0, 5, 2, 8], "entry 2 = 2 is not above entry 1 = 5; starts must rise, convert again"),
+        (64, [0, 5, 5, 8], "entry 2 = 5 is not above entry 1 = 5; starts must rise, convert again"),
+        (64, [0, 3, 9, 8], "entry 3 = 8 is not above entry 2 = 9; starts must rise, convert again"),
+        (8, [0, 5, 2, 8], "entry 2 = 2 must be above 5 before it; convert again"),
+        (8, [0, 5, 5, 8], "entry 2 = 5 must be above 5 before it; convert again"),
+        (4, [0, 3, 9, 8], "entry 3 = 8 must be above 9 before it; convert again"),
+    ],
+)
+def test_which_start_is_wrong_within_and_between_zarr_chunks(
+    tmp_path: Path, chunk_tokens: int, starts: list[int], line: str
+) -> None:
+    layout = ArrayLayout.create(2, chunk_tokens)
+    root = write_wrong(tmp_path / "d", layout, WRONG["right"][0], starts, 8)
+    assert flat_tokens.verify_dataset(root).problems == (f"train/seq_starts: {line}",)
+
+
+def test_the_first_problem_and_how_many_more(make_dataset: Any) -> None:
+    root = make_dataset([[1, 2]] * 4, layout=ArrayLayout.create(2, 2))
+    (root / "train/encoded_tokens/1").unlink()
+    with pytest.raises(DatasetError, match=r"^train/encoded_tokens/1: not there; .* convert again$"):
+        flat_tokens.verify_dataset(root).require_ok()
+    for number in (2, 3):
+        (root / f"train/encoded_tokens/{number}").unlink()
+    with pytest.raises(DatasetError, match=r"^train/encoded_tokens/\d: not there; .* \(and 2 more\)$"):
+        flat_tokens.verify_dataset(root).require_ok()
+
+
+def test_a_lost_file_of_metadata_is_told_once(make_dataset: Any) -> None:
+    root = make_dataset()
+    (root / "train/seq_starts/.zarray").unlink()
+    assert flat_tokens.verify_dataset(root).problems == (
+        "train/seq_starts/.zarray: not there; restore it or convert again",
+    )
+
+
 @pytest.mark.parametrize("starts_at_once", [1, 2, 7, 2**20])
 @pytest.mark.parametrize("seed", range(6))
 def test_starts_are_compared_a_few_at_a_time(
