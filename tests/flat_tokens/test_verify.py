@@ -247,9 +247,8 @@ def test_the_first_problem_and_how_many_more(make_dataset: Any) -> None:
     (root / "train/encoded_tokens/1").unlink()
     with pytest.raises(DatasetError, match=r"^train/encoded_tokens/1: not there; .* convert again$"):
         flat_tokens.verify_dataset(root).require_ok()
-    for number in (2, 3):
-        (root / f"train/encoded_tokens/{number}").unlink()
-    with pytest.raises(DatasetError, match=r"^train/encoded_tokens/\d: not there; .* \(and 2 more\)$"):
+    (root / "train/encoded_tokens/2").unlink()
+    with pytest.raises(DatasetError, match=r"^train/encoded_tokens/\d: not there; .* \(and 1 more\)$"):
         flat_tokens.verify_dataset(root).require_ok()
 
 
