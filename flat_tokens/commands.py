@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
+import os
 import signal
 import sys
+import threading
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from multiprocessing import get_context
@@ -13,6 +16,7 @@ from typing import Any
 
 from flat_tokens import opening, statistics
 from flat_tokens.errors import ArgumentError, complain, printable
+from flat_tokens.format import decode_ids
 from flat_tokens.storage import entries
 from flat_tokens.verify import VerifyReport, verify_dataset
 
@@ -120,9 +124,7 @@ def verify(arguments: argparse.Namespace) -> int:
         if arguments.workers == 1:
             report = verify_dataset(arguments.dataset, progress=bar.show)
         else:
-            with ProcessPoolExecutor(
-                arguments.workers, get_context("forkserver"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
-            ) as executor:
+            with worker_pool(arguments.workers) as executor:
                 report = verify_dataset(arguments.dataset, executor, bar.show)
     for problem in report.problems:
         complain(problem)
@@ -131,6 +133,26 @@ def verify(arguments: argparse.Namespace) -> int:
     else:
         print(_verdict(report))
     return 0 if report.ok else 3
+
+
+def worker_pool(workers: int) -> ProcessPoolExecutor:
+    """Processes that end with this one. The workers of a pool alone would wait for ever for a parent that was
+    killed."""
+    return ProcessPoolExecutor(workers, get_context("forkserver"), _begin_worker)
+
+
+def _begin_worker() -> None:
+    """What a worker does first: leave Ctrl-C to its parent, and end when that ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    # Its sentinel is a pipe that closes with the parent's end.
+    threading.Thread(target=_end_after, args=(parent,), name="parent-watch", daemon=True).start()
+
+
+def _end_after(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
 
 
 class _Bar:
@@ -181,18 +203,16 @@ def head(arguments: argparse.Namespace) -> int:
     known = entries.load_entries(path) if path is not None else None
     split, array = arguments.split, dataset[arguments.split]
     for index in range(min(arguments.sequences, array.seq_count)):
-        sequence = array.sequence(index)
-        ids = sequence[: arguments.tokens].tolist()
+        start, stop = array.sequence_range(index)
+        ids = decode_ids(array.encoded_tokens[start : min(stop, start + arguments.tokens)]).tolist()
         text = entries.decode(ids, known) if known is not None else None
         if arguments.json:
             print(
-                json.dumps(
-                    {"split": split, "index": index, "tokens": len(sequence), "ids": ids, "text": text}
-                )
+                json.dumps({"split": split, "index": index, "tokens": stop - start, "ids": ids, "text": text})
             )
             continue
-        more = "" if len(ids) == len(sequence) else " ..."
-        print(f"{split}[{index}]: {len(sequence):,} tokens")
+        more = "" if len(ids) == stop - start else " ..."
+        print(f"{split}[{index}]: {stop - start:,} tokens")
         print(f"  ids: {' '.join(map(str, ids))}{more}")
         if text is not None:
             print(f"  text: {printable(text, 2**31)}{more}")

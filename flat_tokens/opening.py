@@ -21,6 +21,7 @@ from flat_tokens.arguments import shown
 from flat_tokens.errors import ArgumentError, DatasetError, SplitError, printable
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.storage import zarr_metadata
+from flat_tokens.storage.files import refuse_link
 from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, read_manifest
 from flat_tokens.storage.manifest_head import read_counts
 
@@ -66,12 +67,19 @@ class Dataset:
 
     @property
     def tokenizer_path(self) -> Path | None:
-        """The tokenizer.json that the dataset was made with, None if it brought none along."""
+        """The tokenizer.json that the dataset was made with, None if it brought none along. DatasetError for a link."""
         manifest = self.without_sources
         if manifest is None or manifest.tokenizer is None:
-            fallback = self.path / "tokenizer.json"
-            return fallback if manifest is None and fallback.is_file() else None
-        return self.path / str(manifest.tokenizer["path"])
+            found = self.path / "tokenizer.json"
+            if manifest is not None or not found.is_file():
+                return None
+        else:
+            found = self.path / str(manifest.tokenizer["path"])
+        for folder in (found, *found.parents):
+            if folder == self.path:
+                break
+            refuse_link(folder)
+        return found
 
 
 def open(
@@ -89,7 +97,7 @@ def open(
         raise DatasetError(
             f"{where}: {'not a directory' if root.exists() else 'does not exist'}; give a dataset's path"
         )
-    promised = (root / MANIFEST_NAME).is_file()
+    promised = os.path.lexists(root / MANIFEST_NAME)  # be it a link or pipe: it is not passed over
     counts = read_counts(root) if promised else None
     group = zarr_metadata.read_group(root)
     if group is None:

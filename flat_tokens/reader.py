@@ -21,6 +21,7 @@ from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printabl
 from flat_tokens.format import Bools, Uint32
 from flat_tokens.storage import zarr_metadata
 from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.files import refuse_link
 
 _ONE = np.uint32(1)
 _NO_IDS = np.empty(0, dtype=np.uint32)
@@ -70,15 +71,15 @@ class FlatTokensArray:
     `array.encoded_tokens[100:200]` (docs/flat-tokens.md says what they hold)."""
 
     def __init__(self, path: Path, name: str, promised: bool) -> None:
+        refuse_link(path)
         group = zarr_metadata.read_group(path)
-        where = printable(str(path))
         if group is None:
             raise DatasetError(
-                f"{where}: no zarr group of this name; a flat-tokens dataset has train and validation"
+                f"{printable(str(path))}: no zarr group of this name; a flat-tokens dataset has train and validation"
             )
         self.name = name
         self.path = path
-        self.max_token_id = _attribute(group[1], where)
+        self.max_token_id = _attribute(group[1], path)
         self.encoded_tokens = Elements(
             f"{name}/{flat_format.TOKENS_NAME}",
             path / flat_format.TOKENS_NAME,
@@ -96,12 +97,12 @@ class FlatTokensArray:
         self.seq_count = len(self.seq_starts) - 1
         if len(self.seq_starts) == 0:
             raise DatasetError(
-                f"{where}/{flat_format.STARTS_NAME}: empty; it must hold at least the token count"
+                f"{printable(str(path))}/{flat_format.STARTS_NAME}: empty; it must hold at least the token count"
             )
         first, last = self.seq_starts[0], self.seq_starts[-1]
         if first != 0 or last != self.token_count:
             raise DatasetError(
-                f"{where}/{flat_format.STARTS_NAME}: goes from {first} to {last}, it must go from "
+                f"{printable(str(path))}/{flat_format.STARTS_NAME}: goes from {first} to {last}, it must go from "
                 f"0 to the token count "
                 f"{self.token_count}; the dataset is unfinished or damaged, convert again"
             )
@@ -118,7 +119,7 @@ class FlatTokensArray:
 
         In the example of the format page, sequence(1) and sequence(-2) are [3, 4, 5]. RangeError, an
         IndexError; DatasetError for starts that do not rise or an id above max_token_id."""
-        start, stop = self._sequence_range(index)
+        start, stop = self.sequence_range(index)
         return _decoded(self.encoded_tokens, start, stop)[0]
 
     def sequences(self, indices: npt.ArrayLike) -> list[Uint32]:
@@ -126,7 +127,7 @@ class FlatTokensArray:
 
         sequences([2, 0]) of the example is [[6, 7, 8], [1, 2]]. Cost: as for each alone, but that every zarr
         chunk is decoded only once."""
-        wanted = [self._sequence_range(index) for index in _indices(indices).tolist()]
+        wanted = [self.sequence_range(index) for index in _indices(indices).tolist()]
         found: list[Uint32] = [_NO_IDS] * len(wanted)
         for at in sorted(range(len(wanted)), key=wanted.__getitem__):
             start, stop = wanted[at]
@@ -146,7 +147,9 @@ class FlatTokensArray:
     def __getitem__(self, index: int) -> Uint32:
         return self.sequence(index)
 
-    def _sequence_range(self, index: int) -> tuple[int, int]:
+    def sequence_range(self, index: int) -> tuple[int, int]:
+        """The positions [start, stop) of the tokens of a sequence; index in [-seq_count, seq_count). One read.
+        Errors as `sequence`, but for ids."""
         index = integer("index of a sequence", index)
         if not -self.seq_count <= index < self.seq_count:
             raise RangeError(f"{self.name}: sequence {index} is outside [0, {self.seq_count})")
@@ -248,11 +251,11 @@ def _indices(values: npt.ArrayLike) -> npt.NDArray[Any]:
     return indices.astype(np.int64, copy=False)
 
 
-def _attribute(attributes: dict[str, Any], where: str) -> int:
+def _attribute(attributes: dict[str, Any], path: Path) -> int:
     value = attributes.get(flat_format.MAX_TOKEN_ID_NAME)
     if type(value) is not int or not 0 <= value <= flat_format.LARGEST_TOKEN_ID:
         raise DatasetError(
-            f"{where}: attribute {flat_format.MAX_TOKEN_ID_NAME} is {printable(repr(value), 60)}, "
+            f"{printable(str(path))}: attribute {flat_format.MAX_TOKEN_ID_NAME} is {printable(repr(value), 60)}, "
             f"it must be an integer "
             f"in [0, {flat_format.LARGEST_TOKEN_ID}]; the dataset is unfinished or not flat-tokens"
         )

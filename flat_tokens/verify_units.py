@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -17,26 +18,27 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import DatasetError, printable
-from flat_tokens.storage.chunks import (
-    decode_chunk,
-    file_chunks,
-    largest_file_bytes,
-)
+from flat_tokens.storage.chunks import ReadPart, decode_chunk, file_chunks, largest_file_bytes
 from flat_tokens.storage.file_digest import has_digest
 from flat_tokens.storage.files import (
     AbsentFileError,
     ReadBuffer,
     absence,
+    check_length,
+    fill_from,
     open_regular,
-    read_whole,
+    read_part,
 )
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
+from flat_tokens.storage.zarr_metadata import StoredArray
 
 if TYPE_CHECKING:
     from flat_tokens.storage.elements import Elements
 
 READ_BYTES = 2**20
+WHOLE_SHARD_BYTES = 2**27  # of a shard that is read at once: twice that of 16 Mi tokens as they are
+STARTS_AT_ONCE = 2**20
 FOREIGN_BLOCK = 2**20  # elements at a time where the zarr library reads
 
 
@@ -133,67 +135,101 @@ def verify_tokens(unit: ArrayUnit) -> UnitResult:
 
     Cost beside reading, digest and decoding: 0.5 ns a token."""
     result = UnitResult()
+    name = unit.elements.name
     starts = None
     if unit.seq_starts is not None:
-        try:
-            starts = unit.seq_starts.read(unit.first_start, unit.stop_start)
-        except DatasetError as error:
-            result.problems.setdefault(unit.seq_starts.name, str(error))
+        starts = StartsInOrder(unit.seq_starts, unit.first_start, unit.stop_start)
+    low_bit = np.empty(0, dtype=np.uint32)
     for first, found in _blocks(unit, result):
         if isinstance(found, TokenFacts):
-            _check_largest(result, unit, found.largest, "")
-            _check_facts(result, unit.elements.name, first, found, starts)
+            _check_largest(result, unit, found.largest)
         else:
-            _check_largest(result, unit, int(found.max()), f" at {first + int(found.argmax())}")
-            _check_flags(result, unit.elements.name, first, found, starts)
+            _check_largest(result, unit, int(found.max()), first, found)
+        if starts is None:
+            continue
+        try:
+            if isinstance(found, TokenFacts):
+                _check_facts(result, name, first, found, starts)
+            else:
+                if len(low_bit) != len(found):
+                    low_bit = np.empty(len(found), dtype=np.uint32)
+                np.bitwise_and(found, np.uint32(1), out=low_bit)
+                _check_flags(result, name, first, low_bit, starts)
+        except DatasetError as error:
+            result.problems.setdefault(starts.name, str(error))
+            starts = None
     return result
 
 
-def _check_largest(result: UnitResult, unit: ArrayUnit, largest: int, where: str) -> None:
+def _check_largest(
+    result: UnitResult, unit: ArrayUnit, largest: int, first: int = 0, values: npt.NDArray[Any] | None = None
+) -> None:
     result.encoded_max = max(result.encoded_max, largest)
     if largest >> 1 > unit.max_token_id:
+        where = "" if values is None else f" at {first + int(values.argmax())}"
         result.report(
             unit.elements.name,
             f"id {largest >> 1}{where} is above max_token_id {unit.max_token_id}; convert again",
         )
 
 
-def _check_facts(
-    result: UnitResult, name: str, first: int, facts: TokenFacts, starts: npt.NDArray[Any] | None
-) -> None:
+def _check_facts(result: UnitResult, name: str, first: int, facts: TokenFacts, starts: StartsInOrder) -> None:
     stop = first + facts.token_count
-    if starts is not None and not facts.has_starts(_within(starts, first, stop)):
+    positions = np.concatenate([np.empty(0, np.intp), *starts.within(first, stop)])
+    if not facts.has_starts(positions.view(np.uint64)):
         text = f"start flags of tokens {first} to {stop} are not where seq_starts has them; convert again"
         result.report(name, text)
 
 
 def _check_flags(
-    result: UnitResult, name: str, first: int, tokens: npt.NDArray[Any], starts: npt.NDArray[Any] | None
+    result: UnitResult, name: str, first: int, low_bit: npt.NDArray[Any], starts: StartsInOrder
 ) -> None:
-    if starts is None:
+    """Report the first token of a block whose low bit is not what seq_starts says. low_bit is overwritten then."""
+    count, stop, all_set = 0, first + len(low_bit), True
+    for positions in starts.within(first, stop):
+        count += len(positions)
+        all_set = all_set and bool(low_bit[positions].all())
+    if all_set and count == np.count_nonzero(low_bit):
         return
-    low_bit = tokens & np.uint32(1)
-    expected = _within(starts, first, first + len(tokens)).astype(np.intp)
-    if np.count_nonzero(low_bit) != len(expected) or not low_bit[expected].all():
-        _report_flag(result, name, first, low_bit, expected)
-
-
-def _within(starts: npt.NDArray[Any], first: int, stop: int) -> npt.NDArray[Any]:
-    """The starts in [first, stop), counted from `first`: uint64."""
-    low, high = np.searchsorted(starts, np.array([first, stop], dtype=starts.dtype))
-    return starts[low:high] - np.uint64(first)
-
-
-def _report_flag(
-    result: UnitResult, name: str, first: int, low_bit: npt.NDArray[Any], expected: npt.NDArray[Any]
-) -> None:
-    wanted = np.zeros(len(low_bit), dtype=np.uint32)
-    wanted[expected] = 1
-    at = int(np.flatnonzero(wanted != low_bit)[0])
-    has, says = ("no start flag", "begins") if wanted[at] else ("a start flag", "does not begin")
+    for positions in starts.within(first, stop):
+        low_bit[positions] ^= 1
+    at = int(np.flatnonzero(low_bit)[0])
+    wanted = any((positions == at).any() for positions in starts.within(first, stop))
+    has, says = ("no start flag", "begins") if wanted else ("a start flag", "does not begin")
     result.report(
         name, f"token {first + at} has {has}, but seq_starts {says} a sequence there; convert again"
     )
+
+
+class StartsInOrder:
+    """The entries [first, stop) of seq_starts, which rise, for one block of tokens after the other: so many are held as
+    one read gives, however many there are."""
+
+    def __init__(self, seq_starts: Elements, first: int, stop: int) -> None:
+        self.name = seq_starts.name
+        self._seq_starts = seq_starts
+        self._first, self._stop = first, stop
+        self._at = first
+        self._entries: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
+        self._left_behind = -1  # the last entry in front of those that are held
+
+    def within(self, low: int, high: int) -> Iterator[npt.NDArray[np.intp]]:
+        """Those in [low, high), less low, a read of them at a time. DatasetError from reading."""
+        if low <= self._left_behind:
+            self._load(self._first)
+        while True:
+            window = np.searchsorted(self._entries, np.array([low, high], dtype=np.uint64))
+            if window[0] < window[1]:
+                yield (self._entries[window[0] : window[1]] - np.uint64(low)).astype(np.intp)
+            end = self._at + len(self._entries)
+            if window[1] < len(self._entries) or end >= self._stop:
+                return
+            self._load(end)
+
+    def _load(self, first: int) -> None:
+        self._left_behind = int(self._entries[-1]) if first > self._first else -1
+        self._at = first
+        self._entries = self._seq_starts.read(first, min(first + STARTS_AT_ONCE, self._stop))
 
 
 def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDArray[Any] | TokenFacts]]:
@@ -215,28 +251,30 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
             yield first, values
         return
     buffer = np.empty(stored.chunk_elements, dtype=elements.dtype)
+    room = ReadBuffer()
     for file_index in range(unit.start // stored.shard_elements, -(-unit.stop // stored.shard_elements)):
         path = stored.file_path(file_index)
         relative = path.relative_to(unit.root).as_posix()
         try:
-            payload = read_whole(path, largest_file_bytes(stored))
-            if unit.records is None:
-                result.byte_count += len(payload)
-            elif (
-                relative in unit.records
-            ):  # otherwise it is reported as a file that the manifest does not list
-                record = unit.records[relative]
-                _compare(result, record, len(payload), (payload,))
             facts = unit.facts.get(relative)
-            for chunk_index, part in file_chunks(stored, file_index, payload):
-                first = chunk_index * stored.chunk_elements
-                if part is None:
-                    result.report(
-                        relative, f"zarr chunk {chunk_index} is not in the shard; restore it or convert again"
-                    )
-                elif facts is None:
-                    decode_chunk(stored, part, buffer, path)
-                    yield first, buffer[: stored.element_count - first]
+            file, size = open_regular(path)
+            with file:
+                check_length(path, size, largest_file_bytes(stored))
+                blocks, read = _opened(file, size, stored, path, room)
+                if unit.records is None:
+                    result.byte_count += size
+                elif (
+                    relative in unit.records
+                ):  # otherwise it is reported as a file that the manifest does not list
+                    _compare(result, unit.records[relative], size, blocks)
+                for chunk_index, place in file_chunks(stored, file_index, read, size):
+                    first = chunk_index * stored.chunk_elements
+                    if place is None:
+                        text = f"zarr chunk {chunk_index} is not in the shard; restore it or convert again"
+                        result.report(relative, text)
+                    elif facts is None:
+                        decode_chunk(stored, read(*place), buffer, path)
+                        yield first, buffer[: stored.element_count - first]
             if facts is not None:
                 first = file_index * stored.shard_elements
                 token_count = min(stored.shard_elements, stored.element_count - first)
@@ -254,3 +292,15 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
             result.report(relative, absence(relative))
         except DatasetError as error:
             result.problems.setdefault(relative, str(error))
+
+
+def _opened(
+    file: BinaryIO, size: int, stored: StoredArray, path: Path, room: ReadBuffer
+) -> tuple[Iterable[memoryview], ReadPart]:
+    """The bytes of a file of zarr chunks for its digest, and what reads a part of it. A long shard is read twice, so
+    that no more than a block or a zarr chunk of it is held."""
+    if stored.sharded and size > WHOLE_SHARD_BYTES:
+        return _file_blocks(file, room.room(READ_BYTES)), partial(read_part, file, path)
+    data = room.room(size)
+    fill_from(file.fileno(), data, 0, path)
+    return (data,), lambda offset, length: data[offset : offset + length]

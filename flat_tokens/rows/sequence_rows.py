@@ -141,11 +141,17 @@ def _length_groups(array: FlatTokensArray) -> Iterator[Int64]:
 
 def _lengths(array: FlatTokensArray, starts: Int64, first: int) -> Int64:
     lengths: Int64 = starts[1:] - starts[:-1]
-    if len(lengths) and (int(lengths.min()) < 1 or int(starts[-1]) > array.token_count):
+    name = array.seq_starts.name
+    if len(lengths) and int(lengths.min()) < 1:
         at = int(lengths.argmin()) + 1
         raise DatasetError(
-            f"{array.seq_starts.name}[{first + at}] = {starts[at]} is not above "
-            f"{array.seq_starts.name}[{first + at - 1}] = {starts[at - 1]}; the dataset is damaged, convert again"
+            f"{name}[{first + at}] = {starts[at]} is not above {name}[{first + at - 1}] = {starts[at - 1]}; "
+            "the dataset is damaged, convert again"
+        )
+    if len(starts) and int(starts[-1]) > array.token_count:
+        raise DatasetError(
+            f"{name}[{first + len(lengths)}] = {starts[-1]} is above the token count {array.token_count}; "
+            "the dataset is damaged, convert again"
         )
     return lengths
 

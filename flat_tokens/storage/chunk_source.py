@@ -16,6 +16,7 @@ begins with an empty cache.
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import weakref
@@ -40,6 +41,7 @@ CACHE_BYTES = 2**23  # 32 zarr chunks of 64 Ki tokens; two arrays of two splits 
 
 # Of a zarr chunk that is decoded: whether its checksum was compared, or its front read.
 UNREAD, BRIEF, SOUND = 0, 1, 2
+STATE_PAGE = 4096  # zarr chunks whose states are held together, once one of them was read
 
 Values = npt.NDArray[Any]
 
@@ -70,9 +72,7 @@ class ChunkSource:
         self._files: OrderedDict[int, npt.NDArray[np.uint8]] = OrderedDict()
         self._decoded = ChunkCache(self._largest_cached, self.stored.chunk_elements, self._dtype)
         self._last_copied = -2
-        self._state = bytearray(  # UNREAD all of them
-            0 if self.is_raw else -(-self.stored.element_count // self.stored.chunk_elements)
-        )
+        self._states: dict[int, bytearray] = {}
         self._shards = Shards(self.stored)
         self._stream: MappedStream | None = None
 
@@ -103,12 +103,16 @@ class ChunkSource:
         return values
 
     def stream(self) -> MappedStream | None:
-        """All elements as one array, if they are stored so that this is possible."""
+        """All elements as one array, if they are stored so that this is possible, and there are addresses for them."""
         if self._missing_is_zero or not MappedStream.fits(self.stored):
             return None
         with self._lock:
             if self._stream is None:
-                self._stream = MappedStream(self.stored, self._check)
+                try:
+                    self._stream = MappedStream(self.stored, self._check)
+                except OSError as error:
+                    if error.errno != errno.ENOMEM:
+                        raise
             return self._stream
 
     def _check(self, values: Values, first: int) -> None:
@@ -154,8 +158,10 @@ class ChunkSource:
         buffer = ReadBuffer.take()
         try:
             payload, path = self._payload(index, buffer)
-            is_sound = self._state[index] == SOUND
-            is_brief = is_brief and self._state[index] == UNREAD
+            states, place = self._states.get(index // STATE_PAGE), index % STATE_PAGE
+            state = UNREAD if states is None else states[place]
+            is_sound = state == SOUND
+            is_brief = is_brief and state == UNREAD
             if is_sound or is_brief:
                 filled = decode_again(stored, payload, out, path, len(out) if count is None else count, took)
             else:
@@ -170,7 +176,9 @@ class ChunkSource:
             buffer.give()
         if is_checked:
             check_largest(out[:filled], self._largest, stored, index * stored.chunk_elements)
-        self._state[index] = BRIEF if is_brief else SOUND
+        if states is None:
+            states = self._states.setdefault(index // STATE_PAGE, bytearray(STATE_PAGE))
+        states[place] = BRIEF if is_brief else SOUND
         return filled
 
     def last(self, index: int) -> int | None:
@@ -201,7 +209,7 @@ class ChunkSource:
         where = printable(str(path))
         data = self._files.get(file_index)
         if data is None:
-            data = map_file(path)
+            data = map_file(path, self._largest_file_bytes)
             if stored.sharded:  # its other zarr chunks lie in the same mapping
                 with self._lock:
                     self._files[file_index] = data

@@ -8,7 +8,7 @@ half a millisecond a read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from flat_tokens.storage.zstd_frames import Took
 
 ABSENT = 2**64 - 1
 ShardIndex = npt.NDArray[np.uint64]
+ReadPart = Callable[[int, int], bytes | memoryview]
 
 
 def pad(values: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
@@ -46,8 +47,13 @@ def join_shard(encoded: list[bytes], chunks_per_shard: int) -> bytes:
     return b"".join([*encoded, index_bytes, crc32c_bytes(index_bytes)])
 
 
+def largest_chunk_bytes(stored: StoredArray) -> int:
+    """A bound on the encoded bytes of a zarr chunk: no codec doubles what it is given, but for a few bytes."""
+    return 2 * stored.chunk_elements * np.dtype(stored.dtype).itemsize + 2**16
+
+
 def largest_file_bytes(stored: StoredArray) -> int:
-    """A bound on the length of one file of the array: no codec doubles what it is given."""
+    """A bound on the length of one file of the array."""
     raw = stored.shard_elements * np.dtype(stored.dtype).itemsize
     return 2 * raw + 64 * (stored.shard_elements // stored.chunk_elements) + 2**16
 
@@ -98,25 +104,25 @@ def _damaged(path: Path | str, error: ValueError) -> DatasetError:
 
 
 def file_chunks(
-    stored: StoredArray, file_index: int, payload: bytes
-) -> Iterator[tuple[int, memoryview | None]]:
-    """The encoded zarr chunks in the bytes of a whole file, those that hold elements of the array, in order.
+    stored: StoredArray, file_index: int, read: ReadPart, size: int
+) -> Iterator[tuple[int, tuple[int, int] | None]]:
+    """The encoded zarr chunks of a file of `size` bytes, those that hold elements of the array, in order.
 
-    Yields (index of the zarr chunk in the array, its bytes, or None where a shard has none)."""
+    read(offset, length): that part of the file. Yields (index of the zarr chunk in the array, its offset and length in
+    the file, or None where a shard has none)."""
     per_file = stored.shard_elements // stored.chunk_elements
     first = file_index * per_file
     chunk_count = -(-stored.element_count // stored.chunk_elements)
-    view = memoryview(payload)
     if not stored.sharded:
-        yield first, view
+        yield first, (0, size)
         return
     path = stored.file_path(file_index)
     index_bytes = index_length(stored)
-    at = len(payload) - index_bytes if stored.index_at_end else 0
-    index = parse_index(stored, view[max(at, 0) : at + index_bytes], len(payload), path)
+    at = size - index_bytes if stored.index_at_end else 0
+    index = parse_index(stored, read(max(at, 0), min(index_bytes, size)), size, path)
     for chunk_index in range(first, min(first + per_file, chunk_count)):
         offset, length = (int(value) for value in index[chunk_index - first])
-        yield chunk_index, None if offset == ABSENT else view[offset : offset + length]
+        yield chunk_index, None if offset == ABSENT else (offset, length)
 
 
 def index_length(stored: StoredArray) -> int:
@@ -125,18 +131,25 @@ def index_length(stored: StoredArray) -> int:
 
 
 def parse_index(stored: StoredArray, data: bytes | memoryview, file_bytes: int, path: Path) -> ShardIndex:
-    """The index of a shard, uint64[zarr chunks, 2] of offset and length, every entry inside the file;
-    DatasetError."""
-    where = printable(str(path))
+    """The index of a shard, uint64[zarr chunks, 2] of offset and length, every entry inside the file and no longer than
+    a zarr chunk can be; DatasetError."""
     if len(data) != index_length(stored):
-        raise DatasetError(f"{where}: too short for the index of a shard; restore it or convert again")
+        raise _wrong_index(path, "too short for the index of a shard")
     body = data[: len(data) - 4] if stored.index_crc32c else data
     if stored.index_crc32c and crc32c_bytes(body) != bytes(data[len(body) :]):
-        raise DatasetError(f"{where}: crc32c of the shard's index differs; restore it or convert again")
+        raise _wrong_index(path, "crc32c of the shard's index differs")
     index = np.frombuffer(body, dtype="<u8").reshape(-1, 2)
     offsets, lengths = index[:, 0], index[:, 1]
     present = (offsets != ABSENT) | (lengths != ABSENT)
     outside = present & ((lengths > file_bytes) | (offsets > file_bytes - np.minimum(lengths, file_bytes)))
     if outside.any():
-        raise DatasetError(f"{where}: the shard's index points outside the file; restore it or convert again")
+        raise _wrong_index(path, "the shard's index points outside the file")
+    most = largest_chunk_bytes(stored)
+    if file_bytes > most and (present & (lengths > most)).any():
+        longest = int(lengths[present].max())
+        raise _wrong_index(path, f"a zarr chunk of {longest} bytes, at most {most} are expected")
     return index
+
+
+def _wrong_index(path: Path, what: str) -> DatasetError:
+    return DatasetError(f"{printable(str(path))}: {what}; restore it or convert again")

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import printable
-from flat_tokens.storage import token_matches, zstd_frames
+from flat_tokens.storage import bounded, token_matches, zstd_frames
 from flat_tokens.storage.token_facts import is_content
 from flat_tokens.storage.zstd_frames import Took
 
@@ -28,7 +28,6 @@ Json = Mapping[str, Any]
 
 FILTERS = frozenset({"delta", "shuffle"})  # both keep the number of bytes
 COMPRESSORS = frozenset({"zstd", "blosc", "lz4", "zlib", "gzip", "bz2", "lzma"})
-BLOSC_HEADER_BYTES = 16
 
 
 class UnknownCodecError(ValueError):
@@ -93,34 +92,42 @@ class CodecChain(NamedTuple):
         compressed bytes was compared before and need not be again. took(elements): may be called with how many of
         the first elements are there, while the rest is decoded.
 
-        A payload that would decode to any other length is refused, as far as its header tells before
-        anything is allocated. ValueError says why it does not fit; `values` is then undefined."""
+        A payload that would decode to any other length is refused, a longer one before more than a zarr chunk is
+        decoded (flat_tokens/storage/bounded.py). ValueError says why it does not fit; `values` is then undefined."""
         if self.crc32c:
             payload = _without_crc32c(payload)
         data: Any = payload
         if self.compressor is not None:
-            codec_id = _codec_id(self.compressor)
-            if codec_id == "blosc":
-                _check_blosc_length(payload)
-            # numcodecs fills what there is of `out`: an earlier zarr chunk must not show through a short one
-            declared = _declared_bytes(codec_id, payload)
-            if declared is not None and declared > values.nbytes:
-                raise ValueError(f"decodes to {declared} bytes, a zarr chunk has {values.nbytes}")
-            in_place = declared == values.nbytes and not self.filters
-            as_bytes = values.view(np.uint8)
-            if in_place and codec_id == "zstd":
-                part = None if took is None else _in_elements(took, values.itemsize)
-                if _run(zstd_frames.decode, payload, as_bytes, is_checked, part):
-                    return
-            data = _run(_codec(self.compressor).decode, payload, *([values] if in_place else []))
-            if in_place and data is values:
+            stated = bounded.stated_bytes(_codec_id(self.compressor), payload)
+            if stated is not None and stated > values.nbytes:
+                raise bounded.TooLongError(values.nbytes, stated)
+            if not self.filters and self._decode_in_place(payload, values, stated, is_checked, took):
                 return
+            codec, config = _codec(self.compressor), _config(self.compressor)
+            data = _run(bounded.decode, codec, config, payload, values.nbytes)
         for text in reversed(self.filters):
             data = _run(_codec(text).decode, data)
         flat = np.frombuffer(data, dtype=np.uint8)
         if flat.nbytes != values.nbytes:
             raise ValueError(f"decodes to {flat.nbytes} bytes, a zarr chunk has {values.nbytes}")
         values.view(np.uint8)[:] = flat
+
+    def _decode_in_place(
+        self,
+        payload: bytes | memoryview,
+        values: npt.NDArray[Any],
+        stated: int | None,
+        is_checked: bool,
+        took: Took | None,
+    ) -> bool:
+        """Whether the compressor alone could decode straight into `values`, and did."""
+        assert self.compressor is not None
+        if _codec_id(self.compressor) == "zstd":
+            part = None if took is None else _in_elements(took, values.itemsize)
+            decoded: bool = _run(zstd_frames.decode, payload, values.view(np.uint8), is_checked, part)
+            return decoded
+        # numcodecs fills what there is of `out`: an earlier zarr chunk must not show through a short one
+        return stated == values.nbytes and _run(_codec(self.compressor).decode, payload, values) is values
 
     def decode_front(
         self,
@@ -134,7 +141,7 @@ class CodecChain(NamedTuple):
         not noticed, nor a checksum compared."""
         if self.compressor is not None and not self.filters and _codec_id(self.compressor) == "zstd":
             body = _without_crc32c(payload) if self.crc32c else payload
-            if _declared_bytes("zstd", body) == values.nbytes:
+            if zstd_frames.stated_bytes(body) == values.nbytes:
                 as_bytes, wanted = values.view(np.uint8), count * values.itemsize
                 filled: int = _run(zstd_frames.decode_front, body, as_bytes, wanted)
                 if filled:
@@ -151,7 +158,7 @@ class CodecChain(NamedTuple):
         if self.compressor is None or self.filters or _codec_id(self.compressor) != "zstd":
             return None
         body = _without_crc32c(payload) if self.crc32c else payload
-        if _declared_bytes("zstd", body) != chunk_bytes:
+        if zstd_frames.stated_bytes(body) != chunk_bytes:
             return None
         last = zstd_frames.last_bytes(body, itemsize)
         return None if last is None else int.from_bytes(last, "little")
@@ -195,13 +202,19 @@ def _compressed(config_text: str, data: Any, is_tokens: bool) -> Any:
 @lru_cache(maxsize=64)
 def _zstd_setting(config_text: str) -> tuple[int, bool] | None:
     """Level and checksum, None if that is another codec's configuration, or one that only numcodecs may judge."""
-    config = json.loads(config_text)
+    config = _config(config_text)
     return (config.get("level", 1), config.get("checksum", False)) if _is_known(config) else None
 
 
 @lru_cache(maxsize=64)
 def _codec_id(config_text: str) -> str:
-    return str(json.loads(config_text)["id"])
+    return str(_config(config_text)["id"])
+
+
+@lru_cache(maxsize=64)
+def _config(config_text: str) -> dict[str, Any]:
+    config: dict[str, Any] = json.loads(config_text)
+    return config
 
 
 @lru_cache(maxsize=64)
@@ -210,7 +223,7 @@ def _codec(config_text: str) -> Any:
     import numcodecs.blosc
 
     numcodecs.blosc.use_threads = False
-    config = json.loads(config_text)
+    config = _config(config_text)
     try:
         return numcodecs.get_codec(config)
     except (TypeError, ValueError, KeyError) as error:
@@ -221,38 +234,10 @@ def _run(step: Any, *arguments: Any) -> Any:
     """A codec's step, with every way in which it reports bad bytes turned into ValueError."""
     try:
         return step(*arguments)
-    except MemoryError:
+    except (MemoryError, bounded.TooLongError):
         raise
     except Exception as error:  # RuntimeError, zlib.error, EOFError, LZMAError: each codec has its own
         raise ValueError(f"does not decode: {printable(str(error), 100)}") from error
-
-
-def _check_blosc_length(payload: bytes | memoryview) -> None:
-    """ValueError unless there are as many bytes as the header says: numcodecs believes the header, and so reads behind
-    a payload that was cut off, or takes an empty one for whatever lies in its place."""
-    if len(payload) < BLOSC_HEADER_BYTES:
-        raise ValueError(f"does not decode: {len(payload)} bytes are too few for the header of Blosc")
-    stated = int.from_bytes(payload[12:16], "little")
-    if stated != len(payload):
-        raise ValueError(f"does not decode: {len(payload)} bytes, the header of Blosc says {stated}")
-
-
-def _declared_bytes(codec_id: str, payload: bytes | memoryview) -> int | None:
-    """The decoded length that the header of a compressed buffer states, None if it states none."""
-    if codec_id == "blosc" and len(payload) >= BLOSC_HEADER_BYTES:
-        return int.from_bytes(payload[4:8], "little")
-    if codec_id == "lz4" and len(payload) >= 4:
-        return int.from_bytes(payload[:4], "little")
-    if codec_id == "zstd" and len(payload) >= 14 and bytes(payload[:4]) == b"\x28\xb5\x2f\xfd":
-        descriptor = payload[
-            4
-        ]  # RFC 8878, 3.1.1.1: size of the content size field, single segment, dictionary id
-        size_flag, single_segment, dictionary_flag = descriptor >> 6, descriptor >> 5 & 1, descriptor & 3
-        at = 5 + (not single_segment) + (0, 1, 2, 4)[dictionary_flag]
-        width = (1 if single_segment else 0, 2, 4, 8)[size_flag]
-        if width:
-            return int.from_bytes(payload[at : at + width], "little") + (256 if width == 2 else 0)
-    return None
 
 
 def crc32c_bytes(payload: bytes | memoryview) -> bytes:

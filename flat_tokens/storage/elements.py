@@ -93,6 +93,16 @@ class Elements:
         return self._count == 1
 
     @property
+    def file_count(self) -> int:
+        """Files of zarr chunks that a complete array has."""
+        return self.stored.file_count if self.stored is not None else self._foreign_array.file_count
+
+    @property
+    def _foreign_array(self) -> ForeignArray:
+        assert self._foreign is not None
+        return self._foreign
+
+    @property
     def is_mapped(self) -> bool:
         """Whether the elements lie in files as they are, so that reading them costs no decoding."""
         return self._source is not None and self._source.is_raw
@@ -212,12 +222,10 @@ class Elements:
 
     def foreign_bytes(self, start: int, stop: int) -> int:
         """The bytes of the files whose first element is in [start, stop), of an array that zarr reads."""
-        assert self._foreign is not None
-        sizes = self._foreign.file_sizes(start, stop, self._missing_is_zero)
+        sizes = self._foreign_array.file_sizes(start, stop, self._missing_is_zero)
         return sum(size for first, size in sizes if first >= start)
 
     def _read_foreign(self, start: int, stop: int) -> npt.NDArray[Any]:
-        assert self._foreign is not None
-        values = self._foreign.read(start, stop, self._missing_is_zero)
+        values = self._foreign_array.read(start, stop, self._missing_is_zero)
         check_largest(values, self._largest, self.name, start)
         return values.astype(self.dtype, copy=False)

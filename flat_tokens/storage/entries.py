@@ -14,7 +14,7 @@ from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.files import read_whole
 from flat_tokens.storage.zarr_metadata import parse_json
 
-LARGEST_TOKENIZER_BYTES = 2**30
+LARGEST_TOKENIZER_BYTES = 2**27  # four times that of 262,144 entries
 
 
 def _byte_of_char() -> dict[str, int]:
@@ -25,7 +25,7 @@ def _byte_of_char() -> dict[str, int]:
 
 def load_entries(path: Path) -> dict[int, bytes]:
     """Id -> bytes of every entry of a tokenizer.json. DatasetError if it is not of that form."""
-    value = parse_json(read_whole(path, LARGEST_TOKENIZER_BYTES), path)
+    value = parse_json(read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True), path)
     byte_of_char = _byte_of_char()
     try:
         vocabulary: dict[str, Any] = value["model"]["vocab"]
@@ -54,7 +54,7 @@ def decode(ids: list[int], entries: dict[int, bytes]) -> str:
 
 def load_special_ids(path: Path) -> frozenset[int]:
     """The ids of a tokenizer.json's special tokens; empty if it names none."""
-    value = parse_json(read_whole(path, LARGEST_TOKENIZER_BYTES), path)
+    value = parse_json(read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True), path)
     added = value.get("added_tokens") if isinstance(value, dict) else None
     return frozenset(
         token["id"]

@@ -1,8 +1,13 @@
 """Reading the files of a dataset that anybody may have made: regular files only, of bounded length, whole or
-not at all."""
+not at all.
+
+A symbolic link in a dataset may lead out of it, so none is followed: the system refuses one that stands for a file
+when that is opened (O_NOFOLLOW), which costs nothing; folders are looked at once, when the array in them is opened. The
+dataset's own path may be a link, and the folders above it."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable
@@ -11,6 +16,9 @@ from typing import BinaryIO, ClassVar
 
 from flat_tokens.errors import DatasetError, printable
 
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_LINK_ERRORS = (errno.ELOOP, errno.EMLINK)  # of O_NOFOLLOW: Linux and macOS; FreeBSD
+
 
 class AbsentFileError(DatasetError):
     """A file of zarr chunks that is not there; zarr itself would read zeros, and 0 is a valid token."""
@@ -18,14 +26,23 @@ class AbsentFileError(DatasetError):
 
 def open_regular(path: Path | str) -> tuple[BinaryIO, int]:
     """The file, open for reading, and its length in bytes; a pipe or device is refused and never waited
-    for."""
+    for, a link never followed."""
     descriptor, size = _open(path)
     return os.fdopen(descriptor, "rb", buffering=0), size
 
 
-def read_whole(path: Path, limit_bytes: int) -> bytes:
-    """The bytes of a regular file of at most limit_bytes; DatasetError, or OSError from the machine."""
-    return bytes(read_into(path, limit_bytes, ReadBuffer()))
+def refuse_link(path: Path | str) -> None:
+    """DatasetError if a symbolic link is there. 1 us."""
+    if os.path.islink(path):  # noqa: PTH114 - a Path costs as much again
+        raise DatasetError(
+            f"{printable(str(path))}: is a link, it may lead out of the dataset; replace it by its content"
+        )
+
+
+def read_whole(path: Path, limit_bytes: int, follow_link: bool = False) -> bytes:
+    """The bytes of a regular file of at most limit_bytes; DatasetError, or OSError from the machine. follow_link: for a
+    file that the caller named, not one of a dataset."""
+    return bytes(read_into(path, limit_bytes, ReadBuffer(), follow_link))
 
 
 class ReadBuffer:
@@ -55,24 +72,41 @@ class ReadBuffer:
         return memoryview(self._memory)[:size]
 
 
-def read_into(path: Path | str, limit_bytes: int, buffer: ReadBuffer) -> memoryview:
+def read_into(
+    path: Path | str, limit_bytes: int, buffer: ReadBuffer, follow_link: bool = False
+) -> memoryview:
     """As read_whole, in the memory of `buffer`. Memory that was touched before takes half the time, and no file
     object saves 5 us."""
-    descriptor, size = _open(path)
+    descriptor, size = _open(path, follow_link)
     try:
         check_length(path, size, limit_bytes)
         data = buffer.room(size)
-        done = 0
-        while done < size:  # above 2 GiB a read is always short
-            count = os.readv(descriptor, [data[done:]])
-            if count == 0:
-                raise DatasetError(
-                    f"{printable(str(path))}: ends {size - done} bytes early; restore it or convert again"
-                )
-            done += count
+        fill_from(descriptor, data, 0, path)
         return data
     finally:
         os.close(descriptor)
+
+
+def fill_from(descriptor: int, data: memoryview, offset: int, path: Path | str) -> None:
+    """Fill `data` with what an opened file has from `offset` on; DatasetError if it ends before. path: its name."""
+    size, done = len(data), 0
+    while done < size:  # above 2 GiB a read is always short
+        count = os.preadv(descriptor, [data[done:]], offset + done)
+        if count == 0:
+            raise DatasetError(
+                f"{printable(str(path))}: ends {size - done} bytes early; restore it or convert again"
+            )
+        done += count
+
+
+def read_part(file: BinaryIO, path: Path | str, offset: int, length: int) -> bytes | memoryview:
+    """The bytes [offset, offset + length) of an opened file in memory of their own. Errors as fill_from."""
+    data = os.pread(file.fileno(), length, offset)
+    if len(data) == length:
+        return data
+    part = memoryview(bytearray(length))
+    fill_from(file.fileno(), part, offset, path)
+    return part
 
 
 def check_length(path: Path | str, size: int, limit_bytes: int) -> None:
@@ -92,11 +126,15 @@ def absence(path: Path | str) -> str:
     return "not there; zarr would read it as zeros. Restore it or convert again"
 
 
-def _open(path: Path | str) -> tuple[int, int]:
+def _open(path: Path | str, follow_link: bool = False) -> tuple[int, int]:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, _FLAGS if follow_link else _FLAGS | os.O_NOFOLLOW)
     except (FileNotFoundError, NotADirectoryError):
         raise AbsentFileError(f"{printable(str(path))}: {absence(path)}") from None
+    except OSError as error:
+        if error.errno in _LINK_ERRORS and not follow_link:
+            refuse_link(path)
+        raise
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)

@@ -1,5 +1,5 @@
 """Arrays that this package does not decode itself: the zarr library reads them, if their codecs are known to run no
-code.
+code and a zarr chunk does not decode to more than it can have (flat_tokens/storage/foreign_bounds.py).
 
 Invariant: what is returned equals what zarr reads, but that a file that is not there, is empty or is no regular file is
 an error, where zarr reads zeros or waits for a pipe. A zarr chunk that a shard lacks is still read as zeros here.
@@ -7,26 +7,26 @@ an error, where zarr reads zeros or waits for a pipe. A zarr chunk that a shard 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage import zarr_metadata
-from flat_tokens.storage.codecs import COMPRESSORS, FILTERS
-from flat_tokens.storage.files import AbsentFileError, open_regular
-from flat_tokens.storage.zarr_metadata import ForeignLayoutError
+from flat_tokens.storage.chunks import file_chunks, largest_file_bytes
+from flat_tokens.storage.codecs import CodecChain
+from flat_tokens.storage.files import AbsentFileError, check_length, open_regular, read_part, refuse_link
+from flat_tokens.storage.foreign_bounds import HARMLESS_CODECS, ForeignBounds
+from flat_tokens.storage.zarr_metadata import ForeignLayoutError, StoredArray
 
-# What the zarr library may be asked to decode. Names outside, pickle above all, are refused.
-HARMLESS_CODECS = (
-    COMPRESSORS
-    | FILTERS
-    | {"astype", "bitround", "fixedscaleoffset", "packbits", "quantize", "transpose"}
-    | {"adler32", "bytes", "crc32", "crc32c", "fletcher32", "jenkins_lookup3", "sharding_indexed"}
-)
+Stamp = tuple[int, int, int]  # of a file: inode, bytes, time of its last change
+
+MOST_CHECKED = 2**14  # zarr chunks that are known to be within their bounds
 
 
 class ForeignArray:
@@ -36,20 +36,28 @@ class ForeignArray:
 
     def __init__(self, path: Path, reason: ForeignLayoutError) -> None:
         self._path = path
-        self._array: Any = _open(path, reason)
+        zarr_format, node = _metadata(path)
+        self._array: Any = _open(path, zarr_format, node, reason)
         self.dtype: np.dtype[Any] = self._array.dtype
         self.element_count = int(self._array.shape[0])
         self.chunk_elements = int(self._array.chunks[0])
         self._file_elements = _file_elements(self._array)
+        self._bounds, self._stored = _bounded(path, zarr_format, node, self._array)
+        self._checked: dict[int, Stamp] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_array": None}
+        return {**self.__dict__, "_array": None, "_checked": {}}
+
+    @property
+    def file_count(self) -> int:
+        """Files that a complete array has."""
+        return self._stored.file_count
 
     def read(self, start: int, stop: int, missing_is_zero: bool) -> npt.NDArray[Any]:
         """The elements [start, stop), which must be inside. missing_is_zero: as for ChunkSource. Cost: what zarr takes,
         and the opening of each file."""
-        for _ in self.file_sizes(start, stop, missing_is_zero):
-            pass
+        for first, _ in self.file_sizes(start, stop, missing_is_zero):
+            self._check(first // self._file_elements, start, stop)
         try:
             return np.asarray(self._opened()[start:stop])
         except (MemoryError, OSError):
@@ -62,9 +70,9 @@ class ForeignArray:
     def file_sizes(self, start: int, stop: int, missing_is_zero: bool) -> Iterator[tuple[int, int]]:
         """(first element, bytes) of each file with elements of [start, stop); DatasetError for one that is not there,
         unless missing_is_zero, or cannot be."""
-        metadata, length = self._opened().metadata, self._file_elements
+        length = self._file_elements
         for index in range(start // length, -(-stop // length)):
-            path = self._path / metadata.encode_chunk_key((index,))
+            path = self._chunk_path(index)
             try:
                 file, size = open_regular(path)
             except AbsentFileError:
@@ -76,24 +84,60 @@ class ForeignArray:
                 raise DatasetError(f"{printable(str(path))}: empty; restore it or convert again")
             yield index * length, size
 
+    def _check(self, file_index: int, start: int, stop: int) -> None:
+        """DatasetError if a zarr chunk of a file with elements of [start, stop) decodes to more than it may."""
+        stored = self._stored
+        path = self._chunk_path(file_index)
+        length = stored.chunk_elements
+        first = max(start, file_index * stored.shard_elements) // length
+        last = (min(stop, (file_index + 1) * stored.shard_elements) - 1) // length
+        file, size = open_regular(path)
+        with file:
+            status = os.fstat(file.fileno())
+            stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+            if all(self._checked.get(index) == stamp for index in range(first, last + 1)):
+                return
+            check_length(path, size, largest_file_bytes(stored))
+            read = partial(read_part, file, path)
+            for index, place in file_chunks(stored, file_index, read, size):
+                if first <= index <= last and place is not None and self._checked.get(index) != stamp:
+                    self._bounds.check(read(*place), path)
+                    if len(self._checked) >= MOST_CHECKED:
+                        self._checked.clear()
+                    self._checked[index] = stamp
+
+    def _chunk_path(self, file_index: int) -> Path:
+        key: str = self._opened().metadata.encode_chunk_key((file_index,))
+        return self._path / key
+
     def _opened(self) -> Any:
         if self._array is None:
-            self._array = _open(self._path, None)
+            self._array = _open(self._path, *_metadata(self._path), None)
         return self._array
 
 
-def _open(path: Path, reason: ForeignLayoutError | None) -> Any:
+def _metadata(path: Path) -> tuple[Literal[2, 3], dict[str, Any]]:
+    """The format of an array and its metadata; DatasetError for what zarr would read beside them and must not."""
+    node = zarr_metadata.read_if_there(path / "zarr.json")
+    if node is not None:
+        return 3, node
+    zarr_metadata.read_if_there(path / ".zattrs")
+    return 2, zarr_metadata.read_json(path / ".zarray")
+
+
+def _open(
+    path: Path, zarr_format: Literal[2, 3], node: dict[str, Any], reason: ForeignLayoutError | None
+) -> Any:
     import zarr
 
-    names = _codec_names(path)
-    strange = sorted(names - HARMLESS_CODECS)
+    strange = sorted(_codec_names(node, zarr_format == 3) - HARMLESS_CODECS - {"sharding_indexed"})
     if strange:
         listed = printable(", ".join(strange), 80)
         raise DatasetError(
             f"{printable(str(path))}: codec {listed} is not allowed; rewrite the dataset without it"
         )
     try:
-        array = zarr.open_array(path, mode="r")
+        array = zarr.open_array(path, mode="r", zarr_format=zarr_format)
     except Exception as error:  # zarr has no common base for what hostile metadata provokes
         raise DatasetError(str(reason or "") or f"{printable(str(path))}: {printable(str(error))}") from error
     if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -117,10 +161,39 @@ def _file_elements(array: Any) -> int:
     return int((getattr(array, "shards", None) or array.chunks)[0])
 
 
-def _codec_names(path: Path) -> set[str]:
+def _bounded(
+    path: Path, zarr_format: Literal[2, 3], node: dict[str, Any], array: Any
+) -> tuple[ForeignBounds, StoredArray]:
+    """What bounds the decoding of an array, and how its files are made of zarr chunks. DatasetError where that is not
+    known."""
+    where, is_v3 = printable(str(path)), zarr_format == 3
+    try:
+        bounds = ForeignBounds.of(node, is_v3, int(array.chunks[0]), array.dtype.itemsize)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise DatasetError(
+            f"{where}: {type(error).__name__} {printable(str(error), 120)}; rewrite the dataset with other codecs"
+        ) from None
+    shard, file_elements = bounds.shard, _file_elements(array)
+    stored = StoredArray(
+        path=path,
+        zarr_format=zarr_format,
+        dtype=array.dtype.str,
+        element_count=int(array.shape[0]),
+        chunk_elements=file_elements if shard is None else shard.chunk_elements,
+        shard_elements=file_elements,
+        codecs=CodecChain(),
+        sharded=shard is not None,
+        index_at_end=shard is None or shard.index_at_end,
+        index_crc32c=shard is not None and shard.index_crc32c,
+    )
+    zarr_metadata.check_sizes(stored, path)
+    for folder in Path(array.metadata.encode_chunk_key((0,))).parents[:-1]:
+        refuse_link(path / folder)
+    return bounds, stored
+
+
+def _codec_names(node: dict[str, Any], v3: bool) -> set[str]:
     """All codec names in an array's metadata, wherever they hide; the prefix `numcodecs.` is left out."""
-    v3 = (path / "zarr.json").is_file()
-    node = zarr_metadata.read_json(path / ("zarr.json" if v3 else ".zarray"))
     found: set[str] = set()
     todo: list[Any] = [node.get("codecs")] if v3 else [node.get("filters"), node.get("compressor")]
     while todo:

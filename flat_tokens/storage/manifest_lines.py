@@ -34,6 +34,9 @@ SELF_HASH_ZEROS = "0" * 64
 MEMBERS = ("format", "format_version", "splits", "layout", "tokenizer", "options", "versions")
 LISTS = ("sources", "files")
 _LINES_AT_ONCE = 1000  # so the names of their members are one string each
+# Bytes of a line: a hole in a sparse file has no end of a line, and must not become one in memory.
+MEMBER_LINE_BYTES = 2**20
+LISTED_LINE_BYTES = 2**16  # a path of 4,096 bytes, escaped, twice
 
 
 class _OtherFormError(Exception):
@@ -82,17 +85,19 @@ class _Lines:
         self._file = file
         self.digest = hashlib.sha256()
 
-    def _next(self) -> bytes:
-        line = self._file.readline()
+    def _next(self, most_bytes: int) -> bytes:
+        line = self._file.readline(most_bytes)
+        if len(line) == most_bytes:
+            raise _OtherFormError
         self.digest.update(line)
         return line
 
     def expect(self, line: bytes) -> None:
-        if self._next() != line:
+        if self._next(LISTED_LINE_BYTES) != line:
             raise _OtherFormError
 
     def between(self, start: bytes, end: bytes) -> bytes:
-        line = self._next()
+        line = self._next(MEMBER_LINE_BYTES)
         if not line.startswith(start) or not line.endswith(end):
             raise _OtherFormError
         return line[len(start) : -len(end)]
@@ -101,7 +106,7 @@ class _Lines:
         """The values of a list, one a line, some of them at a time."""
         texts: list[bytes] = []
         ends_with_comma = False
-        while (line := self._next()) != b"],\n":
+        while (line := self._next(LISTED_LINE_BYTES)) != b"],\n":
             if not line:
                 raise _OtherFormError
             texts.append(line)
@@ -115,7 +120,7 @@ class _Lines:
 
     def stated_hash(self) -> str:
         start, end = b'"%b": "' % SELF_HASH_NAME.encode("ascii"), b'"\n}\n'
-        line = self._file.read()
+        line = self._file.read(LISTED_LINE_BYTES)
         stated = line[len(start) : -len(end)]
         if line != start + stated + end or len(stated) != len(SELF_HASH_ZEROS):
             raise _OtherFormError

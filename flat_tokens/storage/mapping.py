@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.errors import DatasetError, printable
-from flat_tokens.storage.files import open_regular
+from flat_tokens.storage.files import check_length, open_regular
 
 PROT_READ, MAP_SHARED, MAP_PRIVATE, MAP_FIXED = 1, 1, 2, 16  # the same on Linux, macOS and the BSDs
 MAP_ANONYMOUS = 0x20 if sys.platform == "linux" else 0x1000
@@ -48,13 +48,14 @@ def _libc() -> Any:
     return library
 
 
-def map_file(path: Path) -> npt.NDArray[np.uint8]:
-    """The bytes of a regular file, uint8[size], read-only and shared with the page cache.
+def map_file(path: Path, limit_bytes: int) -> npt.NDArray[np.uint8]:
+    """The bytes of a regular file of at most limit_bytes, uint8[size], read-only and shared with the page cache.
 
     Cost: 10 us, and 10 us for each 100 KiB up to 2 MiB; above, a page fault when a page is touched first.
-    DatasetError for a file that is absent, empty or not a regular file; OSError from the machine."""
+    DatasetError for a file that is absent, empty, longer or not a regular file; OSError from the machine."""
     file, size = open_regular(path)
     with file:
+        check_length(path, size, limit_bytes)
         if size == 0:
             raise DatasetError(f"{printable(str(path))}: empty; restore it or convert again")
         flags = MAP_SHARED | (MAP_POPULATE if size <= POPULATED_BYTES else 0)

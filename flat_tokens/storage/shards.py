@@ -6,16 +6,22 @@ was read. A zarr chunk that a shard lacks is an error, where zarr reads zeros. S
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
 
 from flat_tokens.errors import DatasetError, printable
-from flat_tokens.storage.chunks import ABSENT, ShardIndex, index_length, parse_index
-from flat_tokens.storage.files import AbsentFileError, open_regular
+from flat_tokens.storage.chunks import (
+    ABSENT,
+    ShardIndex,
+    index_length,
+    largest_file_bytes,
+    parse_index,
+)
+from flat_tokens.storage.files import AbsentFileError, check_length, open_regular, read_part
 from flat_tokens.storage.zarr_metadata import StoredArray
 
 KEPT_INDEXES = 64  # 4 KiB each by default
+KEPT_INDEX_BYTES = 2**23  # of all of them, but the last one is kept in any case
 
 
 class Shards:
@@ -24,6 +30,7 @@ class Shards:
     def __init__(self, stored: StoredArray) -> None:
         self._stored = stored
         self._per_file = stored.shard_elements // stored.chunk_elements
+        self._kept = max(1, min(KEPT_INDEXES, KEPT_INDEX_BYTES // index_length(stored)))
         self._lock = threading.Lock()
         self._indexes: OrderedDict[int, ShardIndex] = OrderedDict()
 
@@ -39,18 +46,13 @@ class Shards:
             )
         return offset, length
 
-    def part(self, index: int) -> bytes:
+    def part(self, index: int) -> bytes | memoryview:
         """The encoded bytes of zarr chunk `index` of the array."""
         offset, length = self.entry(index)
         path = self._stored.file_name(index // self._per_file)
         file, _ = open_regular(path)
         with file:
-            payload = os.pread(file.fileno(), length, offset)
-        if len(payload) != length:
-            raise DatasetError(
-                f"{printable(path)}: ends before zarr chunk {index}; restore it or convert again"
-            )
-        return payload
+            return read_part(file, path, offset, length)
 
     def _index(self, file_index: int) -> ShardIndex:
         index = self._indexes.get(file_index)
@@ -59,6 +61,7 @@ class Shards:
             file, size = open_regular(path)
             with file:
                 length = index_length(stored)
+                check_length(path, size, largest_file_bytes(stored))
                 if size < length:
                     raise DatasetError(
                         f"{printable(str(path))}: too short for the index of a shard; restore it or convert again"
@@ -67,6 +70,6 @@ class Shards:
                 index = parse_index(stored, file.read(length), size, path)
             with self._lock:
                 self._indexes[file_index] = index
-                while len(self._indexes) > KEPT_INDEXES:
+                while len(self._indexes) > self._kept:
                     self._indexes.popitem(last=False)
         return index

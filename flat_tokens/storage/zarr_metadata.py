@@ -10,6 +10,7 @@ reason there are no filters: tensorstore knows none. zarr is not imported: 0.2 s
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -19,13 +20,15 @@ import numpy as np
 
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.codecs import CodecChain, UnknownCodecError
-from flat_tokens.storage.files import read_whole
+from flat_tokens.storage.files import read_whole, refuse_link
 from flat_tokens.storage.layout import ArrayLayout
 
-LARGEST_METADATA_BYTES = 2**24  # a few hundred are usual
-LARGEST_FILE_COUNT = 2**40
+# What no dataset goes beyond. What is parsed or held by a reader is bounded by these, not by what a file claims.
+LARGEST_METADATA_BYTES = 2**22  # a few hundred are usual; parsed it takes up to 25 times as much
+MOST_CONTAINERS = 2**22  # lists and objects of a JSON file: 64 bytes each, of as little as 3 bytes of text
+LARGEST_FILE_COUNT = 2**32  # an ext4 file system has no more; 10^15 tokens in files of the default size
 LARGEST_CHUNK_BYTES = 2**31  # what Blosc takes at once
-LARGEST_SHARD_CHUNKS = 2**24  # 256 MiB of index
+LARGEST_SHARD_CHUNKS = 2**20  # 16 MiB of index, of which a random row needs 16 bytes; 256 are the default
 
 
 class ForeignLayoutError(DatasetError):
@@ -161,67 +164,82 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def parse_json(data: bytes, path: Path) -> dict[str, Any]:
     """The object in the bytes of a JSON file; DatasetError names the file."""
-    where = printable(str(path))
+    if data.count(b"[") + data.count(b"{") > MOST_CONTAINERS:
+        what = f"more than {MOST_CONTAINERS} lists and objects cannot be"
+        raise DatasetError(f"{printable(str(path))}: {what}; restore it or convert again")
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise DatasetError(
-            f"{where}: not valid JSON ({printable(str(error), 80)}); restore it or convert again"
+            f"{printable(str(path))}: not valid JSON ({printable(str(error), 80)}); restore it or convert again"
         ) from None
     if not isinstance(value, dict):
         raise DatasetError(
-            f"{where}: holds a {type(value).__name__}, not an object; restore it or convert again"
+            f"{printable(str(path))}: holds a {type(value).__name__}, not an object; restore it or convert again"
         )
     return value
 
 
 def read_group(path: Path) -> tuple[int, dict[str, Any]] | None:
     """(zarr format, attributes) of the group at `path`, None if there is no group."""
-    if (path / "zarr.json").is_file():
-        node = read_json(path / "zarr.json")
+    node = read_if_there(path / "zarr.json")
+    if node is not None:
         attributes = node.get("attributes", {})
         if node.get("node_type") == "group" and node.get("zarr_format") == 3 and isinstance(attributes, dict):
             return 3, attributes
         return None
-    if (path / ".zgroup").is_file():
-        if read_json(path / ".zgroup").get("zarr_format") != 2:
-            return None
-        return 2, read_json(path / ".zattrs") if (path / ".zattrs").is_file() else {}
-    return None
+    node = read_if_there(path / ".zgroup")
+    if node is None or node.get("zarr_format") != 2:
+        return None
+    return 2, read_if_there(path / ".zattrs") or {}
 
 
 def read_array(path: Path) -> StoredArray:
-    """How the array at `path` is stored. DatasetError if it is no array of one dimension, ForeignLayoutError
-    if zarr may read it but this package does not."""
-    if (path / "zarr.json").is_file():
-        return _guarded(path, path / "zarr.json", _parse_v3)
-    if (path / ".zarray").is_file():
-        return _guarded(path, path / ".zarray", _parse_v2)
+    """How the array at `path` is stored. DatasetError if it is no array of one dimension, or a link leads out of it;
+    ForeignLayoutError if zarr may read it but this package does not."""
+    refuse_link(path)
+    for name, parse in (("zarr.json", _parse_v3), (".zarray", _parse_v2)):
+        node = read_if_there(path / name)
+        if node is not None:
+            stored = _guarded(path, path / name, node, parse)
+            if stored.key_prefix.endswith("/"):
+                refuse_link(f"{path}/{stored.key_prefix[:-1]}")
+            return stored
     raise DatasetError(f"{printable(str(path))}: no zarr array here (neither .zarray nor zarr.json)")
 
 
-def _guarded(path: Path, file: Path, parse: Any) -> StoredArray:
-    node = read_json(file)
-    where = printable(str(file))
+def read_if_there(path: Path) -> dict[str, Any] | None:
+    """As read_json, None if the file is not there."""
+    return read_json(path) if os.path.lexists(path) else None  # an error's text takes ten times as long
+
+
+def _guarded(path: Path, file: Path, node: dict[str, Any], parse: Any) -> StoredArray:
     try:
         stored: StoredArray = parse(path, node)
     except UnknownCodecError as error:
-        raise ForeignLayoutError(f"{where}: {error}") from None
+        raise ForeignLayoutError(f"{printable(str(file))}: {error}") from None
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         if isinstance(error, DatasetError):
             raise
-        raise ForeignLayoutError(f"{where}: {type(error).__name__} {printable(str(error), 80)}") from None
-    if stored.file_count > LARGEST_FILE_COUNT:
-        raise DatasetError(f"{where}: {stored.file_count} zarr chunks cannot be; restore it or convert again")
-    if stored.chunk_elements * np.dtype(stored.dtype).itemsize > LARGEST_CHUNK_BYTES:
-        raise DatasetError(
-            f"{where}: zarr chunks of {stored.chunk_elements} elements are over 2 GiB; write smaller ones"
-        )
-    if stored.shard_elements // stored.chunk_elements > LARGEST_SHARD_CHUNKS:
-        raise DatasetError(
-            f"{where}: a shard of more than {LARGEST_SHARD_CHUNKS} zarr chunks; write smaller ones"
-        )
+        raise ForeignLayoutError(
+            f"{printable(str(file))}: {type(error).__name__} {printable(str(error), 80)}"
+        ) from None
+    check_sizes(stored, file)
     return stored
+
+
+def check_sizes(stored: StoredArray, file: Path) -> None:
+    """DatasetError for an array of more files, or of larger zarr chunks or shards, than a reader takes on. file: what
+    says so."""
+    if stored.file_count > LARGEST_FILE_COUNT:
+        what = f"{stored.file_count} files cannot be, a folder has at most {LARGEST_FILE_COUNT}"
+        raise DatasetError(f"{printable(str(file))}: {what}; restore it or convert again")
+    if stored.chunk_elements * np.dtype(stored.dtype).itemsize > LARGEST_CHUNK_BYTES:
+        what = f"zarr chunks of {stored.chunk_elements} elements are over 2 GiB"
+        raise DatasetError(f"{printable(str(file))}: {what}; write smaller ones")
+    if stored.shard_elements // stored.chunk_elements > LARGEST_SHARD_CHUNKS:
+        what = f"a shard of more than {LARGEST_SHARD_CHUNKS} zarr chunks"
+        raise DatasetError(f"{printable(str(file))}: {what}; write smaller ones")
 
 
 def _length(value: Any, least: int, what: str) -> int:

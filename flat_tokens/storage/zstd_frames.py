@@ -26,6 +26,7 @@ STEP_BYTES = (
     2**18
 )  # of what is decoded at a time for `took`: stays in a second-level cache with what it came from
 MOST_STREAMED_BYTES = 2**26  # zstd refuses to stream from 2^27 on
+OUTPUT_TOO_SMALL = 2**64 - 70  # ZSTD_error_dstSize_tooSmall, as a size_t
 _RAW, _RLE, _RESERVED = 0, 1, 3
 
 
@@ -49,21 +50,52 @@ def decode(
     """Fill `out` from a payload that must decode to just its length; False, and nothing is done, where that is left
     to numcodecs. is_checked: its checksum was compared before. took(bytes): called now and then with how much is
     there, for those who take it on while it is in the processor's cache. ValueError says what is wrong."""
+    done = decode_up_to(payload, out, is_checked, took)
+    if done is None:
+        return False
+    if done > len(out):
+        raise ValueError(f"a zarr chunk of {len(out)} bytes is too small for it")
+    if done < len(out):
+        raise ValueError(f"decodes to {done} bytes, a zarr chunk has {len(out)}")
+    return True
+
+
+def decode_up_to(
+    payload: bytes | memoryview, out: Bytes, is_checked: bool = False, took: Took | None = None
+) -> int | None:
+    """As decode, into the front of `out`; how many bytes there are, one more than `out` has if they are too many. None,
+    and nothing is done, where that is left to numcodecs."""
     zstd = library()
     if zstd is None:
-        return False
+        return None
     source = np.frombuffer(payload, dtype=np.uint8)
     context = zstd.take_decoder(is_checked)
     try:
         in_steps = took if STEP_BYTES < len(out) <= MOST_STREAMED_BYTES else None
         if in_steps is not None and _decode_in_steps(zstd, context, source, out, in_steps):
-            return True
-        done = zstd.decompress(context, out.ctypes.data, len(out), source.ctypes.data, len(source))
+            return len(out)
+        done: int = zstd.decompress(context, out.ctypes.data, len(out), source.ctypes.data, len(source))
     finally:
         zstd.give_decoder(context, is_checked)
-    if zstd.checked(done) != len(out):
-        raise ValueError(f"decodes to {done} bytes, a zarr chunk has {len(out)}")
-    return True
+    return len(out) + 1 if done == OUTPUT_TOO_SMALL else zstd.checked(done)
+
+
+def stated_bytes(payload: bytes | memoryview) -> int | None:
+    """The decoded length that the header of the first frame states, None if it states none (RFC 8878, 3.1.1.1)."""
+    if len(payload) < 6 or bytes(payload[:4]) != MAGIC:
+        return None
+    descriptor = payload[4]
+    size_flag, single_segment, dictionary_flag = descriptor >> 6, descriptor >> 5 & 1, descriptor & 3
+    at = 5 + (not single_segment) + (0, 1, 2, 4)[dictionary_flag]
+    width = (1 if single_segment else 0, 2, 4, 8)[size_flag]
+    if not width or len(payload) < at + width:
+        return None
+    return int.from_bytes(payload[at : at + width], "little") + (256 if width == 2 else 0)
+
+
+def is_one_frame(payload: bytes | memoryview) -> bool:
+    """Whether a frame, without a dictionary, ends where the payload does."""
+    return _block_ends(payload)[1]
 
 
 def _decode_in_steps(zstd: Library, context: int, source: Bytes, out: Bytes, took: Took) -> bool:

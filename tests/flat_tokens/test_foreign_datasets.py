@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import os
 import pickle
+import tracemalloc
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numcodecs
+import numpy as np
 import pytest
 import zarr
+import zstandard
 from edit_json import edit_json
 
 import flat_tokens
 from flat_tokens import format as flat_format
 from flat_tokens.errors import DatasetError
+from flat_tokens.storage.codecs import crc32c_bytes
 
 
 def foreign_dataset(root: Path, zarr_format: int, **options: Any) -> None:
@@ -106,4 +113,115 @@ def test_shards_of_nothing_are_refused(tmp_path: Path) -> None:
     grid = {"name": "regular", "configuration": {"chunk_shape": [0]}}
     edit_json(root / "train/encoded_tokens/zarr.json", chunk_grid=grid)
     with pytest.raises(DatasetError, match="8 elements in files of 0 cannot be"):
+        flat_tokens.open(root)
+
+
+def zeros(compressor: Any, size: int = 2**26) -> bytes:
+    return b"".join(compressor.compress(bytes(2**20)) for _ in range(size >> 20)) + compressor.flush()
+
+
+KEYS = {"name": "v2", "separator": "."}
+DELTA = [numcodecs.Delta(dtype="<u8", astype="<i4")]
+BOMBS = [
+    pytest.param(
+        3,
+        {"chunk_key_encoding": KEYS, "compressors": zarr.codecs.GzipCodec()},
+        lambda: zlib.compressobj(9, zlib.DEFLATED, 31),
+        id="v3 gzip",
+    ),
+    pytest.param(
+        3,
+        {"chunk_key_encoding": KEYS},
+        lambda: zstandard.ZstdCompressor(write_content_size=False).compressobj(),
+        id="v3 zstd",
+    ),
+    pytest.param(2, {"compressors": numcodecs.BZ2(1), "filters": DELTA}, bz2.BZ2Compressor, id="v2 bz2"),
+    pytest.param(2, {"compressors": numcodecs.LZMA(), "filters": DELTA}, lzma.LZMACompressor, id="v2 lzma"),
+    pytest.param(2, {"compressors": numcodecs.Zlib(1), "filters": DELTA}, zlib.compressobj, id="v2 zlib"),
+]
+
+
+@pytest.mark.parametrize(("zarr_format", "options", "compressor"), BOMBS)
+def test_a_bomb_is_refused_before_zarr_decodes_it(
+    tmp_path: Path, zarr_format: int, options: dict[str, Any], compressor: Any
+) -> None:
+    """zarr decodes to the end of a stream: 1 GB of zeros took 7 GB."""
+    root = tmp_path / "foreign"
+    foreign_dataset(root, zarr_format, **options)
+    (root / "train/seq_starts/0").write_bytes(zeros(compressor(), 2**22 if zarr_format == 3 else 2**24))
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            DatasetError,
+            match=r"seq_starts/0: (zarr cannot read it: decodes to more than|\d+ bytes, at most)",
+        ):
+            flat_tokens.open(root)
+        assert not flat_tokens.verify_dataset(root).ok
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
+
+
+def test_inner_zarr_chunks_of_shards_that_zarr_reads_have_a_bound_as_well(tmp_path: Path) -> None:
+    root = tmp_path / "foreign"
+    foreign_dataset(root, 3, chunk_key_encoding=KEYS, shards=(6,))
+    assert flat_tokens.verify_dataset(root).ok
+    shard = root / "train/encoded_tokens/0"
+    bomb = zeros(zstandard.ZstdCompressor(write_content_size=False).compressobj(), 2**20)
+    data = shard.read_bytes()
+    index = np.frombuffer(data[-36:-4], "<u8").reshape(2, 2).copy()
+    index[1] = len(data) - 36, len(bomb)
+    shard.write_bytes(data[:-36] + bomb + index.tobytes() + crc32c_bytes(index.tobytes()))
+    assert flat_tokens.open(root).train.sequence(0).tolist() == [1, 2]
+    with pytest.raises(
+        DatasetError, match="encoded_tokens/0: zarr cannot read it: decodes to more than 12 bytes"
+    ):
+        flat_tokens.open(root).train.sequence(1)
+    assert "decodes to more than" in flat_tokens.verify_dataset(root).problems[0]
+
+
+def test_a_file_that_is_put_in_place_of_a_checked_one_is_checked(tmp_path: Path) -> None:
+    root = tmp_path / "foreign"
+    foreign_dataset(root, 3, chunk_key_encoding=KEYS)
+    train = flat_tokens.open(root).train
+    assert train.sequence(0).tolist() == train.sequence(0).tolist() == [1, 2]
+    bomb = zeros(zstandard.ZstdCompressor(write_content_size=False).compressobj(), 2**20)
+    (root / "train/encoded_tokens/0").write_bytes(bomb)
+    with pytest.raises(DatasetError, match="decodes to more than"):
+        train.sequence(0)
+
+
+I1_TO_I8 = {"id": "delta", "dtype": "<u8", "astype": "|i1"}
+REFUSED_CHAINS: dict[str, tuple[dict[str, Any], str]] = {
+    "data types that grow": ({"filters": [I1_TO_I8] * 9}, "delta is not for this data type"),
+    "text": (
+        {"filters": [{"id": "astype", "encode_dtype": "<u8", "decode_dtype": "|S1000000"}]},
+        "data type |S1000000 of a codec is no number|open",
+    ),
+    "a compressor behind a filter": (
+        {"filters": [{"id": "bz2"}, {"id": "delta", "dtype": "<u8"}], "fill_value": 1},
+        "codec bz2 stands before a filter",
+    ),
+    "many codecs": ({"filters": [{"id": "zlib"}] * 30}, "31 codecs in a row"),
+    "packed bits": ({"filters": [{"id": "packbits"}]}, "packbits is not for this data type"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_CHAINS)
+def test_chains_without_a_bound_are_refused(tmp_path: Path, case: str) -> None:
+    root = tmp_path / "foreign"
+    foreign_dataset(root, 2)
+    changes, message = REFUSED_CHAINS[case]
+    edit_json(root / "train/seq_starts/.zarray", **changes)
+    with pytest.raises(DatasetError, match=message) as caught:
+        flat_tokens.open(root)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pipe_beside_the_metadata_is_not_waited_for(tmp_path: Path) -> None:
+    root = tmp_path / "foreign"
+    foreign_dataset(root, 2, filters=DELTA)
+    (root / "train/seq_starts/.zattrs").unlink(missing_ok=True)
+    os.mkfifo(root / "train/seq_starts/.zattrs")
+    with pytest.raises(DatasetError, match=r"\.zattrs: not a regular file"):
         flat_tokens.open(root)

@@ -286,3 +286,27 @@ def test_an_interruption_was_silent(
     monkeypatch.setattr("flat_tokens.opening.open", interrupted)
     assert main(["info", str(make_dataset())]) == 130
     assert capsys.readouterr().err == "error: interrupted\n"
+
+
+POOL = """
+import os, time
+from concurrent.futures import wait
+from flat_tokens.commands import worker_pool
+
+pool = worker_pool(3)
+begun = [pool.submit(os.getpid) for _ in range(3)] + [pool.submit(time.sleep, 600) for _ in range(2)]
+wait(begun[:3])
+print("begun", flush=True)
+wait(begun)
+"""
+
+
+def test_workers_end_with_a_parent_that_is_killed() -> None:
+    """Busy ones and one that waits for work; they stayed for ever. Each holds the pipe that is read here."""
+    with subprocess.Popen(
+        [sys.executable, "-c", POOL], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"begun\n"
+        parent.kill()
+        assert parent.communicate(timeout=20) == (b"", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import multiprocessing
 import shutil
@@ -16,6 +17,7 @@ import flat_tokens
 from flat_tokens.errors import DatasetError
 from flat_tokens.loader import Loader
 from flat_tokens.packing import PackedSequences
+from flat_tokens.storage import mapped_stream
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.mapped_stream import MappedStream
 
@@ -175,3 +177,20 @@ def test_a_fork_while_another_thread_holds_the_lock(make_dataset: Any, random_se
     thread.join()
     assert not blocked
     assert answers.get() == expected
+
+
+def test_without_addresses_for_all_of_it_batches_are_the_same(
+    make_dataset: Any, random_sequences: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit on address space (ulimit -v), or an array that claims more than there is."""
+    root = raw(make_dataset, random_sequences)
+    expected = list(Loader(flat_tokens.open(root).train, 7, 4, 5, **OPTIONS).from_step(0, 9))
+
+    def refused(size: int) -> Any:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr(mapped_stream, "reserve", refused)
+    train = flat_tokens.open(root).train
+    assert train.encoded_tokens.stream() is None
+    for batch, other in zip(Loader(train, 7, 4, 5, **OPTIONS).from_step(0, 9), expected, strict=True):
+        same_batch(batch, other, "int32")

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import shutil
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from edit_json import edit_json
 
 import flat_tokens
 from flat_tokens.errors import DatasetError
+from flat_tokens.storage.codecs import CodecChain
+from flat_tokens.storage.entries import load_entries
+from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import read_manifest
 
 
@@ -95,6 +102,26 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda root: edit_json(root / "train/seq_starts/.zarray", shape=[2**62], chunks=[1]),
         "cannot be",
     ),
+    "more files than a file system has": (
+        lambda root: edit_json(root / "train/encoded_tokens/.zarray", shape=[2**40], chunks=[1]),
+        "1099511627776 files cannot be, a folder has at most 4294967296",
+    ),
+    "long metadata": (
+        lambda root: os.truncate(root / "train/encoded_tokens/.zarray", 2**40),
+        "1099511627776 bytes, at most 4194304 are expected",
+    ),
+    "sparse tail": (
+        lambda root: os.truncate(root / "manifest.json", 2**31),
+        "2147483648 bytes, at most 16777216 are expected",
+    ),
+    "sparse chunk": (
+        lambda root: os.truncate(root / "train/seq_starts/0", 2**31),
+        "2147483648 bytes, at most 1114176 are expected",
+    ),
+    "a pipe for metadata": (
+        lambda root: ((root / "train/.zattrs").unlink(), os.mkfifo(root / "train/.zattrs")),
+        "not a regular file",
+    ),
     "shape over 64 bits": (
         lambda root: edit_json(root / "train/seq_starts/.zarray", shape=[2**63]),
         "9223372036854775808 elements in files of .* cannot be",
@@ -111,6 +138,73 @@ def test_refused_on_opening(make_dataset: Any, case: str) -> None:
         flat_tokens.open(root)
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("case", ["tail", "hole in a line", "hole between lines", "long member", "one line"])
+def test_holes_of_a_manifest_are_not_read(make_dataset: Any, case: str) -> None:
+    """A tail of 4 GB took 13.7 GB."""
+    root = make_dataset()
+    path = root / "manifest.json"
+    data = path.read_bytes()
+    cut = {
+        "tail": len(data),
+        "hole in a line": data.index(b'"bytes"'),
+        "hole between lines": data.index(b'"files"'),
+        "long member": data.index(b'"options"') + 12,
+        "one line": 0,
+    }[case]
+    with path.open("wb") as file:
+        file.write(json.dumps(json.loads(data)).encode() if case == "one line" else data[:cut])
+        file.seek(2**30)
+        file.write(data[cut:] or b"\0")
+    tracemalloc.start()
+    try:
+        for read in (flat_tokens.open, flat_tokens.verify_dataset, read_manifest):
+            if case in ("hole in a line", "hole between lines", "long member") and read is flat_tokens.open:
+                continue  # its first and last lines are as they were
+            with pytest.raises(DatasetError, match=r"manifest\.json: 1073\d+ bytes, at most 16777216"):
+                read(root)
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("chunk_count", [2**31, 2**32])
+@pytest.mark.parametrize("compressor", [None, {"id": "zstd", "level": 1}], ids=["raw", "zstd"])
+def test_what_opening_takes_does_not_follow_the_claimed_count(
+    make_dataset: Any, chunk_count: int, compressor: Any
+) -> None:
+    """2.5 * 10^9 zarr chunks of one element took 2.4 GB, 2^40 a MemoryError."""
+    root = make_dataset(layout=ArrayLayout.create(2, 4, compression="none" if compressor is None else "zstd"))
+    (root / "manifest.json").unlink()
+    edit_json(root / "train/encoded_tokens/.zarray", shape=[chunk_count], chunks=[1])
+    edit_json(root / "train/seq_starts/.zarray", shape=[chunk_count], chunks=[1])
+    (root / "train/seq_starts").joinpath(str(chunk_count - 1)).write_bytes(_chunk_of(chunk_count, compressor))
+    (root / "train/seq_starts/0").write_bytes(_chunk_of(0, compressor))
+    tracemalloc.start()
+    try:
+        dataset = flat_tokens.open(root)
+        assert dataset.train.token_count == chunk_count
+        problems = flat_tokens.verify_dataset(root).problems
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+    assert problems == (
+        f"train/seq_starts: has 5 files of the {chunk_count} of its metadata; restore or convert again",
+    )
+
+
+def _chunk_of(value: int, compressor: Any) -> bytes:
+    chain = CodecChain.from_configs([], compressor)
+    return chain.encode(np.array([value], dtype="<u8"))
+
+
+def test_json_of_nothing_but_lists_is_refused(tmp_path: Path) -> None:
+    """It takes 25 times its bytes when it is parsed."""
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(b"[" + b"[]," * (2**22) + b"[]]")
+    with pytest.raises(DatasetError, match=r"tokenizer\.json: more than 4194304 lists and objects cannot be"):
+        load_entries(path)
 
 
 def test_a_single_array_is_not_a_dataset(make_dataset: Any) -> None:

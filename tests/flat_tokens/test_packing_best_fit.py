@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 
 import numpy as np
@@ -69,7 +70,8 @@ def test_every_token_is_in_one_pack(window_seqs: int, split: bool) -> None:
 
 @pytest.mark.parametrize("max_packs", [1, 10, 77, 150, 10**6])
 def test_the_account_of_some_packs(max_packs: int) -> None:
-    lengths = [random.Random(9).randint(1, 50) for _ in range(300)] + [20, 41]
+    rng = random.Random(9)
+    lengths = [rng.choice([rng.randint(1, 50), 20, 21, 40]) for _ in range(300)] + [20, 41]
     starts = InMemory(lengths)
     plan = BestFitPlan(starts, 20, max_packs, 64, True)
     ranges = [piece for index in range(plan.pack_count) for piece in plan.pieces(index).ranges]
@@ -80,6 +82,33 @@ def test_the_account_of_some_packs(max_packs: int) -> None:
     assert report.tokens_used + report.tokens_lost == sum(lengths)
     assert report.seqs_used == len(set(owner.tolist()))
     assert report.seqs_used + report.seqs_lost == len(lengths)
+    assert report.seqs_split == sum(lengths[index] > 20 for index in set(owner.tolist()))
+
+
+GOLDEN_PLANS = [
+    # kind, seed, count, limit; digest of bounds, starts and stops
+    ("long tail", 6, 3000, 100, "55d969dc54477c58"),
+    ("uniform", 7, 1000, 64, "d91763031d34da80"),
+    ("uniform", 8, 5000, 2048, "78f4d4d1708c417f"),
+    ("in turns", 9, 3000, 90, "34f3e2ff96cad2a8"),
+    ("equal", 0, 200, 300, "0f9d88ea9bc7e377"),
+]
+
+
+@pytest.mark.parametrize(("kind", "seed", "count", "limit", "digest"), GOLDEN_PLANS)
+def test_golden_plans(kind: str, seed: int, count: int, limit: int, digest: str) -> None:
+    """Which sequences share a pack, and the order of packs, are the same in every version: a run reads on."""
+    assert digest_of(np.cumsum([0, *lengths_of(kind, seed, count, limit)]), limit) == digest
+
+
+def test_golden_plan_of_cut_sequences() -> None:
+    lengths = np.random.default_rng(3).integers(1, 300, 2000)
+    assert digest_of(np.cumsum([0, *lengths.tolist()]), 64) == "5bda14f9e0abd1ed"
+
+
+def digest_of(starts: np.ndarray, limit: int) -> str:
+    plan = plan_window(starts, limit)
+    return hashlib.sha256(b"".join(array.astype("<i8").tobytes() for array in plan)).hexdigest()[:16]
 
 
 def test_padding_of_a_usual_corpus_is_below_a_thousandth() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pytest
 
 from flat_tokens.errors import ArgumentError
-from flat_tokens.rows.row_order import RowOrder
+from flat_tokens.rows.permutation import derive_key, permute
+from flat_tokens.rows.row_order import HostOrder, RowOrder
 
 
 def epoch_rows(order: RowOrder, epoch: int) -> np.ndarray:
@@ -73,6 +76,74 @@ def test_golden_order() -> None:
     order = RowOrder.create(100, 4, 2, 8, 4, 42)
     assert epoch_rows(order, 0)[:3].tolist() == [[61, 94, 27, 28], [57, 58, 7, 25], [92, 89, 3, 6]]
     assert epoch_rows(order, 1)[:3].tolist() == [[21, 88, 26, 2], [18, 20, 24, 5], [17, 23, 0, 30]]
+
+
+GOLDEN_ORDERS = [
+    # row_count, batch_size, streams, block_rows, shuffle_blocks, seed; digests of the rows of epochs 0, 1 and 5
+    ((100, 4, 2, 8, 4, 42), ["57506492763bd472", "87109339c8bbd359", "eacdab11b884175d"]),
+    ((101, 4, 2, 8, 4, 42), ["f506e7f6d634ee9c", "bfc150132d06cc11", "6c2a35a23dcf763e"]),
+    ((600, 8, 8, 16, 32, 7), ["c88c7842cc2b134c", "acc356b95c0c52c6", "c9fdd5f0af183650"]),
+    ((601, 8, 4, 3, 4, 2**64 - 1), ["a97306547f791dca", "0b8e6363e94c7153", "372468f5896ed62b"]),
+    ((64, 64, 8, 300, 4, 0), ["09954fa37547bada", "5f03b1aa2b492fdf", "916586b3e713076a"]),
+    ((1000, 6, 3, 10, 1, 123456789), ["0cc79bd1cc55d9cf", "01f29cb3ca2371e3", "50c28400932144dd"]),
+    ((16389, 64, 8, 64, 32, 1), ["fe651db02d13ce26", "6533c51493cc2a69", "f796f6df05dd7681"]),
+    ((7, 1, 1, 1, 1, 3), ["23e4c22b78ccfb2d", "b1aa59601ef48c69", "5237ae2cc05603a9"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "digests"), GOLDEN_ORDERS)
+def test_golden_orders_with_blocks_windows_and_tails(arguments: tuple[int, ...], digests: list[str]) -> None:
+    """A run that is resumed by another version reads on where it was: each key of a permutation counts."""
+    order = RowOrder.create(*arguments)
+    assert [
+        hashlib.sha256(epoch_rows(order, epoch).astype("<i8").tobytes()).hexdigest()[:16]
+        for epoch in (0, 1, 5)
+    ] == digests
+
+
+def test_a_host_holds_its_share_of_a_window() -> None:
+    order = RowOrder.create(1000, 64, 8, 16, 32, 7)
+    assert order.window_rows == min(order.window_steps, order.steps_per_epoch) * 64
+    host = HostOrder(order, 2, 5)
+    assert (host.rows_per_batch, host.window_rows) == (24, order.window_rows // 8 * 3)
+    assert host.rows(order.window_at(0)).size <= host.window_rows
+
+
+@pytest.mark.parametrize(("row_count", "streams"), [(101, 2), (64, 8), (601, 1)])
+def test_the_rules_in_plain_words(row_count: int, streams: int) -> None:
+    """The module's text, row by row, for whole windows and tails."""
+    batch_size, block_rows, seed = 8, 4, 5
+    order = RowOrder.create(row_count, batch_size, streams, block_rows, 3 * streams, seed)
+    rows, whole = order.block_rows, row_count // order.block_rows
+    per_stream, steps = batch_size // streams, row_count // batch_size
+    dealt = max(0, whole // streams - (row_count % batch_size > 0))
+    for epoch in (0, 3):
+        key = derive_key(seed, epoch, 1)
+        blocks = [
+            [int(permute(turn * streams + stream, whole, key)) for turn in range(dealt)]
+            for stream in range(streams)
+        ]
+        tail_first = dealt * streams * rows
+        tail_count = row_count - tail_first
+        places = permute(np.arange(tail_count), max(1, tail_count), derive_key(seed, epoch, 2))
+        tail = [tail_first + int(place) for place in places]
+        tail = [
+            int(permute(row // rows, whole, key)) * rows + row % rows if row // rows < whole else row
+            for row in tail
+        ]
+        share = steps * per_stream - dealt * rows
+        expected = np.empty((steps, streams, per_stream), np.int64)
+        for stream in range(streams):
+            dealt_rows = [block * rows + inside for block in blocks[stream] for inside in range(rows)]
+            line = dealt_rows + tail[stream * share : (stream + 1) * share]
+            length = order.window_steps * per_stream
+            shuffled = []
+            for window, first in enumerate(range(0, len(line), length)):
+                part = line[first : first + length]
+                window_key = derive_key(seed, epoch, 3, stream, window)
+                shuffled += [part[place] for place in permute(np.arange(len(part)), len(part), window_key)]
+            expected[:, stream] = np.array(shuffled).reshape(steps, per_stream)
+        assert epoch_rows(order, epoch).tolist() == expected.reshape(steps, batch_size).tolist()
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,9 @@ from torch.utils.data import DataLoader  # noqa: E402
 
 from flat_tokens.torch_packs import PackDataset, collate_flat, collate_packs  # noqa: E402
 
+# torch's own, where there are fewer processors than workers
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")
+
 
 @pytest.fixture
 def packed(make_dataset: Callable[..., Path], random_sequences: Any) -> PackedSequences:

@@ -17,7 +17,7 @@ import pytest
 
 import flat_tokens
 from flat_tokens import format as flat_format
-from flat_tokens import verify, writer
+from flat_tokens import verify, verify_units, writer
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord, SplitRecord, read_manifest
@@ -221,6 +221,99 @@ def test_one_wrong_bit_of_content(tmp_path: Path, random_sequences: Any, seed: i
     assert f"token {at} has" in found(
         write_wrong(tmp_path / "d", layout, wrong, starts.tolist(), max_token_id)
     )
+
+
+@pytest.mark.parametrize(
+    ("chunk_tokens", "starts", "line"),
+    [
+        (64, [0, 5, 2, 8], "entry 2 = 2 is not above entry 1 = 5; starts must rise, convert again"),
+        (64, [0, 5, 5, 8], "entry 2 = 5 is not above entry 1 = 5; starts must rise, convert again"),
+        (64, [0, 3, 9, 8], "entry 3 = 8 is not above entry 2 = 9; starts must rise, convert again"),
+        (8, [0, 5, 2, 8], "entry 2 = 2 must be above 5 before it; convert again"),
+        (8, [0, 5, 5, 8], "entry 2 = 5 must be above 5 before it; convert again"),
+        (4, [0, 3, 9, 8], "entry 3 = 8 must be above 9 before it; convert again"),
+    ],
+)
+def test_which_start_is_wrong_within_and_between_zarr_chunks(
+    tmp_path: Path, chunk_tokens: int, starts: list[int], line: str
+) -> None:
+    layout = ArrayLayout.create(2, chunk_tokens)
+    root = write_wrong(tmp_path / "d", layout, WRONG["right"][0], starts, 8)
+    assert flat_tokens.verify_dataset(root).problems == (f"train/seq_starts: {line}",)
+
+
+def test_the_first_problem_and_how_many_more(make_dataset: Any) -> None:
+    root = make_dataset([[1, 2]] * 4, layout=ArrayLayout.create(2, 2))
+    (root / "train/encoded_tokens/1").unlink()
+    with pytest.raises(DatasetError, match=r"^train/encoded_tokens/1: not there; .* convert again$"):
+        flat_tokens.verify_dataset(root).require_ok()
+    (root / "train/encoded_tokens/2").unlink()
+    with pytest.raises(DatasetError, match=r"^train/encoded_tokens/\d: not there; .* \(and 1 more\)$"):
+        flat_tokens.verify_dataset(root).require_ok()
+
+
+def test_a_lost_file_of_metadata_is_told_once(make_dataset: Any) -> None:
+    root = make_dataset()
+    (root / "train/seq_starts/.zarray").unlink()
+    assert flat_tokens.verify_dataset(root).problems == (
+        "train/seq_starts/.zarray: not there; restore it or convert again",
+    )
+
+
+@pytest.mark.parametrize("starts_at_once", [1, 2, 7, 2**20])
+@pytest.mark.parametrize("seed", range(6))
+def test_starts_are_compared_a_few_at_a_time(
+    tmp_path: Path, random_sequences: Any, seed: int, starts_at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shard may hold any number of them; where the wrong flag is told does not follow from how many are held."""
+    monkeypatch.setattr(verify_units, "STARTS_AT_ONCE", starts_at_once)
+    rng = random.Random(seed)
+    sequences = [*random_sequences(seed, 40, longest=3), [1] * 150, *random_sequences(seed, 40, longest=3)]
+    encoded, starts, max_token_id = flat_format.from_sequences(sequences)
+    chunk_tokens = rng.randint(1, 12)
+    layout = ArrayLayout.create(3, chunk_tokens, chunk_tokens * 64)
+    assert not found(write_wrong(tmp_path / "right", layout, encoded.tolist(), starts.tolist(), max_token_id))
+    wrong = encoded.tolist()
+    at = rng.randrange(len(wrong))
+    wrong[at] ^= 1
+    problems = found(write_wrong(tmp_path / "wrong", layout, wrong, starts.tolist(), max_token_id))
+    assert problems.startswith(
+        f"train/encoded_tokens: token {at} has {'no' if encoded[at] & 1 else 'a'} start flag"
+    )
+
+
+def test_a_long_shard_is_not_held_as_a_whole(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = flat_tokens.verify_dataset(sound)
+    monkeypatch.setattr(verify_units, "WHOLE_SHARD_BYTES", 0)
+    monkeypatch.setattr(verify_units, "READ_BYTES", 7)
+    assert flat_tokens.verify_dataset(sound) == whole
+    for path in files_of(sound / "train"):
+        data = path.read_bytes()
+        path.write_bytes(data[: len(data) // 2] + b"\xff" + data[len(data) // 2 + 1 :])
+        assert found(sound)
+        path.write_bytes(data)
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_many_lost_files_are_told_in_one_line(
+    make_dataset: Any, is_listed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each was asked for by name: 2^31 of them for hours."""
+    monkeypatch.setattr(verify, "PROBLEMS_KEPT", 10)
+    root = make_dataset([[1, 2]] * 10, layout=ArrayLayout.create(2, 1))
+    if not is_listed:
+        (root / "manifest.json").unlink()
+    for number in range(5, 16):
+        (root / f"train/encoded_tokens/{number}").unlink()
+    problems = flat_tokens.verify_dataset(root).problems
+    line = "train/encoded_tokens: has 9 files of the 20 of its metadata; restore or convert again"
+    assert problems == (line,) if not is_listed else len(problems) == 10
+    (root / "train/encoded_tokens/9").touch()
+    problems = flat_tokens.verify_dataset(root).problems
+    assert not any("of its metadata" in problem for problem in problems)
+    assert sum("not there" in problem for problem in problems) == (
+        10 if is_listed else 9
+    )  # of 10 that are told
 
 
 class Inline(Executor):

@@ -1,0 +1,97 @@
+"""Batches and draws as the first version gave them: a run that is resumed with another version must read on in the same
+order, so none of these values ever changes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flat_tokens
+from flat_tokens import FlatTokensArray, Loader, Mixture
+from flat_tokens.batch import Batch
+from flat_tokens.storage.layout import ArrayLayout
+
+LAYOUT = ArrayLayout.create(2, 64)
+
+
+@pytest.fixture
+def arrays(make_dataset: Any, random_sequences: Any) -> list[FlatTokensArray]:
+    return [
+        flat_tokens.open(make_dataset(random_sequences(seed, count), layout=LAYOUT, name=str(seed))).train
+        for seed, count in ((1, 400), (2, 90))
+    ]
+
+
+def digest_of(values: Iterable[np.ndarray]) -> str:
+    found = hashlib.sha256()
+    for value in values:
+        found.update(value.astype("<i8").tobytes())
+    return found.hexdigest()[:16]
+
+
+def arrays_of(batches: Iterable[Batch]) -> Iterable[np.ndarray]:
+    for batch in batches:
+        yield from (batch.inputs, batch.targets)
+
+
+@pytest.mark.parametrize(
+    ("options", "digest"),
+    [
+        ({"seq_len": 5, "batch_size": 8, "seed": 0}, "b9ed17800d563aeb"),
+        (
+            {"seq_len": 5, "batch_size": 8, "seed": 11, "block_tokens": 40, "shuffle_blocks": 6},
+            "842dc470a8819d0b",
+        ),
+        (
+            {
+                "seq_len": 7,
+                "batch_size": 6,
+                "seed": 2**63,
+                "block_tokens": 40,
+                "shuffle_blocks": 2,
+                "streams": 3,
+            },
+            "6fd49c5999ef0e33",
+        ),
+        (
+            {"seq_len": 6, "batch_size": 4, "seed": 5, "packed": False, "block_tokens": 48},
+            "0a62ba9dc4ab1331",
+        ),
+        (
+            {
+                "seq_len": 6,
+                "batch_size": 4,
+                "seed": 5,
+                "packed": False,
+                "long_sequences": "truncate",
+                "block_tokens": 48,
+            },
+            "da32adbd6be3b484",
+        ),
+    ],
+)
+def test_batches_of_a_loader(arrays: list[FlatTokensArray], options: dict[str, Any], digest: str) -> None:
+    loader = Loader(arrays[0], **options)
+    count = loader.order.steps_per_epoch
+    assert digest_of(arrays_of(map(loader.batch, (0, 1, 2, count - 1, count, 3 * count + 1)))) == digest
+
+
+@pytest.mark.parametrize(
+    ("seed", "draws", "batches"),
+    [
+        (0, "8acac23eaada59bd", "f90e7d92f2ed65ac"),
+        (3, "57b712995425d92d", "a7898eb8aca7385f"),
+        (2**64 - 1, "c084baf38735ade0", "9195e69ce6d074a3"),
+    ],
+)
+def test_draws_and_batches_of_a_mixture(
+    arrays: list[FlatTokensArray], seed: int, draws: str, batches: str
+) -> None:
+    mixture = Mixture(arrays, [3, 1], 4, 8, seed, block_tokens=40, shuffle_blocks=6)
+    drawn = [values for step in (0, 1, 7, 511, 512, 513, 5000, 10**6) for values in mixture.draws(step)]
+    assert digest_of(drawn) == draws
+    assert digest_of(arrays_of(map(mixture.batch, (0, 1, 600, 5000)))) == batches

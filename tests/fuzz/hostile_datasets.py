@@ -1,0 +1,324 @@
+"""Datasets made to cost their reader too much or to lead it astray: each is a sound one with some changes by a seed.
+
+A change is a function of a generator of random numbers and the dataset's folder. What a reader may cost is for
+tests/fuzz/bounded_reading.py to say.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import random
+import shutil
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flat_tokens import format as flat_format
+from flat_tokens import writer
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import Manifest, SplitRecord, read_manifest
+
+Change = Callable[[random.Random, Path], None]
+
+BOMB_BYTES = 2**30
+HUGE = (
+    0,
+    1,
+    2,
+    3,
+    -1,
+    2**26,
+    2**31,
+    2**32 - 1,
+    2**32,
+    2500000000,
+    2**40,
+    2**53,
+    2**62,
+    2**63 - 1,
+    2**63,
+    2**64,
+    10**30,
+)
+VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    "",
+    "a",
+    "\x1b[2J",
+    1.5,
+    -0.0,
+    [],
+    {},
+    [1],
+    [[]],
+    {"id": "zstd"},
+    "0" * 1000,
+)
+CODECS = (
+    {"id": "pickle"},
+    {"id": "zlib", "level": 1},
+    {"id": "delta", "dtype": "<u8", "astype": "|i1"},
+    {"id": "delta", "dtype": "<u4"},
+    {"id": "astype", "encode_dtype": "|i1", "decode_dtype": "|S100000000"},
+    {"id": "packbits"},
+    {"id": "shuffle", "elementsize": 2**31},
+    {"id": "crc32"},
+    {"id": "fixedscaleoffset", "scale": 1, "offset": 0, "dtype": "<u8", "astype": "|u1"},
+)
+
+
+LAYOUTS = (
+    ArrayLayout.create(2, 64),
+    ArrayLayout.create(2, 1024, compression="none"),
+    ArrayLayout.create(2, 64, compression="lz4-bitshuffle"),
+    ArrayLayout.create(3, 16, 64),
+    ArrayLayout.create(3, 16, 64, "none"),
+)
+
+
+def write_sound(root: Path, rng: random.Random) -> None:
+    """A small dataset with a manifest, in one of the layouts."""
+    layout = rng.choice(LAYOUTS)
+    root.mkdir()
+    tokenizer = json.dumps({"model": {"vocab": {"a": 0, "b": 1}, "merges": []}, "added_tokens": []}).encode()
+    records = [writer.write_file(root, "tokenizer.json", tokenizer)]
+    splits = {}
+    for name, count in (("train", 100), ("validation", 5)):
+        sequences = [[rng.randrange(30) for _ in range(rng.randint(1, 9))] for _ in range(count)]
+        encoded, starts, largest = flat_format.from_sequences(sequences)
+        splits[name] = SplitRecord(len(encoded), count, largest)
+        records += writer.create_split(root, name, len(encoded), count, largest, layout)
+        for write, values, unit in (
+            (writer.write_tokens, encoded, layout.write_unit_tokens),
+            (writer.write_starts, starts, layout.write_unit_starts),
+        ):
+            for first in range(0, len(values), unit):
+                records += write(root, name, layout, first, values[first : first + unit])
+    record = {"path": "tokenizer.json", "sha256": "0" * 64, "fingerprint": "f" * 64}
+    writer.write_root(root, splits, records, layout, tokenizer=record, sources=[{"path": "a.txt"}])
+
+
+def files_of(root: Path) -> list[Path]:
+    return sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def metadata_of(root: Path) -> list[Path]:
+    return [path for path in files_of(root) if path.name.startswith(".") or path.name == "zarr.json"]
+
+
+def chunks_of(root: Path) -> list[Path]:
+    return [path for path in files_of(root) if path.name.isdigit()]
+
+
+def change_bytes(rng: random.Random, root: Path) -> None:
+    path = rng.choice(files_of(root))
+    data = bytearray(path.read_bytes())
+    for _ in range(rng.randint(1, 8)):
+        at = rng.randrange(len(data) + 1)
+        length = rng.choice([1, 1, 1, 4, 8, 64])
+        new = rng.choice([rng.randbytes(length), b"\xff" * length, bytes(length)])
+        data[at : at + rng.choice([0, length])] = new
+    path.write_bytes(data[: rng.choice([len(data), len(data), rng.randrange(len(data) + 1)])])
+
+
+def leave_sparse_tail(rng: random.Random, root: Path) -> None:
+    path = rng.choice(files_of(root))
+    if rng.random() < 0.5:
+        os.truncate(path, rng.choice([2**30, 2**32, 2**32 + 1, 2**36]))
+        return
+    data = path.read_bytes()
+    at = rng.randrange(len(data) + 1)
+    with path.open("wb") as file:
+        file.write(data[:at])
+        file.seek(rng.choice([2**30, 2**32]))
+        file.write(data[at:] or b"\n")
+
+
+def _places(value: Any) -> list[tuple[Any, Any]]:
+    """(container, key) of every value in a JSON value."""
+    items: list[tuple[Any, Any]]
+    items = (
+        list(value.items())
+        if isinstance(value, dict)
+        else list(enumerate(value))
+        if isinstance(value, list)
+        else []
+    )
+    return [(value, key) for key, _ in items] + [place for _, inner in items for place in _places(inner)]
+
+
+def _edit(path: Path, edit: Callable[[Any], None]) -> None:
+    value = json.loads(path.read_text())
+    edit(value)
+    path.write_text(json.dumps(value))
+
+
+def claim_many_chunks(rng: random.Random, root: Path) -> None:
+    """Zarr chunks of one element, or shards of many of them."""
+    count = rng.choice([2**24, 2**31, 2500000000, 2**32, 2**40, 2**62])
+    for path in rng.sample([path for path in metadata_of(root) if path.name in (".zarray", "zarr.json")], 4):
+        value = json.loads(path.read_text())
+        if "shape" not in value:
+            continue
+        value["shape"] = [rng.choice([count, count, *value["shape"]])]
+        if "chunks" in value:
+            value["chunks"] = [1]
+        else:
+            per_shard = rng.choice([1, 2**10, 2**20, 2**24])
+            value["chunk_grid"]["configuration"]["chunk_shape"] = [per_shard]
+            value["codecs"][0]["configuration"]["chunk_shape"] = [1]
+            for chunk in chunks_of(path.parent):
+                os.truncate(chunk, 16 * per_shard + 4)
+        path.write_text(json.dumps(value))
+    if rng.random() < 0.8:
+        (root / "manifest.json").unlink()
+
+
+def claim_huge_numbers(rng: random.Random, root: Path) -> None:
+    def edit(value: Any) -> None:
+        numbers = [(node, key) for node, key in _places(value) if type(node[key]) is int]
+        for node, key in rng.sample(numbers, min(len(numbers), rng.randint(1, 3))):
+            node[key] = rng.choice(HUGE)
+
+    for path in rng.sample(metadata_of(root), rng.randint(1, 3)):
+        _edit(path, edit)
+    if rng.random() < 0.7:
+        (root / "manifest.json").unlink()
+
+
+def change_metadata(rng: random.Random, root: Path) -> None:
+    def edit(value: Any) -> None:
+        places = _places(value)
+        for node, key in rng.sample(places, min(len(places), rng.randint(1, 2))):
+            node[key] = rng.choice([*VALUES, *HUGE])
+        if "filters" in value and rng.random() < 0.5:
+            value["filters"] = rng.choices(CODECS, k=rng.choice([1, 1, 2, 9]))
+            value["compressor"] = rng.choice([value["compressor"], None, *CODECS])
+        if "codecs" in value and rng.random() < 0.5:
+            extra = {"name": f"numcodecs.{rng.choice(CODECS)['id']}", "configuration": {}}
+            value["codecs"] = rng.choice(
+                [[extra, *value["codecs"]], [*value["codecs"], extra], value["codecs"] * 2]
+            )
+
+    _edit(rng.choice(metadata_of(root)), edit)
+    if rng.random() < 0.7:
+        (root / "manifest.json").unlink()
+
+
+def change_manifest(rng: random.Random, root: Path) -> None:
+    """One whose own hash is right."""
+    manifest = read_manifest(root)
+    assert manifest is not None
+    counts = {
+        name: SplitRecord(*(rng.choice([value, value, abs(rng.choice(HUGE)) % 2**31]) for value in record))
+        for name, record in manifest.splits.items()
+    }
+    files = [record._replace(bytes=rng.choice([record.bytes, 2**40])) for record in manifest.files]
+    options = {"a": [[]] * rng.choice([0, 10, 10**5])}
+    changed = Manifest(counts, tuple(files), manifest.layout, manifest.tokenizer, manifest.sources, options)
+    data = changed.to_bytes()
+    if rng.random() < 0.3:
+        data = json.dumps(json.loads(data), indent=rng.choice([None, 1])).encode()
+    (root / "manifest.json").write_bytes(data)
+
+
+@functools.cache
+def bomb(kind: str) -> bytes:
+    """A stream of BOMB_BYTES zeros, made of one part that is repeated, since compressing them takes seconds."""
+    part = bytes(2**20)
+    times = BOMB_BYTES // len(part)
+    if kind in ("zlib", "gzip"):
+        stream = zlib.compressobj(1, zlib.DEFLATED, 31 if kind == "gzip" else 15)
+        head = stream.compress(part) + stream.flush(zlib.Z_FULL_FLUSH)
+        return head + (stream.compress(part) + stream.flush(zlib.Z_FULL_FLUSH)) * times
+    if kind == "zstd":  # a header without a size, then blocks of one byte repeated 128 KiB times
+        block = (2**17 << 3 | 1 << 1).to_bytes(3, "little") + b"\0"
+        return b"\x28\xb5\x2f\xfd\x00\x70" + block * (BOMB_BYTES // 2**17)
+    module = __import__(kind)
+    whole: bytes = module.compress(bytes(2**24))
+    return whole * (BOMB_BYTES // 2**24)
+
+
+def put_bomb(rng: random.Random, root: Path) -> None:
+    kind = rng.choice(["bz2", "gzip", "lzma", "zlib", "zstd"])
+    array = rng.choice(
+        [
+            root / split / name
+            for split in ("train", "validation")
+            for name in ("encoded_tokens", "seq_starts")
+        ]
+    )
+    chunk = rng.choice(chunks_of(array))
+    if (array / ".zarray").is_file():
+        filters = rng.choice([None, [{"id": "shuffle", "elementsize": 4}], [{"id": "crc32"}]])
+        size = rng.choice([64, 64, 2**16, 2**20])
+
+        def edit(value: Any) -> None:
+            value.update(compressor={"id": kind}, filters=filters, chunks=[size])
+
+        _edit(array / ".zarray", edit)
+        chunk.write_bytes(bomb(kind))
+    else:
+        kind = rng.choice(["zstd", "gzip"])
+        options = {"level": 1, "checksum": False} if kind == "zstd" else {"level": 1}
+        _edit(array / "zarr.json", lambda value: _shard_of(value, kind, options, rng))
+        with chunk.open("r+b") as file:
+            index = np.frombuffer(file.read()[-68:-4], "<u8").reshape(-1, 2).copy()
+            stop = file.seek(0, os.SEEK_END)
+            file.write(bomb(kind))
+            index[rng.randrange(len(index))] = stop, len(bomb(kind))
+            file.write(index.tobytes())
+    if rng.random() < 0.8:
+        (root / "manifest.json").unlink()
+
+
+def _shard_of(value: Any, kind: str, options: dict[str, Any], rng: random.Random) -> None:
+    sharding = value["codecs"][0]["configuration"]
+    little = {"name": "bytes", "configuration": {"endian": "little"}}
+    sharding["codecs"] = [little, {"name": kind, "configuration": options}]
+    sharding["index_codecs"] = [little]
+    if rng.random() < 0.5:
+        value["chunk_key_encoding"] = {
+            "name": "v2",
+            "separator": ".",
+        }  # left to zarr, which then finds no files
+    if rng.random() < 0.3:
+        size = rng.choice([2**16, 2**20])
+        sharding["chunk_shape"] = [size]
+        value["chunk_grid"]["configuration"]["chunk_shape"] = [size * 4]
+
+
+def put_link(rng: random.Random, root: Path) -> None:
+    """A file or folder is elsewhere, and whole; a reader that follows it reads the dataset as it was."""
+    entry = rng.choice(sorted(root.rglob("*")))
+    outside = root.parent / "outside"
+    entry.rename(outside)
+    entry.symlink_to(rng.choice([outside, os.path.relpath(outside, entry.parent)]))
+
+
+def put_special_file(rng: random.Random, root: Path) -> None:
+    entry = rng.choice(sorted(root.rglob("*")))
+    if entry.is_dir():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink()
+    rng.choice([os.mkfifo, Path.mkdir, Path.touch])(entry)
+
+
+CHANGES: dict[str, Change] = {
+    "bytes": change_bytes,
+    "sparse": leave_sparse_tail,
+    "many zarr chunks": claim_many_chunks,
+    "huge numbers": claim_huge_numbers,
+    "metadata": change_metadata,
+    "manifest": change_manifest,
+    "bomb": put_bomb,
+    "link": put_link,
+    "special file": put_special_file,
+}
