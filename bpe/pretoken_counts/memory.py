@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from bpe import _core
 from bpe.errors import BadArgument, NotEnoughMemory
 from bpe.sizes import bytes_text
 
@@ -124,6 +125,26 @@ def _address_space_bytes() -> int:
     return soft - pages * os.sysconf("SC_PAGE_SIZE") - (128 << 20)
 
 
+def trim_memory() -> None:
+    """Give what malloc keeps of freed memory back to the system, so that `used_bytes` is what is in use."""
+    _core.trim_memory()
+
+
+def check_room(needed_bytes: int, what: str, budget: MemoryBudget) -> None:
+    """Nothing, or NotEnoughMemory if so much more does not fit; what: the work that takes it."""
+    if needed_bytes > budget.free_bytes:
+        used = used_bytes()
+        raise NotEnoughMemory(
+            f"{what} takes about {bytes_text(needed_bytes)} beside the {bytes_text(used)} in use, more than "
+            f"{budget.words}; give --max-memory {_round_up(used + needed_bytes)} or more"
+        )
+
+
+def _round_up(size_bytes: int) -> str:
+    """A size that is no less, as --max-memory takes it: 97_300_001 -> "98MB"."""
+    return f"{-(-size_bytes // 10**6)}MB"
+
+
 def training_bytes(distinct: int, pretoken_bytes: int, vocab_size: int, at_most: bool = False) -> int:
     """What merging takes, with the counts themselves. at_most: for any counts; else what text takes.
 
@@ -136,22 +157,31 @@ def training_bytes(distinct: int, pretoken_bytes: int, vocab_size: int, at_most:
     return 16 * distinct + pretoken_bytes + each * (pretoken_bytes + distinct) + 350 * entries + (16 << 20)
 
 
-def check_training_fits(distinct: int, pretoken_bytes: int, vocab_size: int, budget: MemoryBudget) -> None:
-    """Nothing, or NotEnoughMemory saying how much it takes and what helps."""
-    needed = training_bytes(distinct, pretoken_bytes, vocab_size)
+def check_training_fits(
+    distinct: int, pretoken_bytes: int, vocab_size: int, budget: MemoryBudget, held_bytes: int = 0
+) -> None:
+    """Nothing, or NotEnoughMemory saying how much it takes and what helps. held_bytes: of it, taken already."""
+    needed = training_bytes(distinct, pretoken_bytes, vocab_size) - held_bytes
     if needed > budget.free_bytes:
+        used = used_bytes()
         raise NotEnoughMemory(
             f"merging {distinct:,} distinct pretokens takes about {bytes_text(needed)} beside the "
-            f"{bytes_text(used_bytes())} in use, more than {budget.words}; {_WAYS_OUT}"
+            f"{bytes_text(used)} in use, more than {budget.words}; give {_round_up(used + needed)} or more, "
+            f"{_WAYS_OUT}"
         )
 
 
 def check_still_fits(budget: MemoryBudget) -> None:
     """Nothing, or NotEnoughMemory if the process takes more than it may."""
-    if (used := used_bytes()) > budget.limit_bytes:
-        raise NotEnoughMemory(
-            f"merging has come to {bytes_text(used)}, more than {budget.words}; {_WAYS_OUT}"
-        )
+    if used_bytes() > budget.limit_bytes:
+        raise outgrown(budget)
+
+
+def outgrown(budget: MemoryBudget) -> NotEnoughMemory:
+    """The error for merging that turned out to take more than was estimated."""
+    return NotEnoughMemory(
+        f"merging has come to {bytes_text(used_bytes())} and takes more than {budget.words}; {_WAYS_OUT}"
+    )
 
 
 _WAYS_OUT: Final = (
