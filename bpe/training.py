@@ -251,7 +251,7 @@ def train_on(
     notes = []
     if len(pairs) < new_entries:
         reasons = [f"occurs {options.min_frequency} times or more"] if options.min_frequency > 1 else []
-        if options.max_token_bytes:
+        if options.max_token_bytes and 2 * _longest_bytes(pairs) > options.max_token_bytes:  # else none was too long
             reasons.append(f"makes an entry of at most {options.max_token_bytes} bytes")
         left = f"no pair {' and '.join(reasons)}" if reasons else "no pair is left"
         notes.append(
@@ -279,6 +279,14 @@ def _watching(progress: Progress | None, budget: MemoryBudget | None) -> Callabl
             update(done)
 
     return watch
+
+
+def _longest_bytes(pairs: NDArray[np.uint32]) -> int:
+    """The bytes of the longest entry."""
+    lengths = [1] * 256
+    for left, right in pairs.tolist():
+        lengths.append(lengths[left] + lengths[right])
+    return max(lengths)
 
 
 def _listed(inputs: Iterable[Source]) -> list[Source]:

@@ -55,6 +55,8 @@ __all__ = [
 
 # The regex package cuts at 2 to 10 MB/s: a second or less, and what Python holds for it stays small.
 EXPRESSION_BLOCK_BYTES: Final = 2 << 20
+# What a thread counts into and sorts with (bpe/native/train/own_pretokens.hpp, run_sorter.hpp).
+THREAD_BYTES: Final = 10 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +156,15 @@ class _Counting:
             self._block_bytes = min(self._block_bytes, EXPRESSION_BLOCK_BYTES)
         self._spill_bytes = self._held_limit = None
         if budget is not None:
-            # A block of short pretokens grows the counts by up to 15 times its size, and handing them over takes as
-            # much again: (1/5 + 15/128) * 2 = 0.63 of what is free, and the buffers.
             free = budget.free_bytes
+            self._threads = max(1, min(self._threads, free // (4 * THREAD_BYTES)))
+            # A block of short pretokens grows the counts by up to 15 times its size, and handing them over takes as
+            # much again: (1/5 + 15/128) * 2 = 0.63 of what is free, and the buffers. The threads' tables, a quarter at
+            # most of more than the least there can be, are given up before.
             self._block_bytes = max(1 << 16, min(self._block_bytes, free // 128))
-            self._spill_bytes = free // 5
+            self._spill_bytes = self._threads * THREAD_BYTES + free // 5
             # A text held whole lies in memory up to three times; an expression sees it as characters of 4 bytes.
-            self._held_limit = free // (16 if self._by_expression else 6)
+            self._held_limit = free // 16 if self._by_expression else free * 2 // 7
         self._done_bytes = self._replaced = self._documents = 0
         self._sources: list[CountedSource] = []
         self._runs: list[PretokenCounts | CountsFile] = []

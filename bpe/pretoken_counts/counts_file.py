@@ -91,8 +91,12 @@ class CountsWriter:
         lengths = np.diff(ends, prepend=np.uint64(0))
         columns = [_narrow(lengths), _narrow(counts)]
         head = _BLOCK.pack(len(ends), columns[0].itemsize, columns[1].itemsize, 0, pretoken_bytes.nbytes)
-        block = b"".join((head, columns[0].tobytes(), columns[1].tobytes(), pretoken_bytes.tobytes()))
-        self._file.write(block)
+        block = np.empty(len(head) + sum(column.nbytes for column in columns) + pretoken_bytes.nbytes, np.uint8)
+        stop = 0
+        for part in (np.frombuffer(head, np.uint8), *columns, pretoken_bytes):
+            start, stop = stop, stop + part.nbytes
+            block[start:stop] = part.view(np.uint8)  # once: a pretoken may be of megabytes
+        self._file.write(block.data)
         self._file.write(_core.xxh64(block, self._blocks).to_bytes(_HASH_BYTES, "little"))
         self._offset += len(block) + _HASH_BYTES
         self._blocks += 1

@@ -180,7 +180,7 @@ def check_still_fits(budget: MemoryBudget) -> None:
 def outgrown(budget: MemoryBudget) -> NotEnoughMemory:
     """The error for merging that turned out to take more than was estimated."""
     return NotEnoughMemory(
-        f"merging has come to {bytes_text(used_bytes())} and takes more than {budget.words}; {_WAYS_OUT}"
+        f"merging has come to {bytes_text(used_bytes())} and would take more than {budget.words}; {_WAYS_OUT}"
     )
 
 
