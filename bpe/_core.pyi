@@ -353,6 +353,8 @@ class PretokenCounter:
         """The same, after which the counter is empty and its memory given back."""
     def memory_bytes(self) -> int:
         """What the counts take; items() and drain() take 16 bytes for each pretoken, and its bytes, beside."""
+    def counted_bytes(self) -> int:
+        """What of that grows with what is counted: all but the tables of the threads."""
 
 def trim_memory() -> None:
     """Give what malloc keeps of freed memory back to the system, where malloc can do so."""

@@ -159,10 +159,10 @@ class _Counting:
             free = budget.free_bytes
             self._threads = max(1, min(self._threads, free // (4 * THREAD_BYTES)))
             # A block of short pretokens grows the counts by up to 15 times its size, and handing them over takes as
-            # much again: (1/5 + 15/128) * 2 = 0.63 of what is free, and the buffers. The threads' tables, a quarter at
-            # most of more than the least there can be, are given up before.
+            # much again: (1/6 + 15/128) * 2 = 0.57 of what is free, and the buffers. The threads' tables are given up
+            # before.
             self._block_bytes = max(1 << 16, min(self._block_bytes, free // 128))
-            self._spill_bytes = self._threads * THREAD_BYTES + free // 5
+            self._spill_bytes = free // 6
             # A text held whole lies in memory up to three times; an expression sees it as characters of 4 bytes.
             self._held_limit = free // 16 if self._by_expression else free * 2 // 7
         self._done_bytes = self._replaced = self._documents = 0
@@ -179,9 +179,9 @@ class _Counting:
             position = reader.start
             blocks = text_blocks(reader, self._last_cut, self._block_bytes, self._held_limit)
             for block in blocks:
+                self._make_room(block.text.nbytes)
                 in_document = self._count_block(block, reader.where, in_document)
-                if self._spill_bytes is not None and self._counter.memory_bytes() > self._spill_bytes:
-                    self._spill()
+                self._make_room(0)
                 position = reader.start + reader.read_bytes if block.position is None else block.position
                 if self._progress is not None:
                     self._progress.update(self._done_bytes + position - reader.start)
@@ -226,6 +226,14 @@ class _Counting:
                 counts.update(pieces)
         add_mapping(self._counter, {pretoken.encode(): count for pretoken, count in counts.items()})
         return in_document
+
+    def _make_room(self, text_bytes: int) -> None:
+        """Spill what is counted if it would outgrow its share with so much text more, be that one long pretoken."""
+        if self._spill_bytes is None:
+            return
+        counted = self._counter.counted_bytes()
+        if counted and counted + text_bytes > self._spill_bytes:
+            self._spill()
 
     def _spill(self) -> None:
         assert self._workspace is not None

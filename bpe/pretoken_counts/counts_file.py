@@ -191,10 +191,7 @@ class CountsFile:
         return footer
 
     def largest_block_bytes(self) -> int:
-        """What the largest block takes in memory, by the heads of the blocks alone; damage is for `blocks` to find.
-
-        A pretoken longer than a block is held twice, to compare the next one with.
-        """
+        """What the largest block takes in memory, by the heads of the blocks alone; damage is for `blocks` to find."""
         largest = 0
         try:
             with self.path.open("rb") as file:
@@ -209,8 +206,7 @@ class CountsFile:
                     offset += size
                     if offset > self._footer_start:
                         break
-                    twice = text_bytes if text_bytes > BLOCK_BYTES else 0
-                    largest = max(largest, size + 16 * pretokens + twice)
+                    largest = max(largest, size + 16 * pretokens)
         except OSError as error:
             raise EnvironmentFailure(f"{self.path}: {error.strerror}") from error
         return largest
@@ -218,15 +214,15 @@ class CountsFile:
     def blocks(self) -> Iterator[Arrays]:
         """(pretoken bytes, ends, counts) of each block, ascending; BadCounts names the byte of one that is damaged."""
         distinct = total = pretoken_bytes = 0
-        last = b""
+        before: Arrays | None = None
         try:
             with self.path.open("rb") as file:
                 file.seek(_HEADER.size)
                 offset = _HEADER.size
                 for number in range(self._blocks):
                     arrays, size = self._read_block(file, offset, number)
-                    self._check_order(arrays, last, offset)
-                    last = _pretoken(arrays, len(arrays[1]) - 1)
+                    self._check_order(arrays, before, offset)
+                    before = arrays
                     offset += size
                     distinct += len(arrays[1])
                     total += exact_sum(arrays[2])
@@ -274,8 +270,9 @@ class CountsFile:
             raise self._bad(f"block {number}, at byte {offset}: pretoken {int(counts.argmin())} has the count 0")
         return (np.frombuffer(block, np.uint8, text_bytes, counts_stop), ends, counts), len(block)
 
-    def _check_order(self, arrays: Arrays, last: bytes, offset: int) -> None:
-        prefixes = prefix_keys(arrays)
+    def _check_order(self, arrays: Arrays, before: Arrays | None, offset: int) -> None:
+        last = b"" if before is None else _pretoken(before, len(before[1]) - 1)
+        prefixes = prefix_keys(arrays) if len(arrays[1]) > 1 else np.zeros(1, np.uint64)
         unsure = prefixes[1:] <= prefixes[:-1]
         if last >= _pretoken(arrays, 0) or any(
             _pretoken(arrays, place) >= _pretoken(arrays, place + 1)

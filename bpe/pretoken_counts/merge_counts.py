@@ -29,7 +29,7 @@ def merge_sorted(streams: Sequence[Iterable[Arrays]]) -> Iterator[Arrays]:
         for head in heads:
             text, ends, counts = head.take(bound)
             counter.add(text.data, ends, counts)
-        yield counter.items()
+        yield counter.drain()
         heads = [head for head in heads if head.holds_some()]
     for head in heads:
         while head.holds_some():

@@ -19,6 +19,7 @@ from bpe.pretoken_counts.workspace import Workspace
 
 FAN_IN: Final = 64  # streams merged at once: 40 MB of blocks, and far from any limit of open files
 _STREAM_BYTES: Final = 1 << 18  # at least, for a file of few pretokens
+_LONG_BYTES: Final = 1 << 20  # a block of more is one pretoken
 _MERGE_BYTES: Final = 12 << 20  # the table that a round adds up in, and its result
 
 
@@ -47,9 +48,13 @@ def merge_parts(
     check_total(sum(part.total for part in parts), f"{len(parts)} counts together")
     fan_in = FAN_IN
     if budget is not None and len(parts) > 1:
-        stream_bytes = _stream_bytes(parts)
-        fan_in = max(2, min(FAN_IN, (budget.free_bytes - _MERGE_BYTES) // stream_bytes))
-        check_room(_MERGE_BYTES + min(fan_in, len(parts)) * stream_bytes, "merging counts files", budget)
+        largest = max((part.largest_block_bytes() for part in parts if isinstance(part, CountsFile)), default=0)
+        # What is added up of a block takes three times as much on its way. Of long pretokens, each a block, it is one.
+        is_long = largest > _LONG_BYTES
+        stream_bytes = max(_STREAM_BYTES, (2 if is_long else 4) * largest)
+        merge_bytes = _MERGE_BYTES + (6 * largest if is_long else 0)
+        fan_in = max(2, min(FAN_IN, (budget.free_bytes - merge_bytes) // stream_bytes))
+        check_room(merge_bytes + min(fan_in, len(parts)) * stream_bytes, "merging counts files", budget)
     while len(parts) > fan_in:
         if workspace is None:
             raise BadArgument(f"more than {fan_in} parts are merged through files; give a workspace")
@@ -64,12 +69,6 @@ def merge_parts(
 def facts_of(files: Sequence[CountsFile]) -> CountsFacts:
     """The facts of all files together; BadArgument naming two whose pattern or special tokens differ."""
     return merged_facts([(str(file.path), file.facts) for file in files])
-
-
-def _stream_bytes(parts: Sequence[Counted]) -> int:
-    """What a stream takes at most: its largest block, and what is added up of it."""
-    largest = max((part.largest_block_bytes() for part in parts if isinstance(part, CountsFile)), default=0)
-    return max(_STREAM_BYTES, 2 * largest)
 
 
 def _merge(parts: Sequence[Counted]) -> Iterator[Arrays]:

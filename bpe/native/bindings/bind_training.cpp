@@ -104,9 +104,14 @@ void bind_training(nb::module_ &m) {
            })
       .def("items", [](bpe::PretokenCounter &self) { return item_arrays([&] { return self.items(); }); })
       .def("drain", [](bpe::PretokenCounter &self) { return item_arrays([&] { return self.drain(); }); })
-      .def("memory_bytes", [](bpe::PretokenCounter &self) {
+      .def("memory_bytes",
+           [](bpe::PretokenCounter &self) {
+             nb::gil_scoped_release unlocked;
+             return self.memory_bytes();
+           })
+      .def("counted_bytes", [](bpe::PretokenCounter &self) {
         nb::gil_scoped_release unlocked;
-        return self.memory_bytes();
+        return self.counted_bytes();
       });
   m.def("trim_memory", &bpe::trim_memory);
   m.def(

@@ -22,6 +22,9 @@ constexpr uint32_t first_new_id = 257;
 // How far ahead in a list its slots are asked for: some 40 cache misses in flight or done.
 constexpr size_t prefetch_places = 40;
 
+// For so many places of a list room is made at once.
+constexpr size_t places_at_once = size_t{1} << 16;
+
 // Waking the threads costs some 30 us, a place 10 to 40 ns.
 constexpr uint64_t places_for_threads = 1 << 14;
 constexpr uint64_t bytes_for_threads = 1 << 16; // of pretokens; below, no list is as long
@@ -157,7 +160,6 @@ private:
     }
     const bool shared = team_.size() > 1 && pair.list_size >= places_for_threads;
     const Place *list = index_.arena() + pair.list_start;
-    expect_occurrences(pair.list_size);
     if (shared) {
       cuts_.clear(); // before the slots change
       for (unsigned thread = 0; thread <= team_.size(); thread++)
@@ -203,15 +205,6 @@ private:
     expected_bytes_ = 0;
   }
 
-  // Before the places of a list are read: their neighbours are kept, in vectors that double.
-  void expect_occurrences(uint64_t places) {
-    if (places <= occurrences_expected_)
-      return;
-    if (places > entry_step / sizeof(typename Part::Occurrence))
-      options_.limit.expect(3 * (places - occurrences_expected_) * sizeof(typename Part::Occurrence));
-    occurrences_expected_ = places;
-  }
-
   // Where the part of a thread starts in the list: at the first place of a pretoken, so that no two threads
   // see the same slots.
   size_t cut(const Waiting &pair, unsigned thread) const {
@@ -232,6 +225,8 @@ private:
     part.after_merged = part.after_merged_places = 0;
     part.occurrences.clear();
     for (size_t i = 0; i < size; i++) {
+      if (i % places_at_once == 0)
+        part.expect_occurrences(std::min(places_at_once, size - i), options_.limit);
       if (i + prefetch_places < size)
         __builtin_prefetch(ids + list[i + prefetch_places], 1);
       Place at = list[i];
@@ -318,7 +313,7 @@ private:
   std::vector<std::string> entries_; // the bytes of each id
   std::vector<Place> lengths_;       // the slots of each id since the last compact()
   std::vector<Merge> merges_;
-  uint64_t expected_bytes_ = 0, occurrences_expected_ = 0;
+  uint64_t expected_bytes_ = 0;
   ThreadTeam &team_;
   std::vector<size_t> cuts_;
   std::vector<Part> parts_; // one a thread; a merge of few places uses the first alone
