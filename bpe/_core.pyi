@@ -379,6 +379,7 @@ def train_merges(
     Ids: a byte is its value, 256 + k the k-th new entry, which is the product of merge k: a merge never makes bytes
     that are an entry already (proof in trainer.hpp). progress(entries so far) is called ten times a second; what it
     raises ends the training, and so does Ctrl-C. max_token_bytes: pairs of more bytes together are not merged; 0: no
-    limit. memory_limit: MemoryError before the process would take more bytes; 0: no limit. For tests: wide has ids of 32 and places of 64 bits whatever the sizes; with a low first_pairs
-    lists are written often, with few known_pairs they are forgotten and counted again; 0: as many as is best.
+    limit. memory_limit: MemoryError before the process would take more bytes; 0: no limit. For tests: wide has ids of
+    32 and places of 64 bits whatever the sizes; with a low first_pairs lists are written often, with few known_pairs
+    they are forgotten and counted again; 0: as many as is best.
     """

@@ -251,7 +251,9 @@ def train_on(
     notes = []
     if len(pairs) < new_entries:
         reasons = [f"occurs {options.min_frequency} times or more"] if options.min_frequency > 1 else []
-        if options.max_token_bytes and 2 * _longest_bytes(pairs) > options.max_token_bytes:  # else none was too long
+        if (
+            options.max_token_bytes and 2 * _longest_bytes(pairs) > options.max_token_bytes
+        ):  # else none was too long
             reasons.append(f"makes an entry of at most {options.max_token_bytes} bytes")
         left = f"no pair {' and '.join(reasons)}" if reasons else "no pair is left"
         notes.append(

@@ -137,8 +137,8 @@ def to_json(tokenizer: Description, legacy_merges: bool = False) -> bytes:
 def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator[bytes]:
     """The canonical tokenizer.json in pieces of some 1 MB, so that it never lies in memory whole.
 
-    legacy_merges: merges as "a b" texts, not pairs. A rank file is written with ignore_merges and every split of every entry as a merge, as its rule is.
-    BadTokenizer if a special token or the pattern can't be said in this format.
+    legacy_merges: merges as "a b" texts, not pairs. A rank file is written with ignore_merges and every split of every
+    entry as a merge, as its rule is. BadTokenizer if a special token or the pattern can't be said in this format.
     """
     root = {
         "version": "1.0",

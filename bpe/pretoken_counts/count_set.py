@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -17,7 +16,13 @@ from bpe.errors import BadArgument, check_whole
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts, merged_facts
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
-from bpe.pretoken_counts.memory import MemoryBudget, check_training_fits, training_bytes, trim_memory
+from bpe.pretoken_counts.memory import (
+    MemoryBudget,
+    check_room,
+    check_training_fits,
+    training_bytes,
+    trim_memory,
+)
 from bpe.pretoken_counts.merge_counts import collected
 from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
 from bpe.pretoken_counts.workspace import Workspace
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     from bpe.progress import Progress
 
 _COUNTED_APART: Final = 1 << 16  # how high a lowest count `fit` looks for
+_MOST_LEFT_OUT: Final = 0.9  # of all occurrences: a vocabulary of the rest would say nothing of the text
 
 MinCount = int | Literal["fit"]
 
@@ -90,7 +96,7 @@ class CountSet:
         """The sum in memory, less the pretokens that occur less often than min_count, which progress is told.
 
         min_count "fit": the lowest with which merging to vocab_size fits whatever the text. NotEnoughMemory if merging
-        what is left does not fit.
+        what is left does not fit, or if hardly anything is left.
         """
         check_min_count(min_count)
         trim_memory()
@@ -116,8 +122,9 @@ class CountSet:
         self, lowest: int, distinct: int, pretoken_bytes: int, budget: MemoryBudget, workspace: Workspace
     ) -> PretokenCounts:
         """What occurs `lowest` times or more: so many pretokens and bytes at most."""
-        if lowest == 1 and self._held_bytes:
-            return replace(self.parts[0], facts=self.facts)  # type: ignore[type-var]
+        only = self.parts[0] if len(self.parts) == 1 else None
+        if lowest == 1 and isinstance(only, PretokenCounts):
+            return only
         blocks: Iterator[Arrays] = self.blocks(workspace, budget)
         if lowest > 1:
             blocks = (_at_least(block, lowest) for block in blocks)
@@ -155,6 +162,12 @@ class CountSet:
                 place += 1
         held = self._held_bytes if place == 1 else 0  # what is left out is copied
         check_training_fits(int(numbers_above[place]), int(sizes_above[place]), vocab_size, budget, held)
+        if min_count == "fit" and int(sums[:place].sum()) > _MOST_LEFT_OUT * int(sums.sum()):
+            more = int(numbers_above[place - 1]), int(sizes_above[place - 1])
+            needed = training_bytes(*more, vocab_size, at_most=True)
+            often = "once" if place == 2 else f"{place - 1} times"
+            what = f"fit would leave out nearly all of the text; merging what occurs {often} or more"
+            check_room(max(needed, budget.free_bytes + 1), what, budget)
         lowest = place * scale
         if progress is not None and lowest > 1:
             left_out, every = int(numbers[:place].sum()), int(numbers.sum())

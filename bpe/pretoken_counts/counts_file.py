@@ -91,13 +91,15 @@ class CountsWriter:
         lengths = np.diff(ends, prepend=np.uint64(0))
         columns = [_narrow(lengths), _narrow(counts)]
         head = _BLOCK.pack(len(ends), columns[0].itemsize, columns[1].itemsize, 0, pretoken_bytes.nbytes)
-        block = np.empty(len(head) + sum(column.nbytes for column in columns) + pretoken_bytes.nbytes, np.uint8)
+        block = np.empty(
+            len(head) + sum(column.nbytes for column in columns) + pretoken_bytes.nbytes, np.uint8
+        )
         stop = 0
         for part in (np.frombuffer(head, np.uint8), *columns, pretoken_bytes):
             start, stop = stop, stop + part.nbytes
             block[start:stop] = part.view(np.uint8)  # once: a pretoken may be of megabytes
         self._file.write(block.data)
-        self._file.write(_core.xxh64(block, self._blocks).to_bytes(_HASH_BYTES, "little"))
+        self._file.write(_core.xxh64(block.data, self._blocks).to_bytes(_HASH_BYTES, "little"))
         self._offset += len(block) + _HASH_BYTES
         self._blocks += 1
         self._distinct += len(ends)
@@ -248,7 +250,9 @@ class CountsFile:
         # Before anything is read into memory: a number that was damaged may ask for any amount.
         if not 0 < size <= self._footer_start - offset - _BLOCK.size - _HASH_BYTES:
             raise self._bad(f"block {number}, at byte {offset}, does not fit into the file")
-        block = memoryview(bytearray(_BLOCK.size + size + _HASH_BYTES))  # once in memory: it may be one long pretoken
+        block = memoryview(
+            bytearray(_BLOCK.size + size + _HASH_BYTES)
+        )  # once in memory: it may be one long pretoken
         block[: _BLOCK.size] = head
         if file.readinto(block[_BLOCK.size :]) != size + _HASH_BYTES:  # type: ignore[attr-defined]
             raise self._bad(f"block {number}, at byte {offset}, is cut short")
@@ -267,7 +271,9 @@ class CountsFile:
         if not lengths.all() or ends[-1] != text_bytes or (ends[1:] <= ends[:-1]).any():
             raise self._bad(f"block {number}, at byte {offset}: its lengths are not those of its pretokens")
         if not counts.all():
-            raise self._bad(f"block {number}, at byte {offset}: pretoken {int(counts.argmin())} has the count 0")
+            raise self._bad(
+                f"block {number}, at byte {offset}: pretoken {int(counts.argmin())} has the count 0"
+            )
         return (np.frombuffer(block, np.uint8, text_bytes, counts_stop), ends, counts), len(block)
 
     def _check_order(self, arrays: Arrays, before: Arrays | None, offset: int) -> None:

@@ -148,13 +148,14 @@ def _round_up(size_bytes: int) -> str:
 def training_bytes(distinct: int, pretoken_bytes: int, vocab_size: int, at_most: bool = False) -> int:
     """What merging takes, with the counts themselves. at_most: for any counts; else what text takes.
 
-    Measured: 4 to 5 bytes for each byte of the distinct pretokens and each of them; of random letters 7, and 8 for more
-    entries than ids of 16 bits have. An entry takes some 350 bytes, most of them for counts of the pairs it stands in.
+    Bytes for each byte of the distinct pretokens and each of them, more where ids of 16 bits do not do; for an entry,
+    most are counts of the pairs it stands in. What turns out to take more is stopped by the core, which asks before it
+    takes memory.
     """
     narrow = vocab_size < 1 << 16
     each = (11 if narrow else 13) if at_most else (6 if narrow else 8)
     entries = min(vocab_size, pretoken_bytes)
-    return 16 * distinct + pretoken_bytes + each * (pretoken_bytes + distinct) + 350 * entries + (16 << 20)
+    return 16 * distinct + pretoken_bytes + each * (pretoken_bytes + distinct) + 350 * entries + (8 << 20)
 
 
 def check_training_fits(
@@ -180,7 +181,7 @@ def check_still_fits(budget: MemoryBudget) -> None:
 def outgrown(budget: MemoryBudget) -> NotEnoughMemory:
     """The error for merging that turned out to take more than was estimated."""
     return NotEnoughMemory(
-        f"merging has come to {bytes_text(used_bytes())} and would take more than {budget.words}; {_WAYS_OUT}"
+        f"merging takes more than {budget.words}; use a lower --max-token-bytes if its entries are long, {_WAYS_OUT}"
     )
 
 

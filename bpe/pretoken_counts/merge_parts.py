@@ -48,7 +48,9 @@ def merge_parts(
     check_total(sum(part.total for part in parts), f"{len(parts)} counts together")
     fan_in = FAN_IN
     if budget is not None and len(parts) > 1:
-        largest = max((part.largest_block_bytes() for part in parts if isinstance(part, CountsFile)), default=0)
+        largest = max(
+            (part.largest_block_bytes() for part in parts if isinstance(part, CountsFile)), default=0
+        )
         # What is added up of a block takes three times as much on its way. Of long pretokens, each a block, it is one.
         is_long = largest > _LONG_BYTES
         stream_bytes = max(_STREAM_BYTES, (2 if is_long else 4) * largest)

@@ -170,11 +170,12 @@ void bind_encoder(nb::module_ &m) {
             nb::gil_scoped_release unlocked;
             bpe::Vocabulary vocabulary(order, merges.data(), merges.shape(0), first_id,
                                        bpe::MemoryLimit(memory_limit));
-            return new Codec(std::move(vocabulary), std::move(special_list), known_pattern, false, cache_size);
+            return new Codec(std::move(vocabulary), std::move(special_list), known_pattern, false,
+                             cache_size);
           },
           nb::arg("merges"), nb::arg("byte_order"), nb::arg("first_id"), nb::arg("special_tokens"),
-          nb::arg("pattern").none(), nb::arg("memory_limit") = 0, nb::arg("cache_bytes") = default_cache_bytes,
-          nb::rv_policy::take_ownership)
+          nb::arg("pattern").none(), nb::arg("memory_limit") = 0,
+          nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)
       .def("image",
            [](const Codec &codec) {
              bpe::ImageWriter image;

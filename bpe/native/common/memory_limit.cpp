@@ -23,7 +23,8 @@ uint64_t resident_bytes() noexcept {
   const ssize_t size = read(file, text, sizeof text);
   (void)close(file);
   const char *const stop = text + (size > 0 ? size : 0);
-  const char *const space = static_cast<const char *>(std::memchr(text, ' ', static_cast<size_t>(stop - text)));
+  const char *const space =
+      static_cast<const char *>(std::memchr(text, ' ', static_cast<size_t>(stop - text)));
   uint64_t pages = 0; // the second number
   if (!space || std::from_chars(space + 1, stop, pages).ec != std::errc())
     return 0;

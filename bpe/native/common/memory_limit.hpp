@@ -17,8 +17,8 @@ class MemoryLimit {
 public:
   explicit MemoryLimit(uint64_t bytes = 0) : bytes_(bytes) {} // 0: no limit
 
-  // Throws std::bad_alloc if the process, with so many bytes more, would take more than it may. What was asked
-  // for before must have been written to by now, or it is not seen.
+  // Throws std::bad_alloc if the process, with so many bytes more, would take more than it may. What was
+  // asked for before must have been written to by now, or it is not seen.
   void expect(uint64_t more_bytes) const;
 
 private:

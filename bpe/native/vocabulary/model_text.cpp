@@ -58,8 +58,7 @@ std::vector<uint32_t> listed_merges(const Vocabulary &vocabulary) {
   return symbols;
 }
 
-VocabText::VocabText(const Vocabulary &vocabulary,
-                     std::vector<std::pair<uint32_t, std::string>> special_keys)
+VocabText::VocabText(const Vocabulary &vocabulary, std::vector<std::pair<uint32_t, std::string>> special_keys)
     : vocabulary_(vocabulary), special_keys_(std::move(special_keys)) {}
 
 bool VocabText::next(std::string &out, size_t bytes) {
