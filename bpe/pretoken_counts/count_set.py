@@ -21,7 +21,6 @@ from bpe.pretoken_counts.memory import (
     check_room,
     check_training_fits,
     training_bytes,
-    trim_memory,
 )
 from bpe.pretoken_counts.merge_counts import collected
 from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
@@ -99,7 +98,6 @@ class CountSet:
         what is left does not fit, or if hardly anything is left.
         """
         check_min_count(min_count)
-        trim_memory()
         needed = training_bytes(self.most_distinct, self.most_bytes, vocab_size, at_most=True)
         fits = needed <= budget.free_bytes + self._held_bytes
         if fits and min_count in (1, "fit"):

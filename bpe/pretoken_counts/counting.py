@@ -23,7 +23,7 @@ from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
-from bpe.pretoken_counts.memory import MemoryBudget
+from bpe.pretoken_counts.memory import MemoryBudget, trim_memory
 from bpe.pretoken_counts.text_blocks import (
     MAX_BLOCK_BYTES,
     THREAD_BLOCK_BYTES,
@@ -129,7 +129,10 @@ def count_sources(
         progress.begin("counting", all_bytes, "bytes")
     for source in sources:
         counting.count(source)
-    return counting.finish(sample)
+    counted = counting.finish(sample)
+    del counting
+    trim_memory()  # what comes next looks at what is left
+    return counted
 
 
 class _Counting:
@@ -159,10 +162,10 @@ class _Counting:
             free = budget.free_bytes
             self._threads = max(1, min(self._threads, free // (4 * THREAD_BYTES)))
             # A block of short pretokens grows the counts by up to 15 times its size, and handing them over takes as
-            # much again: (1/6 + 15/128) * 2 = 0.57 of what is free, and the buffers. The threads' tables are given up
+            # much again: (1/8 + 15/128) * 2 = 0.48 of what is free, and the buffers. The threads' tables are given up
             # before.
             self._block_bytes = max(1 << 16, min(self._block_bytes, free // 128))
-            self._spill_bytes = free // 6
+            self._spill_bytes = free // 8
             # A text held whole lies in memory up to three times; an expression sees it as characters of 4 bytes.
             self._held_limit = free // 16 if self._by_expression else free * 2 // 7
         self._done_bytes = self._replaced = self._documents = 0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.errors import BadArgument
-from bpe.pretoken_counts.count_sums import LIMIT, exact_sum
+from bpe.pretoken_counts.count_sums import exact_sum
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
 from bpe.pretoken_counts.merge_counts import collected
@@ -90,7 +90,7 @@ class PretokenCounts:
 
     @staticmethod
     def from_mapping(counts: Mapping[bytes, int], facts: CountsFacts | None = None) -> PretokenCounts:
-        """The counts of a {pretoken: count}."""
+        """The counts of a {pretoken: count}; BadArgument for what is no count."""
         counter = _core.PretokenCounter(None)
         add_mapping(counter, counts)
         return PretokenCounts(*counter.items(), facts or CountsFacts())
@@ -100,8 +100,6 @@ def add_mapping(counter: _core.PretokenCounter, counts: Mapping[bytes, int]) -> 
     """Add the counts of a {pretoken: count} to the core's counter; BadArgument for what is no count."""
     weights = np.array(list(counts.values()) or [0])
     if weights.dtype.kind not in "iu" or weights.min() < 0:
-        raise BadArgument("counts must be whole numbers from 0 to 2^63 - 1")
-    if (total := sum(map(int, counts.values()))) >= LIMIT:
-        raise BadArgument(f"counts must come to less than 2^63, got {total:,}")
+        raise BadArgument("counts must be whole numbers from 0 to 2^64 - 1")
     ends = np.cumsum([len(pretoken) for pretoken in counts], dtype=np.uint64)
     counter.add(b"".join(counts), ends, weights[: len(counts)].astype(np.uint64))

@@ -155,7 +155,7 @@ def training_bytes(distinct: int, pretoken_bytes: int, vocab_size: int, at_most:
     narrow = vocab_size < 1 << 16
     each = (11 if narrow else 13) if at_most else (6 if narrow else 8)
     entries = min(vocab_size, pretoken_bytes)
-    return 16 * distinct + pretoken_bytes + each * (pretoken_bytes + distinct) + 350 * entries + (8 << 20)
+    return 16 * distinct + pretoken_bytes + each * (pretoken_bytes + distinct) + 350 * entries + (12 << 20)
 
 
 def check_training_fits(

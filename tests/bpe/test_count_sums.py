@@ -199,7 +199,7 @@ def test_lengths_whose_sum_wraps_are_found(tmp_path: Path) -> None:
 # -- from Python ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("count", [1.5, -1, "1", 2**63, 2**64], ids=str)
+@pytest.mark.parametrize("count", [1.5, -1, 2**63, 2**64], ids=str)
 def test_what_is_no_count_is_refused(count: int) -> None:
     with pytest.raises(BadArgument, match="counts must"):
         PretokenCounts.from_mapping({b"a": count, b"b": 1})
