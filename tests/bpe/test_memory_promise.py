@@ -147,6 +147,22 @@ def test_the_limit_that_a_refusal_names_is_enough(tmp_path: Path, least_mb: int)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+def test_a_report_that_does_not_fit_leaves_the_tokenizer(tmp_path: Path, least_mb: int) -> None:
+    (tmp_path / "text").write_bytes(words(random.Random(5))[: 1 << 20])
+    limit_mb = least_mb + 10
+    command = ["train", tmp_path / "text", "--vocab-size", "1000", "--quiet", "--output", tmp_path / "t.json"]
+    code, peak, error = run(*command, "--max-memory", f"{limit_mb}MB", "--report", tmp_path / "report")
+    assert (code, peak <= limit_mb * 10**6) == (5, True), (peak, error)
+    assert "the tokenizer is written; the report takes about" in error
+    assert (tmp_path / "t.json").exists()
+    assert not (tmp_path / "report").exists()
+    named = re.search(r"give --max-memory (\d+)MB or more", error)
+    assert named, error
+    code, peak, error = run(*command, "--max-memory", f"{named[1]}MB", "--report", tmp_path / "report")
+    assert (code, peak <= int(named[1]) * 10**6) == (0, True), (peak, error)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_fit_works_at_the_smallest_limit(tmp_path: Path, least_mb: int) -> None:
     rng = random.Random(4)
     common = [bytes(rng.choices(b"abcdefgh", k=rng.randint(2, 7))) for _ in range(2000)]
