@@ -141,8 +141,11 @@ def check_room(needed_bytes: int, what: str, budget: MemoryBudget) -> None:
 
 
 def _round_up(size_bytes: int) -> str:
-    """A size that is no less, as --max-memory takes it: 97_300_001 -> "98MB"."""
-    return f"{-(-size_bytes // 10**6)}MB"
+    """A limit that is enough for so much, as --max-memory takes it: 90_000_001 -> "99MB".
+
+    More by a twentieth and 4 MB: with another limit the steps before leave other gaps in memory.
+    """
+    return f"{size_bytes * 21 // (20 * 10**6) + 5}MB"
 
 
 def training_bytes(distinct: int, pretoken_bytes: int, vocab_size: int, at_most: bool = False) -> int:
