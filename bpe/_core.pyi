@@ -3,7 +3,7 @@
 Text given to the core must be valid UTF-8 where a call says so; `validate_utf8` finds out. Offsets are 64-bit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,6 +120,22 @@ class Encoder:
 
         ValueError for an image that is damaged, as far as memory would be touched that is not its own: keep a checksum.
         """
+    @staticmethod
+    def from_merges(
+        merges: NDArray[np.uint32],
+        byte_order: bytes,
+        first_id: int,
+        special_tokens: dict[bytes, int],
+        pattern: str | None,
+        memory_limit: int = 0,
+        cache_bytes: int = 256 << 20,
+    ) -> Encoder:
+        """An encoder of what a training made. merges: uint32[m, 2] as train_merges gives them.
+
+        Ids from first_id on: the 256 bytes as byte_order has them, then the entries in the order of the merges.
+        Linear in the bytes of all entries, in time and memory. memory_limit: MemoryError before the process would
+        take more; 0: no limit. ValueError for a merge of what is not made yet, or of bytes that are an entry.
+        """
     def image(self) -> bytes:
         """Entries and merges in the form they are used in; no special tokens, no pattern."""
     def __len__(self) -> int:
@@ -141,10 +157,13 @@ class Encoder:
     def merge_ids(self) -> NDArray[np.uint32]:
         """uint32[2 * m]: ids of left and right of each merge, lowest rank first; of a rank file every split of every
         entry, by the entry's rank, then by those of its halves."""
-    def vocab_json(self, special_keys: Sequence[tuple[int, bytes]]) -> bytes:
-        """tokenizer.json's model.vocab by ascending id; special_keys: id and key (JSON, with quotes), ascending."""
-    def merges_json(self, as_pairs: bool) -> bytes:
-        """tokenizer.json's model.merges: ["left","right"] or "left right" each."""
+    def vocab_json(self, special_keys: Sequence[tuple[int, bytes]]) -> Iterator[bytes]:
+        """tokenizer.json's model.vocab by ascending id; special_keys: id and key (JSON, with quotes), ascending.
+
+        In pieces of 1 MiB, or of one entry where that is longer, so the text never lies in memory whole.
+        """
+    def merges_json(self, as_pairs: bool) -> Iterator[bytes]:
+        """tokenizer.json's model.merges: ["left","right"] or "left right" each; in pieces, as vocab_json."""
     def encode(self, text: str, special: bool = True) -> list[int]: ...
     def encode_batch(
         self, texts: Sequence[str], threads: int, special: bool = True
@@ -334,6 +353,11 @@ class PretokenCounter:
         """The same, after which the counter is empty and its memory given back."""
     def memory_bytes(self) -> int:
         """What the counts take; items() and drain() take 16 bytes for each pretoken, and its bytes, beside."""
+    def counted_bytes(self) -> int:
+        """What of that grows with what is counted: all but the tables of the threads."""
+
+def trim_memory() -> None:
+    """Give what malloc keeps of freed memory back to the system, where malloc can do so."""
 
 def train_merges(
     pretoken_bytes: Buffer,
@@ -348,12 +372,14 @@ def train_merges(
     first_pairs: int = 1000,
     max_token_bytes: int = 0,
     known_pairs: int = 0,
+    memory_limit: int = 0,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
     """merges uint32[m, 2], pair counts uint64[m] at the time of the merge.
 
     Ids: a byte is its value, 256 + k the k-th new entry, which is the product of merge k: a merge never makes bytes
     that are an entry already (proof in trainer.hpp). progress(entries so far) is called ten times a second; what it
     raises ends the training, and so does Ctrl-C. max_token_bytes: pairs of more bytes together are not merged; 0: no
-    limit. For tests: wide has ids of 32 and places of 64 bits whatever the sizes; with a low first_pairs
-    lists are written often, with few known_pairs they are forgotten and counted again; 0: as many as is best.
+    limit. memory_limit: MemoryError before the process would take more bytes; 0: no limit. For tests: wide has ids of
+    32 and places of 64 bits whatever the sizes; with a low first_pairs lists are written often, with few known_pairs
+    they are forgotten and counted again; 0: as many as is best.
     """

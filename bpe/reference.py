@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import regex
 
+from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.patterns import PATTERNS
 
 Pair = tuple[int, int]
@@ -89,13 +90,13 @@ def train(
     new_entries: int,
     tie_break: str = "lexicographic",
     min_frequency: int = 1,
-    max_token_bytes: int = 0,
+    max_token_bytes: int | None = MAX_TOKEN_BYTES,
 ) -> list[tuple[bytes, bytes]]:
     """The merges that add `new_entries` entries to the 256 bytes, in order; fewer if no pair is left.
 
     Each merge adds an entry: bytes that are one already are never made again (proof in native/train/trainer.hpp). A
-    pair is merged only if it occurs at least max(1, min_frequency) times and has no more than max_token_bytes (0: no
-    limit). {b"aab": 2, b"ab": 1}, 2 -> [(b"a", b"b"), (b"a", b"ab")]
+    pair is merged only if it occurs at least max(1, min_frequency) times and has no more than max_token_bytes (None,
+    0: no limit). {b"aab": 2, b"ab": 1}, 2 -> [(b"a", b"b"), (b"a", b"ab")]
     """
     entries = [bytes([byte]) for byte in printable_bytes()]  # the ids of the huggingface rule
     id_of = {entry: id_ for id_, entry in enumerate(entries)}
@@ -121,7 +122,7 @@ def train(
             del pair_to_pretokens[pair]
 
     def too_long(pair: Pair) -> bool:
-        return 0 < max_token_bytes < len(entries[pair[0]]) + len(entries[pair[1]])
+        return 0 < (max_token_bytes or 0) < len(entries[pair[0]]) + len(entries[pair[1]])
 
     def priority(pair: Pair) -> tuple[int, bytes, bytes] | tuple[int, int, int]:
         left, right = pair

@@ -21,7 +21,7 @@ from bpe.description import Parts, make_parts
 from bpe.encoding import AllowedSpecial, Encoding
 from bpe.errors import BadArgument
 from bpe.formats import by_path, gpt2, huggingface, tiktoken
-from bpe.output_file import write_file
+from bpe.output_file import open_output_file, write_file
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
 from bpe.vocabulary import SpecialTokens
@@ -99,7 +99,14 @@ class Tokenizer(Encoding):
 
     def fingerprint(self) -> str:
         """The SHA-256 of the canonical tokenizer.json, the bytes that `save` writes, in hexadecimal."""
-        return hashlib.sha256(self.canonical_json).hexdigest()
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for piece in huggingface.json_pieces(self):
+            digest.update(piece)
+        return digest.hexdigest()
 
     # -- files ---------------------------------------------------------------------------------------------------
 
@@ -151,9 +158,9 @@ class Tokenizer(Encoding):
 
         legacy_merges: merges as "a b" texts, which readers from before 2024 need, not as pairs.
         """
-        write_file(
-            path, huggingface.to_json(self, legacy_merges=True) if legacy_merges else self.canonical_json
-        )
+        with open_output_file(path) as file:
+            for piece in huggingface.json_pieces(self, legacy_merges):
+                file.write(piece)
 
     def export_tiktoken(self, path: str | Path) -> None:
         """Write a rank file, a line `base64(bytes) rank` an entry; it holds no special tokens and no pattern.

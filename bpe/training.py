@@ -21,16 +21,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.errors import BadArgument, shown
+from bpe.core_vocabulary import CoreVocabulary
+from bpe.description import Parts
+from bpe.entry_limit import MAX_TOKEN_BYTES
+from bpe.errors import BadArgument, BadTokenizer, NotEnoughMemory, shown
 from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.count_set import CountSet
+from bpe.pretoken_counts.count_sums import check_weighted
 from bpe.pretoken_counts.counting import (
     CountingOptions,
     PretokenCounts,
     count_sources,
 )
 from bpe.pretoken_counts.counts_inputs import cut_of_files, still_to_count, tokens_not_cut_at
-from bpe.pretoken_counts.memory import MemoryBudget, check_still_fits
+from bpe.pretoken_counts.memory import MemoryBudget, check_still_fits, outgrown
 from bpe.pretoken_counts.sampling import sampled
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
@@ -52,7 +56,7 @@ class Training:
     """What a training made. pairs: uint32[merges, 2], ids of the core: a byte is its value, 256 + k merge k's entry.
 
     pair_counts: uint64[merges], how often each pair occurred when it was merged. vocab_size: as it was asked for.
-    notes: one line each that the user should read.
+    notes: one line each that the user should read. budget: what tokenizers of it are made within.
     """
 
     pairs: NDArray[np.uint32]
@@ -62,6 +66,7 @@ class Training:
     special_tokens: tuple[str, ...]
     pattern: str | Pretokenizer
     notes: tuple[str, ...]
+    budget: MemoryBudget | None = None
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -69,13 +74,16 @@ class Training:
         return self.prefix(self.vocab_size)
 
     def prefix(self, vocab_size: int) -> Tokenizer:
-        """The tokenizer that a training for so many entries makes; BadArgument if that is more than this one."""
+        """The tokenizer that a training for so many entries makes; BadArgument if that is more than this one.
+
+        NotEnoughMemory if its entries do not fit. Linear in the bytes of the entries, in time and memory.
+        """
         merge_count = vocab_size - 256 - len(self.special_tokens)
         if merge_count < 0 or vocab_size > self.vocab_size:
             raise BadArgument(
                 f"vocab_size must be at most that of the training, {self.vocab_size}, got {vocab_size}"
             )
-        return _tokenizer(self.pairs[:merge_count], self.special_tokens, self.pattern)
+        return _tokenizer(self.pairs[:merge_count], self.special_tokens, self.pattern, self.budget)
 
 
 def train(
@@ -89,7 +97,7 @@ def train(
     invalid: Invalid = "error",
     progress: Progress | None = None,
     *,
-    max_token_bytes: int = 0,
+    max_token_bytes: int | None = MAX_TOKEN_BYTES,
     counts: Iterable[str | os.PathLike[str]] = (),
     max_memory_bytes: int | None = None,
     min_pretoken_count: MinCount = 1,
@@ -222,21 +230,30 @@ def train_on(
     new_entries = vocab_size - 256 - len(special_tokens)
     if progress is not None:
         progress.begin("merging", new_entries, "entries")
-    pairs, pair_counts = _core.train_merges(
-        counts.pretoken_bytes.data,
-        counts.ends,
-        counts.counts,
-        new_entries,
-        options.tie_break,
-        options.min_frequency,
-        available_threads() if options.threads is None else options.threads,
-        _watching(progress, budget),
-        max_token_bytes=options.max_token_bytes,
-    )
+    check_weighted(counts.ends, counts.counts)
+    try:
+        pairs, pair_counts = _core.train_merges(
+            counts.pretoken_bytes.data,
+            counts.ends,
+            counts.counts,
+            new_entries,
+            options.tie_break,
+            options.min_frequency,
+            available_threads() if options.threads is None else options.threads,
+            _watching(progress, budget),
+            max_token_bytes=options.max_token_bytes or 0,
+            memory_limit=0 if budget is None else budget.limit_bytes,
+        )
+    except MemoryError as error:
+        if budget is None or isinstance(error, NotEnoughMemory):
+            raise
+        raise outgrown(budget) from None
     notes = []
     if len(pairs) < new_entries:
         reasons = [f"occurs {options.min_frequency} times or more"] if options.min_frequency > 1 else []
-        if options.max_token_bytes:
+        if (
+            options.max_token_bytes and 2 * _longest_bytes(pairs) > options.max_token_bytes
+        ):  # else none was too long
             reasons.append(f"makes an entry of at most {options.max_token_bytes} bytes")
         left = f"no pair {' and '.join(reasons)}" if reasons else "no pair is left"
         notes.append(
@@ -247,7 +264,9 @@ def train_on(
         progress.update(len(pairs))
         for note in notes:
             progress.note(note)
-    return Training(pairs, pair_counts, counts, vocab_size, tuple(special_tokens), pattern, tuple(notes))
+    return Training(
+        pairs, pair_counts, counts, vocab_size, tuple(special_tokens), pattern, tuple(notes), budget
+    )
 
 
 def _watching(progress: Progress | None, budget: MemoryBudget | None) -> Callable[[int], None] | None:
@@ -264,6 +283,14 @@ def _watching(progress: Progress | None, budget: MemoryBudget | None) -> Callabl
     return watch
 
 
+def _longest_bytes(pairs: NDArray[np.uint32]) -> int:
+    """The bytes of the longest entry."""
+    lengths = [1] * 256
+    for left, right in pairs.tolist():
+        lengths.append(lengths[left] + lengths[right])
+    return max(lengths)
+
+
 def _listed(inputs: Iterable[Source]) -> list[Source]:
     if isinstance(inputs, (str, os.PathLike, bytes, bytearray, memoryview)):
         return [inputs]
@@ -271,16 +298,30 @@ def _listed(inputs: Iterable[Source]) -> list[Source]:
 
 
 def _tokenizer(
-    pairs: NDArray[np.uint32], special_tokens: Sequence[str], pattern: str | Pretokenizer
+    pairs: NDArray[np.uint32],
+    special_tokens: Sequence[str],
+    pattern: str | Pretokenizer,
+    budget: MemoryBudget | None,
 ) -> Tokenizer:
     """Number the entries: special tokens, bytes in printable order, then one for each merge."""
-    entries = [bytes([byte]) for byte in range(256)]  # by the ids of the core
-    merges = []
-    for left, right in pairs.tolist():
-        merges.append((entries[left], entries[right]))
-        entries.append(entries[left] + entries[right])
-    ordered = [entries[byte] for byte in printable_bytes()] + entries[256:]
+    pretokenizer = Pretokenizer.from_pattern(pattern)
     specials = {token: id_ for id_, token in enumerate(special_tokens)}
-    vocab = {id_: token.encode() for token, id_ in specials.items()}
-    vocab |= {len(specials) + place: entry for place, entry in enumerate(ordered)}
-    return Tokenizer(vocab, merges, specials, pattern)
+    try:
+        encoder = _core.Encoder.from_merges(
+            pairs,
+            bytes(printable_bytes()),
+            len(specials),
+            {token.encode(): id_ for token, id_ in specials.items()},
+            pretokenizer.core_pattern,
+            memory_limit=0 if budget is None else budget.limit_bytes,
+        )
+    except MemoryError:
+        if budget is None:
+            raise
+        raise NotEnoughMemory(
+            f"the {len(pairs) + 256:,} entries of the vocabulary take more than {budget.words}; make no long ones "
+            f"(--max-token-bytes {MAX_TOKEN_BYTES} or less), fewer, or allow more memory"
+        ) from None
+    except ValueError as error:
+        raise BadTokenizer(str(error)) from None
+    return Tokenizer.from_parts(Parts(CoreVocabulary(encoder, specials, False), pretokenizer))

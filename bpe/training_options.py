@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadArgument, check_whole, shown
 from bpe.reference import printable_bytes
 from bpe.threads import check_threads
@@ -36,7 +37,8 @@ class TrainingOptions:
     min_frequency: pairs that occur less often are not merged.
     threads: to count and to merge with; None: one a core.
     invalid: what to do with bytes that are not UTF-8, "error" or "replace".
-    max_token_bytes: longer entries are not made; 0: no limit.
+    max_token_bytes: longer entries are not made; None or 0: no limit. Hugging Face's BpeTrainer makes the same merges
+    with max_token_length = max_token_bytes + 1: it counts bytes too, and its entries stay below that.
     counts: counts files, added to what the inputs have.
     max_memory_bytes: None: four fifths of what is free. Counts that outgrow it are spilled to temp_dir.
     min_pretoken_count: rarer pretokens are left out; "fit": as few as must be.
@@ -49,7 +51,7 @@ class TrainingOptions:
     min_frequency: int = 1
     threads: int | None = None
     invalid: Invalid = "error"
-    max_token_bytes: int = 0
+    max_token_bytes: int | None = MAX_TOKEN_BYTES
     counts: Iterable[str | os.PathLike[str]] = ()
     max_memory_bytes: int | None = None
     min_pretoken_count: MinCount = 1
@@ -76,6 +78,8 @@ class TrainingOptions:
             )
         for name in ("min_frequency", "max_token_bytes"):
             value = getattr(self, name)
+            if value is None and name == "max_token_bytes":
+                continue
             check_whole(name, value)
             if value < 0:
                 raise BadArgument(f"{name} must be at least 0, got {value}")

@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Any, NoReturn
 
+from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadArgument, printable
 from bpe.sizes import parse_size, parse_sizes
 
@@ -111,9 +112,9 @@ def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
     train.add_argument(
         "--max-token-bytes",
         type=_size,
-        default=0,
+        default=MAX_TOKEN_BYTES,
         metavar="N",
-        help="make no longer entries (default: any length)",
+        help=f"make no longer entries (default {MAX_TOKEN_BYTES}; 0: any length)",
     )
     train.add_argument(
         "--tie-break",

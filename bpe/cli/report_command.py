@@ -15,7 +15,8 @@ from bpe.output_file import check_output
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
-from bpe.reports.report import make_report
+from bpe.pretoken_counts.memory import check_room, trim_memory
+from bpe.reports.report import make_report, report_bytes
 from bpe.reports.report_text import report_page, report_text
 from bpe.tokenizer import Tokenizer
 
@@ -44,13 +45,19 @@ def report(options: Namespace) -> int:
 
 
 def report_on_training(training: Training, sizes: list[int], options: Namespace) -> None:
-    """Write the report of a training, measured on the held-out texts or on the text of the training."""
+    """Write the report of a training, measured on the held-out texts or on the text of the training.
+
+    NotEnoughMemory if it does not fit; the tokenizers are written by then.
+    """
     if options.held_out:
         counts = _count(options.held_out, training.tokenizer, options.threads, options.invalid)
         measured_on = _listed(options.held_out)
     else:
         counts = training.counts
         measured_on = "the text it was trained on (--held-out names a better one)"
+    if training.budget is not None:
+        trim_memory()
+        check_room(report_bytes(len(counts)), "the tokenizer is written; the report", training.budget)
     made = make_report(training.tokenizer, counts, measured_on, sizes)
     _write(made, options.report, _form(options.report), Path(options.output).name)
     if not options.quiet:

@@ -158,7 +158,7 @@ class _Counting:
     def save(self, path: str) -> None:
         """Write the counts to a file of this name."""
         assert self._counted is not None
-        self._counted.save(path, self.workspace)
+        self._counted.save(path, self.workspace, self.budget)
 
     @contextmanager
     def kept_if_it_fails(self, saved_in: str | None) -> Iterator[None]:
@@ -186,7 +186,7 @@ class _Counting:
         path = _unused(
             self._keep if facts.complete else self._keep.with_suffix(f".partial{self._keep.suffix}")
         )
-        self._counted.save(path, self.workspace)
+        self._counted.save(path, self.workspace, self.budget)
         place = " in place of the other counts files" if self._options.counts else ""
         if facts.complete:
             how = f"go on with --counts {path}{place} and without inputs"

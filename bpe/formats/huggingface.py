@@ -13,6 +13,7 @@ order that it does not find there.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -129,10 +130,15 @@ _STAND_INS: Final[dict[str, Any]] = {"vocab": {}, "merges": []}
 
 
 def to_json(tokenizer: Description, legacy_merges: bool = False) -> bytes:
-    """The canonical tokenizer.json: equal tokenizers give equal bytes. legacy_merges: "a b" texts, not pairs.
+    """The canonical tokenizer.json: equal tokenizers give equal bytes; see `json_pieces`."""
+    return b"".join(json_pieces(tokenizer, legacy_merges))
 
-    A rank file is written with ignore_merges and every split of every entry as a merge, as its rule is.
-    BadTokenizer if a special token or the pattern can't be said in this format.
+
+def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator[bytes]:
+    """The canonical tokenizer.json in pieces of some 1 MB, so that it never lies in memory whole.
+
+    legacy_merges: merges as "a b" texts, not pairs. A rank file is written with ignore_merges and every split of every
+    entry as a merge, as its rule is. BadTokenizer if a special token or the pattern can't be said in this format.
     """
     root = {
         "version": "1.0",
@@ -173,15 +179,11 @@ def to_json(tokenizer: Description, legacy_merges: bool = False) -> bytes:
     if tokenizer.whole_pretokens:
         _check_no_other_text(keys)
     encoder = tokenizer.core_encoder
-    parts = [
-        text.removesuffix(ending),
-        b'"vocab":',
-        encoder.vocab_json([(id_, json.dumps(key, ensure_ascii=False).encode()) for id_, key in keys]),
-        b',"merges":',
-        encoder.merges_json(as_pairs=not legacy_merges),
-        b"}}\n",
-    ]
-    return b"".join(parts)
+    yield text.removesuffix(ending) + b'"vocab":'
+    yield from encoder.vocab_json([(id_, json.dumps(key, ensure_ascii=False).encode()) for id_, key in keys])
+    yield b',"merges":'
+    yield from encoder.merges_json(as_pairs=not legacy_merges)
+    yield b"}}\n"
 
 
 def _check_no_other_text(keys: list[tuple[int, str]]) -> None:

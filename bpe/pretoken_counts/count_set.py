@@ -16,8 +16,13 @@ from bpe.errors import BadArgument, check_whole
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts, merged_facts
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
-from bpe.pretoken_counts.memory import MemoryBudget, check_training_fits, training_bytes
-from bpe.pretoken_counts.merge_counts import joined
+from bpe.pretoken_counts.memory import (
+    MemoryBudget,
+    check_room,
+    check_training_fits,
+    training_bytes,
+)
+from bpe.pretoken_counts.merge_counts import collected
 from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
 from bpe.pretoken_counts.workspace import Workspace
 
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from bpe.progress import Progress
 
 _COUNTED_APART: Final = 1 << 16  # how high a lowest count `fit` looks for
+_MOST_LEFT_OUT: Final = 0.9  # of all occurrences: a vocabulary of the rest would say nothing of the text
 
 MinCount = int | Literal["fit"]
 
@@ -60,13 +66,23 @@ class CountSet:
             for part in self.parts
         )
 
-    def blocks(self, workspace: Workspace | None = None) -> Iterator[Arrays]:
-        """The sum, sorted. workspace: for what is merged in several rounds, needed for more than 64 parts."""
-        return merge_parts(self.parts, workspace)
+    def blocks(
+        self, workspace: Workspace | None = None, budget: MemoryBudget | None = None
+    ) -> Iterator[Arrays]:
+        """The sum, sorted. workspace: for what is merged in several rounds, needed for more than 64 parts.
 
-    def save(self, path: str | os.PathLike[str], workspace: Workspace | None = None) -> None:
+        budget: as many parts are merged at once as it has room for. BadCounts for a sum of 2^63 or more.
+        """
+        return merge_parts(self.parts, workspace, budget)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        workspace: Workspace | None = None,
+        budget: MemoryBudget | None = None,
+    ) -> None:
         """Write the sum as one counts file; it appears complete or not at all."""
-        write_counts_file(path, self.blocks(workspace), self.facts)
+        write_counts_file(path, self.blocks(workspace, budget), self.facts)
 
     def load(
         self,
@@ -79,38 +95,61 @@ class CountSet:
         """The sum in memory, less the pretokens that occur less often than min_count, which progress is told.
 
         min_count "fit": the lowest with which merging to vocab_size fits whatever the text. NotEnoughMemory if merging
-        what is left does not fit.
+        what is left does not fit, or if hardly anything is left.
         """
         check_min_count(min_count)
-        fits = budget.free_bytes >= training_bytes(
-            self.most_distinct, self.most_bytes, vocab_size, at_most=True
-        )
+        needed = training_bytes(self.most_distinct, self.most_bytes, vocab_size, at_most=True)
+        fits = needed <= budget.free_bytes + self._held_bytes
         if fits and min_count in (1, "fit"):
-            return PretokenCounts(*joined(self.blocks(workspace)), self.facts)
+            return self._collected(1, self.most_distinct, self.most_bytes, budget, workspace)
         if not fits and len(self.parts) > 1:  # pretokens that are in several parts are one in the sum
             merged = workspace.new_file()
-            write_counts_file(merged, self.blocks(workspace), self.facts, temporary=True)
+            write_counts_file(merged, self.blocks(workspace, budget), self.facts, temporary=True)
             once = CountSet([CountsFile(merged)], self.facts)
             return once.load(budget, workspace, min_count, progress, vocab_size)
-        lowest = self._survey(budget, min_count, progress, vocab_size)
-        return PretokenCounts(
-            *joined(_at_least(block, lowest) for block in self.blocks(workspace)), self.facts
-        )
+        lowest, distinct, pretoken_bytes = self._survey(budget, workspace, min_count, progress, vocab_size)
+        return self._collected(lowest, distinct, pretoken_bytes, budget, workspace)
+
+    @property
+    def _held_bytes(self) -> int:
+        """What is in memory already of the sum: all of it, if it is one part that was never spilled, or nothing."""
+        only = self.parts[0] if len(self.parts) == 1 else None
+        return only.memory_bytes if isinstance(only, PretokenCounts) else 0
+
+    def _collected(
+        self, lowest: int, distinct: int, pretoken_bytes: int, budget: MemoryBudget, workspace: Workspace
+    ) -> PretokenCounts:
+        """What occurs `lowest` times or more: so many pretokens and bytes at most."""
+        only = self.parts[0] if len(self.parts) == 1 else None
+        if lowest == 1 and isinstance(only, PretokenCounts):
+            return only
+        blocks: Iterator[Arrays] = self.blocks(workspace, budget)
+        if lowest > 1:
+            blocks = (_at_least(block, lowest) for block in blocks)
+        return PretokenCounts(*collected(blocks, distinct, pretoken_bytes), self.facts)
 
     def _survey(
-        self, budget: MemoryBudget, min_count: MinCount, progress: Progress | None, vocab_size: int
-    ) -> int:
-        """The lowest count to keep, by how many pretokens have each count; NotEnoughMemory if that does not help."""
+        self,
+        budget: MemoryBudget,
+        workspace: Workspace,
+        min_count: MinCount,
+        progress: Progress | None,
+        vocab_size: int,
+    ) -> tuple[int, int, int]:
+        """(the lowest count to keep, how many pretokens are kept, their bytes), by how many have each count.
+
+        NotEnoughMemory if that does not help.
+        """
         lowest = 1 if min_count == "fit" else min_count
         size = max(_COUNTED_APART, lowest + 1) if lowest < 1 << 24 else _COUNTED_APART
         scale = 1 if lowest < size else lowest  # beyond: only "less" and "not less" matter
         numbers, sizes, sums = (np.zeros(size, np.int64) for _ in range(3))
-        for _, ends, counts in self.blocks():
+        for _, ends, counts in self.blocks(workspace, budget):
             lengths = np.diff(ends, prepend=np.uint64(0)).astype(np.int64)
             places = np.minimum(counts // np.uint64(scale), np.uint64(size - 1)).astype(np.int64)
             np.add.at(numbers, places, 1)
             np.add.at(sizes, places, lengths)
-            np.add.at(sums, places, counts.astype(np.int64))
+            np.add.at(sums, places, counts.astype(np.int64))  # below 2^63 in all: merge_parts checks it
         numbers_above, sizes_above = (column[::-1].cumsum()[::-1] for column in (numbers, sizes))
         place = 1 if scale > 1 else lowest
         if min_count == "fit":
@@ -119,7 +158,14 @@ class CountSet:
                 int(numbers_above[place]), int(sizes_above[place]), vocab_size, at_most=True
             ):
                 place += 1
-        check_training_fits(int(numbers_above[place]), int(sizes_above[place]), vocab_size, budget)
+        held = self._held_bytes if place == 1 else 0  # what is left out is copied
+        check_training_fits(int(numbers_above[place]), int(sizes_above[place]), vocab_size, budget, held)
+        if min_count == "fit" and int(sums[:place].sum()) > _MOST_LEFT_OUT * int(sums.sum()):
+            more = int(numbers_above[place - 1]), int(sizes_above[place - 1])
+            needed = training_bytes(*more, vocab_size, at_most=True)
+            often = "once" if place == 2 else f"{place - 1} times"
+            what = f"fit would leave out nearly all of the text; merging what occurs {often} or more"
+            check_room(max(needed, budget.free_bytes + 1), what, budget)
         lowest = place * scale
         if progress is not None and lowest > 1:
             left_out, every = int(numbers[:place].sum()), int(numbers.sum())
@@ -128,7 +174,7 @@ class CountSet:
                 f"left out {left_out:,} of {every:,} distinct pretokens, {share:.3g} % of all occurrences: "
                 f"those that occur less than {lowest} times"
             )
-        return lowest
+        return lowest, int(numbers_above[place]), int(sizes_above[place])
 
 
 def check_min_count(min_count: MinCount) -> None:

@@ -23,7 +23,7 @@ from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
-from bpe.pretoken_counts.memory import MemoryBudget
+from bpe.pretoken_counts.memory import MemoryBudget, trim_memory
 from bpe.pretoken_counts.text_blocks import (
     MAX_BLOCK_BYTES,
     THREAD_BLOCK_BYTES,
@@ -55,6 +55,8 @@ __all__ = [
 
 # The regex package cuts at 2 to 10 MB/s: a second or less, and what Python holds for it stays small.
 EXPRESSION_BLOCK_BYTES: Final = 2 << 20
+# What a thread counts into and sorts with (bpe/native/train/own_pretokens.hpp, run_sorter.hpp).
+THREAD_BYTES: Final = 10 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,10 @@ def count_sources(
         progress.begin("counting", all_bytes, "bytes")
     for source in sources:
         counting.count(source)
-    return counting.finish(sample)
+    counted = counting.finish(sample)
+    del counting
+    trim_memory()  # what comes next looks at what is left
+    return counted
 
 
 class _Counting:
@@ -154,13 +159,15 @@ class _Counting:
             self._block_bytes = min(self._block_bytes, EXPRESSION_BLOCK_BYTES)
         self._spill_bytes = self._held_limit = None
         if budget is not None:
-            # A block of short pretokens grows the counts by up to 15 times its size, and handing them over takes as
-            # much again: (1/5 + 15/128) * 2 = 0.63 of what is free, and the buffers.
             free = budget.free_bytes
+            self._threads = max(1, min(self._threads, free // (4 * THREAD_BYTES)))
+            # A block of short pretokens grows the counts by up to 15 times its size, and handing them over takes as
+            # much again: (1/8 + 15/128) * 2 = 0.48 of what is free, and the buffers. The threads' tables are given up
+            # before.
             self._block_bytes = max(1 << 16, min(self._block_bytes, free // 128))
-            self._spill_bytes = free // 5
+            self._spill_bytes = free // 8
             # A text held whole lies in memory up to three times; an expression sees it as characters of 4 bytes.
-            self._held_limit = free // (16 if self._by_expression else 6)
+            self._held_limit = free // 16 if self._by_expression else free * 2 // 7
         self._done_bytes = self._replaced = self._documents = 0
         self._sources: list[CountedSource] = []
         self._runs: list[PretokenCounts | CountsFile] = []
@@ -175,9 +182,9 @@ class _Counting:
             position = reader.start
             blocks = text_blocks(reader, self._last_cut, self._block_bytes, self._held_limit)
             for block in blocks:
+                self._make_room(block.text.nbytes)
                 in_document = self._count_block(block, reader.where, in_document)
-                if self._spill_bytes is not None and self._counter.memory_bytes() > self._spill_bytes:
-                    self._spill()
+                self._make_room(0)
                 position = reader.start + reader.read_bytes if block.position is None else block.position
                 if self._progress is not None:
                     self._progress.update(self._done_bytes + position - reader.start)
@@ -222,6 +229,14 @@ class _Counting:
                 counts.update(pieces)
         add_mapping(self._counter, {pretoken.encode(): count for pretoken, count in counts.items()})
         return in_document
+
+    def _make_room(self, text_bytes: int) -> None:
+        """Spill what is counted if it would outgrow its share with so much text more, be that one long pretoken."""
+        if self._spill_bytes is None:
+            return
+        counted = self._counter.counted_bytes()
+        if counted and counted + text_bytes > self._spill_bytes:
+            self._spill()
 
     def _spill(self) -> None:
         assert self._workspace is not None

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
+from bpe.errors import BadArgument
+from bpe.pretoken_counts.count_sums import exact_sum
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
-from bpe.pretoken_counts.merge_counts import joined
+from bpe.pretoken_counts.merge_counts import collected
 from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
 from bpe.pretoken_counts.workspace import Workspace
 
@@ -36,7 +38,7 @@ class PretokenCounts:
     @property
     def total(self) -> int:
         """How many pretokens the texts have, repeated ones each time."""
-        return int(self.counts.sum())
+        return exact_sum(self.counts)
 
     @property
     def text_bytes(self) -> int:
@@ -47,6 +49,11 @@ class PretokenCounts:
     def replaced(self) -> int:
         """How many U+FFFD were put in for what was not valid UTF-8."""
         return self.facts.replaced
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the arrays take."""
+        return self.pretoken_bytes.nbytes + self.ends.nbytes + self.counts.nbytes
 
     @property
     def arrays(self) -> Arrays:
@@ -76,17 +83,23 @@ class PretokenCounts:
         """
         files = [CountsFile(path) for path in paths]
         with Workspace() as workspace:
-            return PretokenCounts(*joined(merge_parts(files, workspace)), facts_of(files))
+            distinct = sum(map(len, files))
+            pretoken_bytes = sum(file.pretoken_bytes for file in files)
+            blocks = merge_parts(files, workspace)
+            return PretokenCounts(*collected(blocks, distinct, pretoken_bytes), facts_of(files))
 
     @staticmethod
     def from_mapping(counts: Mapping[bytes, int], facts: CountsFacts | None = None) -> PretokenCounts:
-        """The counts of a {pretoken: count}."""
+        """The counts of a {pretoken: count}; BadArgument for what is no count."""
         counter = _core.PretokenCounter(None)
         add_mapping(counter, counts)
         return PretokenCounts(*counter.items(), facts or CountsFacts())
 
 
 def add_mapping(counter: _core.PretokenCounter, counts: Mapping[bytes, int]) -> None:
-    """Add the counts of a {pretoken: count} to the core's counter."""
+    """Add the counts of a {pretoken: count} to the core's counter; BadArgument for what is no count."""
+    weights = np.array(list(counts.values()) or [0])
+    if weights.dtype.kind not in "iu" or weights.min() < 0:
+        raise BadArgument("counts must be whole numbers from 0 to 2^64 - 1")
     ends = np.cumsum([len(pretoken) for pretoken in counts], dtype=np.uint64)
-    counter.add(b"".join(counts), ends, np.array(list(counts.values()), dtype=np.uint64))
+    counter.add(b"".join(counts), ends, weights[: len(counts)].astype(np.uint64))

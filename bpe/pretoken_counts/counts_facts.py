@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.errors import BadArgument, shown
+from bpe.pretoken_counts.count_sums import LIMIT
 from bpe.pretokenizer import Pretokenizer, Stage
 
 TOOL: Final = f"tokenmill {_core.__version__}"
@@ -82,22 +83,44 @@ class CountsFacts:
     @staticmethod
     def from_json(facts: Mapping[str, Any]) -> CountsFacts:
         """The facts of a counts file; KeyError, TypeError or ValueError for what `to_json` does not write."""
-        stages = tuple(Stage(str(stage["expression"]), stage["unmatched"]) for stage in facts["pattern"])
+        stages = tuple(Stage(_text(stage["expression"]), stage["unmatched"]) for stage in facts["pattern"])
         if any(stage.unmatched not in ("drop", "keep") for stage in stages):
             raise ValueError("unmatched")
         return CountsFacts(
             pretokenizer=Pretokenizer(stages) if stages else None,
-            special_tokens=tuple(map(str, facts["special_tokens"])),
-            text_bytes=int(facts["text_bytes"]),
-            documents=int(facts["documents"]),
-            replaced=int(facts["replaced"]),
-            complete=bool(facts["complete"]),
-            sample=str(facts["sample"]),
-            tool=str(facts["tool"]),
+            special_tokens=tuple(map(_text, facts["special_tokens"])),
+            text_bytes=whole(facts["text_bytes"]),
+            documents=whole(facts["documents"]),
+            replaced=whole(facts["replaced"]),
+            complete=_yes_or_no(facts["complete"]),
+            sample=_text(facts["sample"]),
+            tool=_text(facts["tool"]),
             sources=tuple(
-                CountedSource(str(name), int(a), int(b), int(c)) for name, a, b, c in facts["sources"]
+                CountedSource(_text(name), whole(size), whole(counted), whole(time, least=-LIMIT))
+                for name, size, counted, time in facts["sources"]
             ),
         )
+
+
+def whole(value: object, least: int = 0, below: int = LIMIT) -> int:
+    """The value, if it is a whole number of JSON in [least, below); else TypeError or ValueError."""
+    if type(value) is not int:
+        raise TypeError(f"{shown(value)} is no whole number")
+    if not least <= value < below:
+        raise ValueError(f"{value} is out of range")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{shown(value)} is no text")
+    return value
+
+
+def _yes_or_no(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{shown(value)} is neither true nor false")
+    return value
 
 
 def joined_sources(sources: Iterable[CountedSource]) -> tuple[CountedSource, ...]:

@@ -20,14 +20,15 @@ import os
 import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.errors import BadCounts, BadTokenizer, EnvironmentFailure, MissingInput
-from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts
+from bpe.errors import BadCounts, BadTokenizer, EnvironmentFailure, MissingInput, printable
+from bpe.pretoken_counts.count_sums import check_total, exact_sum
+from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts, whole
 from bpe.pretoken_counts.merge_counts import joined
 
 VERSION: Final = 1
@@ -85,21 +86,30 @@ class CountsWriter:
     def _write_block(
         self, pretoken_bytes: NDArray[np.uint8], ends: NDArray[np.uint64], counts: NDArray[np.uint64]
     ) -> None:
+        if not counts.all():
+            raise BadCounts("a pretoken has the count 0; a counts file holds pretokens that occur")
         lengths = np.diff(ends, prepend=np.uint64(0))
         columns = [_narrow(lengths), _narrow(counts)]
         head = _BLOCK.pack(len(ends), columns[0].itemsize, columns[1].itemsize, 0, pretoken_bytes.nbytes)
-        block = b"".join((head, columns[0].tobytes(), columns[1].tobytes(), pretoken_bytes.tobytes()))
-        self._file.write(block)
-        self._file.write(_core.xxh64(block, self._blocks).to_bytes(_HASH_BYTES, "little"))
+        block = np.empty(
+            len(head) + sum(column.nbytes for column in columns) + pretoken_bytes.nbytes, np.uint8
+        )
+        stop = 0
+        for part in (np.frombuffer(head, np.uint8), *columns, pretoken_bytes):
+            start, stop = stop, stop + part.nbytes
+            block[start:stop] = part.view(np.uint8)  # once: a pretoken may be of megabytes
+        self._file.write(block.data)
+        self._file.write(_core.xxh64(block.data, self._blocks).to_bytes(_HASH_BYTES, "little"))
         self._offset += len(block) + _HASH_BYTES
         self._blocks += 1
         self._distinct += len(ends)
-        self._total += int(counts.sum())
+        self._total += exact_sum(counts)
         self._pretoken_bytes += pretoken_bytes.nbytes
 
     def finish(self, facts: CountsFacts) -> None:
         """Write what is waiting, footer and tail."""
         self._write_blocks(all_of_it=True)
+        check_total(self._total, "the counts file to be written")
         sums = {
             "blocks": self._blocks,
             "distinct": self._distinct,
@@ -139,17 +149,18 @@ class CountsFile:
         except OSError as error:
             raise EnvironmentFailure(f"{path}: {error.strerror}") from error
         try:
-            facts = json.loads(footer)
+            facts = json.loads(footer, parse_constant=_no_number)
             self.facts = CountsFacts.from_json(facts)
-            self._blocks, self.distinct, self.total, self.pretoken_bytes = (
-                int(facts[name]) for name in ("blocks", "distinct", "total", "pretoken_bytes")
+            self._blocks, self.distinct, self.pretoken_bytes = (
+                whole(facts[name]) for name in ("blocks", "distinct", "pretoken_bytes")
             )
+            self.total = whole(facts["total"], below=1 << 128)  # beyond 2^63 it has an error of its own
             if self.facts.pretokenizer is not None:
                 _ = self.facts.pretokenizer.compiled if self.facts.pretokenizer.core_pattern is None else None
         except (ValueError, KeyError, TypeError, RecursionError, BadTokenizer) as error:
-            raise self._bad(
-                f"its footer is not as version {VERSION} has it ({type(error).__name__})"
-            ) from None
+            what = f"no {error}" if isinstance(error, KeyError) else printable(str(error))[:100]
+            raise self._bad(f"its footer is not as version {VERSION} has it ({what})") from None
+        check_total(self.total, str(self.path))
 
     def __len__(self) -> int:
         return self.distinct
@@ -181,21 +192,42 @@ class CountsFile:
             raise self._bad(f"the checksum of its footer, at byte {self._footer_start}, does not fit")
         return footer
 
+    def largest_block_bytes(self) -> int:
+        """What the largest block takes in memory, by the heads of the blocks alone; damage is for `blocks` to find."""
+        largest = 0
+        try:
+            with self.path.open("rb") as file:
+                offset = _HEADER.size
+                for _ in range(self._blocks):
+                    file.seek(offset)
+                    head = file.read(_BLOCK.size)
+                    if len(head) < _BLOCK.size:
+                        break
+                    pretokens, length_width, count_width, _, text_bytes = _BLOCK.unpack(head)
+                    size = _BLOCK.size + pretokens * (length_width + count_width) + text_bytes + _HASH_BYTES
+                    offset += size
+                    if offset > self._footer_start:
+                        break
+                    largest = max(largest, size + 16 * pretokens)
+        except OSError as error:
+            raise EnvironmentFailure(f"{self.path}: {error.strerror}") from error
+        return largest
+
     def blocks(self) -> Iterator[Arrays]:
         """(pretoken bytes, ends, counts) of each block, ascending; BadCounts names the byte of one that is damaged."""
         distinct = total = pretoken_bytes = 0
-        last = b""
+        before: Arrays | None = None
         try:
             with self.path.open("rb") as file:
                 file.seek(_HEADER.size)
                 offset = _HEADER.size
                 for number in range(self._blocks):
                     arrays, size = self._read_block(file, offset, number)
-                    self._check_order(arrays, last, offset)
-                    last = _pretoken(arrays, len(arrays[1]) - 1)
+                    self._check_order(arrays, before, offset)
+                    before = arrays
                     offset += size
                     distinct += len(arrays[1])
-                    total += int(arrays[2].sum())
+                    total += exact_sum(arrays[2])
                     pretoken_bytes += arrays[0].nbytes
                     yield arrays
         except OSError as error:
@@ -218,9 +250,13 @@ class CountsFile:
         # Before anything is read into memory: a number that was damaged may ask for any amount.
         if not 0 < size <= self._footer_start - offset - _BLOCK.size - _HASH_BYTES:
             raise self._bad(f"block {number}, at byte {offset}, does not fit into the file")
-        body = file.read(size + _HASH_BYTES)
-        block = head + body[:size]
-        if _core.xxh64(block, number) != int.from_bytes(body[size:], "little"):
+        block = memoryview(
+            bytearray(_BLOCK.size + size + _HASH_BYTES)
+        )  # once in memory: it may be one long pretoken
+        block[: _BLOCK.size] = head
+        if file.readinto(block[_BLOCK.size :]) != size + _HASH_BYTES:  # type: ignore[attr-defined]
+            raise self._bad(f"block {number}, at byte {offset}, is cut short")
+        if _core.xxh64(block[:-_HASH_BYTES], number) != int.from_bytes(block[-_HASH_BYTES:], "little"):
             raise self._bad(f"the checksum of block {number}, at byte {offset}, does not fit")
         if {length_width, count_width} - {1, 2, 4, 8}:
             raise self._bad(
@@ -231,20 +267,28 @@ class CountsFile:
         lengths = np.frombuffer(block, f"<u{length_width}", pretokens, _BLOCK.size)
         counts = np.frombuffer(block, f"<u{count_width}", pretokens, lengths_stop).astype(np.uint64)
         ends = np.cumsum(lengths, dtype=np.uint64)
-        if not lengths.all() or ends[-1] != text_bytes:
+        # Lengths so large that their sum wraps would make ends that do not ascend.
+        if not lengths.all() or ends[-1] != text_bytes or (ends[1:] <= ends[:-1]).any():
             raise self._bad(f"block {number}, at byte {offset}: its lengths are not those of its pretokens")
-        return (np.frombuffer(block, np.uint8, text_bytes, counts_stop), ends, counts), len(
-            block
-        ) + _HASH_BYTES
+        if not counts.all():
+            raise self._bad(
+                f"block {number}, at byte {offset}: pretoken {int(counts.argmin())} has the count 0"
+            )
+        return (np.frombuffer(block, np.uint8, text_bytes, counts_stop), ends, counts), len(block)
 
-    def _check_order(self, arrays: Arrays, last: bytes, offset: int) -> None:
-        prefixes = prefix_keys(arrays)
+    def _check_order(self, arrays: Arrays, before: Arrays | None, offset: int) -> None:
+        last = b"" if before is None else _pretoken(before, len(before[1]) - 1)
+        prefixes = prefix_keys(arrays) if len(arrays[1]) > 1 else np.zeros(1, np.uint64)
         unsure = prefixes[1:] <= prefixes[:-1]
         if last >= _pretoken(arrays, 0) or any(
             _pretoken(arrays, place) >= _pretoken(arrays, place + 1)
             for place in np.flatnonzero(unsure).tolist()
         ):
             raise self._bad(f"the pretokens of the block at byte {offset} do not ascend")
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def prefix_keys(arrays: Arrays) -> NDArray[np.uint64]:

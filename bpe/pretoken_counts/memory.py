@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from bpe import _core
 from bpe.errors import BadArgument, NotEnoughMemory
 from bpe.sizes import bytes_text
 
@@ -124,34 +125,67 @@ def _address_space_bytes() -> int:
     return soft - pages * os.sysconf("SC_PAGE_SIZE") - (128 << 20)
 
 
+def trim_memory() -> None:
+    """Give what malloc keeps of freed memory back to the system, so that `used_bytes` is what is in use."""
+    _core.trim_memory()
+
+
+def check_room(needed_bytes: int, what: str, budget: MemoryBudget) -> None:
+    """Nothing, or NotEnoughMemory if so much more does not fit; what: the work that takes it."""
+    if needed_bytes > budget.free_bytes:
+        used = used_bytes()
+        raise NotEnoughMemory(
+            f"{what} takes about {bytes_text(needed_bytes)} beside the {bytes_text(used)} in use, more than "
+            f"{budget.words}; give --max-memory {_round_up(used + needed_bytes)} or more"
+        )
+
+
+def _round_up(size_bytes: int) -> str:
+    """A limit that is enough for so much, as --max-memory takes it: 90_000_001 -> "99MB".
+
+    More by a twentieth and 4 MB: with another limit the steps before leave other gaps in memory.
+    """
+    return f"{size_bytes * 21 // (20 * 10**6) + 5}MB"
+
+
 def training_bytes(distinct: int, pretoken_bytes: int, vocab_size: int, at_most: bool = False) -> int:
     """What merging takes, with the counts themselves. at_most: for any counts; else what text takes.
 
-    Measured: 4 to 5 bytes for each byte of the distinct pretokens and each of them; of random letters 7, and 8 for more
-    entries than ids of 16 bits have. An entry takes some 350 bytes, most of them for counts of the pairs it stands in.
+    Bytes for each byte of the distinct pretokens and each of them, more where ids of 16 bits do not do; for an entry,
+    most are counts of the pairs it stands in. What turns out to take more is stopped by the core, which asks before it
+    takes memory.
     """
     narrow = vocab_size < 1 << 16
     each = (11 if narrow else 13) if at_most else (6 if narrow else 8)
     entries = min(vocab_size, pretoken_bytes)
-    return 16 * distinct + pretoken_bytes + each * (pretoken_bytes + distinct) + 350 * entries + (16 << 20)
+    return 16 * distinct + pretoken_bytes + each * (pretoken_bytes + distinct) + 350 * entries + (12 << 20)
 
 
-def check_training_fits(distinct: int, pretoken_bytes: int, vocab_size: int, budget: MemoryBudget) -> None:
-    """Nothing, or NotEnoughMemory saying how much it takes and what helps."""
-    needed = training_bytes(distinct, pretoken_bytes, vocab_size)
+def check_training_fits(
+    distinct: int, pretoken_bytes: int, vocab_size: int, budget: MemoryBudget, held_bytes: int = 0
+) -> None:
+    """Nothing, or NotEnoughMemory saying how much it takes and what helps. held_bytes: of it, taken already."""
+    needed = training_bytes(distinct, pretoken_bytes, vocab_size) - held_bytes
     if needed > budget.free_bytes:
+        used = used_bytes()
         raise NotEnoughMemory(
             f"merging {distinct:,} distinct pretokens takes about {bytes_text(needed)} beside the "
-            f"{bytes_text(used_bytes())} in use, more than {budget.words}; {_WAYS_OUT}"
+            f"{bytes_text(used)} in use, more than {budget.words}; give {_round_up(used + needed)} or more, "
+            f"{_WAYS_OUT}"
         )
 
 
 def check_still_fits(budget: MemoryBudget) -> None:
     """Nothing, or NotEnoughMemory if the process takes more than it may."""
-    if (used := used_bytes()) > budget.limit_bytes:
-        raise NotEnoughMemory(
-            f"merging has come to {bytes_text(used)}, more than {budget.words}; {_WAYS_OUT}"
-        )
+    if used_bytes() > budget.limit_bytes:
+        raise outgrown(budget)
+
+
+def outgrown(budget: MemoryBudget) -> NotEnoughMemory:
+    """The error for merging that turned out to take more than was estimated."""
+    return NotEnoughMemory(
+        f"merging takes more than {budget.words}; use a lower --max-token-bytes if its entries are long, {_WAYS_OUT}"
+    )
 
 
 _WAYS_OUT: Final = (

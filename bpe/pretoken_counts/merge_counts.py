@@ -29,7 +29,7 @@ def merge_sorted(streams: Sequence[Iterable[Arrays]]) -> Iterator[Arrays]:
         for head in heads:
             text, ends, counts = head.take(bound)
             counter.add(text.data, ends, counts)
-        yield counter.items()
+        yield counter.drain()
         heads = [head for head in heads if head.holds_some()]
     for head in heads:
         while head.holds_some():
@@ -97,3 +97,20 @@ def joined(blocks: Iterable[Arrays]) -> Arrays:
     if not texts:
         return np.zeros(0, np.uint8), np.zeros(0, np.uint64), np.zeros(0, np.uint64)
     return np.concatenate(texts), np.concatenate(ends), np.concatenate(counts)
+
+
+def collected(blocks: Iterable[Arrays], most_distinct: int, most_bytes: int) -> Arrays:
+    """The blocks of one stream end to end, which have so many pretokens and bytes at most; each is held once.
+
+    Of memory that is set aside only what is written counts, so too much of it costs nothing.
+    """
+    text, ends = np.empty(most_bytes, np.uint8), np.empty(most_distinct, np.uint64)
+    counts = np.empty(most_distinct, np.uint64)
+    distinct = pretoken_bytes = 0
+    for block_text, block_ends, block_counts in blocks:
+        start, first = pretoken_bytes, distinct
+        pretoken_bytes, distinct = start + block_text.nbytes, first + len(block_ends)
+        text[start:pretoken_bytes] = block_text
+        np.add(block_ends, np.uint64(start), out=ends[first:distinct])
+        counts[first:distinct] = block_counts
+    return text[:pretoken_bytes], ends[:distinct], counts[:distinct]

@@ -133,6 +133,14 @@ class Reader:
         """Whether a read ends by itself, and `read_bytes` and `replaced` may run ahead of the block worked on."""
         return self._owned and self._expected is not None and not self._replace
 
+    @property
+    def left_bytes(self) -> int:
+        """How much there still is to read, as far as it is known; more than any memory where it is not."""
+        known = [] if self._left is None else [self._left]
+        if self._expected is not None:
+            known.append(self._expected - self.read_bytes)
+        return max(0, min(known, default=1 << 62))
+
     def starts_in_document(self, special_tokens: Sequence[bytes]) -> bool:
         """Whether what is read goes on with a document that began before it: a stretch not after a special token."""
         if self.start == 0 or self._file is None:
@@ -230,7 +238,7 @@ def text_blocks(
 ) -> Iterator[Block]:
     """The text of the reader, cut where its continuation does not matter.
 
-    held_limit: NotEnoughMemory if more than so many bytes would have to be held for want of a place to cut.
+    held_limit: NotEnoughMemory before more than so many bytes are held for want of a place to cut.
     """
     buffer, other = bytearray(), bytearray()
     carry = base_bytes = 0
@@ -239,7 +247,8 @@ def text_blocks(
     ahead: Future[tuple[bytearray, int, bool]] | None = None
     with ExitStack() as at_exit:  # a read that goes on is waited for: the file is closed next
         while not at_end:
-            if held_limit is not None and carry > held_limit:
+            wanted = carry + min(max(block_bytes, carry), reader.left_bytes)
+            if held_limit is not None and carry and wanted > held_limit:
                 raise NotEnoughMemory(
                     f"{reader.where}: from byte {reader.start + base_bytes} on there is no place to cut for "
                     f"{bytes_text(carry)}, more than the memory allows; name the special token that ends documents, "

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
+from bpe.pretoken_counts.count_sums import check_weighted
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import Arrays
 from bpe.tokenizer import Tokenizer
@@ -46,8 +47,9 @@ class Use:
 def measure_use(encoder: _core.Encoder, counts: PretokenCounts, each_entry: bool = True) -> Use:
     """How the encoder encodes the counted text; every pretoken once. Cost: some 0.5 µs a distinct pretoken.
 
-    each_entry False: `by_id` is left at zero, which saves half of that.
+    each_entry False: `by_id` is left at zero, which saves half of that. BadCounts for a text of 2^63 bytes or more.
     """
+    check_weighted(counts.ends, counts.counts)
     byte_lengths = _lengths_by_id(encoder)
     by_id = np.zeros(len(byte_lengths), np.uint64)
     tokens = np.zeros(len(counts), np.uint32)

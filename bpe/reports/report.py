@@ -73,6 +73,11 @@ def make_report(
     return report
 
 
+def report_bytes(distinct: int) -> int:
+    """About what `make_report` takes at most on so many distinct pretokens: ids, caches of encoders, lists."""
+    return 64 * distinct + 400 * min(distinct, 1 << 19) + (32 << 20)
+
+
 def describe_entries(tokenizer: Tokenizer) -> dict[str, Any]:
     """What can be said without a text: the longest and the strangest entries, those that are never produced."""
     entries = tokenizer.ordinary_entries

@@ -5,17 +5,30 @@ from __future__ import annotations
 import random
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tokenizers
 from tokenizers import models, pre_tokenizers, trainers
 
 import bpe
 from bpe import _core, reference
-from bpe.errors import BadArgument, BadTokenizer, BpeError, InvalidText, MissingInput
+from bpe.entry_limit import MAX_TOKEN_BYTES
+from bpe.errors import (
+    BadArgument,
+    BadTokenizer,
+    BpeError,
+    InvalidText,
+    MissingInput,
+    NotEnoughMemory,
+)
+from bpe.formats.huggingface import json_pieces
 from bpe.pretoken_counts.counting import PretokenCounts, count_pretokens
+from bpe.pretoken_counts.memory import MemoryBudget, used_bytes
+from bpe.tokenizer import Tokenizer
 from bpe.training import Training, train, train_on
 from bpe.training_options import TrainingOptions
 
@@ -47,7 +60,11 @@ def sample_text(seed: int, words: int) -> str:
 
 
 def train_by_huggingface(
-    texts: list[str], vocab_size: int, special_tokens: list[str], min_frequency: int
+    texts: list[str],
+    vocab_size: int,
+    special_tokens: list[str],
+    min_frequency: int = 0,
+    max_token_length: int | None = None,
 ) -> Any:
     tokenizer = tokenizers.Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -57,9 +74,23 @@ def train_by_huggingface(
         min_frequency=min_frequency,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
+        max_token_length=max_token_length,
     )
     tokenizer.train_from_iterator(texts, trainer)
     return tokenizer
+
+
+def as_huggingface_has_it(ours: Any, special_tokens: list[str]) -> dict[str, int]:
+    """Our vocabulary as Hugging Face's get_vocab() gives it."""
+    characters = dict(
+        zip(reference.printable_bytes(), sorted(pre_tokenizers.ByteLevel.alphabet()), strict=True)
+    )
+    written = {
+        "".join(characters[byte] for byte in entry): id_
+        for id_, entry in ours.vocab.items()
+        if id_ >= len(special_tokens)
+    }
+    return written | {token: id_ for id_, token in enumerate(special_tokens)}
 
 
 @pytest.mark.parametrize("min_frequency", [0, 3])
@@ -69,16 +100,88 @@ def test_vocabulary_equals_huggingface(seed: int, special_tokens: list[str], min
     text = sample_text(seed, 4000)
     theirs = train_by_huggingface([text], 2000, special_tokens, min_frequency).get_vocab()
     ours = train([text.encode()], 2000, special_tokens, tie_break="huggingface", min_frequency=min_frequency)
-    characters = dict(
-        zip(reference.printable_bytes(), sorted(pre_tokenizers.ByteLevel.alphabet()), strict=True)
-    )
-    written = {
-        "".join(characters[byte] for byte in entry): id_
-        for id_, entry in ours.vocab.items()
-        if id_ >= len(special_tokens)
-    }
-    written |= {token: id_ for id_, token in enumerate(special_tokens)}
-    assert written == theirs
+    assert as_huggingface_has_it(ours, special_tokens) == theirs
+
+
+# Text whose entries grow long: runs, repeated stretches, characters of several bytes.
+NASTY = [
+    "a" * 5000,
+    "ab" * 3000 + "a",
+    ("-" * 300 + " | ") * 40,
+    "日本語のテキスト" * 200,
+    "abcabcabd" * 100 + " " * 1000,
+]
+
+
+@pytest.mark.parametrize("most", [2, 3, 4, 7, 16, 128, 1024, None])
+def test_a_length_limit_is_that_of_huggingface(most: int | None) -> None:
+    """Its max_token_length counts bytes, and its entries stay below that."""
+    text = "\n".join([*NASTY, sample_text(9, 1500)])
+    theirs = train_by_huggingface([text], 1500, [END], max_token_length=None if most is None else most + 1)
+    ours = train([text.encode()], 1500, [END], tie_break="huggingface", max_token_bytes=most)
+    assert as_huggingface_has_it(ours, [END]) == theirs.get_vocab()
+    longest = max(len(entry) for id_, entry in ours.vocab.items() if id_)
+    assert longest > 1024 if most is None else longest <= most
+
+
+@pytest.mark.parametrize("tie_break", TIE_BREAKS)
+def test_entries_have_a_length_limit_by_default(tie_break: Any) -> None:
+    text = b" ".join(unit * (9000 // len(unit)) for unit in [b"a", b"ab", "日本".encode()])
+    tokenizer = train([text], 2000, tie_break=tie_break)
+    counts = reference.count_pretokens([text.decode()])
+    assert tokenizer.merges == reference.train(counts, 2000 - 256, tie_break)
+    assert max(map(len, tokenizer.vocab.values())) == MAX_TOKEN_BYTES
+    for no_limit in (None, 0):
+        free = train([text], 2000, tie_break=tie_break, max_token_bytes=no_limit)
+        assert free.merges == reference.train(counts, 2000 - 256, tie_break, max_token_bytes=None)
+        assert max(map(len, free.vocab.values())) > MAX_TOKEN_BYTES
+
+
+@pytest.mark.parametrize("special_tokens", [[], [END, "aab", "é\n"]], ids=len)
+def test_a_trained_tokenizer_is_the_one_of_its_entries_and_merges(
+    special_tokens: list[str], tmp_path: Path
+) -> None:
+    trained = train([sample_text(4, 3000).encode()], 1000, special_tokens, "o200k")
+    made = Tokenizer(trained.vocab, trained.merges, trained.special_tokens, "o200k")
+    assert trained == made
+    assert trained.fingerprint() == made.fingerprint()
+    for legacy in (False, True):
+        trained.save(tmp_path / "a.json", legacy)
+        made.save(tmp_path / "b.json", legacy)
+        assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    assert Tokenizer.load(tmp_path / "a.json") == made
+
+
+def test_a_vocabulary_is_written_in_pieces() -> None:
+    """Its text never lies in memory whole: a piece is 1 MiB, or one entry or merge more."""
+    counts = PretokenCounts.from_mapping({random.Random(5).randbytes(4000) * 2: 1})
+    tokenizer = train_on(counts, 6000, TrainingOptions(max_token_bytes=2000)).tokenizer
+    pieces = list(json_pieces(tokenizer))
+    assert b"".join(pieces) == tokenizer.canonical_json
+    assert len(pieces) > 6
+    assert max(map(len, pieces)) < (1 << 20) + 3 * 2000 * 2
+
+
+def test_entries_that_do_not_fit_are_refused_before_they_are_made() -> None:
+    counts = PretokenCounts.from_mapping({random.Random(6).randbytes(200_000): 1})
+    training = train_on(counts, 60_000, TrainingOptions(max_token_bytes=2000))
+    with pytest.raises(NotEnoughMemory, match=r"60,000 entries .* take more than .*--max-token-bytes 4096"):
+        replace(training, budget=MemoryBudget(used_bytes() + (20 << 20))).prefix(60_000)
+    assert training.prefix(60_000).vocab_size == 60_000
+
+
+@pytest.mark.parametrize(
+    ("merges", "message"),
+    [
+        ([[256, 97]], "merge 0 joins the entry of merge 0, which is not made yet"),
+        ([[97, 98], [97, 300]], "merge 1 joins the entry of merge 44"),
+        ([[97, 98], [97, 98]], "entries 256 and 257 are both b'ab'"),
+    ],
+    ids=str,
+)
+def test_merges_that_make_no_vocabulary(merges: list[list[int]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        _core.Encoder.from_merges(np.array(merges, np.uint32), bytes(range(256)), 0, {}, "gpt2")
 
 
 # -- train() -------------------------------------------------------------------------------------------------

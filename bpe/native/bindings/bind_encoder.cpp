@@ -4,6 +4,8 @@
 #include "vocabulary/model_text.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace bpe::python {
 
@@ -58,6 +60,9 @@ std::vector<uint32_t> merge_ids_of(const Codec &codec) {
 // while this much text takes about 20 microseconds.
 constexpr size_t gil_release_bytes = 4096;
 
+// Of text that is handed over in pieces: long against a call, short against a vocabulary.
+constexpr size_t piece_bytes = size_t{1} << 20;
+
 nb::list encode(const Codec &codec, nb::handle text, bool special) {
   const std::string_view bytes = view_of_str(text, "text");
   std::vector<uint32_t> ids;
@@ -94,9 +99,23 @@ std::pair<TokenArray, OffsetArray> owned_rows(bpe::EncodedRows &&rows) {
   return {owned_tokens(std::move(rows.tokens)), owned_array(std::move(rows.offsets))};
 }
 
+// A writer of text in pieces, as an iterator of bytes.
+template <class Writer> void bind_pieces(nb::module_ &m, const char *name) {
+  nb::class_<Writer>(m, name)
+      .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__next__", [](Writer &writer) {
+        std::string piece;
+        if (!writer.next(piece, piece_bytes))
+          throw nb::stop_iteration();
+        return nb::bytes(piece.data(), piece.size());
+      });
+}
+
 } // namespace
 
 void bind_encoder(nb::module_ &m) {
+  bind_pieces<bpe::VocabText>(m, "VocabText");
+  bind_pieces<bpe::MergesText>(m, "MergesText");
   m.attr("IMAGE_VERSION") = bpe::image_version;
   nb::class_<Codec> encoder(m, "Encoder");
   encoder
@@ -130,6 +149,32 @@ void bind_encoder(nb::module_ &m) {
                              cache_size);
           },
           nb::arg("image"), nb::arg("special_tokens"), nb::arg("pattern").none(), nb::arg("whole_pretokens"),
+          nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)
+      .def_static(
+          "from_merges",
+          [](const nb::ndarray<const uint32_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu> &merges,
+             const nb::bytes &byte_order, uint32_t first_id, nb::dict special_tokens,
+             const std::optional<std::string> &pattern, uint64_t memory_limit, int64_t cache_bytes) {
+            const size_t cache_size = cache_size_from(cache_bytes);
+            std::vector<bpe::SpecialToken> special_list = special_tokens_from(special_tokens);
+            const std::optional<bpe::Pattern> known_pattern = pattern_from(pattern);
+            std::array<uint8_t, 256> order{};
+            std::array<bool, 256> seen{};
+            if (byte_order.size() != order.size())
+              throw nb::value_error("byte_order must hold each of the 256 bytes once");
+            for (size_t i = 0; i < order.size(); ++i) {
+              order[i] = static_cast<uint8_t>(byte_order.c_str()[i]);
+              if (std::exchange(seen[order[i]], true))
+                throw nb::value_error("byte_order must hold each of the 256 bytes once");
+            }
+            nb::gil_scoped_release unlocked;
+            bpe::Vocabulary vocabulary(order, merges.data(), merges.shape(0), first_id,
+                                       bpe::MemoryLimit(memory_limit));
+            return new Codec(std::move(vocabulary), std::move(special_list), known_pattern, false,
+                             cache_size);
+          },
+          nb::arg("merges"), nb::arg("byte_order"), nb::arg("first_id"), nb::arg("special_tokens"),
+          nb::arg("pattern").none(), nb::arg("memory_limit") = 0,
           nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)
       .def("image",
            [](const Codec &codec) {
@@ -181,20 +226,18 @@ void bind_encoder(nb::module_ &m) {
       .def(
           "vocab_json",
           [](const Codec &codec, const Items<std::pair<uint32_t, nb::bytes>> &special_keys) {
-            std::vector<std::pair<uint32_t, std::string_view>> keys;
+            std::vector<std::pair<uint32_t, std::string>> keys;
             for (const auto &[id, key] : special_keys)
-              keys.emplace_back(id, std::string_view(key.c_str(), key.size()));
-            const std::string json = bpe::vocab_json(codec.encoder.vocabulary(), keys);
-            return nb::bytes(json.data(), json.size());
+              keys.emplace_back(id, std::string(key.c_str(), key.size()));
+            return new bpe::VocabText(codec.encoder.vocabulary(), std::move(keys));
           },
-          nb::arg("special_keys"))
+          nb::arg("special_keys"), nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
       .def(
           "merges_json",
           [](const Codec &codec, bool as_pairs) {
-            const std::string json = bpe::merges_json(codec.encoder.vocabulary(), as_pairs);
-            return nb::bytes(json.data(), json.size());
+            return new bpe::MergesText(codec.encoder.vocabulary(), as_pairs);
           },
-          nb::arg("as_pairs"))
+          nb::arg("as_pairs"), nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
       .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)
       .def(
           "encode_batch",

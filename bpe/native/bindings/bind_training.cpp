@@ -104,15 +104,22 @@ void bind_training(nb::module_ &m) {
            })
       .def("items", [](bpe::PretokenCounter &self) { return item_arrays([&] { return self.items(); }); })
       .def("drain", [](bpe::PretokenCounter &self) { return item_arrays([&] { return self.drain(); }); })
-      .def("memory_bytes", [](bpe::PretokenCounter &self) {
+      .def("memory_bytes",
+           [](bpe::PretokenCounter &self) {
+             nb::gil_scoped_release unlocked;
+             return self.memory_bytes();
+           })
+      .def("counted_bytes", [](bpe::PretokenCounter &self) {
         nb::gil_scoped_release unlocked;
-        return self.memory_bytes();
+        return self.counted_bytes();
       });
+  m.def("trim_memory", &bpe::trim_memory);
   m.def(
       "train_merges",
       [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts, uint64_t new_entries,
          const std::string &tie_break, uint64_t min_frequency, unsigned threads, nb::object progress,
-         bool wide, uint64_t first_pairs, uint64_t max_token_bytes, uint64_t known_pairs) {
+         bool wide, uint64_t first_pairs, uint64_t max_token_bytes, uint64_t known_pairs,
+         uint64_t memory_limit) {
         const BufferView bytes(pretoken_bytes);
         const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
         bpe::TrainingOptions options;
@@ -124,6 +131,7 @@ void bind_training(nb::module_ &m) {
         options.first_pairs = first_pairs;
         options.known_pairs = known_pairs;
         options.max_token_bytes = max_token_bytes;
+        options.limit = bpe::MemoryLimit(memory_limit);
         // Called without a progress too, so that Ctrl-C is seen.
         const bpe::TrainingProgress report = [&](uint64_t entries) {
           nb::gil_scoped_acquire locked;
@@ -137,6 +145,9 @@ void bind_training(nb::module_ &m) {
         {
           nb::gil_scoped_release unlocked;
           const std::vector<bpe::Merge> merges = bpe::train_merges(pretokens, options, report);
+          bpe::trim_memory();
+          pairs.reserve(2 * merges.size());
+          pair_counts.reserve(merges.size());
           for (const bpe::Merge &merge : merges) {
             pairs.insert(pairs.end(), {merge.left, merge.right});
             pair_counts.push_back(merge.count);
@@ -148,7 +159,7 @@ void bind_training(nb::module_ &m) {
       nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("new_entries"),
       nb::arg("tie_break"), nb::arg("min_frequency"), nb::arg("threads"), nb::arg("progress").none(),
       nb::arg("wide") = false, nb::arg("first_pairs") = bpe::TrainingOptions{}.first_pairs,
-      nb::arg("max_token_bytes") = 0, nb::arg("known_pairs") = 0);
+      nb::arg("max_token_bytes") = 0, nb::arg("known_pairs") = 0, nb::arg("memory_limit") = 0);
 }
 
 } // namespace bpe::python

@@ -89,11 +89,13 @@ void count_byte_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &team, Know
 // tables, which then stay small however many pairs there are.
 template <class Id, class Place, class Pause>
 uint64_t count_frequent_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &team, uint64_t wanted,
-                              uint64_t floor, uint64_t below, KnownPairs<Id, Place> &pairs, Pause pause) {
+                              uint64_t floor, uint64_t below, KnownPairs<Id, Place> &pairs, Pause pause,
+                              const MemoryLimit &limit) {
   const Id *ids = slots.ids();
   constexpr unsigned most_threads = 8; // each has sums of up to 32 MiB
   const unsigned threads = std::min(most_threads, threads_for(slots, team));
   const int sum_bits = std::clamp<int>(std::bit_width(slots.size()), 16, 22);
+  limit.expect(threads * (sizeof(uint64_t) << sum_bits));
   std::vector<std::vector<uint64_t>> sums(threads, std::vector<uint64_t>(uint64_t{1} << sum_bits, 0));
   auto key_at = [&](Place at) { return PairKey<Id>::of(ids[at], ids[at + 1]); };
   auto sum_of = [&](unsigned thread, auto key) -> uint64_t & {
@@ -112,7 +114,9 @@ uint64_t count_frequent_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &te
   const uint64_t at_least = std::max(
       floor, std::min(below / 2, histogram.reached_by(wanted, std::numeric_limits<uint64_t>::max())));
 
-  std::vector<KnownPairs<Id, Place>> parts(threads - 1);
+  std::vector<KnownPairs<Id, Place>> parts;
+  for (unsigned thread = 1; thread < threads; thread++)
+    parts.emplace_back(limit);
   for_each_pair(
       slots, team, threads,
       [&](unsigned thread, Place at, uint64_t count) {

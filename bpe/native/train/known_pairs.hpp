@@ -5,6 +5,7 @@
 // add(). A count of 0 is a pair that is gone; its cell goes with the next growth.
 #pragma once
 
+#include "common/memory_limit.hpp"
 #include "common/page_memory.hpp"
 
 #include <algorithm>
@@ -77,7 +78,8 @@ public:
     Place places;   // not weighted
   };
 
-  KnownPairs() { clear(); }
+  // The limit is asked before the table grows; it must outlive this.
+  explicit KnownPairs(const MemoryLimit &limit) : limit_(&limit) { clear(); }
 
   size_t size() const { return used_; } // those that are gone included, until they are cleared away
   void prefetch(Key key) const { __builtin_prefetch(cells_ + home(key), 1); }
@@ -123,6 +125,8 @@ private:
     return cells_[at];
   }
   void allocate(size_t cells) {
+    if (cells > first_cells)
+      limit_->expect(cells * sizeof(Pair));
     PageMemory fresh(cells * sizeof(Pair));
     memory_ = std::move(fresh);
     cells_ = static_cast<Pair *>(memory_.data());
@@ -143,6 +147,7 @@ private:
         cell_of(old[i].key) = old[i];
   }
 
+  const MemoryLimit *limit_;
   PageMemory memory_;
   Pair *cells_ = nullptr;
   size_t cell_count_ = 0, used_ = 0;

@@ -33,7 +33,8 @@ public:
   }
 
   const std::vector<PretokenCell> &cells() const { return cells_; }
-  size_t memory_bytes() const { return cells_.capacity() * sizeof(PretokenCell) + text_.memory_bytes(); }
+  size_t free_table_bytes() const { return (cells_.capacity() - used_) * sizeof(PretokenCell); }
+  size_t text_bytes_held() const { return text_.memory_bytes(); } // of the long ones
   void clear() {
     std::fill(cells_.begin(), cells_.end(), PretokenCell{});
     text_.clear();

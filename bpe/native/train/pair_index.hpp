@@ -40,8 +40,9 @@ public:
   };
 
   // Pairs that occur less often than `floor`, at least 1, do not matter. Some `most_known` are known at once.
-  PairIndex(uint64_t slots, uint64_t floor, uint64_t most_known)
-      : floor_(floor), known_from_(floor), most_known_(most_known),
+  // The limit is asked before memory is taken; it must outlive this.
+  PairIndex(uint64_t slots, uint64_t floor, uint64_t most_known, const MemoryLimit &limit)
+      : limit_(limit), floor_(floor), known_from_(floor), most_known_(most_known), pairs_(limit),
         arena_(static_cast<Place *>(std::malloc(2 * slots * sizeof(Place) + 1)), std::free) {
     if (!arena_) // only what is written becomes resident
       throw std::bad_alloc();
@@ -66,7 +67,8 @@ public:
       keep_allowed();
     } else if (threshold_ <= known_from_) {
       pairs_.clear();
-      known_from_ = count_frequent_pairs(slots, team, most_known_ / 2, floor_, known_from_, pairs_, pause);
+      known_from_ =
+          count_frequent_pairs(slots, team, most_known_ / 2, floor_, known_from_, pairs_, pause, limit_);
       keep_allowed();
     }
     CountHistogram histogram;
@@ -81,6 +83,9 @@ public:
       queue_.push_back({pair.count, arena_used_, pair.key, pair.places});
       arena_used_ += pair.places;
     });
+    // Beside the lists: the queue as it grows, and the cells that say where the next places go.
+    limit_.expect(queue_.size() * 128 + id_count * 8);
+    expect_arena(arena_used_ + 128);
     write_places(slots, id_count, pause, team);
     std::make_heap(queue_.begin(), queue_.end(), less);
   }
@@ -130,6 +135,8 @@ public:
     uint64_t &from = room + list_size <= room_stop ? room : arena_used_;
     const uint64_t list_start = from;
     from += list_size;
+    if (arena_used_ > arena_expected_)
+      expect_arena(arena_used_ + arena_step);
     push({count, list_start, key, list_size}, less);
     return list_start;
   }
@@ -209,11 +216,22 @@ private:
     std::push_heap(queue_.begin(), queue_.end(), less);
   }
 
+  // What is written of the arena stays resident: asks for so many places of it.
+  void expect_arena(uint64_t places) {
+    if (places <= arena_expected_)
+      return;
+    limit_.expect((places - arena_expected_) * sizeof(Place));
+    arena_expected_ = places;
+  }
+
+  static constexpr uint64_t arena_step = uint64_t{1} << 18; // places, when lists are added one by one
+
+  const MemoryLimit &limit_;
   const uint64_t floor_;
   uint64_t known_from_, threshold_ = unlimited, most_known_;
-  std::unique_ptr<Place[], decltype(&std::free)> arena_;
-  uint64_t arena_used_ = 0;
   KnownPairs<Id, Place> pairs_;
+  std::unique_ptr<Place[], decltype(&std::free)> arena_;
+  uint64_t arena_used_ = 0, arena_expected_ = 0;
   std::vector<Waiting> queue_;
 };
 

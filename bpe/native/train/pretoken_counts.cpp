@@ -279,10 +279,18 @@ PretokenItems PretokenCounter::drain() {
 }
 
 size_t PretokenCounter::memory_bytes() {
+  size_t bytes = counted_bytes();
+  std::lock_guard busy(busy_);
+  for (const Own &own : own_)
+    bytes += own.pretokens.free_table_bytes() + own.sorter.memory_bytes();
+  return bytes;
+}
+
+size_t PretokenCounter::counted_bytes() {
   std::lock_guard busy(busy_);
   size_t bytes = memory_.memory_bytes();
   for (const Own &own : own_)
-    bytes += own.pretokens.memory_bytes() + own.sorter.memory_bytes();
+    bytes += own.pretokens.text_bytes_held() + own.pretokens.size() * sizeof(PretokenRecord);
   for (const std::vector<SortedRun> *runs : {&merged_, &poured_})
     for (const SortedRun &run : *runs)
       bytes += run.large_text_bytes();

@@ -44,6 +44,9 @@ public:
   PretokenItems drain();
   // Bytes that the counts take; items() and drain() take up to 16 for each pretoken, and its bytes, beside.
   size_t memory_bytes();
+  // What of that grows with what is counted: all but the empty cells of the threads' tables and what these
+  // sort with.
+  size_t counted_bytes();
 
   // The largest place at which a text that goes on may be cut without changing the counts; 0 if there is
   // none. Without a pattern that is after a special token only. Looks at the end of the text alone where no

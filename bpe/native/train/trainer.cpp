@@ -22,6 +22,9 @@ constexpr uint32_t first_new_id = 257;
 // How far ahead in a list its slots are asked for: some 40 cache misses in flight or done.
 constexpr size_t prefetch_places = 40;
 
+// For so many places of a list room is made at once.
+constexpr size_t places_at_once = size_t{1} << 16;
+
 // Waking the threads costs some 30 us, a place 10 to 40 ns.
 constexpr uint64_t places_for_threads = 1 << 14;
 constexpr uint64_t bytes_for_threads = 1 << 16; // of pretokens; below, no list is as long
@@ -70,7 +73,8 @@ public:
   Trainer(SlotPlan &plan, const TrainingOptions &options, const TrainingProgress &progress, ThreadTeam &team)
       : options_(options), order_(byte_order(options.tie_break)), slots_(plan, byte_ids(), team),
         index_(plan.slots(), std::max<uint64_t>(1, options.min_frequency),
-               options.known_pairs ? options.known_pairs : known_pairs_for(options.new_entries)),
+               options.known_pairs ? options.known_pairs : known_pairs_for(options.new_entries),
+               options_.limit),
         ticker_(progress), team_(team), parts_(team.size()) {
     lengths_.assign(first_new_id, 1);
     entries_.push_back("");
@@ -116,6 +120,7 @@ private:
   using Part = MergePart<Id, Place>;
   using Side = NeighbourSums<Id, Place>;
   static constexpr uint64_t no_list = Index::no_list;
+  static constexpr uint64_t entry_step = uint64_t{1} << 20; // bytes
 
   std::array<Id, 256> byte_ids() const {
     std::array<Id, 256> ids;
@@ -146,6 +151,7 @@ private:
   void merge(const Waiting &pair) {
     Id a = Keys::left(pair.key), b = Keys::right(pair.key), merged = static_cast<Id>(entries_.size());
     merges_.push_back({outside_id(a), outside_id(b), pair.count});
+    expect_entry(entries_[a].size() + entries_[b].size());
     entries_.push_back(entries_[a] + entries_[b]);
     lengths_.push_back(lengths_[a] + lengths_[b]);
     for (Part &part : parts_) {
@@ -187,6 +193,18 @@ private:
     }
   }
 
+  // Before an entry of so many bytes is added. Small ones are asked for together.
+  void expect_entry(uint64_t bytes) {
+    expected_bytes_ += bytes;
+    const bool grows = entries_.size() == entries_.capacity(); // as all that has an item for each entry
+    if (!grows && expected_bytes_ < entry_step)
+      return;
+    const uint64_t each = sizeof(std::string) + sizeof(Place) + sizeof(Merge) +
+                          2 * parts_.size() * sizeof(typename Side::Neighbour);
+    options_.limit.expect(expected_bytes_ + (grows ? 2 * each * entries_.size() : 0));
+    expected_bytes_ = 0;
+  }
+
   // Where the part of a thread starts in the list: at the first place of a pretoken, so that no two threads
   // see the same slots.
   size_t cut(const Waiting &pair, unsigned thread) const {
@@ -207,6 +225,8 @@ private:
     part.after_merged = part.after_merged_places = 0;
     part.occurrences.clear();
     for (size_t i = 0; i < size; i++) {
+      if (i % places_at_once == 0)
+        part.expect_occurrences(std::min(places_at_once, size - i), options_.limit);
       if (i + prefetch_places < size)
         __builtin_prefetch(ids + list[i + prefetch_places], 1);
       Place at = list[i];
@@ -293,6 +313,7 @@ private:
   std::vector<std::string> entries_; // the bytes of each id
   std::vector<Place> lengths_;       // the slots of each id since the last compact()
   std::vector<Merge> merges_;
+  uint64_t expected_bytes_ = 0;
   ThreadTeam &team_;
   std::vector<size_t> cuts_;
   std::vector<Part> parts_; // one a thread; a merge of few places uses the first alone
@@ -312,11 +333,16 @@ std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOpt
   // The ids of 16 bits must leave room for the separator and `dead`; a merge takes a slot, so `slots` bounds
   // both.
   uint64_t ids = first_new_id + std::min(options.new_entries, slots);
+  const auto train = [&]<class Id, class Place>(Id, Place) {
+    // Ids, and the run that each block of slots starts in.
+    options.limit.expect(slots * sizeof(Id) + slots / 16);
+    return Trainer<Id, Place>(plan, options, progress, team).run();
+  };
   if (options.wide || slots >= std::numeric_limits<uint32_t>::max())
-    return Trainer<uint32_t, uint64_t>(plan, options, progress, team).run();
+    return train(uint32_t{}, uint64_t{});
   if (ids >= std::numeric_limits<uint16_t>::max())
-    return Trainer<uint32_t, uint32_t>(plan, options, progress, team).run();
-  return Trainer<uint16_t, uint32_t>(plan, options, progress, team).run();
+    return train(uint32_t{}, uint32_t{});
+  return train(uint16_t{}, uint32_t{});
 }
 
 } // namespace bpe

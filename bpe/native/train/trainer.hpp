@@ -15,6 +15,8 @@
 // elsewhere pair counts only fall.
 #pragma once
 
+#include "common/memory_limit.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -48,6 +50,7 @@ struct TrainingOptions {
   uint64_t min_frequency = 1;   // pairs that occur less often are not merged; 0 means 1
   uint64_t max_token_bytes = 0; // pairs of more bytes together are not merged; 0: no limit
   unsigned threads = 1;         // for scans, and for merges with many places
+  MemoryLimit limit;            // asked before memory is taken
   // Pairs that are listed at first, before there are entries of many bytes.
   uint64_t first_pairs = 1000;
   uint64_t known_pairs = 0; // of which counts are kept at a time; 0: by new_entries
@@ -57,7 +60,7 @@ struct TrainingOptions {
 // At most options.new_entries merges, fewer when no pair is left.
 // Cost: near linear in the bytes of the distinct pretokens; memory 4 to 8 bytes for each of these bytes and
 // each pretoken, and some 350 for an entry. Throws std::invalid_argument when counts times lengths pass 2^63
-// or the entries 2^31, std::bad_alloc.
+// or the entries 2^31, std::bad_alloc, also where the limit would be passed.
 std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOptions &options,
                                 const TrainingProgress &progress);
 

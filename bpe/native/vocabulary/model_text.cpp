@@ -58,54 +58,70 @@ std::vector<uint32_t> listed_merges(const Vocabulary &vocabulary) {
   return symbols;
 }
 
-std::string vocab_json(const Vocabulary &vocabulary,
-                       const std::vector<std::pair<uint32_t, std::string_view>> &special_keys) {
-  std::string out = "{";
-  out.reserve(20 * vocabulary.size() + 64);
-  auto special = special_keys.begin();
+VocabText::VocabText(const Vocabulary &vocabulary, std::vector<std::pair<uint32_t, std::string>> special_keys)
+    : vocabulary_(vocabulary), special_keys_(std::move(special_keys)) {}
+
+bool VocabText::next(std::string &out, size_t bytes) {
+  out.clear();
+  if (is_done_)
+    return false;
+  if (symbol_ == 0)
+    out += '{';
   const auto append_special = [&] {
-    out.append(special->second) += ':';
-    append_number(out, special++->first);
+    out.append(special_keys_[special_].second) += ':';
+    append_number(out, special_keys_[special_++].first);
     out += ',';
   };
-  for (uint32_t symbol = 0; symbol < vocabulary.size(); ++symbol) {
-    const uint32_t id = vocabulary.id(symbol);
-    while (special != special_keys.end() && special->first < id)
+  const auto is_special_next = [&] { return special_ < special_keys_.size(); };
+  for (; symbol_ < vocabulary_.size() && out.size() < bytes; ++symbol_) {
+    const uint32_t id = vocabulary_.id(symbol_);
+    while (is_special_next() && special_keys_[special_].first < id)
       append_special();
-    if (special != special_keys.end() && special->first == id) {
+    if (is_special_next() && special_keys_[special_].first == id) {
       append_special();
       continue;
     }
     out += '"';
-    append_entry(out, vocabulary.bytes(symbol));
+    append_entry(out, vocabulary_.bytes(symbol_));
     out += "\":";
     append_number(out, id);
     out += ',';
   }
-  while (special != special_keys.end())
-    append_special();
-  out.back() = '}'; // a vocabulary has entries
-  return out;
+  if (symbol_ == vocabulary_.size()) {
+    while (is_special_next())
+      append_special();
+    out.back() = '}'; // a vocabulary has entries
+    is_done_ = true;
+  }
+  return true;
 }
 
-std::string merges_json(const Vocabulary &vocabulary, bool as_pairs) {
-  const std::vector<uint32_t> symbols = listed_merges(vocabulary);
-  std::string out = "[";
-  out.reserve(15 * symbols.size() + 64);
-  const std::string_view open = as_pairs ? "[\"" : "\"", between = as_pairs ? "\",\"" : " ",
-                         close = as_pairs ? "\"]," : "\",";
-  for (size_t i = 0; i < symbols.size(); i += 2) {
+MergesText::MergesText(const Vocabulary &vocabulary, bool as_pairs)
+    : vocabulary_(vocabulary), symbols_(listed_merges(vocabulary)), as_pairs_(as_pairs) {}
+
+bool MergesText::next(std::string &out, size_t bytes) {
+  out.clear();
+  if (is_done_)
+    return false;
+  if (at_ == 0)
+    out += '[';
+  const std::string_view open = as_pairs_ ? "[\"" : "\"", between = as_pairs_ ? "\",\"" : " ",
+                         close = as_pairs_ ? "\"]," : "\",";
+  for (; at_ < symbols_.size() && out.size() < bytes; at_ += 2) {
     out += open;
-    append_entry(out, vocabulary.bytes(symbols[i]));
+    append_entry(out, vocabulary_.bytes(symbols_[at_]));
     out += between;
-    append_entry(out, vocabulary.bytes(symbols[i + 1]));
+    append_entry(out, vocabulary_.bytes(symbols_[at_ + 1]));
     out += close;
   }
-  if (symbols.empty())
-    out += ']';
-  else
-    out.back() = ']';
-  return out;
+  if (at_ == symbols_.size()) {
+    if (symbols_.empty())
+      out += ']';
+    else
+      out.back() = ']';
+    is_done_ = true;
+  }
+  return true;
 }
 
 } // namespace bpe

@@ -18,12 +18,37 @@ namespace bpe {
 // Listed merges, or every split of a rank file's entries: two symbols a merge, lowest rank first.
 std::vector<uint32_t> listed_merges(const Vocabulary &vocabulary);
 
+// Both are written in pieces of some size, or of one entry or merge where that is longer: the text of a
+// vocabulary never lies in memory whole. next() gives a piece, or false after the last; the vocabulary must
+// outlive the writer.
+
 // The object {entry in the byte alphabet: id} by ascending id. special_keys: id and key, as a JSON string
 // with its quotes, of each special token, by ascending id; they stand in place of an entry with the same id.
-std::string vocab_json(const Vocabulary &vocabulary,
-                       const std::vector<std::pair<uint32_t, std::string_view>> &special_keys);
+class VocabText {
+public:
+  VocabText(const Vocabulary &vocabulary, std::vector<std::pair<uint32_t, std::string>> special_keys);
+  bool next(std::string &out, size_t bytes);
+
+private:
+  const Vocabulary &vocabulary_;
+  const std::vector<std::pair<uint32_t, std::string>> special_keys_;
+  uint32_t symbol_ = 0;
+  size_t special_ = 0;
+  bool is_done_ = false;
+};
 
 // The list of merges, ["left","right"] or "left right" each.
-std::string merges_json(const Vocabulary &vocabulary, bool as_pairs);
+class MergesText {
+public:
+  MergesText(const Vocabulary &vocabulary, bool as_pairs);
+  bool next(std::string &out, size_t bytes);
+
+private:
+  const Vocabulary &vocabulary_;
+  const std::vector<uint32_t> symbols_; // left and right of each merge
+  const bool as_pairs_;
+  size_t at_ = 0;
+  bool is_done_ = false;
+};
 
 } // namespace bpe

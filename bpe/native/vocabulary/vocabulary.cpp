@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 
 namespace bpe {
@@ -55,10 +56,7 @@ std::string quoted(std::string_view bytes) {
 
 Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges, bool whole_pretokens)
     : is_rank_file_(!merges) {
-  if (entries.size() >= PairTable::no_symbol)
-    throw std::invalid_argument("the vocabulary has " + std::to_string(entries.size()) +
-                                " entries; at most " + std::to_string(PairTable::no_symbol - 1) +
-                                " are supported");
+  check_entry_count(entries.size());
   std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.id < b.id; });
   size_t total = 0;
   for (const Entry &entry : entries)
@@ -86,6 +84,58 @@ Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &
   if (merges && whole_pretokens)
     unreachable = list_unreachable();
   index_unreachable(unreachable);
+}
+
+void Vocabulary::check_entry_count(size_t entries) {
+  if (entries >= PairTable::no_symbol)
+    throw std::invalid_argument("the vocabulary has " + std::to_string(entries) + " entries; at most " +
+                                std::to_string(PairTable::no_symbol - 1) + " are supported");
+}
+
+Vocabulary::Vocabulary(const std::array<uint8_t, 256> &byte_order, const uint32_t *merges, size_t merge_count,
+                       uint32_t first_id, const MemoryLimit &limit)
+    : is_rank_file_(false) {
+  const size_t entries = 256 + merge_count;
+  check_entry_count(entries);
+  if (first_id > uint64_t{INT32_MAX} + 1 - entries)
+    throw std::invalid_argument("the ids of " + std::to_string(entries) + " entries from " +
+                                std::to_string(first_id) + " on pass 2^31");
+  std::array<uint32_t, 256> place_of;
+  for (uint32_t place = 0; place < 256; ++place)
+    place_of[byte_order[place]] = place;
+  std::vector<PairTable::Pair> pairs;
+  pairs.reserve(merge_count);
+  starts_.reserve(entries + 1);
+  for (size_t symbol = 0; symbol <= 256; ++symbol)
+    starts_.push_back(symbol);
+  const auto size_of = [&](uint32_t symbol) { return starts_[symbol + 1] - starts_[symbol]; };
+  for (size_t merge = 0; merge < merge_count; ++merge) {
+    const auto symbol_of = [&](uint32_t part) {
+      if (part >= 256 + merge)
+        throw std::invalid_argument("merge " + std::to_string(merge) + " joins the entry of merge " +
+                                    std::to_string(part - 256) + ", which is not made yet");
+      return part < 256 ? place_of[part] : part;
+    };
+    const uint32_t left = symbol_of(merges[2 * merge]), right = symbol_of(merges[2 * merge + 1]);
+    // The products ascend with the ranks, so the product stands for the rank (see listed_pairs).
+    pairs.push_back({left, right, static_cast<uint32_t>(256 + merge)});
+    starts_.push_back(starts_.back() + size_of(left) + size_of(right));
+  }
+  limit.expect(2 * starts_.back() + 200 * entries);
+  bytes_.reserve(starts_.back());
+  for (const uint8_t byte : byte_order)
+    bytes_ += static_cast<char>(byte);
+  for (const PairTable::Pair &pair : pairs)
+    for (const uint32_t part : {pair.left, pair.right})
+      bytes_.append(bytes_, starts_[part], size_of(part));
+  ids_.resize(entries);
+  std::iota(ids_.begin(), ids_.end(), first_id);
+  index_entries();
+  ids_are_symbols_ = first_id == 0;
+  list_bytes();
+  pairs_ = PairTable(pairs);
+  list_neighbours();
+  index_unreachable({});
 }
 
 // What two neighbouring bytes mean.

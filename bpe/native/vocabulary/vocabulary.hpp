@@ -13,8 +13,10 @@
 // entries. vocabulary.cpp has the entries, vocabulary_pairs.cpp what merges.
 #pragma once
 
+#include "common/memory_limit.hpp"
 #include "merge/short_merge.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,6 +40,13 @@ public:
   // entry, two entries with the same bytes, a merge of or into bytes that are no entry, more than 2^21 - 2
   // entries. whole_pretokens: find_unreachable will be asked, which costs about 0.2 us an entry of a list.
   Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges, bool whole_pretokens);
+  // What a training made: symbols 0 to 255 are the bytes in this order, symbol 256 + k is what merge k joins;
+  // the id of a symbol is first_id more. merges: left and right of each, a byte as its value, what merge k
+  // made as 256 + k. Costs no search for the parts and the product of a merge. The limit is asked before the
+  // entries are put together, for the decoder's copy of them too. Throws std::invalid_argument for a merge of
+  // what is not made yet, or of bytes that are an entry.
+  Vocabulary(const std::array<uint8_t, 256> &byte_order, const uint32_t *merges, size_t merge_count,
+             uint32_t first_id, const MemoryLimit &limit);
   // The same out of what write() wrote, which holds what is slow to find out: 200,000 entries take 10 ms in
   // place of 150. Throws std::invalid_argument for an image that no Vocabulary can have written; whatever its
   // bytes are, what is made of it stays within its memory.
@@ -99,6 +108,7 @@ private:
   void index_entries();
   void list_bytes();
   void list_neighbours();
+  static void check_entry_count(size_t entries);
   std::vector<PairTable::Pair> listed_pairs(const Merges &merges);
   std::vector<PairTable::Pair> rank_file_pairs(std::vector<uint32_t> &unreachable) const;
   std::vector<uint32_t> list_unreachable() const;

@@ -1,0 +1,175 @@
+"""--max-memory is the most that the whole process takes: the peak of real processes, interpreter included."""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+# The peak of the process, not that of its parent, which a fork would start with.
+SCRIPT = """
+import atexit, sys
+@atexit.register
+def tell():
+    for line in open("/proc/self/status"):
+        if line.startswith("VmHWM"):
+            print("peak", int(line.split()[1]) * 1024, file=sys.stderr)
+from bpe.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def words(rng: random.Random) -> bytes:
+    """Nearly all different."""
+    letters = bytearray(rng.randbytes(12_000_000).translate(bytes(97 + byte % 16 for byte in range(256))))
+    letters[::12] = b" " * len(letters[::12])
+    return bytes(letters)
+
+
+def cjk(rng: random.Random) -> bytes:
+    """Long pretokens of a few thousand characters."""
+    letters = [chr(0x4E00 + place) for place in range(3000)]
+    line = "".join(rng.choices(letters, [1 / (rank + 1) for rank in range(3000)], k=600_000))
+    return "\n".join(line[at : at + 40] for at in range(0, len(line), 40)).encode()
+
+
+def long_lines(rng: random.Random) -> bytes:
+    """Pretokens of a megabyte."""
+    letters = rng.randbytes(12_000_000).translate(bytes(97 + byte % 8 for byte in range(256)))
+    return b"\n".join(letters[at : at + 1_000_000] for at in range(0, len(letters), 1_000_000))
+
+
+def one_letter(rng: random.Random) -> bytes:
+    return b"a" * 12_000_000
+
+
+def two_letters(rng: random.Random) -> bytes:
+    return b"ab" * 6_000_000
+
+
+def one_document(rng: random.Random) -> bytes:
+    """Entries as long as the limit, one for each merge."""
+    return rng.randbytes(1_000_000).translate(bytes(b"acgt"[byte % 4] for byte in range(256)))
+
+
+def run(*arguments: object) -> tuple[int, int, str]:
+    """(exit code, peak in bytes, the error's line or "")."""
+    ended = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert ended.stdout == ""
+    *errors, peak = ended.stderr.splitlines()
+    assert "Traceback" not in ended.stderr, ended.stderr
+    return ended.returncode, int(peak.removeprefix("peak ")), " ".join(errors)
+
+
+@pytest.fixture(scope="module")
+def least_mb(tmp_path_factory: pytest.TempPathFactory) -> int:
+    """The smallest limit there is, as the refusal of a smaller one names it."""
+    folder = tmp_path_factory.mktemp("least")
+    (folder / "text").write_bytes(b"ab")
+    code, _, error = run("count", folder / "text", "--max-memory", "10MB", "--output", folder / "c")
+    assert code == 2
+    named = re.search(r"must be at least ([\d.]+) MB", error)
+    assert named, error
+    return int(float(named[1])) + 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.parametrize(
+    "text", [words, cjk, long_lines, one_letter, two_letters], ids=lambda make: make.__name__
+)
+@pytest.mark.parametrize("more_mb", [0, 60])
+def test_counting_keeps_to_the_memory(
+    text: Callable[[random.Random], bytes], more_mb: int, least_mb: int, tmp_path: Path
+) -> None:
+    (tmp_path / "text").write_bytes(text(random.Random(1)))
+    limit_mb = least_mb + more_mb
+    code, peak, error = run(
+        "count", tmp_path / "text", "--max-memory", f"{limit_mb}MB", "--quiet", "--output", tmp_path / "c"
+    )
+    assert peak <= limit_mb * 10**6, error
+    # Only a text without a place to cut may be too large to be counted.
+    assert code == 0 or (code == 5 and "no place to cut" in error), error
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        (words, []),
+        (one_letter, []),
+        (one_document, []),
+        (one_letter, ["--max-token-bytes", "0"]),
+        (one_document, ["--max-token-bytes", "0"]),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else " ".join(value) or "default",
+)
+@pytest.mark.parametrize("more_mb", [0, 120])
+def test_training_keeps_to_the_memory(
+    text: Callable[[random.Random], bytes], limit: list[str], more_mb: int, least_mb: int, tmp_path: Path
+) -> None:
+    (tmp_path / "text").write_bytes(text(random.Random(2)))
+    limit_mb = least_mb + more_mb
+    command = ["train", tmp_path / "text", "--max-memory", f"{limit_mb}MB", "--quiet"]
+    command += ["--vocab-size", "40000", *limit, "--output", tmp_path / "t.json"]
+    code, peak, error = run(*command)
+    assert peak <= limit_mb * 10**6, error
+    assert code in (0, 5), error
+    assert (tmp_path / "t.json").exists() == (code == 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+def test_the_limit_that_a_refusal_names_is_enough(tmp_path: Path, least_mb: int) -> None:
+    text = random.Random(3).choices(b"abcdefghijklmnopqrstuvwxyz ", k=3_000_000)
+    (tmp_path / "text").write_bytes(bytes(text))
+    command = [
+        "train",
+        tmp_path / "text",
+        "--vocab-size",
+        "20000",
+        "--quiet",
+        "--output",
+        tmp_path / "t.json",
+    ]
+    code, _, error = run(*command, "--max-memory", f"{least_mb}MB")
+    named = re.search(r"give (\d+)MB or more", error)
+    assert code == 5, error
+    assert named, error
+    code, peak, error = run(*command, "--max-memory", f"{named[1]}MB")
+    assert (code, error) == (0, "")
+    assert peak <= int(named[1]) * 10**6
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+def test_a_report_that_does_not_fit_leaves_the_tokenizer(tmp_path: Path, least_mb: int) -> None:
+    (tmp_path / "text").write_bytes(words(random.Random(5))[: 1 << 20])
+    limit_mb = least_mb + 10
+    command = ["train", tmp_path / "text", "--vocab-size", "1000", "--quiet", "--output", tmp_path / "t.json"]
+    code, peak, error = run(*command, "--max-memory", f"{limit_mb}MB", "--report", tmp_path / "report")
+    assert (code, peak <= limit_mb * 10**6) == (5, True), (peak, error)
+    assert "the tokenizer is written; the report takes about" in error
+    assert (tmp_path / "t.json").exists()
+    assert not (tmp_path / "report").exists()
+    named = re.search(r"give --max-memory (\d+)MB or more", error)
+    assert named, error
+    code, peak, error = run(*command, "--max-memory", f"{named[1]}MB", "--report", tmp_path / "report")
+    assert (code, peak <= int(named[1]) * 10**6) == (0, True), (peak, error)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+def test_fit_works_at_the_smallest_limit(tmp_path: Path, least_mb: int) -> None:
+    rng = random.Random(4)
+    common = [bytes(rng.choices(b"abcdefgh", k=rng.randint(2, 7))) for _ in range(2000)]
+    parts = [rng.choice(common) for _ in range(400_000)]
+    parts += [bytes(rng.choices(b"abcdefgh", k=10)) for _ in range(300_000)]
+    (tmp_path / "text").write_bytes(b" ".join(parts))
+    command = ["train", tmp_path / "text", "--vocab-size", "2000", "--quiet", "--output", tmp_path / "t.json"]
+    code, peak, error = run(*command, "--max-memory", f"{least_mb}MB", "--min-pretoken-count", "fit")
+    assert (code, peak <= least_mb * 10**6) == (0, True), (peak, error)
+    assert "left out " in error
