@@ -13,12 +13,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from bpe import _core, utf8
-from bpe.errors import BadArgument, shown
+from bpe.errors import BadArgument, UncoveredText, shown
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
@@ -34,7 +32,7 @@ from bpe.pretoken_counts.text_blocks import (
     total_bytes,
 )
 from bpe.pretoken_counts.workspace import Workspace
-from bpe.pretokenizer import Pretokenizer, cut
+from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
 from bpe.reference import cut_at_special_tokens
 from bpe.threads import available_threads, check_threads
@@ -199,7 +197,7 @@ class _Counting:
         """Whether the block ends within a document; `in_document`: whether it goes on with one."""
         if self._by_expression:
             utf8.check(block.text, where, block.base_bytes)
-            return self._count_by_expression(str(block.text, "utf-8"), in_document)
+            return self._count_by_expression(str(block.text, "utf-8"), where, block.base_bytes, in_document)
         try:
             started, in_document = self._counter.count(block.text, self._specials, self._threads, in_document)
         except ValueError:
@@ -208,18 +206,20 @@ class _Counting:
         self._documents += started
         return in_document
 
-    def _count_by_expression(self, text: str, in_document: bool) -> bool:
+    def _count_by_expression(self, text: str, where: str, base_bytes: int, in_document: bool) -> bool:
         counts: Counter[str] = Counter()
+        done = 0
         for part, is_special in cut_at_special_tokens(text, self._options.special_tokens):
             if is_special:
                 in_document = False
             elif part:
                 self._documents += not in_document
                 in_document = True
-                pieces: Iterable[str] = (part,)
-                for expression, keep in self._pretokenizer.compiled:
-                    pieces = chain.from_iterable(map(partial(cut, expression=expression, keep=keep), pieces))
-                counts.update(pieces)
+                try:
+                    counts.update(self._pretokenizer.iterate(part))
+                except UncoveredText as error:
+                    raise error.moved(base_bytes + len(text[:done].encode()), where) from None
+            done += len(part)
         add_mapping(self._counter, {pretoken.encode(): count for pretoken, count in counts.items()})
         return in_document
 
