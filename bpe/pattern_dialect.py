@@ -25,7 +25,7 @@ _OPERATIONS: Final = ("--", "||", "~~")
 def in_common_dialect(expression: str) -> str:
     """The expression for the `regex` package; UnsupportedTokenizer names what the dialects read in different ways.
 
-    "[a[bc]]+" -> "(?:[a]|[bc])+"; "[a-z&&[^c]]" -> "(?:(?=[^c])[a-z])"; "[^a[bc]]" -> "(?:(?!(?:[a]|[bc]))[\\\\s\\\\S])"
+    "[a[bc]]+" -> "(?:[a]|[bc])+"; "[a-z&&[^c]]" -> "(?:(?=[^c])[a-z])"; "[^[a]]" -> "(?:(?![a])[\\\\s\\\\S])"
     """
     parts: list[str] = []
     place = 0
