@@ -15,7 +15,7 @@ from bpe.vocabulary import SpecialTokens
 
 T = TypeVar("T")
 
-# Four times the longest known (gemma 3, 33 MB). A corpus named by mistake is refused at once, with the memory still free.
+# Four times the longest known (gemma 3, 33 MB). A corpus named by mistake is refused at once, its memory not taken.
 _MOST_BYTES: Final = 1 << 27
 
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, printable, shown
 
-
 # Four times what the longest file known has (gemma 3), and some 1 GB as Python objects.
 MAX_VALUES: Final = 8_000_000
 

@@ -1,7 +1,7 @@
 """Whether texts of two kinds can overlap: one lies in the other, or one begins as the other ends.
 
-By an automaton of the one kind (Aho and Corasick) that the other kind's texts are run through: a step a character, about
-1 µs, and 150 bytes a character of memory, so how many characters there may be in all is bounded.
+By an automaton of the one kind (Aho and Corasick) that the other kind's texts are run through: a step a character. It
+takes some memory for each character, so their number is bounded.
 """
 
 from __future__ import annotations
