@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Final
 
 from bpe.cli.stop_signals import StopSignals
-from bpe.cli.text_input import input_sources
+from bpe.cli.text_input import input_sources, plain_text_note
 from bpe.errors import BadArgument, NotEnoughMemory, Stopped, printable
 from bpe.formats.huggingface_pipeline import pretokenizer_to_json
 from bpe.output_file import check_output
@@ -138,6 +138,8 @@ class _Counting:
             options.invalid,
             stop=self._signals.asked,
         )
+        if note := plain_text_note(self._sources):
+            self.progress.note(note)
         self._signals.polled = True
         self._counted = gather_counts(
             self._sources,

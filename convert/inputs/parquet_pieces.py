@@ -86,11 +86,12 @@ def _i32(header: bytes, place: int) -> tuple[int, int]:
     if header[place : place + 1] != bytes([_I32_FIELD]):
         return -1, place
     value = shift = 0
-    for place in range(place + 1, min(len(header), place + 6)):
-        value |= (header[place] & 0x7F) << shift
+    for stop in range(place + 2, min(len(header), place + 6) + 1):
+        byte = header[stop - 1]
+        value |= (byte & 0x7F) << shift
         shift += 7
-        if header[place] < 0x80:
-            return (value >> 1) ^ -(value & 1), place + 1
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), stop
     return -1, place
 
 

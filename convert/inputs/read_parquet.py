@@ -221,7 +221,7 @@ class _ParquetText:
             repeated_bytes = self._longest_in_dictionary(group, repeated_bytes)
         if "DELTA_BYTE_ARRAY" in column.encodings:
             repeated_bytes = max(repeated_bytes, column.total_uncompressed_size)
-        return min(rows, max(1, REPEATED_BYTES // max(1, repeated_bytes)))
+        return int(min(rows, max(1, REPEATED_BYTES // max(1, repeated_bytes))))
 
     def _longest_in_dictionary(self, group: int, dictionary_bytes: int) -> int:
         """The bytes of the longest value of a row group's dictionary; dictionary_bytes where it can't be looked at."""
