@@ -22,7 +22,7 @@ _MIDDLE: Final = END_OF_TEXT.strip("<|>").encode()
 def separators_in(arrays: Arrays) -> int:
     """How often the separator was counted as ordinary text, in counts of one of the named patterns."""
     text, ends, counts = arrays
-    stops = _core.find_separators(text, _MIDDLE) + np.uint64(len(_MIDDLE))
+    stops = _core.find_separators(text.data, _MIDDLE) + np.uint64(len(_MIDDLE))
     places = np.searchsorted(ends, stops)
     for place, stop in zip(places.tolist(), stops.tolist(), strict=True):
         start = int(ends[place - 1]) if place else 0

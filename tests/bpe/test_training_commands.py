@@ -230,7 +230,16 @@ def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> No
     fails(2, "threads must be at least 1", "count", *texts, "--threads", "0", "--output", tmp_path / "x")
     fails(2, "max_memory must be at least", "train", *texts, "--max-memory", "1MB", *output)
     fails(2, 'a whole number or "fit", such', "train", *texts, "--min-pretoken-count", "few", *output)
-    fails(2, "min_pretoken_count must be at least 1", "train", *texts, "--min-pretoken-count", "0", *output)
+    fails(
+        2,
+        "min_pretoken_count must be at least 1",
+        "train",
+        texts[0],
+        *SPECIAL,
+        "--min-pretoken-count",
+        "0",
+        *output,
+    )
     fails(2, "max_token_bytes must be at least 2", "train", *texts, "--max-token-bytes", "1", *output)
     fails(2, "sample_bytes must be at least 1", "train", *texts, "--sample-bytes", "0", *output)
     fails(
