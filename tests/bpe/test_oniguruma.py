@@ -22,6 +22,7 @@ SAME = [
     r"\p{^L}+|\p{L}|[\p{^N}x]",
     r"(?i)'s|a+|[^\r\n]",
     r"(?i:'s|(?-i:\p{Lu}+))|\p{L}",
+    r"(?i:[st]+|x)",
 ]
 REWRITTEN = [
     r"(?i:ki+|It)|.",
@@ -76,6 +77,14 @@ def test_what_differs_is_rewritten(expression, nasty_texts):
         assert ours == onig_pieces(to_oniguruma(expression), text), repr(text)
         read = Pretokenizer((Stage(from_oniguruma(expression), "drop"),)).pretokens(text)
         assert read == onig_pieces(expression, text), repr(text)
+
+
+def test_a_dash_behind_word_characters_makes_no_range(nasty_texts):
+    """To Oniguruma `[\\w-é]` is an error."""
+    expression = r"[\w-é]+"
+    for text in texts(nasty_texts):
+        ours = Pretokenizer((Stage(expression, "drop"),)).pretokens(text)
+        assert ours == onig_pieces(to_oniguruma(expression), text), repr(text)
 
 
 @pytest.mark.parametrize("expression", [*SAME, *REWRITTEN])
