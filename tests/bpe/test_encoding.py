@@ -334,3 +334,31 @@ def test_an_expression_that_backtracks_is_stopped(trained, monkeypatch):
         BadTokenizer, match=r"pattern '\(\?:a\|aa\)\+\$' took over 0.05 s on a text of 60 characters"
     ):
         Tokenizer(entries, merges, pattern="(?:a|aa)+$").encode("a" * 59 + "b")
+
+
+def test_documents_that_normalization_changes_stand_between_others(listed):
+    """Those are encoded here, their neighbours by the core, several at a time."""
+    tokenizer = listed(normalizer="NFC")
+    texts = [
+        "one two",
+        "",
+        "e\u0301 three",
+        "e\u0301",
+        "four",
+        "five the",
+        "\u0301six",
+        "seven",
+        "eight e\u0301",
+        "nine",
+    ]
+    expected = [tokenizer.encode(text) for text in texts]
+    data = [text.encode() for text in texts]
+    offsets = np.cumsum([0, *map(len, data)]).astype(np.uint64)
+    assert tokenizer.encode_ragged(b"".join(data), offsets).tolist() == expected
+    assert tokenizer.encode_documents(b"<|endoftext|>".join(data)).tolist() == expected
+
+
+@pytest.mark.parametrize("options", [{"normalizer": "NFC"}, {"pattern": r"\w+|\W"}])
+def test_invalid_text_is_named_where_the_core_does_not_look(listed, options):
+    with pytest.raises(InvalidText, match=r"byte 9 \(0xff\) is not valid UTF-8"):
+        listed(**options).encode_documents(b"a e\xcc\x81 bcd\xff e")
