@@ -124,6 +124,7 @@ def test_word_characters_over_all_of_unicode():
         (r"(?i)ß|a", "ß under (?i)"),
         (r"(?i:[a-z]+)", "a-z under (?i)"),
         (r"(?i:[xi])", "i under (?i)"),
+        (r"(?i:[g-i])", "g-i under (?i)"),
         (r"(?i:ı)", "ı under (?i)"),
         (r"(?s:.)", "(?s:"),
         (r"(?x) a", "(?x)"),
