@@ -103,10 +103,10 @@ class Pretokenizer:
 
     def iterate(self, text: str) -> Iterator[str]:
         """The same, one by one, for texts whose pretokens are too many to be held."""
-        spans: Iterator[tuple[int, int]] = iter([(0, len(text))] if text else [])
+        pieces: Iterator[str] = iter([text] if text else [])
         for expression, unmatched in self.compiled:
-            spans = _cut_each(text, spans, expression, unmatched)
-        return (text[start:stop] for start, stop in spans)
+            pieces = _cut_each(text, pieces, expression, unmatched)
+        return pieces
 
     def pretoken_spans(self, text: str) -> tuple[bytes, NDArray[np.uint64]]:
         """(the pretokens' UTF-8 end to end, uint64 ends of each), as the core's calls for given pretokens take them."""
@@ -126,20 +126,19 @@ def compile_expression(expression: str) -> Any:
         raise BadTokenizer(f"pattern {shown(expression, 100)} is no valid expression: {error}") from None
 
 
-def _cut_each(
-    text: str, spans: Iterator[tuple[int, int]], expression: Any, unmatched: Unmatched
-) -> Iterator[tuple[int, int]]:
-    """The spans of what each span of the text is cut into."""
-    for start, stop in spans:
+def _cut_each(text: str, pieces: Iterator[str], expression: Any, unmatched: Unmatched) -> Iterator[str]:
+    """What each piece is cut into. text: what the pieces come from, whole unless a stage before dropped some."""
+    before = 0  # characters
+    for piece in pieces:
         try:
-            for first, last in cut(text[start:stop], expression, unmatched):
-                yield start + first, start + last
+            yield from cut(piece, expression, unmatched)
         except UncoveredText as error:
-            raise error.moved(len(text[:start].encode())) from None
+            raise error.moved(len(text[:before].encode())) from None
+        before += len(piece)
 
 
-def cut(text: str, expression: Any, unmatched: Unmatched) -> Iterator[tuple[int, int]]:
-    """The spans of the matches in `text` and, with "keep", of what lies between them; an empty match only separates.
+def cut(text: str, expression: Any, unmatched: Unmatched) -> Iterator[str]:
+    """The matches in `text` and, with "keep", what lies between them; an empty match only separates.
 
     Behind an empty match the search goes on a character further, as in Hugging Face's readers, where no other
     alternative is tried: "12ab", [0-9]*|[a-z]+ -> "12", "a", "b" with "keep". UncoveredText with "error".
@@ -151,14 +150,14 @@ def cut(text: str, expression: Any, unmatched: Unmatched) -> Iterator[tuple[int,
             matches = expression.finditer(text, place, timeout=TIMEOUT_SECONDS)
             place = len(text) + 1
             for match in matches:
-                first, last = match.span()
+                first = match.start()
                 if first > start and unmatched != "drop":
                     yield _between(text, start, first, expression, unmatched)
-                start = last
-                if first == last:
-                    place = last + 1
+                start = match.end()
+                if start == first:
+                    place = start + 1
                     break
-                yield first, last
+                yield match.group()
     except TimeoutError:
         raise BadTokenizer(
             f"pattern {shown(expression.pattern, 100)} took over {TIMEOUT_SECONDS} s on a text of {len(text)} "
@@ -168,8 +167,8 @@ def cut(text: str, expression: Any, unmatched: Unmatched) -> Iterator[tuple[int,
         yield _between(text, start, len(text), expression, unmatched)
 
 
-def _between(text: str, start: int, stop: int, expression: Any, unmatched: Unmatched) -> tuple[int, int]:
+def _between(text: str, start: int, stop: int, expression: Any, unmatched: Unmatched) -> str:
     if unmatched == "error":
         left_out = text[start : min(stop, start + 20)]
         raise UncoveredText(expression.pattern, left_out, len(text[:start].encode()))
-    return start, stop
+    return text[start:stop]
