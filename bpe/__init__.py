@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         MissingInput,
         NotEnoughMemory,
         Refused,
+        UncoveredText,
         UnsupportedTokenizer,
     )
     from bpe.patterns import PATTERNS
@@ -49,6 +50,7 @@ _MODULE_OF = {
     "MissingInput": "errors",
     "NotEnoughMemory": "errors",
     "Refused": "errors",
+    "UncoveredText": "errors",
     "UnsupportedTokenizer": "errors",
     "CountSet": "pretoken_counts.count_set",
     "count_pretokens": "pretoken_counts.counting",
@@ -80,6 +82,7 @@ __all__ = [
     "Tokenizer",
     "Training",
     "TrainingOptions",
+    "UncoveredText",
     "UnsupportedTokenizer",
     "count_pretokens",
     "train",

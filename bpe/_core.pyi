@@ -205,19 +205,6 @@ class Encoder:
         """The text, as bytes.decode("utf-8", errors) makes it of the bytes."""
     def decode_rows(self, tokens: NDArray[np.uint32], offsets: NDArray[np.uint64], errors: str) -> list[str]:
         """The text of each row tokens[offsets[i] : offsets[i + 1]]. ValueError names row, place and id at fault."""
-    def cache_image(self) -> bytes:
-        """What the warmest idle cache of this encoder holds, to start others from: pretokens and their ids, no more.
-
-        b"" if nothing is cached. Good for encoders with the same entries, merges and whole_pretokens in the same build
-        of the core, which the caller must see to. 64 bytes a short pretoken and up.
-        """
-    def start_from_image(self, image: Buffer) -> None:
-        """Caches made from now on start as a copy of the image; the idle ones are given up. b"": they start empty.
-
-        The image is held, not copied: a read-only file mapping is shared by all processes. Copying it costs a cache
-        0.3 to 0.4 ms a MiB. ValueError if it is damaged or of another version; a cache whose share of cache_bytes is
-        too small starts empty.
-        """
     def cache_bytes_used(self) -> int: ...
 
 def find_separators(buffer: Buffer, separator: bytes) -> NDArray[np.uint64]:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from bpe import _core, utf8
 from bpe.buffers import check_bytes, check_out, not_text, offsets_from, separator_bytes, text_bytes
 from bpe.description import Description, Parts
-from bpe.errors import BadArgument, shown
-from bpe.normalization import stretches_to_change, to_nfc
+from bpe.errors import BadArgument, UncoveredText, shown
+from bpe.normalization import place_before_nfc, stretches_to_change, to_nfc
 from bpe.ragged import Ragged
 from bpe.streaming import encode_stretches
 from bpe.threads import thread_count
@@ -86,7 +86,10 @@ class Encoding(Description):
                 text_bytes(text, f"texts[{index}]")
             raise
         return Ragged.from_rows(
-            [self._ids_of(text_bytes(text, f"texts[{index}]"), allowed) for index, text in enumerate(texts)]
+            [
+                self._ids_of(text_bytes(text, f"texts[{index}]"), allowed, f"texts[{index}]")
+                for index, text in enumerate(texts)
+            ]
         )
 
     def encode_documents(
@@ -200,7 +203,8 @@ class Encoding(Description):
         for row in np.flatnonzero(here).tolist():
             if row > done:
                 parts.append(in_core(done, row))
-            parts.append(Ragged.from_rows([self._ids_of(bytes(view[starts[row] : stops[row]]), allowed)]))
+            text, where = bytes(view[starts[row] : stops[row]]), f"document {row}, buffer"
+            parts.append(Ragged.from_rows([self._ids_of(text, allowed, where, int(starts[row]))]))
             done = row + 1
         if done < len(starts):
             parts.append(in_core(done, len(starts)))
@@ -228,18 +232,31 @@ class Encoding(Description):
         """The ids of given pretokens, end to end in `text`: number i is [ends[i - 1], ends[i]), uint64[pretokens]."""
         return self._encoder.encode_pretokens(text, ends)
 
-    def _ids_of(self, text: bytes, allowed: Collection[str]) -> NDArray[np.uint32]:
-        """The ids, cutting the text at the allowed special tokens here and encoding what lies between."""
+    def _ids_of(
+        self, text: bytes, allowed: Collection[str], where: str = "text", base_bytes: int = 0
+    ) -> NDArray[np.uint32]:
+        """The ids, cutting the text at the allowed special tokens here and encoding what lies between.
+
+        where, base_bytes: what errors call the source, and where in it the text begins.
+        """
         parts: list[NDArray[np.uint32]] = []
         start = 0
         for stop, token in self.find_special_tokens(text, allowed):
             if stop > start:
-                parts.append(self.encode_normalized(self.normalize(text[start:stop])))
+                parts.append(self._ids_between(text[start:stop], where, base_bytes + start))
             parts.append(np.array([self._vocabulary.special_tokens[token]], np.uint32))
             start = stop + len(token.encode())
         if start < len(text):
-            parts.append(self.encode_normalized(self.normalize(text[start:])))
+            parts.append(self._ids_between(text[start:], where, base_bytes + start))
         return np.concatenate(parts) if parts else np.empty(0, np.uint32)
+
+    def _ids_between(self, text: bytes, where: str, base_bytes: int) -> NDArray[np.uint32]:
+        normalized = self.normalize(text)
+        try:
+            return self.encode_normalized(normalized)
+        except UncoveredText as error:
+            place = error.place if normalized is text else place_before_nfc(text, error.place)
+            raise error.moved(base_bytes + place - error.place, where) from None
 
     @staticmethod
     def find_special_tokens(buffer: bytes, allowed: Collection[str]) -> list[tuple[int, str]]:

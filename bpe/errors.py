@@ -33,6 +33,29 @@ class UnsupportedTokenizer(BadTokenizer):
     """A tokenizer file that asks for something this package does not do; the message names its JSON path."""
 
 
+class UncoveredText(BpeError, ValueError):
+    """Text that the matches of a tokenizer's pattern leave out, which would be lost.
+
+    place: the byte of the text. where: what the message calls the text.
+    """
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, pattern: str, left_out: str, place: int, where: str = "text") -> None:
+        super().__init__(pattern, left_out, place, where)  # which make it again where it is pickled
+        self.pattern, self.left_out, self.place, self.where = pattern, left_out, place, where
+
+    def __str__(self) -> str:
+        return (
+            f"{self.where}: byte {self.place} ({shown(self.left_out)}) is matched by no part of the pattern "
+            f"{shown(self.pattern, 80)}, so this text would be lost; a pattern must match all text"
+        )
+
+    def moved(self, start: int, where: str | None = None) -> UncoveredText:
+        """The same of a longer text, in which this one begins at the byte `start`."""
+        return UncoveredText(self.pattern, self.left_out, start + self.place, where or self.where)
+
+
 class MissingInput(BpeError, FileNotFoundError):
     """Input files that are not there or are no regular files; the message lists them all."""
 

@@ -65,6 +65,18 @@ def to_nfc(text: bytes) -> bytes:
     return b"".join([*parts, text[done:]]) if parts else text
 
 
+def place_before_nfc(text: bytes, place: int) -> int:
+    """Where the byte at `place` of `to_nfc(text)` comes from; of a stretch that normalization changed, its start."""
+    grown: int = 0  # how much longer what lies before is in the form
+    stretches: list[list[int]] = stretches_to_change(text).tolist()
+    for start, stop in stretches:
+        normalized_bytes = len(to_nfc(text[start:stop]))
+        if place < start + grown + normalized_bytes:
+            return min(place - grown, start)
+        grown += normalized_bytes - (stop - start)
+    return place - grown
+
+
 def with_long_runs_in_order(text: str) -> str:
     """A text of the same normal form, in which runs of `_LONG_RUN` marks or more are in canonical order.
 

@@ -64,10 +64,13 @@ def cut_at_special_tokens(text: str, special_tokens: Iterable[str]) -> Iterator[
 def pretokenize(text: str, pattern: str = "gpt2") -> list[bytes]:
     """The pretokens of a text without special tokens; `pattern` is a name of `PATTERNS` or an expression.
 
-    "Hello world" -> [b"Hello", b" world"]. Text between matches is dropped, as tiktoken does.
+    "Hello world" -> [b"Hello", b" world"]. ValueError if text lies between the matches.
     """
     expression = PATTERNS.get(pattern, pattern)
-    return [match.group().encode() for match in regex.finditer(expression, text)]
+    pretokens = [match.group() for match in regex.finditer(expression, text) if match.group()]
+    if "".join(pretokens) != text:
+        raise ValueError(f"{pattern!r} does not match all of {text!r}")
+    return [pretoken.encode() for pretoken in pretokens]
 
 
 def count_pretokens(

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from bpe import _core
-from bpe.errors import InvalidText, shown
+from bpe.errors import InvalidText, UncoveredText, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,6 +45,7 @@ def encode_stretches(
 ) -> Iterator[list[int]]:
     """The ids of the texts joined, some at a time; a special token comes alone. See Tokenizer.encode_iterable."""
     encoder = _StretchEncoder(tokenizer, block_bytes)
+    before = 0  # bytes of text before what is pending
     special_ids = tokenizer.special_tokens
     longest = max((len(token.encode()) for token in allowed), default=0)
     pending = b""
@@ -59,14 +60,17 @@ def encode_stretches(
             yield encoder.finish(pending[start:place])
             yield [special_ids[token]]
             start = place + len(token.encode())
+            encoder.begins_at = before + start
         stop = _character_start(pending, max(start, decided))
         yield encoder.feed(pending[start:stop])
         pending = pending[stop:]
+        before += stop
     start = 0
     for place, token in tokenizer.find_special_tokens(pending, allowed):
         yield encoder.finish(pending[start:place])
         yield [special_ids[token]]
         start = place + len(token.encode())
+        encoder.begins_at = before + start
     yield encoder.finish(pending[start:])
 
 
@@ -108,6 +112,7 @@ class _StretchEncoder:
         self._block_bytes = block_bytes
         self._raw: list[bytes] = []  # text of which the normalization is not decided
         self._held = bytearray()  # normalized text of which the pretokens are not decided
+        self.begins_at = 0  # byte of the whole text
         self._try_at_bytes = block_bytes  # doubled after a failure, so a giant pretoken costs linear time
 
     def feed(self, part: bytes) -> list[int]:
@@ -142,5 +147,10 @@ class _StretchEncoder:
         return self._tokenizer.normalize(decided)
 
     def _encode(self, normalized: Buffer) -> list[int]:
-        ids: list[int] = self._tokenizer.encode_normalized(normalized).tolist()
+        try:
+            ids: list[int] = self._tokenizer.encode_normalized(normalized).tolist()
+        except UncoveredText as error:
+            if self._tokenizer.normalizer is None:
+                raise error.moved(self.begins_at) from None
+            raise error.moved(0, f"normalized text from byte {self.begins_at} on") from None
         return ids

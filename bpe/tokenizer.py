@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe.buffers import bad_ids, offsets_from, tokens_from
-from bpe.compiled import compile_parts, load_cached, read_compiled
+from bpe.compiled import compile_parts, read_compiled
 from bpe.description import Parts, make_parts
 from bpe.encoding import AllowedSpecial, Encoding
-from bpe.errors import BadArgument
 from bpe.formats import by_path, gpt2, huggingface, tiktoken
 from bpe.output_file import open_output_file, write_file
 from bpe.pretokenizer import Pretokenizer
@@ -28,8 +27,6 @@ from bpe.vocabulary import SpecialTokens
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
-
-    from bpe.pretoken_counts.counts import PretokenCounts
 
 __all__ = ["AllowedSpecial", "Tokenizer"]
 
@@ -54,7 +51,7 @@ class Tokenizer(Encoding):
         vocab: id -> bytes, with or without the special tokens. merges: lowest rank first; None for a rank file,
         where the id is the rank and every adjacent pair whose bytes together are an entry may merge. special_tokens:
         as a list they have the id of the entry of their bytes, or the next free ids. pattern: gpt2, cl100k, o200k,
-        llama3, qwen2, or an expression for the `regex` package; text that it leaves between matches is dropped.
+        llama3, qwen2, or an expression for the `regex` package; text between its matches is an UncoveredText.
         whole_pretokens: a pretoken that is an entry is emitted at once (default: for rank files only).
         normalizer: "NFC" is applied to the text between special tokens, with this Python's Unicode tables.
         plain_added_tokens: those special tokens which Hugging Face keeps when it decodes without special tokens.
@@ -115,26 +112,14 @@ class Tokenizer(Encoding):
         path: str | Path,
         pattern: str | Pretokenizer | None = None,
         special_tokens: SpecialTokens = None,
-        *,
-        cache: bool = False,
-        warm_with: Buffer | PretokenCounts | None = None,
     ) -> Tokenizer:
         """The tokenizer in a file: tokenizer.json; vocab.json, merges.txt or the folder of both; *.tiktoken.
 
         A tokenizer.json says all itself. For the two others, pattern (default gpt2 for vocab.json, needed for
-        *.tiktoken) and special_tokens are to be given. About 1 µs an entry.
-        cache: keep its compiled form beside it (tokenizer.json.compiled), with which this and all later loads take a
-        quarter of the time; it is made anew when the file, the arguments or this package's form have changed, and
-        left out where the folder can't be written. Without cache a compiled form that is there is used if it fits.
-        warm_with: UTF-8 text (some MB of the corpus), or the counts that training has, whose 21,000 commonest
-        pretokens are kept there with their ids: caches of all processes that load it start with them. Needs cache.
-        BadTokenizer or UnsupportedTokenizer name file and place.
+        *.tiktoken) and special_tokens are to be given. About 1 µs an entry. No other file is read: what the files say
+        decides the ids. BadTokenizer or UnsupportedTokenizer name file and place.
         """
-        if warm_with is not None and not cache:
-            raise BadArgument("warm_with is kept in the compiled form beside the file; give cache=True too")
-        if not (cache or Path(f"{path}.compiled").exists()):
-            return Tokenizer.from_parts(by_path.load(Path(path), pattern, special_tokens))
-        return Tokenizer.from_parts(load_cached(Path(path), pattern, special_tokens, cache, warm_with))
+        return Tokenizer.from_parts(by_path.load(Path(path), pattern, special_tokens))
 
     @staticmethod
     def from_compiled(image: Buffer) -> Tokenizer:
@@ -144,14 +129,12 @@ class Tokenizer(Encoding):
         """
         return Tokenizer.from_parts(read_compiled(image))
 
-    def compiled(self, warm_with: Buffer | PretokenCounts | None = None) -> bytes:
-        """All of this tokenizer as one image that `from_compiled` reads fast: for worker processes and caches.
+    def compiled(self) -> bytes:
+        """All of this tokenizer as one image that `from_compiled` reads fast: for worker processes. Pickling uses it.
 
-        warm_with: UTF-8 text, or counts, whose commonest pretokens go with it, so that caches start with them.
-        About 50 bytes an entry. No file format to keep: another version of this package may refuse it. Pickling
-        uses it.
+        About 50 bytes an entry. No file format to keep: another version of this package may refuse it.
         """
-        return compile_parts(self._parts, warm_with=warm_with)
+        return compile_parts(self._parts)
 
     def save(self, path: str | Path, legacy_merges: bool = False) -> None:
         """Write tokenizer.json, which Hugging Face tokenizers reads; the file appears complete or not at all.

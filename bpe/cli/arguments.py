@@ -134,12 +134,6 @@ def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
         "--keep-counts", metavar="FILE", help="write the counts too, to train on them again with --counts"
     )
     train.add_argument(
-        "--compiled",
-        action="store_true",
-        help="write OUTPUT.compiled too: loads in a quarter of the time, and caches start with the pretokens that were "
-        "counted most; used by whatever loads OUTPUT",
-    )
-    train.add_argument(
         "--report",
         metavar="FILE",
         help="write a report on the tokenizer: .json, .html, or text by any other ending",

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, shown
+from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, printable, shown
 from bpe.utf8 import Invalid, TextDecoder
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.text_blocks import Source
 
 _BLOCK_BYTES: Final = 1 << 20
+_MARKED_UP: Final = {".csv", ".tsv", ".html", ".htm"}
 
 
 def expand_inputs(arguments: Iterable[str]) -> list[Path]:
@@ -63,6 +64,21 @@ def input_sources(arguments: list[str]) -> list[Source]:
         else:
             sources.append(sys.stdin.buffer)
     return sources
+
+
+def plain_text_note(sources: Iterable[Source]) -> str:
+    """A line about the inputs whose names say that they hold more than text; "" if there are none."""
+    named = [
+        str(source) for source in sources if isinstance(source, Path) and source.suffix.lower() in _MARKED_UP
+    ]
+    if not named:
+        return ""
+    more = f" and {len(named) - 1:,} more" if len(named) > 1 else ""
+    kinds = ", ".join(sorted({Path(name).suffix.lower() for name in named}))
+    return (
+        f"{printable(named[0])}{more}: {kinds} is read as plain text, with its markup and separators; extract the text "
+        "first if that is not what is wanted"
+    )
 
 
 def _is_hidden(path: Path, folder: Path) -> bool:

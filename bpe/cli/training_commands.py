@@ -17,8 +17,7 @@ from types import TracebackType
 from typing import Final
 
 from bpe.cli.stop_signals import StopSignals
-from bpe.cli.text_input import input_sources
-from bpe.compiled import compile_beside
+from bpe.cli.text_input import input_sources, plain_text_note
 from bpe.errors import BadArgument, NotEnoughMemory, Stopped, printable
 from bpe.formats.huggingface_pipeline import pretokenizer_to_json
 from bpe.output_file import check_output
@@ -70,7 +69,7 @@ def train(options: Namespace) -> int:
                 counting.budget, counting.workspace, options.min_pretoken_count, counting.progress, largest
             )
             training = train_on(loaded, largest, training_options, counting.progress, counting.budget)
-    _write(training, dict(zip(options.vocab_size, outputs, strict=True)), options.compiled, options.quiet)
+    _write(training, dict(zip(options.vocab_size, outputs, strict=True)), options.quiet)
     if options.report is not None:
         from bpe.cli.report_command import report_on_training
 
@@ -139,6 +138,8 @@ class _Counting:
             options.invalid,
             stop=self._signals.asked,
         )
+        if note := plain_text_note(self._sources):
+            self.progress.note(note)
         self._signals.polled = True
         self._counted = gather_counts(
             self._sources,
@@ -203,12 +204,10 @@ def _unused(path: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def _write(training: Training, outputs: dict[int, str], compiled: bool, quiet: bool) -> None:
+def _write(training: Training, outputs: dict[int, str], quiet: bool) -> None:
     for vocab_size, output in outputs.items():
         tokenizer = training.prefix(vocab_size)
         tokenizer.save(output)
-        if compiled:
-            compile_beside(Path(output), training.counts)
         if not quiet:
             made = f"{output}: {tokenizer.vocab_size} entries, pattern {tokenizer.pattern}"
             print(printable(made), file=sys.stderr)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from bpe.description import Description, Parts
@@ -25,7 +26,7 @@ from bpe.formats.gpt2 import entry_of, merge_of_line, special_keys
 from bpe.formats.huggingface_around import check_root, read_around
 from bpe.formats.huggingface_pipeline import pretokenizer_to_json
 from bpe.formats.json_input import expect_list, parse
-from bpe.vocabulary import make_vocabulary, used_by_merges
+from bpe.vocabulary import make_vocabulary
 
 # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -73,10 +74,18 @@ class _Items:
         return self.vocab.get(key)
 
     def has_id(self, id_: int) -> bool:
-        return id_ in self.vocab.values()
+        return id_ in self._all_ids
 
     def merges_use(self, entry: bytes) -> bool:
-        return bool(used_by_merges({entry}, self.merges))
+        return entry in self._in_merges
+
+    @cached_property
+    def _all_ids(self) -> set[int]:
+        return set(self.vocab.values())
+
+    @cached_property
+    def _in_merges(self) -> set[bytes]:
+        return {entry for left, right in self.merges for entry in (left, right, left + right)}
 
 
 def _entries(vocab: Any) -> dict[int, bytes | str]:

@@ -19,6 +19,7 @@ from bpe.formats.huggingface_pipeline import (
     template_from_json,
 )
 from bpe.formats.json_input import expect, expect_list, expect_object
+from bpe.formats.overlapping_texts import first_overlap
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import Vocabulary
 
@@ -190,37 +191,8 @@ def _check_normalized_flags(added_tokens: list[dict[str, Any]], normalizer: str 
         raise UnsupportedTokenizer(
             f"added_tokens: {shown(late[0])} has normalized: true beside a normalizer; supported: normalized: false"
         )
-    if not _some_overlap(late, early):
-        return
-    for first in late:
-        for second in early:
-            if _can_overlap(first, second):
-                raise UnsupportedTokenizer(
-                    f"added_tokens: {shown(first)} and {shown(second)} can overlap and differ in normalized; "
-                    "supported: the same value for both"
-                )
-
-
-def _some_overlap(late: list[str], early: list[str]) -> bool:
-    """Whether `_can_overlap` may hold for one of the pairs: 2,000 of each 0.1 s, pair by pair 13 s.
-
-    Exact up to 1,000 characters a token: the beginnings of longer ones would fill the memory.
-    """
-    if max(map(len, late + early), default=0) > 1000:
-        return True
-    for some, others in ((late, early), (early, late)):
-        all_others = "\ud800".join(others)  # in no text
-        beginnings = {other[:size] for other in others for size in range(1, len(other))}
-        for text in some:
-            if text in all_others or any(text[-size:] in beginnings for size in range(1, len(text))):
-                return True
-    return False
-
-
-def _can_overlap(first: str, second: str) -> bool:
-    if first in second or second in first:
-        return True
-    return any(
-        first.endswith(second[:size]) or second.endswith(first[:size])
-        for size in range(1, min(len(first), len(second)))
-    )
+    if overlap := first_overlap(late, early):
+        raise UnsupportedTokenizer(
+            f"added_tokens: {shown(overlap[0])} and {shown(overlap[1])} can overlap and differ in normalized; "
+            "supported: the same value for both"
+        )

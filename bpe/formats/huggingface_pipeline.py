@@ -12,7 +12,7 @@ from bpe.errors import BadTokenizer, UnsupportedTokenizer, printable, shown
 from bpe.formats.json_input import expect, expect_list, expect_object
 from bpe.formats.oniguruma import POSSESSIVE_INTERVAL, from_oniguruma, to_oniguruma
 from bpe.patterns import HUGGINGFACE_SPELLINGS, PATTERNS, pattern_name
-from bpe.pretokenizer import Pretokenizer, Stage
+from bpe.pretokenizer import Pretokenizer, Stage, Unmatched
 
 _BYTE_LEVEL: Final = {"type", "add_prefix_space", "trim_offsets", "use_regex"}
 _WHOLE_TEXT: Final = r"[\s\S]+"
@@ -100,7 +100,7 @@ def _split_stage(component: dict[str, Any], path: str) -> Stage:
         raise BadTokenizer(
             f"{path}.pattern.{kind} is {shown(text)}: must be a text of at least one character"
         )
-    unmatched: Literal["keep", "drop"] = "keep" if way[0] == "Isolated" else "drop"
+    unmatched: Unmatched = "keep" if way[0] == "Isolated" else "drop"
     if kind == "String":
         import regex  # 10 ms that the usual files need not pay
 
@@ -121,9 +121,8 @@ def pretokenizer_to_json(pretokenizer: Pretokenizer) -> dict[str, Any]:
     splits = []
     for stage in pretokenizer.stages:
         name = stage.expression if stage.expression in PATTERNS else None
-        keep = (
-            stage.unmatched == "keep" or name is not None
-        )  # nothing lies between the matches of a named pattern
+        # Where text between matches is an error, a reader that keeps it cuts all other text alike and loses none.
+        keep = stage.unmatched != "drop" or name is not None
         expression = HUGGINGFACE_SPELLINGS[name] if name else to_oniguruma(stage.expression)
         splits.append(
             {

@@ -1,16 +1,52 @@
-"""JSON with the traps closed: duplicate keys, NaN, huge numbers, deep nesting and lone surrogates are errors."""
+"""JSON with the traps closed: duplicate keys, NaN, huge numbers, deep nesting, lone surrogates and a number of values
+that would fill the memory are errors."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, printable, shown
+
+# Four times what the longest file known has (gemma 3), and some 1 GB as Python objects.
+MAX_VALUES: Final = 8_000_000
+
+_MAYBE_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def parse(data: bytes) -> Any:
     """The value, or BadTokenizer with line, column and reason."""
+    # Each value but the first stands behind one of these; those within texts are few.
+    if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise BadTokenizer(f"is no tokenizer: it has more than {MAX_VALUES:,} values")
+    value = _parsed(data)
+    if _MAYBE_SURROGATE.search(data):
+        _check_texts(value)
+    return value
+
+
+def _check_texts(value: Any) -> None:
+    """Nothing, or BadTokenizer for the first text with half of a pair of surrogates."""
+    left = [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, dict):
+            left += item.keys()
+            left += item.values()
+        elif isinstance(item, list):
+            left += item
+        elif isinstance(item, str):
+            try:
+                item.encode()
+            except UnicodeEncodeError:
+                raise BadTokenizer(
+                    f"the text {shown(item)} holds a lone surrogate, which UTF-8 can't"
+                ) from None
+
+
+def _parsed(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_constant)
     except json.JSONDecodeError as error:

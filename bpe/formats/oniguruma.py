@@ -13,7 +13,8 @@ Most means the same in both. What differs is rewritten so that it cuts alike, or
 | `\\p{...}`, `\\w` under `(?i)` | of any case | of all that folds alike, marks too: refused |
 | `i` under `(?i)`  | `[iIİ]`, `I` is `[iIı]` | `[iI]`; in a class refused |
 | `ss`, `ß` under `(?i)` | one is not the other | each is the other: refused, as all such |
-| `\\b`, `\\h`, `(?m)`, `{1,3}+`, `[a[b]]`, `&&` | each means something else, or nothing: refused |
+| `[a[b]]`, `&&`    | single characters | a class in a class, an intersection |
+| `\\b`, `\\h`, `(?m)`, `{1,3}+` | each means something else, or nothing: refused |
 
 Checked against `tokenizers` in tests/bpe/test_oniguruma.py, `\\w` over all of Unicode.
 """
@@ -26,6 +27,7 @@ from functools import cache
 from typing import Final
 
 from bpe.errors import UnsupportedTokenizer, shown
+from bpe.pattern_dialect import in_common_dialect
 
 POSSESSIVE_INTERVAL: Final = re.compile(r"\{\d*,?\d*\}\+")
 
@@ -84,7 +86,7 @@ def to_oniguruma(expression: str) -> str:
 
 def from_oniguruma(expression: str) -> str:
     """The expression for the `regex` package; UnsupportedTokenizer names what can't be said there."""
-    return _translate(expression, _FROM_ONIGURUMA)
+    return _translate(in_common_dialect(expression), _FROM_ONIGURUMA)
 
 
 def _translate(expression: str, replacements: Mapping[str, str]) -> str:

@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from bpe import _core, utf8
-from bpe.errors import BadArgument, shown
+from bpe.encoding import END_OF_TEXT
+from bpe.errors import BadArgument, UncoveredText, shown
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
@@ -33,8 +32,9 @@ from bpe.pretoken_counts.text_blocks import (
     text_blocks,
     total_bytes,
 )
+from bpe.pretoken_counts.uncut_separator import separators_in, uncut_note
 from bpe.pretoken_counts.workspace import Workspace
-from bpe.pretokenizer import Pretokenizer, cut
+from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
 from bpe.reference import cut_at_special_tokens
 from bpe.threads import available_threads, check_threads
@@ -43,6 +43,7 @@ from bpe.vocabulary import check_special_texts
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from bpe.pretoken_counts.counts_facts import Arrays
     from bpe.pretoken_counts.text_blocks import Source
 
 __all__ = [
@@ -168,7 +169,7 @@ class _Counting:
             self._spill_bytes = free // 8
             # A text held whole lies in memory up to three times; an expression sees it as characters of 4 bytes.
             self._held_limit = free // 16 if self._by_expression else free * 2 // 7
-        self._done_bytes = self._replaced = self._documents = 0
+        self._done_bytes = self._replaced = self._documents = self._uncut = 0
         self._sources: list[CountedSource] = []
         self._runs: list[PretokenCounts | CountsFile] = []
 
@@ -206,7 +207,7 @@ class _Counting:
         """Whether the block ends within a document; `in_document`: whether it goes on with one."""
         if self._by_expression:
             utf8.check(block.text, where, block.base_bytes)
-            return self._count_by_expression(str(block.text, "utf-8"), in_document)
+            return self._count_by_expression(str(block.text, "utf-8"), where, block.base_bytes, in_document)
         try:
             started, in_document = self._counter.count(block.text, self._specials, self._threads, in_document)
         except ValueError:
@@ -215,18 +216,21 @@ class _Counting:
         self._documents += started
         return in_document
 
-    def _count_by_expression(self, text: str, in_document: bool) -> bool:
+    def _count_by_expression(self, text: str, where: str, base_bytes: int, in_document: bool) -> bool:
         counts: Counter[str] = Counter()
+        done = 0
+        self._uncut += text.count(END_OF_TEXT)
         for part, is_special in cut_at_special_tokens(text, self._options.special_tokens):
             if is_special:
                 in_document = False
             elif part:
                 self._documents += not in_document
                 in_document = True
-                pieces: Iterable[str] = (part,)
-                for expression, keep in self._pretokenizer.compiled:
-                    pieces = chain.from_iterable(map(partial(cut, expression=expression, keep=keep), pieces))
-                counts.update(pieces)
+                try:
+                    counts.update(self._pretokenizer.iterate(part))
+                except UncoveredText as error:
+                    raise error.moved(base_bytes + len(text[:done].encode()), where) from None
+            done += len(part)
         add_mapping(self._counter, {pretoken.encode(): count for pretoken, count in counts.items()})
         return in_document
 
@@ -241,8 +245,14 @@ class _Counting:
     def _spill(self) -> None:
         assert self._workspace is not None
         run = self._workspace.new_file()
-        write_counts_file(run, [self._counter.drain()], CountsFacts(), temporary=True)
+        write_counts_file(run, [self._drained()], CountsFacts(), temporary=True)
         self._runs.append(CountsFile(run))
+
+    def _drained(self) -> Arrays:
+        drained = self._counter.drain()
+        if not self._by_expression:
+            self._uncut += separators_in(drained)
+        return drained
 
     def _note_source(self, source: Source, where: str, counted_bytes: int) -> None:
         path = path_of(source)
@@ -271,7 +281,9 @@ class _Counting:
             sources=sources,
         )
         if not self._runs:
-            return CountSet([PretokenCounts(*self._counter.drain(), facts)], facts)
-        if len(self._counter):
+            self._runs.append(PretokenCounts(*self._drained(), facts))
+        elif len(self._counter):
             self._spill()
+        if self._uncut and END_OF_TEXT not in self._options.special_tokens and self._progress is not None:
+            self._progress.note(uncut_note(self._uncut))
         return CountSet(self._runs, facts)

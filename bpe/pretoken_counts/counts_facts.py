@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bpe import _core
 from bpe.errors import BadArgument, shown
 from bpe.pretoken_counts.count_sums import LIMIT
+from bpe.patterns import PATTERNS
 from bpe.pretokenizer import Pretokenizer, Stage
 
 TOOL: Final = f"tokenmill {_core.__version__}"
@@ -84,8 +85,10 @@ class CountsFacts:
     def from_json(facts: Mapping[str, Any]) -> CountsFacts:
         """The facts of a counts file; KeyError, TypeError or ValueError for what `to_json` does not write."""
         stages = tuple(Stage(_text(stage["expression"]), stage["unmatched"]) for stage in facts["pattern"])
-        if any(stage.unmatched not in ("drop", "keep") for stage in stages):
+        if any(stage.unmatched not in ("error", "keep", "drop") for stage in stages):
             raise ValueError("unmatched")
+        # Nothing lies between the matches of a named pattern; former versions wrote "drop".
+        stages = tuple(Stage(stage.expression) if stage.expression in PATTERNS else stage for stage in stages)
         return CountsFacts(
             pretokenizer=Pretokenizer(stages) if stages else None,
             special_tokens=tuple(map(_text, facts["special_tokens"])),

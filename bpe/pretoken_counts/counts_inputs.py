@@ -53,6 +53,10 @@ def cut_of_files(
     if pattern is not None and facts.pretokenizer is not None:
         asked = Pretokenizer.from_pattern(pattern)
         if asked != facts.pretokenizer:
+            if asked.description == facts.pattern:
+                raise BadArgument(
+                    f"{where} was counted without the text that its pattern leaves out; count again"
+                )
             raise BadArgument(
                 f"{where} was counted with the pattern {shown(facts.pattern)}, asked for is "
                 f"{shown(asked.description)}; leave --pattern out, or count again"

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
+from bpe.errors import UncoveredText
 from bpe.pretoken_counts.count_sums import check_weighted
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import Arrays
@@ -109,7 +110,10 @@ def is_one_pretoken(tokenizer: Tokenizer, entry: bytes) -> bool:
         text = entry.decode()
     except UnicodeDecodeError:
         return False
-    return tokenizer.pretokenizer.pretokens(text) == [text]
+    try:
+        return tokenizer.pretokenizer.pretokens(text) == [text]
+    except UncoveredText:
+        return False
 
 
 def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> _core.Encoder:

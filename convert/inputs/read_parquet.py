@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from bpe import _core, utf8
 from convert.errors import BadInput, printable
 from convert.inputs.batch import Batch
+from convert.inputs.parquet_pieces import cut_by_bytes, dictionary_page_bytes, joined, lengths_of
 from convert.inputs.source_list import Source
 from convert.intake import BadRecord, Intake
 from convert.plan import Piece
@@ -32,6 +33,13 @@ _TEXT_TYPES = {"string", "large_string", "string_view", "binary", "large_binary"
 # Some writers note that they keep strings as views; what holds offsets is the text end to end.
 _LONG_TYPES = {"string_view": "large_string", "binary_view": "large_binary"}
 MAX_BATCH_ROWS = 8192
+# Rows that are read at a time, and then put together: one read after the other costs little beside so many rows.
+READ_ROWS = 256
+JOINED_BYTES = 1 << 20
+# Rows read at a time may come to so much by repeating values that are shorter.
+REPEATED_BYTES = 32 << 20
+# Where Arrow gives a number in a dictionary for each row: it makes the dictionary anew for each read.
+DICTIONARY_ROWS = 1024
 _READ_BYTES = 1 << 20
 
 
@@ -49,17 +57,24 @@ class _ParquetText:
         self.path = path
         self._names = text_path
         self.column = ".".join(text_path)
-        self._file: Any = self._try(
-            lambda: pyarrow.parquet.ParquetFile(
-                path, buffer_size=_READ_BYTES, pre_buffer=False, page_checksum_verification=True
-            )
-        )
+        self._file: Any = self._opened()
         self._metadata = self._file.metadata
         with Path(path).open("rb") as file:
             file.seek(-8, os.SEEK_END)
             self.footer_bytes = int.from_bytes(file.read(4), "little") + 8
         self._check_column()
         self._check_encryption()
+
+    def _opened(self, **options: Any) -> Any:
+        return self._try(
+            lambda: self._arrow.parquet.ParquetFile(
+                self.path,
+                buffer_size=_READ_BYTES,
+                pre_buffer=False,
+                page_checksum_verification=True,
+                **options,
+            )
+        )
 
     def __enter__(self) -> _ParquetText:
         return self
@@ -94,7 +109,8 @@ class _ParquetText:
             types = self._arrow.types
             fields = {field.name: field for field in kind} if types.is_struct(kind) else {}
         assert kind is not None
-        if types.is_dictionary(kind):
+        self._is_dictionary = types.is_dictionary(kind)
+        if self._is_dictionary:
             kind = kind.value_type
         if str(kind) not in _TEXT_TYPES:
             raise BadInput(
@@ -166,14 +182,17 @@ class _ParquetText:
 
     def arrays(self, group: int) -> Iterator[Any]:
         """The column's values, a few MiB at a time."""
-        column = self._metadata.row_group(group).column(self._index)
-        rows = max(1, self._metadata.row_group(group).num_rows)
-        row_bytes = max(1, column.total_uncompressed_size // rows)
-        batch_rows = min(MAX_BATCH_ROWS, max(1, BATCH_BYTES // row_bytes))
+        for array in joined(self._pieces(group), JOINED_BYTES, MAX_BATCH_ROWS):
+            long_type = _LONG_TYPES.get(str(array.type))
+            yield array if long_type is None else array.cast(long_type)
+
+    def _pieces(self, group: int) -> Iterator[Any]:
+        """The column's values as they are read, no piece of more than BATCH_BYTES and a value."""
         where = f"row group {group}, column {self.column!r}: "
+        rows = self._rows_at_once(group)
         batches = self._try(
             lambda: self._file.iter_batches(
-                batch_size=batch_rows, row_groups=[group], columns=[self.column], use_threads=False
+                batch_size=rows, row_groups=[group], columns=[self.column], use_threads=False
             ),
             where,
         )
@@ -181,11 +200,42 @@ class _ParquetText:
             array = batch.column(0)
             for name in self._names[1:]:
                 array = self._inner(array, name)
-            if self._arrow.types.is_dictionary(array.type):
-                array = array.dictionary_decode()
-            if (long_type := _LONG_TYPES.get(str(array.type))) is not None:
-                array = array.cast(long_type)
-            yield array
+            for piece in cut_by_bytes(array, BATCH_BYTES):
+                if isinstance(piece, self._arrow.DictionaryArray):
+                    piece = piece.dictionary_decode()
+                yield piece
+
+    def _rows_at_once(self, group: int) -> int:
+        """How many rows are read at a time.
+
+        A value may stand in a file once for many rows, in a dictionary or as a beginning that others share. What rows
+        come to is not known before they are read, so they are few where one of the repeated values may be long.
+        """
+        column = self._metadata.row_group(group).column(self._index)
+        repeated_bytes = dictionary_page_bytes(self.path, self._start(self._metadata.row_group(group)))
+        if self._is_dictionary and repeated_bytes:
+            return DICTIONARY_ROWS
+        row_bytes = max(1, column.total_uncompressed_size // max(1, self._metadata.row_group(group).num_rows))
+        rows = min(READ_ROWS, max(1, BATCH_BYTES // row_bytes))
+        if rows * repeated_bytes > REPEATED_BYTES:
+            repeated_bytes = self._longest_in_dictionary(group, repeated_bytes)
+        if "DELTA_BYTE_ARRAY" in column.encodings:
+            repeated_bytes = max(repeated_bytes, column.total_uncompressed_size)
+        return int(min(rows, max(1, REPEATED_BYTES // max(1, repeated_bytes))))
+
+    def _longest_in_dictionary(self, group: int, dictionary_bytes: int) -> int:
+        """The bytes of the longest value of a row group's dictionary; dictionary_bytes where it can't be looked at."""
+        with self._opened(read_dictionary=[self.column]) as file:
+            batches = self._try(lambda: file.iter_batches(1, row_groups=[group], columns=[self.column]))
+            array = self._try(lambda: next(batches)).column(0)
+        for name in self._names[1:]:
+            array = self._inner(array, name)
+        if not isinstance(array, self._arrow.DictionaryArray):
+            return dictionary_bytes
+        lengths = lengths_of(array.dictionary)
+        # Each stands in the page behind its length, of four bytes; a reader may have come to a part of them only.
+        is_whole = int(lengths.sum()) + 4 * len(lengths) == dictionary_bytes
+        return int(lengths.max()) if is_whole else dictionary_bytes
 
     def _inner(self, array: Any, name: str) -> Any:
         import pyarrow.compute

@@ -17,7 +17,7 @@ NO_NUMBERS = [
 ]
 # What makes a command whole, with its number still to come.
 COMMANDS = {
-    "train": ["en.txt", "--vocab-size=300", "--output=out.json"],
+    "train": ["en.txt", "--vocab-size=300", "--special-token", END, "--output=out.json"],
     "count": ["en.txt", "--output=out.counts"],
     "report": ["tok.json", "en.txt"],
 }

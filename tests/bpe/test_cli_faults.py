@@ -31,7 +31,7 @@ def test_an_empty_name_of_a_tokenizer_was_the_current_folder(
 
 def test_names_of_outputs_and_patterns_are_printed_on_one_line(capfdbinary, text_file, tmp_path):
     """New lines and a terminal's escapes in them went to the terminal as they are."""
-    output, pattern = tmp_path / "a\n\x1b[31mb", "\\w+|[\n\x1b]"
+    output, pattern = tmp_path / "a\n\x1b[31mb", "\\w+|\\W|[\n\x1b]"
     words = ["--pattern", pattern, "--output", output, "--quiet"]
     assert run(capfdbinary, "train", text_file, "--vocab-size", "260", *words)[0] == 0
     for command in (["train", text_file, "--vocab-size", "260"], ["count", text_file]):

@@ -63,7 +63,7 @@ def counted(*sources: bytes | Path, **options: object) -> dict[bytes, int]:
 # -- counts ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pattern", [*PATTERNS, r"\w+", r"\s?\S+|\s"])
+@pytest.mark.parametrize("pattern", [*PATTERNS, r"\w+|\W+", r"\s?\S+|\s"])
 @pytest.mark.parametrize("seed", range(4))
 def test_counts_equal_the_reference(seed: int, pattern: str) -> None:
     text = END.join(nasty_text(seed * 10 + document, 80) for document in range(4))

@@ -46,6 +46,15 @@ def test_pattern_and_special_tokens_are_given(listed, tmp_path):
     assert Tokenizer.load(tmp_path, special_tokens={"<s>": 556}).special_tokens == {"<s>": 556}
 
 
+def test_new_special_tokens_follow_the_highest_id(folder, listed):
+    """Ids may have gaps, so their number says nothing; tokens that are there keep their place in between."""
+    change(folder, **{"<far>": 9000})
+    again = Tokenizer.load(folder, special_tokens=["<new>", "<far>", "<|endoftext|>", "<newer>"])
+    specials = {**listed().special_tokens, "<new>": 9001, "<far>": 9000, "<newer>": 9002}
+    assert again.special_tokens == {text: specials[text] for text in again.special_tokens}
+    assert set(again.special_tokens) == {"<new>", "<far>", "<|endoftext|>", "<newer>"}
+
+
 def test_hugging_face_reads_it(folder, listed, nasty_texts):
     from tokenizers import Tokenizer as Theirs
     from tokenizers import models, pre_tokenizers

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from bpe.errors import BadArgument, BadTokenizer
-from bpe.formats.tiktoken import read_ranks, to_ranks
+from bpe.formats.tiktoken import read, read_lines, read_ranks, to_ranks
 from bpe.tokenizer import Tokenizer
 from bpe.vocabulary import every_split
 
@@ -107,3 +107,30 @@ def test_arguments(ranked, listed, tmp_path):
         BadArgument, match=r"t.json: a tokenizer.json says its pattern and special tokens itself"
     ):
         Tokenizer.load(tmp_path / "t.json", pattern="gpt2")
+
+
+def test_two_merges_of_one_product_with_others_between():
+    """The second comes after entries of higher ids, and changes nothing of what the first made."""
+    vocab = {id_: bytes([id_]) for id_ in range(256)}
+    vocab |= {256: b"ab", 257: b"bc", 258: b"abc", 259: b"xy"}
+    merges = [(b"a", b"b"), (b"b", b"c"), (b"ab", b"c"), (b"x", b"y"), (b"a", b"bc")]
+    tokenizer = Tokenizer(vocab, merges)
+    assert to_ranks(tokenizer).endswith(b"YWJj 258\neHk= 259\n")
+
+
+@pytest.mark.parametrize("special_tokens", [["<s>", "<t>"], {"<s>": 9000, "<t>": 7}])
+def test_files_of_odd_lines_take_special_tokens_too(special_tokens, ranked):
+    """Read line by line, not by the core."""
+    data = to_ranks(ranked()).replace(b"\n", b"  \n\n")
+    if isinstance(special_tokens, dict):
+        with pytest.raises(BadTokenizer, match="special token '<t>' has id 7, which is the entry"):
+            read_lines(data, "gpt2", special_tokens)
+        special_tokens = {"<s>": 9000}
+    made = Tokenizer.from_parts(read_lines(data, "gpt2", special_tokens))
+    assert made == Tokenizer.from_parts(read(to_ranks(ranked()), "gpt2", special_tokens))
+    for wrong, message in (
+        (["e"], "'e' is an ordinary entry of the rank file"),
+        ([5], "special token 5: must be a text"),
+    ):
+        with pytest.raises(BadTokenizer, match=message):
+            read_lines(data, "gpt2", wrong)

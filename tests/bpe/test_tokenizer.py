@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from bpe.errors import BadArgument, BadTokenizer
+from bpe.pretokenizer import Pretokenizer, Stage
 from bpe.ragged import Ragged
 from bpe.tokenizer import Tokenizer
 
-GAPPY = r"[A-Za-z]+|\p{N}{2}"  # leaves text between its matches
+GAPPY = Pretokenizer((Stage(r"[A-Za-z]+|\p{N}{2}", "drop"),))
 
 
 def test_properties(listed, ranked):

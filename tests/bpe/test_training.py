@@ -315,11 +315,6 @@ def test_invalid_text_is_named_or_replaced(tmp_path: Path) -> None:
         ({"min_frequency": -1}, BadArgument, "min_frequency must be at least 0, got -1"),
         ({"min_frequency": 2**63}, BadArgument, r"min_frequency must be below 2\^63"),
         ({"threads": 10**20}, BadArgument, "threads must be at most 4096, got 100000000000000000000"),
-        (
-            {"pattern": "[0-9]+"},
-            BadArgument,
-            r"'\[0-9\]\+' matches nothing in the inputs; the named ones are gpt2",
-        ),
         ({"vocab_size": "300"}, BadArgument, "vocab_size must be a whole number, got '300'"),
         ({"vocab_size": 300.5}, BadArgument, "vocab_size must be a whole number, got 300.5"),
         ({"threads": "2"}, BadArgument, "threads must be a whole number, got '2'"),

@@ -15,8 +15,6 @@ from typing import Any
 import pytest
 
 from bpe.__main__ import main
-from bpe.formats import by_path
-from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_file import CountsFile
@@ -24,7 +22,6 @@ from bpe.progress import TrainingProgress
 from bpe.tokenizer import Tokenizer
 from bpe.training import train, train_sizes
 from bpe.training_options import TrainingOptions
-from bpe.warm_cache import warm_cache
 
 END = "<|endoftext|>"
 SPECIAL = ["--special-token", END]
@@ -178,23 +175,6 @@ def test_counts_are_kept_if_asked_for(run: Run, texts: list[Path], tmp_path: Pat
     assert PretokenCounts.load(tmp_path / "kept").as_dict() == count_pretokens(texts, [END]).as_dict()
 
 
-@pytest.mark.parametrize("pattern", [*PATTERNS, "[a-z]+|[^a-z]+"])
-def test_the_compiled_form_is_written_beside_the_tokenizer(
-    pattern: str, run: Run, texts: list[Path], tmp_path: Path
-) -> None:
-    """It is used by whatever loads the file, and starts with the pretokens that were counted."""
-    command = ["train", *texts, *SPECIAL, "--pattern", pattern, "--output", tmp_path / "t-{vocab_size}.json"]
-    assert run(*command, "--vocab-size", "300,400", "--compiled")[0] == 0
-    counts = count_pretokens(texts, [END], pattern)
-    for vocab_size in (300, 400):
-        path = tmp_path / f"t-{vocab_size}.json"
-        image = path.with_name(path.name + ".compiled").read_bytes()
-        warm, cold = Tokenizer.load(path), Tokenizer.from_parts(by_path.load(path, None, None))
-        assert image.endswith(warm_cache(cold._parts, counts))
-        for text in texts:
-            assert warm.encode(text.read_text()) == cold.encode(text.read_text())
-
-
 def test_stdin_is_an_input(texts: list[Path], tmp_path: Path) -> None:
     command = [
         sys.executable,
@@ -250,7 +230,16 @@ def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> No
     fails(2, "threads must be at least 1", "count", *texts, "--threads", "0", "--output", tmp_path / "x")
     fails(2, "max_memory must be at least", "train", *texts, "--max-memory", "1MB", *output)
     fails(2, 'a whole number or "fit", such', "train", *texts, "--min-pretoken-count", "few", *output)
-    fails(2, "min_pretoken_count must be at least 1", "train", *texts, "--min-pretoken-count", "0", *output)
+    fails(
+        2,
+        "min_pretoken_count must be at least 1",
+        "train",
+        texts[0],
+        *SPECIAL,
+        "--min-pretoken-count",
+        "0",
+        *output,
+    )
     fails(2, "max_token_bytes must be at least 2", "train", *texts, "--max-token-bytes", "1", *output)
     fails(2, "sample_bytes must be at least 1", "train", *texts, "--sample-bytes", "0", *output)
     fails(

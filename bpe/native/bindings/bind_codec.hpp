@@ -8,7 +8,6 @@ namespace bpe::python {
 
 // An encoder with the decoder that reads its vocabulary.
 struct Codec {
-  std::unique_ptr<BufferView> start_image; // of the encoder
   bpe::Encoder encoder;
   bpe::Decoder decoder;
 

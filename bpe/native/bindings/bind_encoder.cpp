@@ -314,26 +314,6 @@ void bind_encoder(nb::module_ &m) {
             return owned_tokens(std::move(tokens));
           },
           nb::arg("buffer"), nb::arg("ends"))
-      .def("cache_image",
-           [](const Codec &codec) {
-             std::string image;
-             {
-               nb::gil_scoped_release unlocked;
-               image = codec.encoder.cache_image();
-             }
-             return nb::bytes(image.data(), image.size());
-           })
-      .def(
-          "start_from_image",
-          [](Codec &codec, nb::object image) {
-            auto view = std::make_unique<BufferView>(image);
-            {
-              nb::gil_scoped_release unlocked;
-              codec.encoder.start_from_image(view_of(*view));
-            }
-            codec.start_image.swap(view);
-          },
-          nb::arg("image"))
       .def("cache_bytes_used", [](const Codec &codec) { return codec.encoder.cache_bytes_used(); });
   bind_decoding(encoder);
 }

@@ -186,7 +186,6 @@ public:
                    size_t count);
 
 private:
-  friend class CacheImage;
   static constexpr size_t block_slots = 16; // eight lines
   static constexpr size_t farthest_line = block_slots - 2;
 
@@ -221,28 +220,6 @@ private:
   BudgetedMemory slot_memory_;
   size_t arena_words_ = 0;
   BudgetedMemory arena_memory_;
-};
-
-// A warm cache as bytes, to start others from: the tables as they are, so laying them in is a copy of memory.
-//
-// The bytes hold nothing but the pretokens and their ids; they may lie in a file that many processes map.
-// They are of use to encoders of the same vocabulary, rule (whole_pretokens) and build only, which their
-// keeper must see to: nothing in them tells. 33 bytes a pretoken and up; laying them in takes
-// 0.3 to 0.4 ms a MiB (GPT-2: English 2 to 6 MiB, all distinct words 50 MiB).
-class CacheImage {
-public:
-  static CacheImage of(const PretokenCache &cache);
-  // Whether the bytes are an image of this version, whole, and point nowhere outside themselves. Reads all
-  // of them once.
-  static bool is_sound(std::string_view bytes);
-  // Into an empty cache, as far as its share of the budget allows. `bytes` must be sound.
-  static void lay_into(PretokenCache &cache, std::string_view bytes);
-
-  std::string take() { return std::move(bytes_); }
-
-private:
-  struct Parts;
-  std::string bytes_;
 };
 
 } // namespace bpe

@@ -68,8 +68,6 @@ public:
     session_ = std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.characters_, encoder.pattern_,
                                                 encoder.whole_pretokens_, encoder.budget_, share);
     ++encoder.session_count_;
-    if (!encoder.start_image_.empty())
-      CacheImage::lay_into(session_->cache(), encoder.start_image_);
   }
   ~SessionLoan() {
     session_->reset();
@@ -101,28 +99,6 @@ Encoder::Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens
                  std::optional<Pattern> pattern, bool whole_pretokens, size_t cache_bytes)
     : vocabulary_(std::move(vocabulary)), special_tokens_(std::move(special_tokens)), pattern_(pattern),
       whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
-
-std::string Encoder::cache_image() const {
-  const std::lock_guard lock(pool_mutex_);
-  std::string largest;
-  for (const IdleSession &idle : idle_) {
-    std::string image = CacheImage::of(idle.session->cache()).take();
-    if (image.size() > largest.size())
-      largest = std::move(image);
-  }
-  return largest;
-}
-
-void Encoder::start_from_image(std::string_view image) {
-  if (!image.empty() && !CacheImage::is_sound(image))
-    throw std::invalid_argument("the cache image of " + std::to_string(image.size()) +
-                                " bytes is damaged or of another version; make it anew");
-  std::vector<IdleSession> outgrown; // destroyed after the lock
-  const std::lock_guard lock(pool_mutex_);
-  start_image_ = image;
-  session_count_ -= idle_.size();
-  outgrown.swap(idle_);
-}
 
 void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
                           const SpecialTokens &special) const {

@@ -58,12 +58,6 @@ public:
   // end.
   TokenBuffer encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const;
 
-  // What the warmest idle session has cached, to start others from (see CacheImage); empty if there is none.
-  std::string cache_image() const;
-  // Sessions made from now on start with this image, and the idle ones are given up. The bytes must outlive
-  // the encoder; empty: none. Throws std::invalid_argument if they are no sound image.
-  void start_from_image(std::string_view image);
-
   const Vocabulary &vocabulary() const { return vocabulary_; }
   const std::vector<SpecialToken> &special_tokens() const { return special_tokens_.tokens(); }
   size_t cache_bytes_used() const { return budget_.used_bytes(); }
@@ -90,7 +84,6 @@ private:
   mutable std::mutex pool_mutex_;
   mutable std::vector<IdleSession> idle_;
   mutable size_t session_count_ = 0;
-  std::string_view start_image_; // guarded by pool_mutex_
 };
 
 } // namespace bpe

@@ -55,7 +55,6 @@ public:
   void reset(); // drops what is pending, tokens and rows included
 
   size_t cache_share_bytes() const { return cache_share_bytes_; }
-  PretokenCache &cache() { return cache_; }
 
 private:
   static constexpr size_t batch_items = 128;

@@ -1,0 +1,48 @@
+"""The cache of an encoder changes no ids: while it grows, when it is full, and within its bound."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from bpe import _core
+
+
+def encoder_of(**options: int) -> _core.Encoder:
+    pieces = [b" wor", b"ds", b" a", b"ga", b"in", b"xx", b"xxxx", b" words", "曉".encode()]
+    entries = dict(enumerate([*(bytes([value]) for value in range(256)), *pieces]))
+    return _core.Encoder(entries, None, {}, "gpt2", True, **options)
+
+
+def check_same_again(text: bytes, **options: int) -> _core.Encoder:
+    """Three passes, of which the later ones find what the first has cached, against an encoder without a cache."""
+    expected = encoder_of(cache_bytes=0).encode_documents(text, b"\0", 1)[0]
+    encoder = encoder_of(**options)
+    for _ in range(3):
+        assert np.array_equal(encoder.encode_documents(text, b"\0", 1)[0], expected)
+    return encoder
+
+
+@pytest.mark.parametrize("count", [340, 342, 700, 30_000])
+def test_a_growing_cache(count: int) -> None:
+    """Around and beyond the sizes at which the table doubles."""
+    text = b" ".join(b"%x" % (i * 2654435761 % 2**32) for i in range(count))
+    check_same_again(text)
+
+
+def test_a_cache_without_an_empty_slot() -> None:
+    """So many new words that a table at its full size fills up to the last slot."""
+    rng = random.Random(11)
+    # Of so few ids that none are in the arena, which would be full first.
+    text = b" ".join(bytes(rng.choices(b"abcdefghijklmnopqrstuvwxyz", k=5)) for _ in range(300_000))
+    encoder = check_same_again(text, cache_bytes=2 << 20)
+    assert encoder.cache_bytes_used() <= 2 << 20
+
+
+def test_a_cache_stays_within_its_bound() -> None:
+    text = (
+        b" ".join(b"%d" % i for i in range(6000)) + b" x" + b"x" * 40 + " 曉光緣圃麗芳氣滿街流".encode() * 9
+    )
+    assert check_same_again(text, cache_bytes=20_000).cache_bytes_used() <= 20_000
