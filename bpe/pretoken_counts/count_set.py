@@ -64,6 +64,12 @@ class CountSet:
         """The sum, sorted. workspace: for what is merged in several rounds, needed for more than 64 parts."""
         return merge_parts(self.parts, workspace)
 
+    def check(self) -> None:
+        """Nothing, or BadCounts for the first file that is damaged, after all of each was read."""
+        for part in self.parts:
+            for _ in part.blocks():
+                pass
+
     def save(self, path: str | os.PathLike[str], workspace: Workspace | None = None) -> None:
         """Write the sum as one counts file; it appears complete or not at all."""
         write_counts_file(path, self.blocks(workspace), self.facts)
@@ -78,8 +84,8 @@ class CountSet:
     ) -> PretokenCounts:
         """The sum in memory, less the pretokens that occur less often than min_count, which progress is told.
 
-        min_count "fit": the lowest with which merging to vocab_size fits whatever the text. NotEnoughMemory if merging
-        what is left does not fit.
+        min_count "fit": the lowest with which merging to vocab_size fits whatever the text. BadArgument if it leaves
+        out all of them, NotEnoughMemory if merging what is left does not fit.
         """
         check_min_count(min_count)
         fits = budget.free_bytes >= training_bytes(
@@ -121,6 +127,11 @@ class CountSet:
                 place += 1
         check_training_fits(int(numbers_above[place]), int(sizes_above[place]), vocab_size, budget)
         lowest = place * scale
+        if numbers.any() and not numbers_above[place]:
+            raise BadArgument(
+                f"min_pretoken_count {lowest} leaves out all {int(numbers.sum()):,} distinct pretokens: none occurs so "
+                "often; give less, or allow more memory"
+            )
         if progress is not None and lowest > 1:
             left_out, every = int(numbers[:place].sum()), int(numbers.sum())
             share = 100 * int(sums[:place].sum()) / max(1, int(sums.sum()))
