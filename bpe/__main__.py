@@ -7,6 +7,12 @@ traceback.
 
 from __future__ import annotations
 
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # Ctrl-C while modules are imported ends the process at once: there is nothing yet to keep.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import contextlib
 import os
 import sys
@@ -29,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     try:
         commands = import_module(f"bpe.cli.{_MODULES.get(options.command, 'commands')}")
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         code: int = getattr(commands, options.command)(options)
         sys.stdout.flush()
         return code

@@ -8,13 +8,20 @@ Text quoted from a file goes through `shown`, so neither a newline nor a termina
 from __future__ import annotations
 
 import operator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from bpe.pretoken_counts.count_set import CountSet
 
 
 class BpeError(Exception):
-    """Base of all errors that are the user's to mend; `exit_code` is 1 unless a subclass says better."""
+    """Base of all errors that are the user's to mend; `exit_code` is 1 unless a subclass says better.
+
+    counted: what was counted until then, where counting ended with it and may go on.
+    """
 
     exit_code: ClassVar[int] = 1
+    counted: CountSet | None = None
 
 
 class BadArgument(BpeError, ValueError):

@@ -26,16 +26,11 @@ from bpe.description import Parts
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadArgument, BadTokenizer, NotEnoughMemory, shown
 from bpe.patterns import PATTERNS
-from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.count_sums import check_weighted
-from bpe.pretoken_counts.counting import (
-    CountingOptions,
-    PretokenCounts,
-    count_sources,
-)
-from bpe.pretoken_counts.counts_inputs import cut_of_files, still_to_count, tokens_not_cut_at
+from bpe.pretoken_counts.counting import CountingOptions, PretokenCounts
+from bpe.pretoken_counts.counts_inputs import cut_of_files
+from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget, check_still_fits, outgrown
-from bpe.pretoken_counts.sampling import sampled
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
@@ -165,38 +160,6 @@ def train_sizes(
     return {vocab_size: training.prefix(vocab_size) for vocab_size in vocab_sizes}
 
 
-def gather_counts(
-    inputs: Sequence[Source],
-    counted: CountSet | None,
-    options: CountingOptions,
-    progress: Progress | None,
-    budget: MemoryBudget,
-    workspace: Workspace,
-    sample_bytes: int | None = None,
-    seed: int = 0,
-) -> CountSet:
-    """The counts of the inputs, or of a sample of them, and of the counts files already read, together.
-
-    Inputs that such a file holds in part, since counting was stopped, are counted from there on.
-    """
-    options.check()
-    if not inputs and counted is None:
-        raise BadArgument("no input to train on: name at least one file")
-    sources, sample = list(inputs), ""
-    if counted is not None:
-        sources = still_to_count(sources, counted.facts, progress)
-        if progress is not None and (note := tokens_not_cut_at(options.special_tokens, counted.facts)):
-            progress.note(note)
-    if sample_bytes is not None:
-        sources, sample = sampled(sources, sample_bytes, seed, options.special_tokens)
-        if progress is not None and sample:
-            progress.note(sample)
-    if not sources and counted is not None:
-        return counted
-    new = count_sources(sources, options, progress, budget, workspace, sample)
-    return new if counted is None else counted.with_parts_of(new, "what the counts files hold", "the input")
-
-
 def train_on(
     counts: PretokenCounts,
     vocab_size: int,
@@ -221,8 +184,9 @@ def train_on(
             f"the counts were made with the pattern {shown(facts.pattern)}, asked for is {shown(str(pattern))}"
         )
     if len(counts) == 0:
+        holds = "the sample of the inputs holds" if facts.sample else "the inputs hold"
         raise BadArgument(
-            "the inputs hold no text to train on: nothing but special tokens, or nothing at all"
+            f"{holds} no text to train on: nothing but special tokens, or nothing at all"
             if counts.text_bytes == 0 or Pretokenizer.from_pattern(pattern).core_pattern
             else f"the pattern {shown(str(pattern))} matches nothing in the inputs; "
             f"the named ones are {', '.join(PATTERNS)}"

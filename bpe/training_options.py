@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadArgument, check_whole, shown
-from bpe.reference import printable_bytes
+from bpe.formats.byte_alphabet import other_text, to_bytes
 from bpe.threads import check_threads
 from bpe.vocabulary import MAX_ID, check_special_texts
 
@@ -93,10 +93,16 @@ class TrainingOptions:
 
 
 def _check_special_tokens(special_tokens: Sequence[str]) -> None:
+    """Refuse what could be spelled as an entry is: tokenizer.json, which holds both, could not be written."""
     for token in check_special_texts(special_tokens, BadArgument):
-        if len(token) == 1 and token in _BYTE_CHARACTERS:
+        if len(token) == 1 and to_bytes(token) is not None:
             raise BadArgument(
                 f"special token {shown(token)} is how tokenizer.json writes a single byte; use two or more characters"
+            )
+        if entry := other_text(token):
+            raise BadArgument(
+                f"special token {shown(token)} is how tokenizer.json writes the text {shown(entry.decode())}; use "
+                "another"
             )
 
 
@@ -109,12 +115,3 @@ def _check_size(vocab_size: int, special_count: int) -> None:
             f"vocab_size must be at least {smallest} (256 bytes and {tokens}) and at most {MAX_ID + 1}, "
             f"got {vocab_size}"
         )
-
-
-def _byte_characters() -> frozenset[str]:
-    """The 256 characters by which tokenizer.json writes bytes: printable Latin-1 as it is, the rest from U+0100."""
-    printable = printable_bytes()[:188]
-    return frozenset([chr(byte) for byte in printable] + [chr(256 + place) for place in range(68)])
-
-
-_BYTE_CHARACTERS: Final = _byte_characters()

@@ -12,19 +12,24 @@ import secrets
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bpe.errors import BadTokenizer
+from bpe.formats.by_path import files_of
 from bpe.sizes import counted
 from bpe.tokenizer import Tokenizer
 from convert import worker
 from convert.context import Context
 from convert.crashes import with_place
 from convert.encode_and_merge import EncodeAndMerge, keeping_finished
-from convert.errors import WorkerLost, printable
+from convert.errors import UsageError, WorkerLost, printable
 from convert.estimate import check_space
 from convert.inputs.kinds import is_marked_up
+from convert.inputs.output_place import overlaps_of_files, standard_input_file
 from convert.inputs.source_list import SourceList
 from convert.inputs.sources import STANDARD_INPUT, check_unchanged, find_sources
 from convert.job import Job, JobKey, add_job, write_job
@@ -83,6 +88,7 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
     progress = make_progress(options.progress)
     workspace = Workspace(options.output, options.overwrite)
     workspace.check_output()
+    _check_place(options)
     named = [path for path in options.inputs if path != STANDARD_INPUT]
     if options.input_format == "auto":
         for path in filter(is_marked_up, [*named, *options.validation]):
@@ -103,6 +109,17 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
     elif find_spec("numcodecs") is None:
         raise ModuleNotFoundError("numcodecs is not there", name="numcodecs")
     return Begun(options, times, progress, workspace, sources, layout)
+
+
+def _check_place(options: ConvertOptions) -> None:
+    """Refuse an output that would replace the tokenizer or what is standard input; `find_sources` looks at the rest."""
+    problems: list[str] = []
+    with suppress(BadTokenizer):  # told when it is loaded
+        problems.extend(overlaps_of_files("the tokenizer", files_of(Path(options.tokenizer)), options.output))
+    if STANDARD_INPUT in options.inputs and (file := standard_input_file()) is not None:
+        problems.extend(overlaps_of_files("standard input", [file], options.output))
+    if problems:
+        raise UsageError(printable("; ".join(problems)))
 
 
 def carry_out(

@@ -12,7 +12,9 @@ from typing import Any, BinaryIO
 
 from bpe.cli.ids_file import format_of, read_ids, write_ids
 from bpe.cli.text_input import read_text
-from bpe.errors import BadArgument, InvalidText, MissingInput, printable, shown
+from bpe.errors import BadArgument, BadTokenizer, InvalidText, MissingInput, printable, shown
+from bpe.formats.by_path import files_of
+from bpe.output_conflicts import STANDARD, check_outputs_apart
 from bpe.output_file import check_output, open_output_file
 from bpe.tokenizer import Tokenizer
 
@@ -21,6 +23,7 @@ def encode(options: Namespace) -> int:
     """Write the ids of one text."""
     from bpe.streaming import encode_stretches
 
+    _check_output(options, options.input)
     tokenizer = load_tokenizer(options)
     form = options.format or format_of(options.output)
     if form == "npy" and options.output == "-":
@@ -35,6 +38,7 @@ def encode(options: Namespace) -> int:
 
 def decode(options: Namespace) -> int:
     """Write the bytes of ids."""
+    _check_output(options, options.input)
     tokenizer = load_tokenizer(options)
     form = options.format or format_of(options.input)
     name = _name(options.input)
@@ -52,6 +56,7 @@ def decode(options: Namespace) -> int:
 
 def info(options: Namespace) -> int:
     """Print what the tokenizer or the counts file is."""
+    check_outputs_apart([("stdout", STANDARD)], tokenizer_files(options))
     path = Path(options.tokenizer)
     facts = describe_counts(path) if is_counts_file(path) else describe(load_tokenizer(options))
     if options.json:
@@ -134,6 +139,21 @@ def is_counts_file(path: Path) -> bool:
         return False  # whatever it is, what reads it says what is wrong
 
 
+def _check_output(options: Namespace, source: str) -> None:
+    """Refuse an output that can't be written, or is what is read: reading would never end, or find nothing."""
+    if options.output != STANDARD:
+        check_output(options.output)
+    check_outputs_apart([("--output", options.output)], [source, *tokenizer_files(options)])
+
+
+def tokenizer_files(options: Namespace) -> list[Path]:
+    """The files that the tokenizer is read from; none if there are none, as is told when it is loaded."""
+    try:
+        return files_of(Path(options.tokenizer))
+    except BadTokenizer:
+        return []
+
+
 def load_tokenizer(options: Namespace) -> Tokenizer:
     """The tokenizer that the options name."""
     path = Path(options.tokenizer)
@@ -198,6 +218,5 @@ def open_output(path: str) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    check_output(path)
     with open_output_file(path) as file:
         yield file

@@ -8,9 +8,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bpe.cli.commands import load_tokenizer, open_output
-from bpe.cli.text_input import input_sources
+from bpe.cli.commands import load_tokenizer, open_output, tokenizer_files
+from bpe.cli.text_input import input_sources, named_files
 from bpe.errors import BadArgument, printable, shown
+from bpe.output_conflicts import STANDARD, check_outputs_apart
 from bpe.output_file import check_output
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting import count_pretokens
@@ -21,6 +22,7 @@ from bpe.reports.report_text import report_page, report_text
 from bpe.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
+    from bpe.pretoken_counts.text_blocks import Source
     from bpe.training import Training
     from bpe.utf8 import Invalid
 
@@ -29,15 +31,18 @@ def report(options: Namespace) -> int:
     """Report on a tokenizer, measured on the texts or counts that are given, if any are."""
     if options.inputs and options.counts:
         raise BadArgument("a report is measured on texts or on --counts, not on both")
-    if options.output != "-":
+    if options.output != STANDARD:
         check_output(options.output)
+    sources = input_sources(options.inputs)
+    inputs = [*tokenizer_files(options), *named_files(sources), *options.counts]
+    check_outputs_apart([("--output", options.output)], inputs)
     tokenizer = load_tokenizer(options)
     counts, measured_on = None, ""
     if options.counts:
         counts = _load_counts(options.counts, tokenizer)
         measured_on = _listed(options.counts)
     elif options.inputs:
-        counts = _count(options.inputs, tokenizer, options.threads, options.invalid)
+        counts = _count(sources, options.inputs, tokenizer, options.threads, options.invalid)
         measured_on = _listed(options.inputs)
     made = make_report(tokenizer, counts, measured_on)
     _write(made, options.output, "json" if options.json else _form(options.output), options.tokenizer)
@@ -50,7 +55,8 @@ def report_on_training(training: Training, sizes: list[int], options: Namespace)
     NotEnoughMemory if it does not fit; the tokenizers are written by then.
     """
     if options.held_out:
-        counts = _count(options.held_out, training.tokenizer, options.threads, options.invalid)
+        sources = input_sources(options.held_out)
+        counts = _count(sources, options.held_out, training.tokenizer, options.threads, options.invalid)
         measured_on = _listed(options.held_out)
     else:
         counts = training.counts
@@ -68,10 +74,10 @@ def report_on_training(training: Training, sizes: list[int], options: Namespace)
 
 
 def _count(
-    arguments: list[str], tokenizer: Tokenizer, threads: int | None, invalid: Invalid
+    sources: list[Source], arguments: list[str], tokenizer: Tokenizer, threads: int | None, invalid: Invalid
 ) -> PretokenCounts:
     counts = count_pretokens(
-        input_sources(arguments), list(tokenizer.special_tokens), tokenizer.pretokenizer, threads, invalid
+        sources, list(tokenizer.special_tokens), tokenizer.pretokenizer, threads, invalid
     )
     if len(counts) == 0:
         raise BadArgument(f"{_listed(arguments)}: no text to measure on")

@@ -6,27 +6,31 @@ import contextlib
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from bpe.errors import Stopped
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_T = TypeVar("_T")
 
 
 class StopSignals:
-    """Used as a context. While `polled`, the first signal only makes `asked()` true; else it raises Stopped at once.
+    """Used as a context. The first signal only makes `asked()` true, except in `at_once`; a second one raises Stopped.
 
     Outside the main thread signals stay as they are.
     """
 
     def __init__(self) -> None:
-        self.polled = False
+        self.step = "this step"  # what is still done after the first signal, as people are told
+        self.insisted = False  # whether more than one came
+        self._raises = False
         self._received = 0
         self._before: dict[int, Any] = {}
 
     def asked(self) -> bool:
-        """Whether a signal came while polled."""
+        """Whether a signal came."""
         return self._received != 0
 
     @property
@@ -34,13 +38,26 @@ class StopSignals:
         """130 after Ctrl-C, 143 after SIGTERM."""
         return 128 + (self._received or signal.SIGINT)
 
+    def at_once(self, work: Callable[[], _T]) -> _T:
+        """What the work gives; Stopped as soon as a signal comes.
+
+        A signal that comes later is held again, however the work ended: whoever catches its error can keep something.
+        """
+        try:
+            self._raises = True
+            if self._received:
+                raise Stopped("interrupted", self.exit_code)
+            return work()
+        finally:
+            self._raises = False
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        first = not self._received
+        self.insisted = self.asked()
         self._received = self._received or number
-        if not (self.polled and first):
+        if self._raises or self.insisted:
             raise Stopped("interrupted", 128 + number)
         with contextlib.suppress(OSError, ValueError, AttributeError, RuntimeError):
-            sys.stderr.write("\nbpe: stopping after this block; once more to stop at once\n")
+            sys.stderr.write(f"\nbpe: stopping after {self.step}; once more to stop at once\n")
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():

@@ -81,6 +81,11 @@ def plain_text_note(sources: Iterable[Source]) -> str:
     )
 
 
+def named_files(sources: Iterable[Source]) -> list[Path | str]:
+    """The files of `input_sources`, and "-" for stdin, as `check_outputs_apart` takes them."""
+    return [source if isinstance(source, Path) else "-" for source in sources]
+
+
 def _is_hidden(path: Path, folder: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(folder).parts)
 

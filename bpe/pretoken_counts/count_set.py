@@ -75,6 +75,12 @@ class CountSet:
         """
         return merge_parts(self.parts, workspace, budget)
 
+    def check(self) -> None:
+        """Nothing, or BadCounts for the first file that is damaged, after all of each was read."""
+        for part in self.parts:
+            for _ in part.blocks():
+                pass
+
     def save(
         self,
         path: str | os.PathLike[str],
@@ -94,8 +100,8 @@ class CountSet:
     ) -> PretokenCounts:
         """The sum in memory, less the pretokens that occur less often than min_count, which progress is told.
 
-        min_count "fit": the lowest with which merging to vocab_size fits whatever the text. NotEnoughMemory if merging
-        what is left does not fit, or if hardly anything is left.
+        min_count "fit": the lowest with which merging to vocab_size fits whatever the text. BadArgument if it leaves
+        out all of them, NotEnoughMemory if merging what is left does not fit, or if hardly anything is left.
         """
         check_min_count(min_count)
         needed = training_bytes(self.most_distinct, self.most_bytes, vocab_size, at_most=True)
@@ -167,6 +173,11 @@ class CountSet:
             what = f"fit would leave out nearly all of the text; merging what occurs {often} or more"
             check_room(max(needed, budget.free_bytes + 1), what, budget)
         lowest = place * scale
+        if numbers.any() and not numbers_above[place]:
+            raise BadArgument(
+                f"min_pretoken_count {lowest} leaves out all {int(numbers.sum()):,} distinct pretokens: none occurs so "
+                "often; give less, or allow more memory"
+            )
         if progress is not None and lowest > 1:
             left_out, every = int(numbers[:place].sum()), int(numbers.sum())
             share = 100 * int(sums[:place].sum()) / max(1, int(sums.sum()))

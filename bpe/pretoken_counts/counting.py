@@ -12,23 +12,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bpe import _core, utf8
 from bpe.encoding import END_OF_TEXT
-from bpe.errors import BadArgument, UncoveredText, shown
+from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory, UncoveredText, shown
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, trim_memory
+from bpe.pretoken_counts.noted_sources import read_source, unread_source
+from bpe.pretoken_counts.stream_rest import StreamRest, TextDigest, read_again
 from bpe.pretoken_counts.text_blocks import (
     MAX_BLOCK_BYTES,
     THREAD_BLOCK_BYTES,
     Block,
     Reader,
-    path_of,
     text_blocks,
     total_bytes,
 )
@@ -119,7 +121,7 @@ def count_sources(
     """The counts of the sources: one part in memory or, if they outgrew the budget, files in the workspace.
 
     sample: what the sources are a sample of, for the facts. NotEnoughMemory for a text without a place to cut that
-    outgrows the budget.
+    outgrows the budget, EnvironmentFailure for what can't be read or spilled: `counted` of both has what they left.
     """
     options.check()
     if budget is not None and workspace is None:
@@ -128,8 +130,16 @@ def count_sources(
     counting = _Counting(options, progress, budget, workspace)
     if progress is not None:
         progress.begin("counting", all_bytes, "bytes")
-    for source in sources:
-        counting.count(source)
+    left = iter(sources)
+    try:
+        for source in left:
+            counting.count(source)
+    except (EnvironmentFailure, NotEnoughMemory) as error:
+        if counting.stopped:  # behind a block that is counted
+            for source in left:
+                counting.count(source)
+            error.counted = counting.finish(sample, spill=False)
+        raise
     counted = counting.finish(sample)
     del counting
     trim_memory()  # what comes next looks at what is left
@@ -175,30 +185,70 @@ class _Counting:
 
     def count(self, source: Source) -> None:
         """Count one source, or its beginning if `stop` says so; nothing of it if counting has stopped."""
-        options = self._options
-        with Reader(source, options.invalid) as reader:
-            if self.stopped:
-                return self._note_source(source, reader.where, 0)
+        if self.stopped:
+            self._sources.append(unread_source(source))
+            return
+        stop = self._options.stop
+        with ExitStack() as stack:
+            reader = stack.enter_context(Reader(source, self._options.invalid))
+            digest = self._begin(reader, source)
+            if isinstance(source, StreamRest) and digest is None:
+                self.stopped = True
+                self._sources.append(unread_source(source))
+                return
             in_document = reader.starts_in_document(self._specials)
-            position = reader.start
-            blocks = text_blocks(reader, self._last_cut, self._block_bytes, self._held_limit)
-            for block in blocks:
-                self._make_room(block.text.nbytes)
-                in_document = self._count_block(block, reader.where, in_document)
-                self._make_room(0)
-                position = reader.start + reader.read_bytes if block.position is None else block.position
-                if self._progress is not None:
-                    self._progress.update(self._done_bytes + position - reader.start)
-                if block.position is not None and options.stop is not None and options.stop():
-                    self.stopped = True
-                    break
-            else:
-                position = reader.start + reader.read_bytes
-            self._done_bytes += position - reader.start
-            self._replaced += reader.replaced
-        self._note_source(source, reader.where, position - reader.start)
+            counted_to: int | None = reader.start  # None: something was replaced there
+            replaced = 0
+            blocks = stack.enter_context(
+                closing(text_blocks(reader, self._last_cut, self._block_bytes, self._held_limit))
+            )
+            try:
+                for block in blocks:
+                    self._make_room(block.text.nbytes)
+                    in_document = self._count_block(block, reader.where, in_document)
+                    if digest is not None:
+                        digest.add(block.text)
+                    counted_to, replaced = block.position, reader.replaced
+                    self._make_room(0)
+                    if self._progress is not None:
+                        done = reader.read_bytes if counted_to is None else counted_to - reader.start
+                        self._progress.update(self._done_bytes + done)
+                    if counted_to is not None and stop is not None and stop():
+                        self.stopped = True
+                        break
+                else:
+                    counted_to, replaced = reader.start + reader.read_bytes, reader.replaced
+                    # Ctrl-C ends the program at the other end of a pipe, too: this may not be the end of the text.
+                    self.stopped = reader.status is None and stop is not None and stop()
+            except (EnvironmentFailure, NotEnoughMemory):  # behind a block that is counted
+                if counted_to is None:
+                    raise
+                self.stopped = True
+                self._note(source, reader, counted_to, replaced, digest)
+                raise
+            assert counted_to is not None
+            self._note(source, reader, counted_to, replaced, digest)
         if self._progress is not None:
             self._progress.update(self._done_bytes)
+
+    def _note(
+        self, source: Source, reader: Reader, counted_to: int, replaced: int, digest: TextDigest | None
+    ) -> None:
+        """Take a source for counted up to a byte of it."""
+        counted_bytes = counted_to - reader.start
+        self._done_bytes += counted_bytes
+        self._replaced += replaced
+        self._sources.append(read_source(source, reader, counted_bytes, self.stopped, digest))
+
+    def _begin(self, reader: Reader, source: Source) -> TextDigest | None:
+        """The digest to go on with, of a stream that may be stopped; None if that was asked for meanwhile.
+
+        What was counted of a stream is read again.
+        """
+        stop = self._options.stop
+        if isinstance(source, StreamRest):
+            return read_again(reader, source, max(map(len, self._specials), default=0), stop)
+        return TextDigest() if reader.status is None and stop is not None else None
 
     def _last_cut(self, text: Buffer) -> int:
         return self._counter.last_cut(text, self._specials)
@@ -244,9 +294,14 @@ class _Counting:
 
     def _spill(self) -> None:
         assert self._workspace is not None
-        run = self._workspace.new_file()
-        write_counts_file(run, [self._drained()], CountsFacts(), temporary=True)
-        self._runs.append(CountsFile(run))
+        counts = self._drained()
+        try:
+            run = self._workspace.new_file()
+            write_counts_file(run, [counts], CountsFacts(), temporary=True)
+            self._runs.append(CountsFile(run))
+        except EnvironmentFailure:
+            self._runs.append(PretokenCounts(*counts, CountsFacts()))  # for who can keep them somewhere else
+            raise
 
     def _drained(self) -> Arrays:
         drained = self._counter.drain()
@@ -254,36 +309,31 @@ class _Counting:
             self._uncut += separators_in(drained)
         return drained
 
-    def _note_source(self, source: Source, where: str, counted_bytes: int) -> None:
-        path = path_of(source)
-        if path is None or not path.is_file():
-            self._sources.append(CountedSource(where, counted_bytes + self.stopped, counted_bytes))
-            return
-        status = path.stat()
-        self._sources.append(
-            CountedSource(str(path.absolute()), status.st_size, counted_bytes, status.st_mtime_ns)
-        )
-
-    def finish(self, sample: str) -> CountSet:
-        """What was counted."""
+    def finish(self, sample: str, spill: bool = True) -> CountSet:
+        """What was counted. spill: where counts lie in files, put the last ones there too."""
         if self._replaced and self._progress is not None:
             what = "byte sequence that is" if self._replaced == 1 else "byte sequences that are"
             self._progress.note(f"replaced by U+FFFD: {self._replaced:,} {what} not valid UTF-8")
-        sources = joined_sources(self._sources)
+        sources = joined_sources(self._sources) if sample else tuple(self._sources)
+        complete = not self.stopped or all(source.is_complete for source in sources)  # at the very end
+        if complete:
+            sources = tuple(replace(source, digest=None) for source in sources)
         facts = CountsFacts(
             self._pretokenizer,
             tuple(self._options.special_tokens),
             self._done_bytes,
             self._documents,
             self._replaced,
-            complete=not self.stopped or all(source.is_complete for source in sources),  # at the very end
+            complete=complete,
             sample=sample,
             sources=sources,
         )
         if not self._runs:
             self._runs.append(PretokenCounts(*self._drained(), facts))
-        elif len(self._counter):
+        elif len(self._counter) and spill:
             self._spill()
+        elif len(self._counter):
+            self._runs.append(PretokenCounts(*self._drained(), CountsFacts()))
         if self._uncut and END_OF_TEXT not in self._options.special_tokens and self._progress is not None:
             self._progress.note(uncut_note(self._uncut))
         return CountSet(self._runs, facts)

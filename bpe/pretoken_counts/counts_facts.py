@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.errors import BadArgument, shown
-from bpe.pretoken_counts.count_sums import LIMIT
 from bpe.patterns import PATTERNS
+from bpe.pretoken_counts.count_sums import LIMIT
 from bpe.pretokenizer import Pretokenizer, Stage
 
 TOOL: Final = f"tokenmill {_core.__version__}"
@@ -26,17 +26,32 @@ Arrays = tuple[NDArray[np.uint8], NDArray[np.uint64], NDArray[np.uint64]]  # pre
 
 @dataclass(frozen=True, slots=True)
 class CountedSource:
-    """A text that was counted. size_bytes: of all of it. counted_bytes: less where counting stopped, or of a sample."""
+    """A text that was counted. size_bytes: of all of it. counted_bytes: less where counting stopped, or of a sample.
 
-    name: str  # the absolute path of a file
+    digest: of the counted text, in hexadecimal, where it came from a stream, which has no time of change: None where
+    counting need not go on, "" for a file of a run that was stopped.
+    """
+
+    name: str  # the absolute path of a file, without links
     size_bytes: int
     counted_bytes: int
     mtime_ns: int = 0  # 0: no file
+    digest: str | None = None
 
     @property
     def is_complete(self) -> bool:
         """Whether all of it was counted."""
         return self.counted_bytes == self.size_bytes
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether it was an input of a run that was stopped, which goes on with it."""
+        return self.digest is not None
+
+    def to_json(self) -> list[Any]:
+        """As a counts file has it."""
+        digest = [] if self.digest is None else [self.digest]
+        return [self.name, self.size_bytes, self.counted_bytes, self.mtime_ns, *digest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +90,7 @@ class CountsFacts:
             "complete": self.complete,
             "sample": self.sample,
             "tool": self.tool,
-            "sources": [
-                [source.name, source.size_bytes, source.counted_bytes, source.mtime_ns]
-                for source in self.sources
-            ],
+            "sources": [source.to_json() for source in self.sources],
         }
 
     @staticmethod
@@ -98,11 +110,21 @@ class CountsFacts:
             complete=_yes_or_no(facts["complete"]),
             sample=_text(facts["sample"]),
             tool=_text(facts["tool"]),
-            sources=tuple(
-                CountedSource(_text(name), whole(size), whole(counted), whole(time, least=-LIMIT))
-                for name, size, counted, time in facts["sources"]
-            ),
+            sources=_sources_from_json(facts["sources"], complete=facts["complete"]),
         )
+
+
+def _sources_from_json(rows: Iterable[Sequence[Any]], complete: bool) -> tuple[CountedSource, ...]:
+    sources = [
+        CountedSource(
+            _text(name), whole(size), whole(counted), whole(time, least=-LIMIT), *map(_text, digest)
+        )
+        for name, size, counted, time, *digest in rows
+    ]
+    if not complete and not any(source.may_go_on for source in sources):
+        # Former versions did not say which sources were inputs of the run that was stopped: any may be.
+        sources = [replace(source, digest="") for source in sources]
+    return tuple(sources)
 
 
 def whole(value: object, least: int = 0, below: int = LIMIT) -> int:
@@ -127,18 +149,12 @@ def _yes_or_no(value: object) -> bool:
 
 
 def joined_sources(sources: Iterable[CountedSource]) -> tuple[CountedSource, ...]:
-    """The sources with the parts of one file put together, in the order of their first part."""
-    joined: dict[tuple[str, int, int], CountedSource] = {}
+    """The sources of a sample with the parts of one file put together, in the order of their first part."""
+    joined: dict[str, CountedSource] = {}
     for source in sources:
-        key = source.name, source.size_bytes, source.mtime_ns
-        if source.mtime_ns == 0:
-            key = f"{source.name} {len(joined)}", 0, 0  # two pipes are two sources
-        known = joined.get(key)
-        joined[key] = (
-            source
-            if known is None
-            else replace(known, counted_bytes=known.counted_bytes + source.counted_bytes)
-        )
+        known = joined.get(source.name)
+        counted_bytes = source.counted_bytes + (known.counted_bytes if known is not None else 0)
+        joined[source.name] = replace(source, counted_bytes=counted_bytes)
     return tuple(joined.values())
 
 
@@ -153,19 +169,16 @@ def merged_facts(named: Sequence[tuple[str, CountsFacts]]) -> CountsFacts:
     for name, facts in named[1:]:
         check_same_cut(first_name, first, name, facts)
     every = [facts for _, facts in named]
-    sources = joined_sources(source for facts in every for source in facts.sources)
     sample = "; ".join(dict.fromkeys(facts.sample for facts in every if facts.sample))
-    complete = all(facts.complete for facts in every)
     return replace(
         first,
         text_bytes=sum(facts.text_bytes for facts in every),
         documents=sum(facts.documents for facts in every),
         replaced=sum(facts.replaced for facts in every),
-        # What was stopped is complete once other counts hold the rest of its sources.
-        complete=complete or (not sample and all(source.is_complete for source in sources)),
+        complete=all(facts.complete for facts in every),
         sample=sample,
         tool=", ".join(dict.fromkeys(facts.tool for facts in every)),
-        sources=sources,
+        sources=tuple(source for facts in every for source in facts.sources),
     )
 
 

@@ -7,15 +7,17 @@ the rest alone is counted, and the sum is exactly what an undisturbed run counts
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bpe.errors import BadArgument, Refused, shown
 from bpe.pretoken_counts.count_set import CountSet
-from bpe.pretoken_counts.counts_facts import CountsFacts
-from bpe.pretoken_counts.text_blocks import Stretch
+from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
+from bpe.pretoken_counts.noted_sources import identity
+from bpe.pretoken_counts.stream_rest import StreamRest
+from bpe.pretoken_counts.text_blocks import Stretch, path_of
 from bpe.pretokenizer import Pretokenizer
 
 if TYPE_CHECKING:
@@ -85,44 +87,138 @@ def tokens_not_cut_at(special_tokens: Sequence[str], facts: CountsFacts) -> str:
     )
 
 
-def still_to_count(inputs: Sequence[Source], facts: CountsFacts, progress: Progress | None) -> list[Source]:
+@dataclass(frozen=True)
+class Rest:
+    """What is still to be counted. places: of the source in the facts that each goes on with; None: a new one."""
+
+    sources: list[Source]
+    places: list[int | None]
+
+
+def still_to_count(inputs: Sequence[Source], facts: CountsFacts, progress: Progress | None) -> Rest:
     """What of the inputs counts with these facts do not hold yet; all of them if counting was not stopped.
 
-    Refused for a file that changed since it was counted.
+    An input is the first one of that name which the stopped run had and no input before it is: a file that was named
+    twice is counted twice. Refused for a file that changed since it was counted, and for inputs that lack one of which
+    something is still to be counted.
     """
-    by_name = {source.name: source for source in facts.sources}
-    left: list[Source] = []
-    twice: list[str] = []
-    for source in inputs:
-        path = Path(source).absolute() if isinstance(source, (str, os.PathLike)) else None
-        known = by_name.get(str(path)) if path is not None and path.is_file() else None
-        if known is None or path is None:
-            left.append(source)
-            continue
-        status = path.stat()
-        same = (status.st_size, status.st_mtime_ns) == (known.size_bytes, known.mtime_ns)
-        if facts.complete:
-            twice += [str(path)] if same else []
-            left.append(source)
-        elif not same:
-            raise Refused(
-                f"{path} changed since a part of it was counted ({known.size_bytes} bytes then, {status.st_size} now); "
-                "count anew, without --counts"
-            )
-        elif facts.sample:
-            raise Refused(
-                f"{path}: counting a sample was stopped and can't go on; count anew, without --counts"
-            )
-        elif not known.is_complete:
-            left.append(Stretch(path, known.counted_bytes) if known.counted_bytes else source)
-    if progress is not None:
-        if twice:
-            more = f" and {len(twice) - 1} more" if len(twice) > 1 else ""
-            progress.note(f"{twice[0]}{more}: in the counts files and an input, so counted twice")
-        elif not facts.complete and not inputs:
+    if not inputs:
+        if not facts.complete and progress is not None:
             done = sum(source.is_complete for source in facts.sources)
             progress.note(
                 f"the counts are of a run that was stopped: {done} of {len(facts.sources)} inputs are complete; name "
                 "the inputs too to count the rest"
             )
-    return left
+        return Rest([], [])
+    if facts.sample and not facts.complete:
+        raise Refused("counting a sample was stopped and can't go on; count anew, without --counts")
+    settled: dict[str, CountedSource] = {}
+    stopped: dict[str, deque[int]] = {}
+    for place, known in enumerate(facts.sources):
+        if known.may_go_on:
+            stopped.setdefault(known.name, deque()).append(place)
+        else:
+            settled[known.name] = known
+    rest = Rest([], [])
+    twice: list[str] = []
+    for source in inputs:
+        name, status = identity(source)
+        if places := stopped.get(name):
+            place = places.popleft()
+            if (left := _rest_of(source, facts.sources[place], status)) is not None:
+                rest.sources.append(left)
+                rest.places.append(place)
+            continue
+        if status is not None and (known_too := settled.get(name)) and _is_as_counted(known_too, status):
+            twice.append(name)
+        rest.sources.append(source)
+        rest.places.append(None)
+    _check_none_is_missing([facts.sources[place] for places in stopped.values() for place in places])
+    if twice and progress is not None:
+        progress.note(f"{_first(twice)}: in the counts files and an input, so counted twice")
+    return rest
+
+
+def counted_on(counted: CountSet, new: CountSet, places: Sequence[int | None]) -> CountSet:
+    """Counts and those of their `Rest`, together; BadArgument if they were not cut in the same way."""
+    both = counted.with_parts_of(new, "what the counts files hold", "the input")
+    if all(place is None for place in places):
+        return both
+    sources = list(counted.facts.sources)
+    for source, place in zip(new.facts.sources, places, strict=True):
+        if place is None:
+            sources.append(source)
+        else:
+            sources[place] = _joined(sources[place], source)
+    complete = all(source.is_complete for source in sources if source.may_go_on)
+    if complete:
+        sources = [replace(source, digest=None) for source in sources]
+    return CountSet(both.parts, replace(both.facts, complete=complete, sources=tuple(sources)))
+
+
+def _joined(known: CountedSource, rest: CountedSource) -> CountedSource:
+    """A source of a run that was stopped and what was counted of it since."""
+    size_bytes = rest.size_bytes
+    if known.digest:  # of a stream, the rest of which is a stream of its own
+        size_bytes += known.counted_bytes
+    elif (known.size_bytes, known.mtime_ns) != (rest.size_bytes, rest.mtime_ns):
+        raise _changed(known, rest.size_bytes)
+    return replace(rest, size_bytes=size_bytes, counted_bytes=known.counted_bytes + rest.counted_bytes)
+
+
+def named_twice(inputs: Sequence[Source]) -> str:
+    """A line that names the files which are several of the inputs, by links too; "" if there is none."""
+    seen: set[tuple[int, int]] = set()
+    twice = []
+    for source in inputs:
+        name, status = identity(source)
+        if status is not None:
+            if (status.st_dev, status.st_ino) in seen:
+                twice.append(name)
+            seen.add((status.st_dev, status.st_ino))
+    return f"{_first(twice)}: an input more than once, so counted as often" if twice else ""
+
+
+def _rest_of(source: Source, known: CountedSource, status: os.stat_result | None) -> Source | None:
+    """The part of an input that was not counted; None if there is none."""
+    path = path_of(source)
+    if status is not None and path is not None:
+        if not _is_as_counted(known, status):
+            raise _changed(known, status.st_size)
+        if known.is_complete:
+            return None
+        return Stretch(path, known.counted_bytes) if known.counted_bytes else source
+    if known.is_complete:
+        return None
+    if not known.digest:
+        raise Refused(
+            f"{known.name}: the counts of a former version do not say which text was counted; count anew, without "
+            "--counts"
+        )
+    assert not isinstance(source, (Stretch, StreamRest))
+    return StreamRest(source, known.counted_bytes, known.digest) if known.counted_bytes else source
+
+
+def _is_as_counted(known: CountedSource, status: os.stat_result) -> bool:
+    return (status.st_size, status.st_mtime_ns) == (known.size_bytes, known.mtime_ns)
+
+
+def _changed(known: CountedSource, size_bytes: int) -> Refused:
+    return Refused(
+        f"{known.name} changed since a part of it was counted ({known.size_bytes} bytes then, {size_bytes} now); "
+        "count anew, without --counts"
+    )
+
+
+def _check_none_is_missing(missing: Sequence[CountedSource]) -> None:
+    """Nothing, or Refused for a source that is to be counted further and is no input now."""
+    names = [source.name for source in missing if not source.is_complete]
+    if names:
+        raise Refused(
+            f"{_first(names)}: an input of the run that was stopped, still to be counted, and no input now; name all "
+            "that it had, or none to go on with what is counted"
+        )
+
+
+def _first(names: Sequence[str]) -> str:
+    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")

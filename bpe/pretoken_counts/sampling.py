@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bpe import _core
 from bpe.errors import BadArgument, EnvironmentFailure, check_whole
-from bpe.pretoken_counts.text_blocks import Stretch, cut_character_bytes, path_of
+from bpe.pretoken_counts.characters import cut_character_bytes
+from bpe.pretoken_counts.text_blocks import Stretch, path_of
 from bpe.sizes import bytes_text
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def sampled(
 ) -> tuple[list[Source], str]:
     """(stretches of the files that have about sample_bytes together, what was sampled in words).
 
-    All sources and "" if they have no more than that. BadArgument for what can't be read at any place: pipes.
+    All sources and "" if they have no more than that. BadArgument for what can't be read at any place, as pipes, and
+    for so little that not a character is taken.
     """
     check_whole("sample_bytes", sample_bytes)
     check_whole("seed", seed)
@@ -79,6 +81,8 @@ def sampled(
             stretches.append(Stretch(path, first, stop))
             taken += stop - first
             taken_stop = stop
+    if not stretches:
+        raise BadArgument(f"sample_bytes must be more than {sample_bytes}: nothing whole lies in so little")
     used = len({stretch.path for stretch in stretches if isinstance(stretch, Stretch)})
     what = "documents" if special_tokens else "lines"
     return stretches, (

@@ -8,11 +8,10 @@ is worked on, a thread reads the other: of regular files only, since a read of a
 
 from __future__ import annotations
 
-import codecs
 import io
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -22,6 +21,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from bpe import utf8
 from bpe.errors import EnvironmentFailure, MissingInput, NotEnoughMemory
+from bpe.pretoken_counts.characters import cut_character_bytes
+from bpe.pretoken_counts.stream_rest import StreamRest
 from bpe.sizes import bytes_text
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    # A path, a text, an open binary file, or a part of a file.
-    Source: TypeAlias = (
-        "str | os.PathLike[str] | Buffer | io.RawIOBase | io.BufferedIOBase | BinaryIO | Stretch"
-    )
+    # A text or an open binary file; a path may name a pipe.
+    Stream: TypeAlias = "str | os.PathLike[str] | Buffer | io.RawIOBase | io.BufferedIOBase | BinaryIO"
+    # Any of them, a part of a file, or what follows the part of a stream that was counted.
+    Source: TypeAlias = "Stream | Stretch | StreamRest"
 
 # A few milliseconds of counting, which Ctrl-C and progress wait for: it stays in the cache between reading and counting
 # (16 MiB: 7 % more CPU time and 30 MB).
@@ -65,7 +66,18 @@ def path_of(source: Source) -> Path | None:
     """The file that the source is or lies in; None for a buffer or an open file."""
     if isinstance(source, Stretch):
         return source.path
+    if isinstance(source, StreamRest):
+        source = source.stream
     return Path(source) if isinstance(source, (str, os.PathLike)) else None
+
+
+def name_of(source: Source) -> str:
+    """What a source is called: the path of a file as it is given, "stdin", or "text" for what has no name."""
+    path = path_of(source)
+    if path is not None:
+        return os.fspath(path)
+    name = getattr(source.stream if isinstance(source, StreamRest) else source, "name", None)
+    return name.strip("<>") if isinstance(name, str) else "stdin" if name == 0 else "text"
 
 
 def total_bytes(sources: Iterable[Source]) -> int | None:
@@ -75,8 +87,10 @@ def total_bytes(sources: Iterable[Source]) -> int | None:
     for source in sources:
         path = path_of(source)
         size: int | None
-        if path is None:
-            size = None if isinstance(source, io.IOBase) else memoryview(source).nbytes  # type: ignore[arg-type]
+        if isinstance(source, StreamRest) or (path is None and isinstance(source, io.IOBase)):
+            size = None
+        elif path is None:
+            size = memoryview(source).nbytes  # type: ignore[arg-type]
         elif not path.exists() or path.is_dir():
             missing.append(f"{path} ({'is a folder' if path.is_dir() else 'not found'})")
             continue
@@ -91,13 +105,17 @@ def total_bytes(sources: Iterable[Source]) -> int | None:
 
 
 class Reader:
-    """Reads one source; used as a context. read_bytes: of the source so far. replaced: how many U+FFFD were put in."""
+    """Reads one source; used as a context. read_bytes: of the source so far. replaced: how many U+FFFD were put in.
+
+    status: of a regular file when it was opened; None: a stream. `read_again` goes before the rest of a stream.
+    """
 
     def __init__(self, source: Source, invalid: utf8.Invalid) -> None:
         self.read_bytes = 0
         self.replaced = 0
         self.start = source.start if isinstance(source, Stretch) else 0
-        self.where = "text"
+        self.where = name_of(source)
+        self.status: os.stat_result | None = None
         self._replace = invalid == "replace"
         self._rest = b""  # when replacing: the start of a character whose end was not read yet
         self._left: int | None = None  # bytes of a stretch still to be read
@@ -105,9 +123,9 @@ class Reader:
         self._file: Any = None
         self._owned = False
         self._text = memoryview(b"")
+        self._before: bytes | None = None  # what comes before the rest of a stream
         path = path_of(source)
         if path is not None:
-            self.where = os.fspath(path)
             try:
                 self._file = FileIO(self.where)
                 self._owned = True
@@ -117,15 +135,16 @@ class Reader:
             except OSError as error:
                 raise EnvironmentFailure(f"{self.where}: {error.strerror}") from error
             if stat.S_ISREG(status.st_mode):
+                self.status = status
                 self._expected = max(0, status.st_size - self.start)
             if isinstance(source, Stretch) and source.stop is not None:
                 self._left = source.stop - source.start
-        elif isinstance(source, io.IOBase):
-            self._file = source
-            name = getattr(source, "name", None)
-            self.where = name.strip("<>") if isinstance(name, str) else "stdin" if name == 0 else "text"
+            return
+        stream = source.stream if isinstance(source, StreamRest) else source
+        if isinstance(stream, io.IOBase):
+            self._file = stream
         else:
-            self._text = memoryview(source).cast("B")  # type: ignore[arg-type]
+            self._text = memoryview(stream).cast("B")  # type: ignore[arg-type]
             self._expected = self._text.nbytes
 
     @property
@@ -141,14 +160,23 @@ class Reader:
             known.append(self._expected - self.read_bytes)
         return max(0, min(known, default=1 << 62))
 
+    def begin_at(self, start: int, before: bytes) -> None:
+        """Take what was read so far, `start` bytes that end with `before`, as read by somebody else."""
+        self.start, self._before, self.read_bytes = start, before, 0
+        self._text = self._text[start:]
+        if self._expected is not None:
+            self._expected -= start
+
     def starts_in_document(self, special_tokens: Sequence[bytes]) -> bool:
-        """Whether what is read goes on with a document that began before it: a stretch not after a special token."""
-        if self.start == 0 or self._file is None:
+        """Whether what is read goes on with a document that began before it, as it starts behind no special token."""
+        if self.start == 0:
             return False
-        longest = min(self.start, max(map(len, special_tokens), default=0))
-        self._file.seek(self.start - longest)
-        before = self._file.read(longest) or b""
-        self._file.seek(self.start)
+        before = self._before
+        if before is None:
+            longest = min(self.start, max(map(len, special_tokens), default=0))
+            self._file.seek(self.start - longest)
+            before = self._file.read(longest) or b""
+            self._file.seek(self.start)
         return not before.endswith(tuple(special_tokens))
 
     def __enter__(self) -> Reader:
@@ -222,20 +250,9 @@ def _with_room(buffer: bytearray, kept: int, size: int) -> bytearray:
     return larger
 
 
-def cut_character_bytes(tail: bytes) -> int:
-    """How many of the last bytes (at most 3) are the valid start of a character that goes on: b"a\\xe2\\x82" -> 2."""
-    for size in range(len(tail), 0, -1):
-        try:
-            _, used = codecs.utf_8_decode(tail[-size:], "strict", False)
-        except UnicodeDecodeError:
-            continue
-        return size - used
-    return 0
-
-
 def text_blocks(
     reader: Reader, last_cut: Callable[[Buffer], int], block_bytes: int, held_limit: int | None = None
-) -> Iterator[Block]:
+) -> Generator[Block, None, None]:
     """The text of the reader, cut where its continuation does not matter.
 
     held_limit: NotEnoughMemory before more than so many bytes are held for want of a place to cut.

@@ -1,38 +1,102 @@
-"""A folder for temporary files that exists only if it is used, and is gone afterwards."""
+"""A folder for temporary files that exists only if it is used, and is gone afterwards.
+
+A process that is killed leaves its folder behind; the next workspace at the same place removes it. Who is at work holds
+a lock (flock) on a file in its folder, which the system lets go of when the process ends, however it ends: a folder
+without a holder is nobody's. Folders without the file are left alone, as are those of other users.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import shutil
+import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from bpe.errors import EnvironmentFailure
+
+PREFIX: Final = ".bpe-counts-"
+LOCK_NAME: Final = "lock"
 
 
 class Workspace:
     """Used as a context. folder: where it is made; None: where the system keeps temporary files ($TMPDIR)."""
 
     def __init__(self, folder: str | Path | None = None) -> None:
-        self._parent = folder
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._parent = Path(folder or tempfile.gettempdir())
+        self._folder: Path | None = None
+        self._lock = -1
         self._files = 0
 
     def new_file(self) -> Path:
         """The path of a file that does not exist yet; EnvironmentFailure if there can be none."""
         if self._folder is None:
             try:
-                self._folder = tempfile.TemporaryDirectory(prefix=".bpe-counts-", dir=self._parent)
+                while self._folder is None:
+                    self._make_folder()
             except OSError as error:
                 raise EnvironmentFailure(
-                    f"{self._parent or tempfile.gettempdir()}: no temporary files can be written there: "
-                    f"{error.strerror}; --temp-dir names another place"
+                    f"{self._parent}: no temporary files can be written there: {error.strerror}; --temp-dir names "
+                    "another place"
                 ) from None
         self._files += 1
-        return Path(self._folder.name) / f"{self._files}.counts"
+        return self._folder / f"{self._files}.counts"
+
+    def _make_folder(self) -> None:
+        """Make the folder with its lock; nothing, if another process took it for left behind before it was locked."""
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=self._parent))
+        try:
+            lock = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileNotFoundError:
+            return
+        with suppress(OSError):  # no locks here: then nobody else gets one to remove the folder by
+            fcntl.flock(lock, fcntl.LOCK_SH)  # waits for who is removing it
+        if not (folder / LOCK_NAME).exists():
+            os.close(lock)
+            return
+        self._folder, self._lock = folder, lock
 
     def __enter__(self) -> Workspace:
+        """Remove what processes left here that were killed."""
+        with suppress(OSError):  # a place that can't be written is told when something is to be written
+            for folder in list(self._parent.glob(f"{PREFIX}*")):
+                _remove_if_left(folder)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+            _remove(self._folder)
+            os.close(self._lock)
+            self._folder, self._lock = None, -1
+
+
+def _remove_if_left(folder: Path) -> None:
+    """Remove a folder that no process holds and that is ours."""
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        return
+    try:
+        lock = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        with suppress(OSError):
+            folder.rmdir()  # killed before there was a lock; one that is not empty stays
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _remove(folder)
+    except OSError:
+        return  # its holder lives, or there are no locks here
+    finally:
+        os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, the lock last: what is killed meanwhile is removed by the next one."""
+    with suppress(OSError):
+        for path in list(folder.iterdir()):
+            if path.name != LOCK_NAME:
+                path.unlink()
+    shutil.rmtree(folder, ignore_errors=True)

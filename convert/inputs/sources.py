@@ -5,21 +5,21 @@ not depend on the machine. Folders are walked down to the last level; names that
 links are followed. Everything wrong with the arguments is found before the work starts and told in one error.
 """
 
-# ruff: noqa: PTH112, PTH115, PTH116, PTH118, PTH120, PTH207, PTH208 - paths stay as they were given; Path would make "./a" and "a" one
+# ruff: noqa: PTH112, PTH115, PTH116, PTH118, PTH207, PTH208 - paths stay as they were given; Path would make "./a" and "a" one
 from __future__ import annotations
 
 import glob
 import os
 import stat
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from convert.errors import BadInput, UsageError, printable
 from convert.inputs.kinds import check_libraries, kind_of
+from convert.inputs.output_place import overlaps
 from convert.inputs.source_list import Source, SourceList
 
 SHOWN_PROBLEMS = 20
@@ -66,7 +66,8 @@ def find_sources(
     if len(sources) > 1:
         sources = _without_copies(sources, validation_from, devices, inodes, problems)
     if output is not None:
-        problems.extend(_overlaps([*inputs, *validation], sources, output))
+        named = [argument for argument in (*inputs, *validation) if argument != STANDARD_INPUT]
+        problems.extend(overlaps(named, sources, output))
     if not sources and not problems:
         problems.append(
             f"{', '.join([*inputs, *validation])}: no files in it; those that begin with a dot are left out"
@@ -214,27 +215,3 @@ def _kind(mode: int) -> str:
     if stat.S_ISSOCK(mode):
         return "a socket"
     return "a device"
-
-
-def _overlaps(arguments: Sequence[str], sources: Iterable[Source], output: str) -> Iterator[str]:
-    """What is wrong with the place of `output` among the inputs, links resolved."""
-    target = os.path.realpath(output)
-    for argument in arguments:
-        if argument == STANDARD_INPUT:
-            continue
-        place = os.path.realpath(argument)
-        if place == target:
-            yield f"--output {output} is the input {argument}; choose another output"
-        elif os.path.isdir(place) and _is_inside(target, place):
-            yield f"--output {output} lies inside the input folder {argument}; choose a place outside"
-    if not os.path.isdir(target):
-        return  # nothing lies in it
-    for folder, _ in groupby(os.path.dirname(source.path) for source in sources):
-        folder = os.path.realpath(folder or ".")
-        if folder == target or _is_inside(folder, target):
-            yield f"the input folder {folder} lies inside --output {output}; choose another output"
-            return
-
-
-def _is_inside(path: str, folder: str) -> bool:
-    return path.startswith(folder.rstrip(os.sep) + os.sep)

@@ -26,7 +26,7 @@ def write_report(
         sys.stdout.write(_page(dataset, name, bounds, tokenizer))
         return None
     path = Path(output) if output is not None else Path(f"{name.removesuffix('.zarr')}.report.html")
-    _check_place(path, dataset, overwrite)
+    _check_place(path, dataset, tokenizer, overwrite)
     page = _page(dataset, name, bounds, tokenizer)
     temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}.tmp")
     try:
@@ -43,14 +43,20 @@ def _page(dataset: Path, name: str, bounds: Bounds, tokenizer: Path | None) -> s
     return render(gather(opening.open(dataset), bounds, tokenizer), name)
 
 
-def _check_place(path: Path, dataset: Path, overwrite: bool) -> None:
+def _check_place(path: Path, dataset: Path, tokenizer: Path | None, overwrite: bool) -> None:
     where = printable(str(path))
     if path.is_dir():
         raise ArgumentError(f"--output {where}: is a folder; name a file in it")
     if not path.parent.is_dir():
         raise ArgumentError(f"--output {where}: its folder does not exist; create it first")
-    inside = path.parent.resolve()
-    if dataset.is_dir() and dataset.resolve() in (inside, *inside.parents):
+    if tokenizer is not None and path.exists() and path.samefile(tokenizer):
+        raise ArgumentError(f"--output {where}: is the --tokenizer, which it would replace; name another")
+    places = [
+        place
+        for resolved in (path.resolve(), path.parent.resolve())
+        for place in (resolved, *resolved.parents)
+    ]
+    if dataset.is_dir() and dataset.resolve() in places:
         raise ArgumentError(
             f"--output {where}: lies in the dataset, which verify would then find changed; name another"
         )

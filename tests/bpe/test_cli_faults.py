@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import signal
 import subprocess
 import sys
 
@@ -128,3 +129,15 @@ def test_a_special_token_that_is_no_utf8_is_no_entry(capfdbinary, tmp_path, text
     )
     words = ["--tokenizer", tmp_path / "ranks.tiktoken", "--pattern", "gpt2", "--special-token", "\udcff=500"]
     failed(capfdbinary, 2, "special token .* holds a lone surrogate", "encode", *words, text_file)
+
+
+def test_an_interrupt_while_modules_are_imported_gave_a_traceback():
+    code = (
+        "import os, runpy, signal, sys, types\n"
+        "arguments = types.ModuleType('bpe.cli.arguments')\n"
+        "arguments.__getattr__ = lambda name: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.modules['bpe.cli.arguments'] = arguments\n"
+        "runpy.run_module('bpe', run_name='__main__')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")

@@ -262,6 +262,22 @@ def test_documents_that_start_in_a_block(
     assert counted == (started, in_document if ends_within is None else ends_within)
 
 
+@pytest.mark.parametrize("pattern", ["gpt2", r"\w+|\W"], ids=["core", "expression"])
+@pytest.mark.parametrize("block_bytes", [1, 7, 1000])
+def test_documents_are_counted_by_expressions_too(pattern: str, block_bytes: int) -> None:
+    """A special token ends a document, and what is not empty behind it is a new one."""
+    for text, documents in (
+        ("", 0),
+        ("a b", 1),
+        (END + END, 0),
+        ("a" + END + "b c" + END + END + "d", 3),
+        (END + "a b" + END, 1),
+        ("word " * 300 + END + "word " * 300, 2),
+    ):
+        counts = count_pretokens([text.encode()], [END], pattern, block_bytes=block_bytes)
+        assert counts.facts.documents == documents, text[:40]
+
+
 # -- what is not valid ---------------------------------------------------------------------------------------
 
 INVALID = [

@@ -26,7 +26,11 @@ FACTS = CountsFacts(
     replaced=3,
     complete=False,
     sample="sampled 1 of 2",
-    sources=(CountedSource("/a\udcff", 10, 5, 123), CountedSource("stdin", 4, 4)),
+    sources=(
+        CountedSource("/a\udcff", 10, 5, 123, ""),
+        CountedSource("stdin", 4, 4, digest="ab"),
+        CountedSource("/b", 4, 4, 1),
+    ),
 )
 
 

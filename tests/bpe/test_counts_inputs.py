@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import random
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,11 +15,14 @@ from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting import CountingOptions, count_pretokens, count_sources
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountsFacts
-from bpe.pretoken_counts.counts_inputs import cut_of_files, still_to_count
+from bpe.pretoken_counts.counts_inputs import counted_on, cut_of_files, named_twice, still_to_count
 from bpe.pretoken_counts.merge_counts import joined
 from bpe.pretoken_counts.text_blocks import Stretch
 from bpe.pretokenizer import Pretokenizer
 from bpe.training import train
+
+if TYPE_CHECKING:
+    from bpe.pretoken_counts.text_blocks import Source
 
 END = "<|endoftext|>"
 
@@ -42,33 +47,52 @@ class StopAfter:
         return self.left < 0
 
 
+def sources_named(kind: str, folder: Path) -> list[Source]:
+    """The inputs of a run; what a former run read of a stream is not there any more, so each run has its own."""
+    paths = [folder / f"{place}.txt" for place in range(4)]
+    if kind == "twice":
+        return [paths[2], paths[0], paths[2], paths[2]]
+    if kind == "links":
+        return [paths[2], folder / "hard", folder / "soft", paths[0]]
+    if kind == "streams":
+        return [io.BytesIO(paths[0].read_bytes()), paths[3], io.BytesIO(paths[2].read_bytes())]
+    return list(paths)
+
+
 @pytest.mark.parametrize("invalid", ["error", "replace"])
 @pytest.mark.parametrize("pattern", ["gpt2", r"\w+|\W"])
-def test_going_on_is_exact_wherever_it_stopped(pattern: str, invalid: str, tmp_path: Path) -> None:
-    paths = write_texts(tmp_path)
+@pytest.mark.parametrize("kind", ["files", "twice", "links", "streams"])
+def test_going_on_is_exact_wherever_it_stopped(kind: str, pattern: str, invalid: str, tmp_path: Path) -> None:
+    """A file that was named twice was one source with all that was counted of both: 11.1 of 18 MB were counted.
+
+    Of a stream, what had been read was counted again.
+    """
+    write_texts(tmp_path)
     if invalid == "replace":
         damaged = (tmp_path / "2.txt").read_bytes()
         (tmp_path / "2.txt").write_bytes(
             damaged[:500] + b"\xff\xe6" + damaged[500:900] + b"\xff" + damaged[900:]
         )
-    whole = count_pretokens(paths, [END], pattern, invalid=invalid)  # type: ignore[arg-type]
+    (tmp_path / "hard").hardlink_to(tmp_path / "2.txt")
+    (tmp_path / "soft").symlink_to(tmp_path / "2.txt")
+    whole = count_pretokens(
+        sources_named(kind, tmp_path),
+        [END],
+        pattern,
+        invalid=invalid,  # type: ignore[arg-type]
+    )
     stops = 0
     for blocks in range(0, 60, 7):
         stop = StopAfter(blocks)
         options = CountingOptions([END], pattern, None, invalid, 64, stop)  # type: ignore[arg-type]
-        counted = count_sources(paths, options)
-        facts = counted.facts
-        stops += not facts.complete
+        counted = count_sources(sources_named(kind, tmp_path), options)
+        stops += not counted.facts.complete
         while not counted.facts.complete:  # stopped again and again
-            stop.left = 5
-            left = still_to_count(paths, counted.facts, None)
-            rest = count_sources(left, options)
-            counted = counted.with_parts_of(rest, "a", "b")
+            stop.left = 9
+            rest = still_to_count(sources_named(kind, tmp_path), counted.facts, None)
+            counted = counted_on(counted, count_sources(rest.sources, options), rest.places)
         assert PretokenCounts(*joined(counted.blocks())).as_dict() == whole.as_dict()
-        got = counted.facts
-        assert (got.text_bytes, got.documents) == (whole.text_bytes, whole.facts.documents)
-        assert got.replaced == whole.replaced
-        assert set(got.sources) == set(whole.facts.sources)
+        assert counted.facts == whole.facts
     assert stops > 2
 
 
@@ -77,14 +101,94 @@ def test_counts_of_a_stopped_run_by_itself(tmp_path: Path) -> None:
     counted = count_sources(paths, CountingOptions([END], block_bytes=64, stop=StopAfter(2)))
     assert [source.is_complete for source in counted.facts.sources] == [False, True, False, False]
     recorder = Recorder()
-    assert still_to_count([], counted.facts, recorder) == []
+    assert still_to_count([], counted.facts, recorder).sources == []
     assert recorder.notes == [
         "the counts are of a run that was stopped: 1 of 4 inputs are complete; name the inputs too to count the rest"
     ]
-    left = still_to_count(paths, counted.facts, recorder)
-    assert isinstance(left[0], Stretch)
-    assert left[0].start > 0
-    assert left[1:] == paths[2:]
+    rest = still_to_count(paths, counted.facts, recorder)
+    assert isinstance(rest.sources[0], Stretch)
+    assert rest.sources[0].start > 0
+    assert rest.sources[1:] == paths[2:]
+    assert rest.places == [0, 2, 3]
+
+
+def test_an_input_that_is_left_out_is_not_left_out_in_silence(tmp_path: Path) -> None:
+    paths = write_texts(tmp_path)
+    options = CountingOptions([END], block_bytes=64, stop=StopAfter(2))
+    counted = count_sources([paths[0], *paths], options)
+    with pytest.raises(
+        Refused, match=r"0\.txt and 2 more: an input of the run that was stopped, still to be"
+    ):
+        still_to_count([*paths[1:3]], counted.facts, None)
+    with pytest.raises(Refused, match=r"/0\.txt: an input of"):  # named twice then
+        still_to_count(paths, counted.facts, None)
+    assert still_to_count([paths[0], paths[0], *paths[2:]], counted.facts, None).places == [0, 1, 3, 4]
+
+
+def test_the_order_of_the_inputs_and_further_ones_do_not_matter(tmp_path: Path) -> None:
+    paths = write_texts(tmp_path)
+    counted = count_sources(paths[:3], CountingOptions([END], block_bytes=64, stop=StopAfter(2)))
+    rest = still_to_count(paths[::-1], counted.facts, None)
+    assert rest.places == [None, 2, 0]
+    both = counted_on(counted, count_sources(rest.sources, CountingOptions([END])), rest.places)
+    assert [Path(source.name).name for source in both.facts.sources] == ["0.txt", "1.txt", "2.txt", "3.txt"]
+    assert both.facts.complete
+    assert PretokenCounts(*joined(both.blocks())).as_dict() == count_pretokens(paths, [END]).as_dict()
+
+
+def test_inputs_are_those_of_the_stopped_run_not_of_other_counts(tmp_path: Path) -> None:
+    """`--counts all.counts 2.txt -`, stopped: the file is in all.counts too, and so is a stream."""
+    paths = write_texts(tmp_path)
+    other = count_sources([paths[2], io.BytesIO(b"a b")], CountingOptions([END]))
+    inputs: list[Source] = [paths[2], io.BytesIO(paths[0].read_bytes())]
+    stopped = count_sources(inputs, CountingOptions([END], block_bytes=64, stop=StopAfter(3)))
+    stopped.save(tmp_path / "stopped")
+    counted_on(other, stopped, [None, None]).save(tmp_path / "partial")
+    counted = CountSet.of_files([tmp_path / "partial"])
+    inputs[1] = io.BytesIO(paths[0].read_bytes())
+    rest = still_to_count(inputs, counted.facts, None)
+    assert rest.places == [2, 3]
+    both = counted_on(counted, count_sources(rest.sources, CountingOptions([END])), rest.places)
+    texts: list[Source] = [paths[2], b"a b", paths[2], paths[0]]
+    assert PretokenCounts(*joined(both.blocks())).as_dict() == count_pretokens(texts, [END]).as_dict()
+    assert both.facts.complete
+
+
+def test_counts_of_a_former_version_go_on(tmp_path: Path) -> None:
+    """They do not say which sources are inputs of the run that was stopped, nor what was read of a stream."""
+    paths = write_texts(tmp_path)
+    counted = count_sources(paths, CountingOptions([END], block_bytes=64, stop=StopAfter(2)))
+    former = counted.facts.to_json()
+    former["sources"] = [row[:4] for row in former["sources"]]
+    facts = CountsFacts.from_json(former)
+    assert facts == counted.facts
+    assert still_to_count(paths, facts, None).places == [0, 2, 3]
+    former["sources"].append(["stdin", 6, 5, 0])
+    stdin = io.BytesIO(b"words")
+    stdin.name = "<stdin>"
+    facts = CountsFacts.from_json(former)
+    with pytest.raises(Refused, match="stdin: the counts of a former version do not say"):
+        still_to_count([*paths, stdin], facts, None)
+
+
+def test_a_file_that_changes_between_a_look_and_its_counting(tmp_path: Path) -> None:
+    paths = write_texts(tmp_path)
+    counted = count_sources(paths, CountingOptions([END], block_bytes=64, stop=StopAfter(2)))
+    rest = still_to_count(paths, counted.facts, None)
+    os.utime(paths[0], ns=(1, 1))
+    with pytest.raises(Refused, match=r"0\.txt changed since"):
+        counted_on(counted, count_sources(rest.sources, CountingOptions([END])), rest.places)
+
+
+def test_counting_that_was_stopped_opens_no_further_input(tmp_path: Path) -> None:
+    """A pipe that nobody writes to would wait for ever."""
+    paths = write_texts(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    counted = count_sources(
+        [paths[0], tmp_path / "pipe", tmp_path / "0.txt"], CountingOptions([END], stop=lambda: True)
+    )
+    assert [source.counted_bytes for source in counted.facts.sources] == [paths[0].stat().st_size, 0, 0]
+    assert not counted.facts.complete
 
 
 class Recorder:
@@ -128,8 +232,18 @@ def test_inputs_that_are_counted_twice_are_named(tmp_path: Path) -> None:
     paths = write_texts(tmp_path)
     counted = count_sources(paths, CountingOptions([END]))
     recorder = Recorder()
-    assert still_to_count(paths, counted.facts, recorder) == paths
+    assert still_to_count(paths, counted.facts, recorder).sources == paths
     assert recorder.notes == [f"{paths[0]} and 3 more: in the counts files and an input, so counted twice"]
+
+
+def test_inputs_that_are_named_twice_are_told(tmp_path: Path) -> None:
+    paths = write_texts(tmp_path)
+    assert named_twice([*paths, b"a", b"a"]) == ""
+    (tmp_path / "hard").hardlink_to(paths[0])
+    (tmp_path / "soft").symlink_to(paths[2])
+    assert named_twice([*paths, tmp_path / "hard", tmp_path / "soft"]) == (
+        f"{tmp_path / 'hard'} and 1 more: an input more than once, so counted as often"
+    )
 
 
 # -- how the files were cut ------------------------------------------------------------------------------------

@@ -190,15 +190,6 @@ def test_facts_add_up() -> None:
     assert both.tool == f"{one.tool}, other 2"
 
 
-def test_what_was_stopped_is_complete_with_the_rest() -> None:
-    stopped = facts(
-        "gpt2", complete=False, sources=(CountedSource("/x", 9, 5, 1), CountedSource("/y", 3, 0, 1))
-    )
-    rest = facts("gpt2", sources=(CountedSource("/x", 9, 4, 1), CountedSource("/y", 3, 3, 1)))
-    assert merged_facts([("a", stopped), ("b", rest)]).complete
-    assert not merged_facts([("a", stopped), ("b", facts("gpt2", sources=rest.sources[:1]))]).complete
-
-
 def test_the_counts_file_of_a_set_is_readable_by_itself(tmp_path: Path) -> None:
     part = PretokenCounts.from_mapping({b"a": 1, b"b": 2}, facts("o200k", "<s>"))
     CountSet([part, part], part.facts).save(tmp_path / "x")

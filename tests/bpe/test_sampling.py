@@ -62,6 +62,50 @@ def test_whole_documents_and_none_twice(seed: int, tmp_path: Path, monkeypatch: 
     assert sampled([paths[2], *paths], size // 10, seed + 1, [END])[0] != stretches
 
 
+@pytest.mark.parametrize("separators", [[END], [END, "<s>"], ["<s>", END]], ids=len)
+def test_a_window_has_the_documents_that_begin_in_it(separators: list[str], tmp_path: Path) -> None:
+    """Whatever it begins and ends with: within a document, within a separator, behind one, long or short."""
+    documents = ["one", "the second", "3", "fourth one", "5th", "six"]
+    text = ""
+    starts, stops = [], []
+    for place, document in enumerate(documents):
+        starts.append(len(text))
+        text += document
+        stops.append(len(text))
+        text += separators[place % len(separators)]
+    path = tmp_path / "a"
+    path.write_text(text)
+    tried = 0
+    with path.open("rb") as file:
+        for start in range(len(text)):
+            for stop in range(start + 8, len(text) + 1):
+                begin = [place for place, first in enumerate(starts) if start <= first < stop]
+                if not begin:
+                    continue  # within a document: lines are taken
+                tried += 1
+                taken = sampling._part(file, len(text), start, stop, [token.encode() for token in separators])
+                assert taken[0] == starts[begin[0]], (start, stop)
+                last = begin[-1]
+                assert taken[1] == (stops[last] if stop < len(text) else len(text)), (start, stop)
+    assert tried > 500
+
+
+@pytest.mark.parametrize("text", ["日本" * 50, "x" * 50 + END * 30], ids=["half a character", "separators"])
+def test_a_sample_of_nothing_is_refused(text: str, tmp_path: Path) -> None:
+    """It was said that the inputs hold no text."""
+    (tmp_path / "a").write_text(text)
+    for seed in range(9):
+        try:
+            stretches, _ = sampled([tmp_path / "a"], 1, seed, [END])
+        except BadArgument as error:
+            assert str(error).startswith("sample_bytes must be more than 1: nothing")  # noqa: PT017
+        else:
+            assert stretches
+    if text.startswith("日"):
+        with pytest.raises(BadArgument, match="sample_bytes must be more than 1"):
+            sampled([tmp_path / "a"], 1, 0, [END])
+
+
 @pytest.mark.usefixtures("small_windows")
 def test_lines_stand_for_documents(tmp_path: Path) -> None:
     lines = [f"line {place} " + "x" * (place % 50) for place in range(3000)]

@@ -224,6 +224,8 @@ def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> No
     )
     fails(2, "asked for is 'o200k'; leave --pattern out", "train", *both[:2], "--pattern", "o200k", *output)
     fails(2, "no input: name text files", "count", "--output", tmp_path / "x")
+    held_out = ["--report", tmp_path / "r", "--held-out", "-"]
+    fails(2, "-: stdin is read once; train on it, or hold it out", "train", "-", *output, *held_out)
     fails(2, r"no\.counts: can't read the counts", "train", "--counts", tmp_path / "no.counts", *output)
     fails(3, r"0\.txt: is no counts file", "train", "--counts", texts[0], *output)
     fails(2, "--seed must be a whole number", "train", *texts, "--seed", "x", *output)
@@ -254,7 +256,10 @@ def test_refusals(fails: Any, run: Run, texts: list[Path], tmp_path: Path) -> No
     fails(2, "special token '<s>' is given twice", "train", *texts, *["--special-token", "<s>"] * 2, *output)
     fails(2, "special token .* at least one character", "train", *texts, "--special-token", "", *output)
     (tmp_path / "empty").write_bytes(b"")
-    fails(2, "hold no text to train on", "train", tmp_path / "empty", *output, "--quiet")
+    fails(2, "the inputs hold no text to train on", "train", tmp_path / "empty", *output, "--quiet")
+    rare = ["train", *texts, *SPECIAL, "--quiet", *output, "--min-pretoken-count"]
+    for count in ("99999", "9" * 15):
+        fails(2, f"min_pretoken_count {count} leaves out all .* distinct pretokens: none", *rare, count)
     damaged = bytearray((tmp_path / "a.counts").read_bytes())
     damaged[40] ^= 1
     (tmp_path / "a.counts").write_bytes(damaged)

@@ -1,0 +1,222 @@
+"""The counting of a command, and what becomes of the counts if something goes wrong behind it.
+
+Hours of counting are not lost to Ctrl-C, a request to end, a merge that does not fit into the memory, a full disk or a
+tokenizer that can't be written: the counts are written to a file of their own first, and the message says where and how
+to go on. Only who insists, by a second signal, ends without.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from itertools import chain
+from itertools import count as count_from
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from bpe.cli.stop_signals import StopSignals
+from bpe.cli.text_input import input_sources, plain_text_note
+from bpe.errors import BadArgument, BpeError, EnvironmentFailure, NotEnoughMemory, Stopped
+from bpe.pretoken_counts.count_set import CountSet
+from bpe.pretoken_counts.counting import CountingOptions
+from bpe.pretoken_counts.counts_inputs import Cut
+from bpe.pretoken_counts.gathering import gather_counts
+from bpe.pretoken_counts.memory import MemoryBudget
+from bpe.pretoken_counts.noted_sources import identity
+from bpe.pretoken_counts.workspace import Workspace
+from bpe.progress import TrainingProgress
+from bpe.sizes import bytes_text
+
+if TYPE_CHECKING:
+    from bpe.pretoken_counts.text_blocks import Source
+
+_T = TypeVar("_T")
+_BLOCK: Final = "this block"
+
+
+def counted_inputs(options: Namespace) -> list[Source]:
+    """The inputs of `train` or `count`; what --counts names is none that a folder has: kept counts may lie in it."""
+    sources = input_sources(options.inputs)
+    if not sources and not options.counts:
+        raise BadArgument("no input: name text files, folders or globs, - for stdin, or --counts FILE")
+    counts = {identity(path)[0] for path in options.counts}
+    return [
+        source
+        for source in sources
+        if not counts or str(source) in options.inputs or identity(source)[0] not in counts
+    ]
+
+
+class CountingRun:
+    """Counting with signals, progress and temporary files around it; used as a context.
+
+    keep: the file for counts that would be lost, or one beside it where that exists.
+    """
+
+    def __init__(self, options: Namespace, sources: Sequence[Source], cut: Cut, keep: Path) -> None:
+        self._options = options
+        self._sources = sources
+        self._cut = cut
+        self._keep = keep
+        self.budget = MemoryBudget.of(options.max_memory)
+        self.workspace = Workspace(options.temp_dir or Path(options.output).parent)
+        self.progress = TrainingProgress(options.quiet)
+        self._signals = StopSignals()
+        self._stack = ExitStack()
+        self._counted: CountSet | None = None
+        self._saved: str | None = None
+        self._failed_folder: Path | None = None  # where counts could not be written
+
+    def __enter__(self) -> CountingRun:
+        for context in (self._signals, self.workspace, self.progress):
+            self._stack.enter_context(context)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    def gather(self) -> CountSet:
+        """The counts of everything; Stopped, after they are kept, if a signal came meanwhile."""
+        options = self._options
+        if self._sources and self._cut.counted is not None:
+            # A damaged file would be noticed when all is counted.
+            self._signals.at_once(self._cut.counted.check)
+        counting = CountingOptions(
+            self._cut.special_tokens,
+            self._cut.pattern,
+            options.threads,
+            options.invalid,
+            stop=self._signals.asked,
+        )
+        if note := plain_text_note(self._sources):
+            self.progress.note(note)
+        self._signals.step = _BLOCK
+        try:
+            self._counted = gather_counts(
+                self._sources,
+                self._cut.counted,
+                counting,
+                self.progress,
+                self.budget,
+                self.workspace,
+                options.sample_bytes,
+                options.seed,
+            )
+        except BpeError as error:
+            self._counted = error.counted
+            if self._counted is None or self._signals.insisted:
+                raise
+            raise self._with_counts(error, "counting") from error
+        if self._signals.asked():
+            self.stop_if_asked(f" while counting{self._kept()}")
+        return self._counted
+
+    def save(self, path: str) -> None:
+        """Write the counts to a file of this name; Stopped, when they are there, if a signal came meanwhile."""
+        assert self._counted is not None
+        counted = self._counted
+
+        def write() -> None:
+            self._failed_folder = Path(path).absolute().parent
+            counted.save(path, self.workspace, self.budget)
+            self._failed_folder, self._saved = None, path
+
+        self.keeping(write, f"writing {path}", at_once=False)
+        self.stop_if_asked(self._state())
+
+    def keeping(self, work: Callable[[], _T], doing: str, at_once: bool) -> _T:
+        """What the work gives; if it fails or is interrupted, its error, after the counts are kept.
+
+        at_once: a signal ends the work, else only a second one does.
+        """
+        self._signals.step = f"{doing} is done"
+        try:
+            return self._signals.at_once(work) if at_once else work()
+        except (KeyboardInterrupt, MemoryError, OSError, BpeError) as error:
+            if self._signals.insisted:
+                raise
+            raise self._with_counts(error, doing) from error
+
+    def stop_if_asked(self, done: str) -> None:
+        """Nothing, or Stopped, with what is done, if a signal came."""
+        if self._signals.asked():
+            raise Stopped(f"interrupted{done}", self._signals.exit_code)
+
+    def _with_counts(self, error: BaseException, doing: str) -> BaseException:
+        """The error with what became of the counts."""
+        kept = self._state()
+        if isinstance(error, KeyboardInterrupt):
+            return Stopped(f"interrupted while {doing}{kept}", self._signals.exit_code)
+        if isinstance(error, BpeError):
+            return type(error)(f"{error}{kept}")
+        if isinstance(error, MemoryError):
+            return NotEnoughMemory(f"out of memory while {doing}{kept}")
+        assert isinstance(error, OSError)
+        return EnvironmentFailure(f"{error.filename or doing}: {error.strerror or error}{kept}")
+
+    def _state(self) -> str:
+        """What a message says of the counts, which are in files now."""
+        if self._saved is not None:
+            return f"; the counts are in {self._saved}: go on with --counts {self._saved} and without inputs"
+        if not self._sources:
+            return "; the counts files are as they were"
+        return self._kept()
+
+    def _kept(self) -> str:
+        """What a message says of the counts after they were kept in a file, wherever there is space for it."""
+        assert self._counted is not None
+        facts = self._counted.facts
+        if facts.text_bytes == 0:
+            return ""
+        if self._signals.asked() and self._signals.step != _BLOCK:  # who asked in counting was told
+            with suppress(OSError, ValueError, AttributeError):
+                print("bpe: keeping the counts; once more to stop at once", file=sys.stderr, flush=True)
+        self._signals.step = "the counts are kept"
+        what = f"the counts of {bytes_text(facts.text_bytes)}"
+        try:
+            path = self._save_somewhere(self._counted)
+        except (OSError, MemoryError, BpeError) as error:
+            return f"; {what} could not be kept: {error}"
+        place = " in place of the other counts files" if self._options.counts else ""
+        if facts.complete:
+            how = f"go on with --counts {path}{place} and without inputs"
+        elif facts.sample:
+            how = f"a sample can't be counted further, but trained on with --counts {path} and without inputs"
+        else:
+            again = ", and the same standard input" if "-" in self._options.inputs else ""
+            how = f"to go on, run the same command with --counts {path}{place}{again}"
+        return f"; {what} are kept in {path}: {how}"
+
+    def _save_somewhere(self, counted: CountSet) -> Path:
+        """The file with the counts: beside the output, else where temporary files are, else in the current folder."""
+        keep = self._keep
+        if not counted.facts.complete:
+            keep = keep.with_suffix(f".partial{keep.suffix}")
+        places = [keep.parent, Path(self._options.temp_dir or tempfile.gettempdir()), Path(os.curdir)]
+        folders = sorted(
+            dict.fromkeys(map(Path.absolute, places)), key=lambda folder: folder == self._failed_folder
+        )
+        failure: BaseException | None = None
+        for folder in folders:
+            path = _unused(keep if folder == keep.parent.absolute() else folder / keep.name)
+            try:
+                counted.save(path, self.workspace, self.budget)
+            except EnvironmentFailure as error:
+                failure = failure or error
+            else:
+                return path
+        assert failure is not None
+        raise failure
+
+
+def _unused(path: Path) -> Path:
+    """The path, or one with a number in it, that nothing has yet."""
+    names = chain([path], (path.with_suffix(f".{number}{path.suffix}") for number in count_from(1)))
+    return next(name for name in names if not name.exists())

@@ -1,0 +1,71 @@
+"""The counts of inputs and of counts files together, whichever of them there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bpe.errors import BadArgument, BpeError
+from bpe.pretoken_counts.count_set import CountSet
+from bpe.pretoken_counts.counting import CountingOptions, count_sources
+from bpe.pretoken_counts.counts_facts import CountsFacts, check_same_cut
+from bpe.pretoken_counts.counts_inputs import counted_on, named_twice, still_to_count, tokens_not_cut_at
+from bpe.pretoken_counts.memory import MemoryBudget
+from bpe.pretoken_counts.sampling import sampled
+from bpe.pretoken_counts.workspace import Workspace
+from bpe.pretokenizer import Pretokenizer
+from bpe.progress import Progress
+
+if TYPE_CHECKING:
+    from bpe.pretoken_counts.text_blocks import Source
+
+
+def gather_counts(
+    inputs: Sequence[Source],
+    counted: CountSet | None,
+    options: CountingOptions,
+    progress: Progress | None,
+    budget: MemoryBudget,
+    workspace: Workspace,
+    sample_bytes: int | None = None,
+    seed: int = 0,
+) -> CountSet:
+    """The counts of the inputs, or of a sample of them, and of the counts files already read, together.
+
+    Inputs that such a file holds in part, since counting was stopped, are counted from there on.
+    """
+    options.check()
+    if not inputs and counted is None:
+        raise BadArgument("no input to train on: name at least one file")
+    sources, sample = list(inputs), ""
+    places: list[int | None] = [None] * len(sources)
+    notes = [named_twice(inputs)]
+    if counted is not None:
+        if sample_bytes is not None and sources and not counted.facts.complete:
+            raise BadArgument(
+                "sample_bytes: counting that was stopped can't go on with a sample; leave it out"
+            )
+        rest = still_to_count(inputs, counted.facts, progress)
+        sources, places = rest.sources, rest.places
+        notes.append(tokens_not_cut_at(options.special_tokens, counted.facts))
+    if progress is not None:
+        for note in filter(None, notes):
+            progress.note(note)
+    if sample_bytes is not None:
+        sources, sample = sampled(sources, sample_bytes, seed, options.special_tokens)
+        if progress is not None and sample:
+            progress.note(sample)
+    if counted is not None:
+        if not sources:
+            return counted
+        cut = CountsFacts(Pretokenizer.from_pattern(options.pattern), tuple(options.special_tokens))
+        check_same_cut(
+            "what the counts files hold", counted.facts, "the input", cut
+        )  # not when all is counted
+    try:
+        new = count_sources(sources, options, progress, budget, workspace, sample)
+    except BpeError as error:
+        if error.counted is not None and counted is not None:
+            error.counted = counted_on(counted, error.counted, places)
+        raise
+    return new if counted is None else counted_on(counted, new, places)

@@ -1,0 +1,82 @@
+"""Going on with a stream: what was counted of it is read again and compared, then counting begins behind it.
+
+A pipe has neither a name nor a time of change by which it could be known again. The counts of a run that was stopped
+have a digest of the text that was counted; a stream that does not begin with this text is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from bpe import utf8
+from bpe._core import Xxh64
+from bpe.errors import Refused
+from bpe.pretoken_counts.characters import cut_character_bytes
+
+if TYPE_CHECKING:
+    from bpe.pretoken_counts.text_blocks import Reader, Stream
+
+_PIECE_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRest:
+    """What follows the first `counted_bytes` of a stream; digest: of the text of these, as `TextDigest` has it."""
+
+    stream: Stream
+    counted_bytes: int
+    digest: str
+
+
+class TextDigest:
+    """XXH64 of a text in pieces; bytes that are not UTF-8 count as the U+FFFD that replace them."""
+
+    def __init__(self) -> None:
+        self._hash = Xxh64()
+
+    def add(self, text: memoryview | bytes) -> None:
+        """The next piece of the text."""
+        self._hash.update(text)
+
+    def hex(self) -> str:
+        """The digest of all pieces so far, 16 digits."""
+        return f"{self._hash.digest():016x}"
+
+
+def read_again(
+    reader: Reader, rest: StreamRest, before_bytes: int, stop: Callable[[], bool] | None
+) -> TextDigest | None:
+    """The digest of what was counted, with the reader behind it; None if `stop` said so before.
+
+    before_bytes: so many of the last bytes are kept by the reader, to know whether a special token ends there.
+    Refused if the stream is shorter, or begins with another text.
+    """
+    digest = TextDigest()
+    held = before = b""
+    left = rest.counted_bytes
+    while left:
+        if stop is not None and stop():
+            return None
+        piece = bytearray(min(_PIECE_BYTES, left))
+        filled = reader.fill(memoryview(piece))
+        if filled < len(piece):
+            raise Refused(
+                f"{reader.where}: ends at byte {reader.read_bytes}, {rest.counted_bytes} were counted before; give the "
+                "same text again, or count anew, without --counts"
+            )
+        left -= filled
+        data = held + piece
+        whole = len(data) - (cut_character_bytes(data[-3:]) if left else 0)
+        text, _ = utf8.replace_invalid(data[:whole])
+        digest.add(memoryview(text))
+        held = data[whole:]
+        before = (before + piece)[-max(1, before_bytes) :]
+    if digest.hex() != rest.digest:
+        raise Refused(
+            f"{reader.where}: its first {rest.counted_bytes} bytes are not those that were counted before; give the "
+            "same text again, or count anew, without --counts"
+        )
+    reader.begin_at(rest.counted_bytes, before)
+    return digest

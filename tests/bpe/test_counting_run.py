@@ -1,0 +1,376 @@
+"""What was counted is kept, whatever happens behind the counting and at whatever moment."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, BinaryIO
+
+import pytest
+
+from bpe import output_file
+from bpe.__main__ import main
+from bpe.errors import BadTokenizer, EnvironmentFailure
+from bpe.pretoken_counts import counting
+from bpe.pretoken_counts.counting import count_pretokens
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.counts_file import CountsFile
+from bpe.pretoken_counts.text_blocks import Reader
+from bpe.pretoken_counts.workspace import PREFIX
+from bpe.tokenizer import Tokenizer
+from bpe.training import train
+
+END = "<|endoftext|>"
+BPE = f"{os.sep}bpe{os.sep}"
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Run:
+    """(exit code, stderr) of a command."""
+
+    def command(*arguments: object) -> tuple[int, str]:
+        try:
+            code = main(list(map(str, arguments)))
+        finally:  # a second signal may end it before they are as they were
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        return code, capfd.readouterr().err
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    return command
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a text in it, and another one for temporary files."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "temp").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temp"))
+    monkeypatch.setattr("bpe.pretoken_counts.counting.THREAD_BLOCK_BYTES", 1 << 16)  # several blocks
+    Path("en.txt").write_text(f"the mill by the river and the weir{END}" * 5000)
+    return tmp_path / "work"
+
+
+def counts_of_text() -> dict[bytes, int]:
+    return count_pretokens([Path("en.txt")], [END]).as_dict()
+
+
+class Steps:
+    """Counts the calls of functions of the package while signals are taken; at some the process signals itself."""
+
+    def __init__(self, at: set[int], number: int) -> None:
+        self._at, self._number = at, number
+        self.count = 0
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        taken = getattr(signal.getsignal(self._number), "__name__", "") == "_handle"
+        name = frame.f_code.co_filename
+        if event == "call" and BPE in name and "tests" not in name and taken:
+            self.count += 1
+            if self.count in self._at:
+                signal.raise_signal(self._number)
+
+
+@contextmanager
+def signalled(at: set[int], number: int = signal.SIGINT) -> Iterator[Steps]:
+    steps = Steps(at, number)
+    sys.setprofile(steps)
+    try:
+        yield steps
+    finally:
+        sys.setprofile(None)
+
+
+def clear(here: Path) -> None:
+    for path in here.iterdir():
+        if path.name != "en.txt":
+            path.unlink()
+
+
+COMMANDS = {
+    "count": ["count", "en.txt", "--special-token", END, "--output", "c.counts", "--quiet", "--threads", "1"],
+    "train": [
+        "train",
+        "en.txt",
+        "--special-token",
+        END,
+        "--vocab-size",
+        "270",
+        "--output",
+        "t.json",
+        "--threads",
+        "1",
+    ],
+    "keep": [
+        *(
+            "train",
+            "en.txt",
+            "--special-token",
+            END,
+            "--vocab-size",
+            "265,270",
+            "--output",
+            "{vocab_size}.json",
+        ),
+        *("--keep-counts", "k.counts", "--quiet", "--threads", "1"),
+    ],
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_one_signal_at_any_step_loses_nothing(command: list[str], number: int, here: Path, run: Run) -> None:
+    """Signals while counts were written, or kept, lost them."""
+    expected = counts_of_text()
+    assert run(*command)[0] == 0
+    whole = {path.name: path.read_bytes() for path in here.iterdir()}
+    clear(here)
+    with signalled(set()) as steps:
+        assert run(*command)[0] == 0
+    seen = set()
+    from_counting = False
+    for step in range(1 + number % 5, steps.count, 1 + steps.count // 24):
+        clear(here)
+        with signalled({step}, number):
+            code, err = run(*command)
+        assert code in (0, 128 + number), err
+        assert "Traceback" not in err
+        assert not list(here.glob(f"*{PREFIX}*")) + list(here.glob("*.partial"))
+        kept = [path for path in here.iterdir() if path.suffix == ".counts"]
+        done = {path.name for path in here.iterdir()} >= set(whole)
+        seen.add((code, done, len(kept)))
+        if done:
+            assert {name: Path(name).read_bytes() for name in whole} == whole
+            continue
+        assert code != 0
+        if not kept:  # nothing was counted yet
+            assert not from_counting, step
+            continue
+        from_counting = True
+        (partial,) = kept
+        assert partial.name in err
+        if CountsFile(partial).facts.complete:
+            assert PretokenCounts.load(partial).as_dict() == expected
+            assert "and without inputs" in err
+        else:
+            code, err = run(*command, "--counts", partial)
+            assert code == 0, err
+            assert {name: Path(name).read_bytes() for name in whole} == whole
+    assert len(seen) >= 2
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # it ends between open and close
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_two_signals_end_it_in_order(command: list[str], here: Path, run: Run) -> None:
+    with signalled(set()) as steps:
+        assert run(*command)[0] == 0
+    for first in range(3, steps.count, 1 + steps.count // 10):
+        clear(here)
+        with signalled({first, first + 5}):
+            code, err = run(*command)
+        assert code in (0, 130), err
+        assert "Traceback" not in err
+        assert not list(here.glob(f"*{PREFIX}*")) + list(here.glob(".*"))
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """full(*folders): no file can be written in them any more."""
+
+    def fill(*folders: Path) -> None:
+        opened = output_file.open_output_file
+
+        @contextmanager
+        def open_unless_full(path: str | Path) -> Iterator[BinaryIO]:
+            with opened(path) as file:
+                yield file
+                if Path(path).resolve().parent in folders:
+                    raise EnvironmentFailure(f"{path}: can't write: {os.strerror(errno.ENOSPC)}")
+
+        monkeypatch.setattr(output_file, "open_output_file", open_unless_full)
+
+    return fill
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_a_full_disk_lost_the_counts(command: list[str], here: Path, full: Any, run: Run) -> None:
+    full(here)
+    code, err = run(*command)
+    assert (code, "Traceback" in err) == (4, False)
+    name = r"\S+/temp/\S+\.counts"
+    found = re.search(
+        rf": can't write: No space left on device; .* are kept in ({name}): go on with --counts", err
+    )
+    assert found is not None, err
+    assert PretokenCounts.load(found[1]).as_dict() == counts_of_text()
+    assert [path.name for path in here.iterdir()] == ["en.txt"]
+
+
+def test_the_current_folder_is_the_last_resort(here: Path, full: Any, run: Run) -> None:
+    (here.parent / "output").mkdir()
+    full(here.parent / "output", here.parent / "temp")
+    code, err = run("count", "en.txt", "--special-token", END, "--output", "../output/c.counts")
+    assert code == 4
+    assert PretokenCounts.load(here / "c.counts").as_dict() == counts_of_text()
+    assert f"kept in {here / 'c.counts'}" in err
+    full(here)
+    code, err = run("count", "en.txt", "--special-token", END, "--output", "../output/c.counts")
+    assert code == 4
+    assert err.count("\n") == 1
+    assert "could not be kept: " in err
+
+
+def test_a_refusal_keeps_the_counts_while_a_signal_comes(
+    here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Merging that does not fit: the first Ctrl-C while its counts were kept lost them."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("bpe.cli.training_commands.train_on", refuse)
+    with signalled(set()) as steps:
+        assert run(*COMMANDS["train"])[0] == 5
+    expected = counts_of_text()
+    complete = 0
+    for step in range(steps.count // 2, steps.count, 1 + steps.count // 24):
+        clear(here)
+        with signalled({step}):
+            code, err = run(*COMMANDS["train"])
+        assert code in (5, 130)
+        kept = next(here.glob("*.counts"), None)
+        if kept is None:  # nothing was counted yet
+            assert complete == 0
+            continue
+        assert kept.name in err
+        if kept.name == "t.counts":
+            complete += 1
+            assert PretokenCounts.load(kept).as_dict() == expected
+    assert complete > 5
+
+
+def test_a_tokenizer_that_can_not_be_written_leaves_the_counts(
+    here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise BadTokenizer("this file format can't hold it")
+
+    monkeypatch.setattr(Tokenizer, "save", refuse)
+    code, err = run(*COMMANDS["train"])
+    assert code == 2
+    assert re.search(
+        "can't hold it; the counts of .* are kept in t.counts: go on with --counts t.counts and", err
+    )
+    assert PretokenCounts.load("t.counts").as_dict() == counts_of_text()
+
+
+def test_counts_that_were_not_cut_at_a_special_token(here: Path, run: Run) -> None:
+    """`the` is an entry then. With a text beside, which was counted first, the two have no sum."""
+    assert run("count", "en.txt", "--output", "plain.counts")[0] == 0
+    command = ["train", "--counts", "plain.counts", "--vocab-size", "300", "--output", "t.json"]
+    code, err = run(*command, "--special-token", "the")
+    assert code == 2
+    assert "special token 'the' is spelled like an ordinary entry" in err
+    assert err.endswith("can't hold both; the counts files are as they were\n")
+    code, err = run(*command, "en.txt", "--special-token", "the")
+    assert code == 2
+    assert "cut at the special tokens none, the input at 'the'; such counts have no sum" in err
+    assert "counting:" not in err
+
+
+def test_what_the_format_refuses_was_found_after_the_training(here: Path, run: Run) -> None:
+    for token, message in (
+        ("Ġthe", "special token 'Ġthe' is how tokenizer.json writes the text ' the'; use another"),
+        ("Ċ", "special token 'Ċ' is how tokenizer.json writes a single byte"),
+    ):
+        code, err = run(*COMMANDS["train"], "--special-token", token)
+        assert (code, err) == (2, f"bpe: {message}\n") or (code == 2 and err.startswith(f"bpe: {message}"))
+    assert [path.name for path in here.iterdir()] == ["en.txt"]
+    assert train([Path("en.txt")], 260, ["<début>", "café"]).special_tokens == {"<début>": 0, "café": 1}
+
+
+def test_a_damaged_counts_file_was_found_when_all_was_counted(here: Path, run: Run) -> None:
+    run("count", "en.txt", "--special-token", END, "--output", "a.counts")
+    data = bytearray(Path("a.counts").read_bytes())
+    data[40] ^= 1
+    Path("a.counts").write_bytes(data)
+    code, err = run(*COMMANDS["count"], "--counts", "a.counts")
+    assert (code, err.count("\n")) == (3, 1)
+    assert "a.counts: the checksum of block 0" in err
+    assert "kept" not in err
+
+
+def test_kept_counts_in_an_input_folder_are_no_text(here: Path, run: Run) -> None:
+    command = ["count", ".", "--special-token", END, "--output", "../c.counts", "--quiet"]
+    assert run(*command)[0] == 0
+    whole = Path("../c.counts").read_bytes()
+    Path("kept.counts").write_bytes(whole)
+    code, _ = run(*command, "--counts", "kept.counts")
+    assert code == 0
+    assert CountsFile("../c.counts").total == 2 * CountsFile("kept.counts").total
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_a_disk_that_is_full_when_counts_are_spilled(
+    command: list[str], here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that was counted until then was lost with the part that could not be written."""
+    assert run(*command)[0] == 0
+    whole = {path.name: path.read_bytes() for path in here.iterdir()}
+    clear(here)
+    spill, spilled = counting.write_counts_file, []
+
+    def write_or_fail(path: Path, *arguments: Any, **named: Any) -> None:
+        if len(spilled) == 1:
+            path.write_bytes(b"half")
+            raise EnvironmentFailure(f"{path}: can't write: {os.strerror(errno.ENOSPC)}")
+        spilled.append(path)
+        spill(path, *arguments, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(counting, "write_counts_file", write_or_fail)
+        patched.setattr(counting, "SPILL_SHARE", 1 << 30)
+        code, err = run(*command)
+    assert code == 4
+    found = re.search(
+        r"can't write: No space left on device; the counts of .* are kept in (\S+\.partial\.counts)", err
+    )
+    assert found is not None, err
+    assert run(*command, "--counts", found[1])[0] == 0
+    assert {name: Path(name).read_bytes() for name in whole} == whole
+    assert not list(here.glob(f"{PREFIX}*"))
+
+
+def test_an_input_that_can_not_be_read_leaves_the_counts_of_those_before(
+    here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("b.txt").write_text("more " * 50_000 + END + "text " * 50_000)
+    command = ["count", "en.txt", "b.txt", *COMMANDS["count"][2:]]
+    assert run(*command)[0] == 0
+    whole = Path("c.counts").read_bytes()
+    Path("c.counts").unlink()
+    fill = Reader.fill
+
+    def failing(self: Reader, room: memoryview) -> int:
+        if self.where == "b.txt" and self.read_bytes > 100_000:
+            raise EnvironmentFailure("b.txt: byte 100000: Input/output error")
+        return fill(self, room)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Reader, "fill", failing)
+        code, err = run(*command)
+    assert code == 4
+    assert "Input/output error; the counts of " in err
+    assert run(*command, "--counts", "c.partial.counts")[0] == 0
+    assert Path("c.counts").read_bytes() == whole
