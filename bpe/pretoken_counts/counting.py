@@ -60,6 +60,7 @@ __all__ = [
 EXPRESSION_BLOCK_BYTES: Final = 2 << 20
 # What a thread counts into and sorts with (bpe/native/train/own_pretokens.hpp, run_sorter.hpp).
 THREAD_BYTES: Final = 10 << 20
+SPILL_SHARE: Final = 8  # counts that take an eighth of what is free go to a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +174,10 @@ class _Counting:
             free = budget.free_bytes
             self._threads = max(1, min(self._threads, free // (4 * THREAD_BYTES)))
             # A block of short pretokens grows the counts by up to 15 times its size, and handing them over takes as
-            # much again: (1/8 + 15/128) * 2 = 0.48 of what is free, and the buffers. The threads' tables are given up
-            # before.
+            # much again: (1/SPILL_SHARE + 15/128) * 2 = 0.48 of what is free, and the buffers. The threads' tables are
+            # given up before.
             self._block_bytes = max(1 << 16, min(self._block_bytes, free // 128))
-            self._spill_bytes = free // 8
+            self._spill_bytes = free // SPILL_SHARE
             # A text held whole lies in memory up to three times; an expression sees it as characters of 4 bytes.
             self._held_limit = free // 16 if self._by_expression else free * 2 // 7
         self._done_bytes = self._replaced = self._documents = self._uncut = 0

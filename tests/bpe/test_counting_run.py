@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from bpe import output_file
+from bpe import output_file, tokenizer
 from bpe.__main__ import main
 from bpe.errors import BadTokenizer, EnvironmentFailure
 from bpe.pretoken_counts import counting
@@ -198,7 +198,8 @@ def full(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 if Path(path).resolve().parent in folders:
                     raise EnvironmentFailure(f"{path}: can't write: {os.strerror(errno.ENOSPC)}")
 
-        monkeypatch.setattr(output_file, "open_output_file", open_unless_full)
+        for module in (output_file, tokenizer):
+            monkeypatch.setattr(module, "open_output_file", open_unless_full)
 
     return fill
 
