@@ -1,6 +1,7 @@
-"""Jobs whose n-th file operation fails: the shim, compiled once, and what a job under it leaves.
+"""Jobs whose n-th file operation fails, or whose operations are delayed: the shim, compiled once, and what a job under
+it leaves.
 
-`Injector(folder).run(command, at=7, mode="kill")` runs the command; `.count` says how many operations it had. The
+`Injector(folder).run(command, at=7, mode="kill")` runs the command; `.operations` says how many operations it had. The
 command runs in a process group of its own, which must be empty soon after its end.
 """
 
@@ -11,8 +12,10 @@ import shutil
 import signal
 import struct
 import subprocess
+import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,14 +30,27 @@ def compiler() -> str | None:
 
 
 @dataclass(frozen=True)
+class Delays:
+    """So many of a million operations wait before they begin, most about so long; seed: of the choice; only: "" or the
+    kind of operation that does (shim.c)."""
+
+    rate: int = 0
+    microseconds: int = 0
+    seed: int = 0
+    only: str = ""
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """code: exit status, negative for a signal; orphans: processes of the job that lived on for ORPHAN_SECONDS."""
+    """code: exit status, negative for a signal; orphans: processes of the job that lived on for ORPHAN_SECONDS. group:
+    of its processes."""
 
     code: int
     output: str
     operations: int
     orphans: tuple[int, ...]
     hung: bool
+    group: int
 
 
 class Injector:
@@ -61,8 +77,15 @@ class Injector:
         who: str = "all",
         reads: bool = False,
         log: Path | None = None,
+        delays: Delays | None = None,
+        hang_seconds: float = HANG_SECONDS,
+        settles: bool = True,
     ) -> Outcome:
-        """Run the command in `root`, with the operation number `at` made to fail (0: none)."""
+        """Run the command in `root`, with the operation number `at` made to fail (0: none).
+
+        settles: what lives on is waited for, then killed; else it is left alone and not looked for.
+        """
+        self._counter.unlink(missing_ok=True)  # what lives on of the run before has it mapped
         self._counter.write_bytes(bytes(64))
         environment = {
             **os.environ,
@@ -79,31 +102,37 @@ class Injector:
             environment["FAULT_READS"] = "1"
         if log is not None:
             environment["FAULT_LOG"] = str(log)
-        with (self._counter.with_suffix(".out")).open("w+b") as told:
+        if delays is not None:
+            environment["DELAY_RATE"] = str(delays.rate)
+            environment["DELAY_MICROSECONDS"] = str(delays.microseconds)
+            environment["DELAY_SEED"] = str(delays.seed)
+            environment["DELAY_ONLY"] = delays.only
+        with tempfile.TemporaryFile() as told:
             process = subprocess.Popen(
                 command, cwd=self.root, env=environment, start_new_session=True, stdout=told, stderr=told
             )
             hung = False
             try:
-                code = process.wait(HANG_SECONDS)
+                code = process.wait(hang_seconds)
             except subprocess.TimeoutExpired:
                 hung, code = True, -signal.SIGKILL
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-            orphans = _left_of_group(process.pid)
-            for pid in orphans:
-                os.kill(pid, signal.SIGKILL)
+            orphans = end_group(process.pid) if settles or hung else ()
             told.seek(0)
             output = told.read().decode(errors="replace")
         (operations,) = struct.unpack_from("q", self._counter.read_bytes())
-        return Outcome(code, output, operations, orphans, hung)
+        return Outcome(code, output, operations, orphans, hung, process.pid)
 
 
-def _left_of_group(group: int) -> tuple[int, ...]:
-    """The processes of a group that are still running after ORPHAN_SECONDS; returns as soon as there are none."""
-    deadline = time.monotonic() + ORPHAN_SECONDS
+def end_group(group: int, seconds: float = ORPHAN_SECONDS) -> tuple[int, ...]:
+    """The processes of a group that run for so long; they are killed. Returns as soon as there are none."""
+    deadline = time.monotonic() + seconds
     while (alive := tuple(_running(group))) and time.monotonic() < deadline:
         time.sleep(0.01)
+    for pid in alive:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     return alive
 
 

@@ -1,16 +1,24 @@
-// A library to preload that makes the n-th file operation of a job fail, be cut short, or be its last.
+// A library to preload that makes the n-th file operation of a job fail, be cut short, or be its last, and that delays
+// operations at random, so that processes and threads get ahead of each other in orders that are rare otherwise.
 //
 // One counter, in a mapped file, is shared by all processes of the job. Only what happens below FAULT_ROOT counts: what
-// opens for writing, writes, reads (with FAULT_READS), renames, deletes, makes folders, truncates, syncs. Operations
-// that are not hooked are not found; strace shows whether there are any.
+// opens for writing, writes, reads (with FAULT_READS), renames, deletes, makes folders, truncates, syncs. Delayed are
+// all these, what opens for reading and asks for a status, and messages in pipes and sockets. Operations that are not
+// hooked are not found; strace shows whether there are any.
 //
 //   FAULT_COUNTER  the mapped file; 64 zero bytes to begin with
 //   FAULT_ROOT     the folder
 //   FAULT_AT       which operation, from 1; 0 none
-//   FAULT_MODE     kill | killmain | killgroup | errno | sticky (all from that one on) | short
+//   FAULT_MODE     kill | killmain | killgroup | interruptmain | errno | sticky (all from that one on) | short
 //   FAULT_ERRNO    for errno and sticky
 //   FAULT_WHO      all | main | worker: whose operations count; main is the process that came first
 //   FAULT_LOG      a file that gets a line an operation
+//   DELAY_RATE     how many of a million operations are delayed; 0 none
+//   DELAY_MICROSECONDS  half of the delays are as long, a quarter twice, an eighth four times, up to half a second;
+//                  each thread has a pace of its own, from an eighth of that to eight times as much, the first one
+//                  up to that
+//   DELAY_ONLY     open | write | read | stat | rename | unlink | fsync | truncate: these operations alone are delayed
+//   DELAY_SEED     of the choice; each thread draws its own numbers, by the order in which threads come
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,6 +27,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +35,13 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct {
   atomic_long count;
   atomic_int main_pid;
+  atomic_long threads;
 } Shared;
 
 enum { PASS, FAIL, SHORT };
@@ -41,6 +52,8 @@ static size_t root_length;
 static long at;
 static const char *mode = "";
 static int fault_errno, who, reads, log_fd = -1;
+static const char *delay_only = "";
+static uint64_t delay_rate, delay_microseconds, delay_seed;
 
 static void __attribute__((constructor)) begin(void) {
   const char *counter = getenv("FAULT_COUNTER"), *folder = getenv("FAULT_ROOT");
@@ -54,6 +67,10 @@ static void __attribute__((constructor)) begin(void) {
   reads = getenv("FAULT_READS") != NULL;
   value = getenv("FAULT_WHO");
   who = !value || !strcmp(value, "all") ? 0 : !strcmp(value, "main") ? 1 : 2;
+  delay_rate = getenv("DELAY_RATE") ? strtoull(getenv("DELAY_RATE"), NULL, 10) : 0;
+  delay_microseconds = getenv("DELAY_MICROSECONDS") ? strtoull(getenv("DELAY_MICROSECONDS"), NULL, 10) : 0;
+  delay_only = getenv("DELAY_ONLY") ? getenv("DELAY_ONLY") : "";
+  delay_seed = getenv("DELAY_SEED") ? strtoull(getenv("DELAY_SEED"), NULL, 10) : 0;
   int fd = (int)syscall(SYS_openat, AT_FDCWD, counter, O_RDWR | O_CLOEXEC, 0);
   if (fd < 0)
     return;
@@ -92,8 +109,43 @@ static void resolve(int folder, const char *name, char *out) {
   snprintf(out, PATH_MAX, "%.2000s/%.2000s", base, name);
 }
 
-static int operation(const char *name, const char *path) {
-  if (!shared || !below_root(path))
+// SplitMix64.
+static uint64_t next_number(uint64_t *state) {
+  uint64_t z = *state += 0x9e3779b97f4a7c15;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return z ^ z >> 31;
+}
+
+static void delay(void) {
+  static _Thread_local uint64_t state, microseconds;
+  static _Thread_local pid_t owner; // a forked process begins with a copy of its parent's state
+  if (owner != getpid()) {
+    owner = getpid();
+    const uint64_t number = (uint64_t)atomic_fetch_add(&shared->threads, 1);
+    state = delay_seed + (number << 32);
+    // The first is the one that others wait for: were it the slowest, they would wait and never meet.
+    microseconds = (delay_microseconds << next_number(&state) % (number ? 7 : 4)) / 8;
+  }
+  if (next_number(&state) % 1000000 >= delay_rate)
+    return;
+  uint64_t length = microseconds << __builtin_ctzll(next_number(&state) | 1 << 10);
+  length = length < 500000 ? length : 500000;
+  const struct timespec pause = {.tv_nsec = (long)length * 1000};
+  const int before = errno;
+  nanosleep(&pause, NULL);
+  errno = before;
+}
+
+static int is_message(const char *path) { return !strncmp(path, "pipe:", 5) || !strncmp(path, "socket:", 7); }
+
+// counts: whether it is one of those that FAULT_AT numbers, or is delayed only.
+static int operation(const char *name, const char *path, int counts) {
+  if (!shared)
+    return PASS;
+  if (delay_rate && (!*delay_only || !strcmp(delay_only, name)) && (below_root(path) || is_message(path)))
+    delay();
+  if (!counts || !below_root(path))
     return PASS;
   const int is_main = getpid() == atomic_load(&shared->main_pid);
   if ((who == 1 && !is_main) || (who == 2 && is_main))
@@ -117,6 +169,8 @@ static int operation(const char *name, const char *path) {
     kill(atomic_load(&shared->main_pid), SIGKILL);
   else if (!strcmp(mode, "killgroup"))
     kill(0, SIGKILL);
+  else if (!strcmp(mode, "interruptmain"))
+    kill(atomic_load(&shared->main_pid), SIGINT);
   else if (!strcmp(mode, "errno"))
     return FAIL;
   else if (!strcmp(mode, "short"))
@@ -124,16 +178,16 @@ static int operation(const char *name, const char *path) {
   return PASS;
 }
 
-static int on_path(const char *name, int folder, const char *path) {
-  if (!shared || !path)
+static int on_path(const char *name, int folder, const char *path, int counts) {
+  if (!shared || !path || !(counts || delay_rate))
     return PASS;
   char whole[PATH_MAX];
   resolve(folder, path, whole);
-  return operation(name, whole);
+  return operation(name, whole, counts);
 }
 
-static int on_descriptor(const char *name, int fd) {
-  if (!shared)
+static int on_descriptor(const char *name, int fd, int counts) {
+  if (!shared || !(counts || delay_rate))
     return PASS;
   char link[64], path[PATH_MAX];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -141,7 +195,7 @@ static int on_descriptor(const char *name, int fd) {
   if (length <= 0)
     return PASS;
   path[length] = 0;
-  return operation(name, path);
+  return operation(name, path, counts);
 }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
@@ -159,8 +213,7 @@ static int changes(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags
     va_start(rest, flags);                                                                                   \
     const mode_t rights = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;                          \
     va_end(rest);                                                                                            \
-    if (changes(flags))                                                                                      \
-      FAIL_IF(on_path("open", AT_FDCWD, path));                                                              \
+    FAIL_IF(on_path("open", AT_FDCWD, path, changes(flags)));                                                \
     return NEXT(name)(path, flags, rights);                                                                  \
   }
 #define OPENAT(name)                                                                                         \
@@ -169,8 +222,7 @@ static int changes(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags
     va_start(rest, flags);                                                                                   \
     const mode_t rights = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;                          \
     va_end(rest);                                                                                            \
-    if (changes(flags))                                                                                      \
-      FAIL_IF(on_path("open", folder, path));                                                                \
+    FAIL_IF(on_path("open", folder, path, changes(flags)));                                                  \
     return NEXT(name)(folder, path, flags, rights);                                                          \
   }
 OPEN(open)
@@ -179,85 +231,105 @@ OPENAT(openat)
 OPENAT(openat64)
 
 ssize_t write(int fd, const void *data, size_t size) {
-  const int what = on_descriptor("write", fd);
+  const int what = on_descriptor("write", fd, 1);
   FAIL_IF(what);
   return NEXT(write)(fd, data, what == SHORT && size > 1 ? size / 2 : size);
 }
 
 ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset) {
-  const int what = on_descriptor("write", fd);
+  const int what = on_descriptor("write", fd, 1);
   FAIL_IF(what);
   return NEXT(pwrite64)(fd, data, what == SHORT && size > 1 ? size / 2 : size, offset);
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int count) {
-  FAIL_IF(on_descriptor("write", fd));
+  FAIL_IF(on_descriptor("write", fd, 1));
   return NEXT(writev)(fd, parts, count);
 }
 
 ssize_t read(int fd, void *data, size_t size) {
-  const int what = reads ? on_descriptor("read", fd) : PASS;
+  const int what = on_descriptor("read", fd, reads);
   FAIL_IF(what);
   return NEXT(read)(fd, data, what == SHORT && size > 1 ? size / 2 : size);
 }
 
 ssize_t pread64(int fd, void *data, size_t size, off64_t offset) {
-  const int what = reads ? on_descriptor("read", fd) : PASS;
+  const int what = on_descriptor("read", fd, reads);
   FAIL_IF(what);
   return NEXT(pread64)(fd, data, what == SHORT && size > 1 ? size / 2 : size, offset);
 }
 
 int rename(const char *from, const char *to) {
-  FAIL_IF(on_path("rename", AT_FDCWD, to));
+  FAIL_IF(on_path("rename", AT_FDCWD, to, 1));
   return NEXT(rename)(from, to);
 }
 
 int renameat(int from_folder, const char *from, int to_folder, const char *to) {
-  FAIL_IF(on_path("rename", to_folder, to));
+  FAIL_IF(on_path("rename", to_folder, to, 1));
   return NEXT(renameat)(from_folder, from, to_folder, to);
 }
 
 int unlink(const char *path) {
-  FAIL_IF(on_path("unlink", AT_FDCWD, path));
+  FAIL_IF(on_path("unlink", AT_FDCWD, path, 1));
   return NEXT(unlink)(path);
 }
 
 int unlinkat(int folder, const char *path, int flags) {
-  FAIL_IF(on_path(flags & AT_REMOVEDIR ? "rmdir" : "unlink", folder, path));
+  FAIL_IF(on_path(flags & AT_REMOVEDIR ? "rmdir" : "unlink", folder, path, 1));
   return NEXT(unlinkat)(folder, path, flags);
 }
 
 int rmdir(const char *path) {
-  FAIL_IF(on_path("rmdir", AT_FDCWD, path));
+  FAIL_IF(on_path("rmdir", AT_FDCWD, path, 1));
   return NEXT(rmdir)(path);
 }
 
 int mkdir(const char *path, mode_t rights) {
-  FAIL_IF(on_path("mkdir", AT_FDCWD, path));
+  FAIL_IF(on_path("mkdir", AT_FDCWD, path, 1));
   return NEXT(mkdir)(path, rights);
 }
 
 int mkdirat(int folder, const char *path, mode_t rights) {
-  FAIL_IF(on_path("mkdir", folder, path));
+  FAIL_IF(on_path("mkdir", folder, path, 1));
   return NEXT(mkdirat)(folder, path, rights);
 }
 
 int fsync(int fd) {
-  FAIL_IF(on_descriptor("fsync", fd));
+  FAIL_IF(on_descriptor("fsync", fd, 1));
   return NEXT(fsync)(fd);
 }
 
 int fdatasync(int fd) {
-  FAIL_IF(on_descriptor("fsync", fd));
+  FAIL_IF(on_descriptor("fsync", fd, 1));
   return NEXT(fdatasync)(fd);
 }
 
 int ftruncate64(int fd, off64_t size) {
-  FAIL_IF(on_descriptor("truncate", fd));
+  FAIL_IF(on_descriptor("truncate", fd, 1));
   return NEXT(ftruncate64)(fd, size);
 }
 
 int ftruncate(int fd, off_t size) {
-  FAIL_IF(on_descriptor("truncate", fd));
+  FAIL_IF(on_descriptor("truncate", fd, 1));
   return NEXT(ftruncate)(fd, size);
+}
+
+ssize_t readv(int fd, const struct iovec *parts, int count) {
+  FAIL_IF(on_descriptor("read", fd, reads));
+  return NEXT(readv)(fd, parts, count);
+}
+
+int stat64(const char *path, struct stat64 *status) {
+  FAIL_IF(on_path("stat", AT_FDCWD, path, 0));
+  return NEXT(stat64)(path, status);
+}
+
+int fstat64(int fd, struct stat64 *status) {
+  FAIL_IF(on_descriptor("stat", fd, 0));
+  return NEXT(fstat64)(fd, status);
+}
+
+int fstatat64(int folder, const char *path, struct stat64 *status, int flags) {
+  FAIL_IF(on_path("stat", folder, path, 0));
+  return NEXT(fstatat64)(folder, path, status, flags);
 }
