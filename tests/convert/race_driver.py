@@ -1,0 +1,116 @@
+"""`python -m convert` with tasks, shards and runs as small as is wanted, on any executor:
+
+    python race_driver.py '{"executor": "threads", "flush_bytes": 60, "shard_bytes": 700, "run_tokens": 512}' ARGUMENTS
+
+executor: own, or one of EXECUTORS; with as many workers as --workers says. An "unprepared" one never runs the
+initializer that it is given.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+import sys
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import convert.conversion
+import convert.pipeline
+from convert.__main__ import _flush_and_leave, main
+from convert.plan import Plan
+from convert.shards import runs, shard_writer
+
+MakeExecutor = Callable[[Callable[..., None], tuple[Any, ...]], Executor]
+
+
+class TwiceExecutor(ThreadPoolExecutor):
+    """Runs many tasks twice, beside each other, and takes either answer; of some the second ends much later."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """The future of one of them."""
+        futures = [
+            super(TwiceExecutor, self).submit(fn, *args, **kwargs) for _ in range(random.choice([1, 2]))
+        ]
+        return random.choice(futures)
+
+
+def _threads(workers: int, prepare: Callable[..., None], arguments: tuple[Any, ...]) -> Executor:
+    return ThreadPoolExecutor(workers, "race", prepare, arguments)
+
+
+def _unprepared(workers: int, prepare: Callable[..., None], arguments: tuple[Any, ...]) -> Executor:
+    return ThreadPoolExecutor(workers)
+
+
+def _twice(workers: int, prepare: Callable[..., None], arguments: tuple[Any, ...]) -> Executor:
+    return TwiceExecutor(2 * workers, "race", prepare, arguments)
+
+
+def _pool(method: str, workers: int, prepare: Callable[..., None], arguments: tuple[Any, ...]) -> Executor:
+    return ProcessPoolExecutor(workers, multiprocessing.get_context(method), prepare, arguments)
+
+
+def _dask(
+    processes: bool, workers: int, prepare: Callable[..., None], arguments: tuple[Any, ...]
+) -> Executor:
+    from distributed import Client, LocalCluster
+
+    cluster = LocalCluster(
+        n_workers=2,
+        threads_per_worker=-(-workers // 2),
+        processes=processes,
+        dashboard_address=None,
+        silence_logs=50,
+    )
+    client = Client(cluster)
+    client.run(prepare, *arguments)
+    executor: Executor = client.get_executor()
+    return executor
+
+
+EXECUTORS: dict[str, Callable[..., Executor]] = {
+    "threads": _threads,
+    "unprepared": _unprepared,
+    "twice": _twice,
+    "fork-pool": partial(_pool, "fork"),
+    "spawn-pool": partial(_pool, "spawn"),
+    "dask-threads": partial(_dask, False),
+    "dask-processes": partial(_dask, True),
+}
+
+
+def _set(settings: dict[str, Any]) -> None:
+    if settings["flush_bytes"]:
+        shard_writer.FLUSH_BYTES = settings["flush_bytes"]
+    if settings["run_tokens"]:
+        runs.RUN_TOKENS = settings["run_tokens"]
+    if settings["shard_bytes"]:
+        make_plan = convert.conversion.make_plan
+
+        def make_other(*arguments: Any) -> Plan:
+            return make_plan(*arguments)._replace(shard_text_bytes=settings["shard_bytes"])
+
+        convert.conversion.make_plan = make_other
+
+
+if __name__ == "__main__":
+    told, *words = sys.argv[1:]
+    settings = json.loads(told)
+    _set(settings)
+    if settings["executor"] != "own":
+        workers = int(words[words.index("--workers") + 1])
+        make = partial(EXECUTORS[settings["executor"]], workers)
+        convert.pipeline.convert = partial(convert.pipeline.convert, make_executor=make)
+    code = main(words)
+    if settings["executor"].startswith("dask"):
+        from distributed import default_client
+
+        with suppress(ValueError):  # there is none: it ended before it was needed
+            client = default_client()
+            client.cluster.close()
+            client.close()
+    _flush_and_leave(code)  # as `python -m convert`; tasks of an interrupted run may go on in threads
