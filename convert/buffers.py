@@ -1,6 +1,6 @@
-"""Memory that a thread uses again and again: its pages are touched once.
+"""Memory that is used again and again: its pages are touched once.
 
-It belongs to the thread, not to the module, so tasks may run in any number of threads of one process.
+What belongs to a thread does not belong to the module, so tasks may run in any number of threads of one process.
 """
 
 from __future__ import annotations
@@ -10,6 +10,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+
+class GrowingBuffer:
+    """memory: some bytes, kept from use to use."""
+
+    def __init__(self) -> None:
+        self.memory = bytearray()
+
+    def grow(self, size: int, kept: int = 0) -> bytearray:
+        """`memory` of at least `size` bytes, the first `kept` of which are as they were.
+
+        Views stay with the memory that they are of. A bytearray that has some could not grow itself, and there may be
+        more than this package knows of: a profiler holds the frames of calls that have returned.
+        """
+        if size > len(self.memory):
+            memory = bytearray(size)
+            memory[:kept] = self.memory[:kept]
+            self.memory = memory
+        return self.memory
 
 
 class _Buffers(threading.local):

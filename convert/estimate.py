@@ -264,7 +264,7 @@ def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) ->
         with DecompressedFile(source.path, source.kind.compression, rules.max_window_bytes) as stream:
             filled = _fill(stream, data)
             used = stream.used_bytes
-        del data[filled:]
+        data = data[:filled]
         if source.kind.format == "jsonl" and filled == 4 * SAMPLE_BYTES and (last := data.rfind(b"\n")) >= 0:
             del data[last + 1 :]  # a line cut by us is no bad one
     fault = (utf8.other_kind(data) or "") if start == 0 else ""

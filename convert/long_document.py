@@ -117,8 +117,7 @@ class _Pieces:
                 # By themselves they might end otherwise: spaces at the end of a text are one pretoken.
                 ends = _core.pretokenize(part, self._pattern)
                 ends = ends[: int(np.searchsorted(ends, np.uint64(start))) + 1]
-                with part[:start] as certain:
-                    yield self._tokenizer.encode_pretokens(certain, ends)
+                yield self._tokenizer.encode_pretokens(held[:start], ends)
         del held[:start]
         if stop - start >= self._try_bytes // 2:
             long = LongPretoken(
@@ -142,13 +141,15 @@ class _Pieces:
     def _encoded(self, stop: int) -> NDArray[np.uint32]:
         if len(self._out) < _core.Encoder.out_tokens(stop):
             self._out = np.empty(_core.Encoder.out_tokens(stop), np.uint32)
-        with memoryview(self._held) as view, view[:stop] as part:
-            if self._tokenizer.normalizer is not None:  # the text is in its form already
-                return self._tokenizer.encode_normalized(part)
-            # 0xff is in no text: the whole of it is one document.
-            return self._tokenizer.encode_documents(
-                part, b"\xff", threads=1, checked=True, out=self._out, allowed_special=self._allowed_special
-            ).tokens
+        part = self._held[
+            :stop
+        ]  # a copy: what sees a bytearray keeps it from growing, were it a profiler's frames
+        if self._tokenizer.normalizer is not None:  # the text is in its form already
+            return self._tokenizer.encode_normalized(part)
+        # 0xff is in no text: the whole of it is one document.
+        return self._tokenizer.encode_documents(
+            part, b"\xff", threads=1, checked=True, out=self._out, allowed_special=self._allowed_special
+        ).tokens
 
 
 def _decided(text: bytearray, special_tokens: Collection[bytes]) -> int:

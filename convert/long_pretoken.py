@@ -203,5 +203,5 @@ class _Windows:
         return True
 
     def _merged(self, place: int) -> NDArray[np.uint32]:
-        with memoryview(self._text) as view, view[place:] as part:
-            return self._encode(part, np.array([len(part)], np.uint64))
+        part = self._text[place:]
+        return self._encode(part, np.array([len(part)], np.uint64))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from numpy import uint64
 from numpy.typing import NDArray
 
+from convert.buffers import GrowingBuffer
 from convert.clock import Clock
 from convert.inputs.batch import Batch
 from convert.inputs.blocks import (
@@ -78,7 +79,7 @@ class Rooms:
 
     def __init__(self, block_bytes: int = BLOCK_BYTES) -> None:
         self.block_bytes = block_bytes
-        self.text = bytearray()
+        self.text = GrowingBuffer()
         self.lines = JsonLines(block_bytes)
 
 
@@ -232,8 +233,7 @@ class ChunkReader:
 def _give_stretch(
     index: int, source: Source, window: TextWindow, stretch: Stretch, taker: DocumentTaker
 ) -> None:
-    with window.view(stretch.start, stretch.stop) as view:
-        taker.stretch(index, source, view, stretch.start)
+    taker.stretch(index, source, window.view(stretch.start, stretch.stop), stretch.start)
 
 
 def _window_pieces(
@@ -241,7 +241,6 @@ def _window_pieces(
 ) -> Generator[tuple[Buffer, bool], None, None]:
     for stretch in stretches:
         seen(stretch)
-        with window.view(stretch.start, stretch.stop) as view:
-            yield view, stretch.final
+        yield window.view(stretch.start, stretch.stop), stretch.final
         if stretch.final:
             return

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 from bpe import _core
+from convert.buffers import GrowingBuffer
 from convert.errors import BadInput, naming
 from convert.inputs.overlapping import overlaps_itself
 
@@ -53,7 +54,7 @@ class Block(NamedTuple):
 def record_blocks(
     stream: ByteStream,
     separator: bytes,
-    buffer: bytearray,
+    buffer: GrowingBuffer,
     start: int = 0,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[Block]:
@@ -65,37 +66,34 @@ def record_blocks(
     """
     length = len(separator)
     most = 2 * block_bytes + length
-    if len(buffer) < most:
-        buffer.extend(bytes(most - len(buffer)))
+    memory = buffer.grow(most)
     held = searched = 0  # bytes in the buffer; so many of them need not be looked at again
     in_pieces = False
     full = block_bytes  # so many are read before they are looked at
     while True:
-        with memoryview(buffer) as view:
-            got = stream.readinto(view[held:full])
+        got = stream.readinto(memoryview(memory)[held:full])
         held += got
         if got and held < full:
             continue
         if not held and not in_pieces:
             return
         find = _first_separator if in_pieces else _last_separator
-        end = find(buffer, separator, searched, held)
+        end = find(memory, separator, searched, held)
         if end >= 0:
-            block = Block(memoryview(buffer)[:end], start, is_piece=in_pieces)
+            block = Block(memoryview(memory)[:end], start, is_piece=in_pieces)
             used, in_pieces = end + length, False
         elif not got:
-            block = Block(memoryview(buffer)[:held], start, closed=False, is_piece=in_pieces)
+            block = Block(memoryview(memory)[:held], start, closed=False, is_piece=in_pieces)
             used, in_pieces = held, False
         elif in_pieces or held == most:
             used, in_pieces = held - length + 1, True  # a separator may begin in the last bytes
-            block = Block(memoryview(buffer)[:used], start, closed=False, is_piece=True, final=False)
+            block = Block(memoryview(memory)[:used], start, closed=False, is_piece=True, final=False)
         else:
             searched = max(0, held - length + 1)
             full = most
             continue
         yield block
-        block.text.release()  # or the buffer could not grow
-        buffer[: held - used] = buffer[used:held]
+        memory[: held - used] = memory[used:held]
         held -= used
         start += used
         searched = 0
@@ -126,8 +124,7 @@ def _first_separator(buffer: bytearray, separator: bytes, searched: int, held: i
 def _last_separator(buffer: bytearray, separator: bytes, searched: int, held: int) -> int:
     """Where the last separator in the buffer begins, -1 if there is none."""
     if overlaps_itself(separator):  # only a scan from the start of a record finds the right ones
-        with memoryview(buffer) as view:
-            starts = _core.find_separators(view[:held], separator)
+        starts = _core.find_separators(memoryview(buffer)[:held], separator)
         return int(starts[-1]) if len(starts) else -1
     return buffer.rfind(separator, searched, held)
 

@@ -71,8 +71,8 @@ class BlockDigests:
         for edge in self._edges:
             while edge.place < edge.stop:
                 place = edge.place
-                with window.view(place, min(place + READ_BYTES, edge.stop)) as view:
-                    edge.see(place, view)  # again, if the window calls `see` itself: then it is stepped over
+                view = window.view(place, min(place + READ_BYTES, edge.stop))
+                edge.see(place, view)  # again, if the window calls `see` itself: then it is stepped over
         return [(edge.start, edge.stop, hexadecimal(edge.hash)) for edge in self._edges]
 
     def see(self, offset: int, data: memoryview) -> None:
@@ -97,8 +97,8 @@ class BlockDigests:
         """The digests of all the blocks, end to end; reads what is missing through a window of the same file."""
         while self._place < self._stop:
             place = self._place
-            with window.view(place, min(place + READ_BYTES, self._stop)) as view:
-                self.see(place, view)  # again, if the window calls `see` itself: then it is stepped over
+            view = window.view(place, min(place + READ_BYTES, self._stop))
+            self.see(place, view)  # again, if the window calls `see` itself: then it is stepped over
         return bytes(self._done)
 
 

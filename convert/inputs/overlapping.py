@@ -66,10 +66,8 @@ def _repeats_from(window: TextWindow, place: int, shift: int, floor: int) -> int
     """The least start from `floor` on such that each byte of [start, place) equals the one `shift` behind it."""
     while place > floor:
         begin = max(floor, place - COMPARED_BYTES)
-        with window.view(begin, place + shift) as view:
-            text = np.frombuffer(view, dtype=np.uint8)
-            different = np.flatnonzero(text[:-shift] != text[shift:])
-            del text  # or the view could not be released
+        text = np.frombuffer(window.view(begin, place + shift), dtype=np.uint8)
+        different = np.flatnonzero(text[:-shift] != text[shift:])
         if different.size:
             return begin + int(different[-1]) + 1
         place = begin

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bpe import _core, utf8
+from convert.buffers import GrowingBuffer
 from convert.errors import printable
 from convert.inputs.batch import Batch
 from convert.inputs.blocks import (
@@ -81,7 +82,7 @@ class JsonLines:
 
     def __init__(self, block_bytes: int = BLOCK_BYTES) -> None:
         self._block_bytes = block_bytes
-        self._buffer = bytearray()
+        self._buffer = GrowingBuffer()
         self._texts = np.empty(0, dtype=np.uint8)
 
     def batches(
@@ -170,10 +171,8 @@ class _Lines:
         ends_blank = block.closed and (not len(text) or text[-1] == 0x0A)  # its LF is not in the block
         if _core.validate_utf8(text) < 0:
             yield from self._texts(text, start)
-            text.release()
         else:
             data = bytes(text)
-            text.release()
             for run, run_start in self._valid_runs(data, start):
                 yield from self._texts(memoryview(run), run_start)
         self.count += ends_blank

@@ -293,8 +293,7 @@ class _Part:
         """All there is, if nothing of it is in the file; then it is left to the caller. Else nothing."""
         if self._written_bytes:
             return b""
-        data = bytes(self._waiting)
-        self._waiting.clear()
+        data, self._waiting = bytes(self._waiting), bytearray()
         self._digests.update(memoryview(data))
         return data
 
@@ -326,9 +325,8 @@ class _Part:
 
     def _flush(self) -> None:
         if self._waiting:
-            with memoryview(self._waiting) as view:
-                self._write(view)
-            self._waiting.clear()
+            waiting, self._waiting = self._waiting, bytearray()
+            self._write(memoryview(waiting))
 
     def _write(self, view: memoryview) -> None:
         with naming(self._path):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from convert.buffers import GrowingBuffer
 from convert.errors import BadInput
 from convert.inputs.blocks import FileRange, own_lines, record_blocks
 
@@ -29,7 +30,7 @@ def records_of(data: bytes, separator: bytes, most: int, block_bytes: int) -> tu
     records: list[bytes] = []
     starts: list[int] = []
     pieces: list[bytes] = []
-    for block in record_blocks(Dribble(data, most), separator, bytearray(), 0, block_bytes):
+    for block in record_blocks(Dribble(data, most), separator, GrowingBuffer(), 0, block_bytes):
         starts.append(block.start)
         text = bytes(block.text)
         if block.is_piece:
@@ -53,7 +54,7 @@ def test_where_blocks_end_follows_from_the_bytes_alone() -> None:
             found = {
                 tuple(
                     (bytes(block.text), *block[1:])
-                    for block in record_blocks(Dribble(data, most), b"|", bytearray(), 0, block_bytes)
+                    for block in record_blocks(Dribble(data, most), b"|", GrowingBuffer(), 0, block_bytes)
                 )
                 for most in (1, 2, 7, 15, 99, 10_000)
             }
@@ -79,13 +80,13 @@ def test_records_are_those_of_split(separator: bytes) -> None:
 
 
 def test_the_buffer_is_kept_within_two_blocks_for_a_long_record() -> None:
-    buffer = bytearray()
+    buffer = GrowingBuffer()
     blocks = [
         len(block.text)
         for block in record_blocks(Dribble(b"x" * 10_000 + b"|y", 64), b"|", buffer, block_bytes=64)
     ]
     assert sum(blocks) == 10_001
-    assert len(buffer) <= 4 * 64
+    assert len(buffer.memory) <= 4 * 64
 
 
 def test_lines_belong_to_the_part_they_begin_in(tmp_path: Path) -> None:

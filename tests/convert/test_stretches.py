@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from convert.buffers import GrowingBuffer
 from convert.errors import BadInput
 from convert.inputs.overlapping import overlaps_itself
 from convert.inputs.stretches import STRETCH_BYTES, Stretch, own_stretches
@@ -25,7 +26,7 @@ def documents_by_parts(
     path: Path,
     separator: bytes,
     part_bytes: int,
-    buffer: bytearray | None = None,
+    buffer: GrowingBuffer | None = None,
     stretch_bytes: int = STRETCH_BYTES,
 ) -> list[bytes]:
     size = path.stat().st_size
@@ -57,7 +58,7 @@ def test_parts_equal_a_scan_of_the_whole(separator: bytes, part_bytes: int, tmp_
     rng = random.Random(f"{separator!r} {part_bytes}")
     alphabet = [bytes([byte]) for byte in set(separator)] + [separator, separator[:-1], b"x"]
     path = tmp_path / "text"
-    buffer = bytearray()
+    buffer = GrowingBuffer()
     for length in (*range(6), 8, 13, 21, 34, 55):
         text = b"".join(rng.choice(alphabet) for _ in range(length))
         path.write_bytes(text)
@@ -118,10 +119,10 @@ def test_a_file_of_newlines_is_walked_back_in_big_steps(
 def test_memory_is_that_of_a_stretch_whatever_the_document(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_bytes(b"short<s>" + b"long " * 100_000 + b"<s>short")
-    buffer = bytearray()
+    buffer = GrowingBuffer()
     documents = documents_by_parts(path, b"<s>", 600_000, buffer, 1000)
     assert [len(document) for document in documents] == [5, 500_000, 5]
-    assert len(buffer) < 1200
+    assert len(buffer.memory) < 1200
 
 
 def test_a_document_longer_than_many_parts_belongs_to_the_part_it_starts_in(tmp_path: Path) -> None:
