@@ -8,7 +8,7 @@ whatever runs the tasks. The dataset gets its final name last.
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -156,7 +156,7 @@ def _carry_out(
     )
     if workspace.open(plan_record(plan, file_sha256, options.recorded())):
         progress.note(f"going on from {workspace.root}")
-    key = JobKey(secrets.token_hex(16)) if make_executor is None else write_job(job, workspace.job)
+    key = JobKey(os.urandom(16).hex()) if make_executor is None else write_job(job, workspace.job)
     workers = _useful_workers(options, plan)
     executor = _executor(options, key, job, workers, make_executor, workspace, progress)
     pool = TaskPool(executor)

@@ -47,10 +47,11 @@ def save_tokenizer(
             raise OSError(error.errno, error.strerror, str(path)) from None
         raise
     data = path.read_bytes()
+    sha256 = hashlib.sha256(data).hexdigest()
     facts = {
         "path": TOKENIZER_NAME,
-        "sha256": hashlib.sha256(data).hexdigest(),
-        "fingerprint": tokenizer.fingerprint(),
+        "sha256": sha256,
+        "fingerprint": sha256,  # which is that of the bytes that `save` writes
         "source_sha256": source_sha256,
     }
     return FileRecord(TOKENIZER_NAME, len(data), file_digest((data,))), facts

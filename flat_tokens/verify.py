@@ -219,7 +219,7 @@ class _Verification:
                 records = {}
                 if elements.stored is not None:
                     for file_index in range(start // file_elements, -(-stop // file_elements)):
-                        relative = elements.stored.file_path(file_index).relative_to(self.root).as_posix()
+                        relative = f"{elements.name}/{elements.stored.file_key(file_index)}"
                         record = self.unread.pop(relative, None)
                         if record is not None:
                             records[relative] = record

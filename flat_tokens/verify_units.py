@@ -253,8 +253,8 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
     buffer = np.empty(stored.chunk_elements, dtype=elements.dtype)
     room = ReadBuffer()
     for file_index in range(unit.start // stored.shard_elements, -(-unit.stop // stored.shard_elements)):
-        path = stored.file_path(file_index)
-        relative = path.relative_to(unit.root).as_posix()
+        path = stored.file_name(file_index)
+        relative = f"{elements.name}/{stored.file_key(file_index)}"
         try:
             facts = unit.facts.get(relative)
             file, size = open_regular(path)
@@ -295,7 +295,7 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
 
 
 def _opened(
-    file: BinaryIO, size: int, stored: StoredArray, path: Path, room: ReadBuffer
+    file: BinaryIO, size: int, stored: StoredArray, path: str, room: ReadBuffer
 ) -> tuple[Iterable[memoryview], ReadPart]:
     """The bytes of a file of zarr chunks for its digest, and what reads a part of it. A long shard is read twice, so
     that no more than a block or a zarr chunk of it is held."""

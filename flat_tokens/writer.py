@@ -30,7 +30,7 @@ from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.files import write_all
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, SplitRecord, check_relative_path
-from flat_tokens.storage.token_facts import TokenFacts, token_facts
+from flat_tokens.storage.token_facts import TokenFacts, content_digest, token_facts
 
 
 def load_codecs(layout: ArrayLayout) -> None:
@@ -179,16 +179,19 @@ def _write_run(
     for start in range(0, len(values), unit):
         part = values[start : start + unit]
         chunks = [pad(part[at : at + chunk], chunk) for at in range(0, len(part), chunk)]
+        facts, digests = None, []
+        if with_facts:
+            # Before they are compressed: they are in the core's cache, and a change of them meanwhile is noticed.
+            facts, digests = token_facts(part), [content_digest(values) for values in chunks]
         encoded = [codecs.encode(values) for values in chunks]
+        if not all(map(codecs.is_content, encoded, digests)):
+            facts = None
         payload = join_shard(encoded, unit // chunk) if layout.zarr_format == 3 else encoded[0]
         relative = f"{folder}/{prefix}{(first + start) // unit}"
         if scratch is None:
             _put(f"{root}/{relative}", payload)
         else:
             _put_and_rename(f"{scratch}/{os.urandom(8).hex()}.partial", f"{root}/{relative}", payload)
-        facts = None
-        if with_facts and all(map(codecs.is_content, encoded, chunks)):
-            facts = token_facts(part)
         written.append((_record(relative, payload), facts))
     return written
 

@@ -81,44 +81,41 @@ class ShardReader:
 
         The shape must have the digests of just these.
         """
-        return self._starts(split, start, stop, block_range(start * START_BYTES, stop * START_BYTES).start)
+        out = np.empty(stop - start, dtype=np.uint64)
+        blocks = block_range(start * START_BYTES, stop * START_BYTES)
+        for block in blocks:
+            first, values = self._items(STARTS_OF[split], block, block - blocks.start, out.dtype)
+            low, high = max(start - first, 0), min(stop - first, len(values))
+            out[first + low - start : first + high - start] = values[low:high]
+        return out
 
     def starts_within(self, split: str, token_start: int, token_stop: int) -> NDArray[np.uint64]:
         """The starts that lie in [token_start, token_stop), as `starts` gives them; memory is that of the answer.
 
         The shape must have the digests of all starts of the split.
         """
-        low, high = (self._first_start_from(split, token) for token in (token_start, token_stop))
-        return self._starts(split, low, high, 0)
+        part, dtype = STARTS_OF[split], np.dtype(np.uint64)
+        borders = np.array([token_start, token_stop], dtype)
+        found = [np.empty(0, dtype)]
+        block_count = len(block_range(0, self._shape.part_bytes(part)))
+        for block in range(self._block_of_start(split, token_start, block_count), block_count):
+            _, values = self._items(part, block, block, dtype)
+            low, high = values.searchsorted(borders)
+            found.append(values[low:high].copy())
+            if high < len(values):
+                break
+        return np.concatenate(found)
 
-    def _starts(self, split: str, start: int, stop: int, first_known: int) -> NDArray[np.uint64]:
-        out = np.empty(stop - start, dtype=np.uint64)
-        for block in block_range(start * START_BYTES, stop * START_BYTES):
-            first, values = self._items(STARTS_OF[split], block, block - first_known, out.dtype)
-            low, high = max(start - first, 0), min(stop - first, len(values))
-            out[first + low - start : first + high - start] = values[low:high]
-        return out
-
-    def _first_start_from(self, split: str, token: int) -> int:
-        """How many starts of the split lie before a token."""
-        part = STARTS_OF[split]
-        dtype = np.dtype(np.uint64)
-        blocks = block_range(0, self._shape.part_bytes(part))
-        low, high = (
-            0,
-            len(blocks),
-        )  # the first block that begins at the token or behind it lies in [low, high]
-        while low < high:
+    def _block_of_start(self, split: str, token: int, block_count: int) -> int:
+        """The last block of starts that begins with one at or before the token, or the first of all."""
+        low, high = 0, block_count  # it lies in [low, high)
+        while high - low > 1:
             middle = (low + high) // 2
-            if int(self._items(part, middle, middle, dtype)[1][0]) < token:
-                low = middle + 1
+            if self._items(STARTS_OF[split], middle, middle, np.dtype(np.uint64))[1][0] <= token:
+                low = middle
             else:
                 high = middle
-        if not low:
-            return 0
-        first, values = self._items(part, low - 1, low - 1, dtype)
-        # As uint64 like the starts: for an int, numpy would turn both to float64.
-        return first + int(values.searchsorted(np.uint64(token)))
+        return low
 
     def _items(self, part: str, block: int, known: int, dtype: np.dtype[Any]) -> tuple[int, NDArray[Any]]:
         """The first item that begins in a block, and the block's items; known: the place of its digest."""

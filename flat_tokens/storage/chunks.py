@@ -130,7 +130,9 @@ def index_length(stored: StoredArray) -> int:
     return 16 * (stored.shard_elements // stored.chunk_elements) + 4 * stored.index_crc32c
 
 
-def parse_index(stored: StoredArray, data: bytes | memoryview, file_bytes: int, path: Path) -> ShardIndex:
+def parse_index(
+    stored: StoredArray, data: bytes | memoryview, file_bytes: int, path: Path | str
+) -> ShardIndex:
     """The index of a shard, uint64[zarr chunks, 2] of offset and length, every entry inside the file and no longer than
     a zarr chunk can be; DatasetError."""
     if len(data) != index_length(stored):
@@ -151,5 +153,5 @@ def parse_index(stored: StoredArray, data: bytes | memoryview, file_bytes: int, 
     return index
 
 
-def _wrong_index(path: Path, what: str) -> DatasetError:
+def _wrong_index(path: Path | str, what: str) -> DatasetError:
     return DatasetError(f"{printable(str(path))}: {what}; restore it or convert again")

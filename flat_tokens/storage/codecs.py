@@ -74,12 +74,12 @@ class CodecChain(NamedTuple):
         payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         return payload + crc32c_bytes(payload) if self.crc32c else payload
 
-    def is_content(self, payload: bytes, values: npt.NDArray[Any]) -> bool:
-        """Whether the bytes of a zarr chunk say by a checksum of their own that they decode to `values`; False where
-        they have none."""
+    def is_content(self, payload: bytes, digest: int) -> bool:
+        """Whether the bytes of a zarr chunk say by a checksum of their own that they decode to values of this XXH64;
+        False where they have none."""
         if self.compressor is None or self.filters or _codec_id(self.compressor) != "zstd":
             return False
-        return is_content(payload[:-4] if self.crc32c else payload, values)
+        return is_content(payload[:-4] if self.crc32c else payload, digest)
 
     def decode(
         self,

@@ -53,7 +53,11 @@ def facts_with_python(encoded: npt.NDArray[np.uint32]) -> TokenFacts:
     return TokenFacts(len(encoded), len(positions), xxh64(positions.data.cast("B")), int(encoded.max()))
 
 
-def is_content(payload: bytes, raw: npt.NDArray[Any]) -> bool:
-    """Whether compressed bytes hold just `raw` by their own checksum of their content; False if they have none."""
-    stated = content_checksum(payload)
-    return stated is not None and stated == xxh64(np.ascontiguousarray(raw).data.cast("B")) & 0xFFFFFFFF
+def content_digest(values: npt.NDArray[Any]) -> int:
+    """The XXH64 of a zarr chunk's values, little endian and contiguous."""
+    return xxh64(values.data.cast("B"))
+
+
+def is_content(payload: bytes, digest: int) -> bool:
+    """Whether compressed bytes hold, by their own checksum of it, a content of this XXH64; False if they have none."""
+    return content_checksum(payload) == digest & 0xFFFFFFFF

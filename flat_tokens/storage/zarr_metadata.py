@@ -63,11 +63,15 @@ class StoredArray(NamedTuple):
 
     def file_path(self, file_index: int) -> Path:
         """The file with the elements [file_index * shard_elements, ...)."""
-        return self.path / f"{self.key_prefix}{file_index}"
+        return self.path / self.file_key(file_index)
 
     def file_name(self, file_index: int) -> str:
         """As file_path, for those who only open it: 0.4 us, a Path 4."""
-        return f"{self.path}/{self.key_prefix}{file_index}"
+        return f"{self.path}/{self.file_key(file_index)}"
+
+    def file_key(self, file_index: int) -> str:
+        """Its name in the array's folder: "c/7" in format 3."""
+        return f"{self.key_prefix}{file_index}"
 
 
 def group_files(zarr_format: int, attributes: Mapping[str, Any]) -> dict[str, bytes]:
