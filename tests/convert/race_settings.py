@@ -69,8 +69,8 @@ def default_executors() -> list[str]:
     return [
         *["own"] * 16,
         *["threads"] * 4,
-        "unprepared",
-        "unprepared",
+        *["unprepared"] * 2,
+        *["twice"] * 2,
         *["fork-pool"] * 2,
         "spawn-pool",
         *dask,
