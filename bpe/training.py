@@ -27,7 +27,8 @@ from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadArgument, BadTokenizer, NotEnoughMemory, shown
 from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.count_sums import check_weighted
-from bpe.pretoken_counts.counting import CountingOptions, PretokenCounts
+from bpe.pretoken_counts.counting import PretokenCounts
+from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts_inputs import cut_of_files
 from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget, check_still_fits, outgrown

@@ -30,7 +30,7 @@ from convert.options import ConvertOptions
 from convert.plan import Plan
 from convert.progress import tokens_text
 from convert.rules import IntakeRules
-from convert.shards.shard_writer import FLUSH_BYTES
+from convert.shards.part_writer import FLUSH_BYTES
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.zarr_metadata import write_chain
 

@@ -13,59 +13,34 @@ name is between them, and only if there was one before.
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import shutil
 from array import array
 from contextlib import suppress
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from convert.errors import BrokenInvariant, Refused, StorageError, UsageError, naming, printable
+from convert.existing_output import is_empty_folder, not_ours
+from convert.folder_lock import FolderLock
 from convert.journal import Journal
 from convert.plan_record import PlanRecord, RecordFile, changed_source, compare, told
-from flat_tokens.errors import DatasetError
 from flat_tokens.storage.durability import sync, sync_folders
-from flat_tokens.storage.manifest import LARGEST_MANIFEST_BYTES, MANIFEST_NAME
-from flat_tokens.storage.manifest_lines import read_lines
+from flat_tokens.storage.manifest import MANIFEST_NAME
 
-(
-    PLAN_NAME,
-    LOCK_NAME,
-    SHARDS_NAME,
-    DATASET_NAME,
-    REPLACED_NAME,
-    STACKS_NAME,
-    INPUT_NAME,
-    CRASH_NAME,
-    JOB_NAME,
-) = (
-    "plan.json",
-    "lock",
-    "shards",
-    "dataset",
-    "replaced",
-    "stacks.txt",
-    "stdin",
-    "crashed-text",
-    "job",
-)
+PLAN_NAME = "plan.json"
+LOCK_NAME = "lock"
+SHARDS_NAME = "shards"
+DATASET_NAME = "dataset"
+REPLACED_NAME = "replaced"
+STACKS_NAME = "stacks.txt"
+INPUT_NAME = "stdin"
+CRASH_NAME = "crashed-text"
+JOB_NAME = "job"
 SHOWN_DIFFERENCES = 4
-_OWN_NAMES = {
-    PLAN_NAME,
-    PLAN_NAME + ".tmp",
-    LOCK_NAME,
-    SHARDS_NAME,
-    DATASET_NAME,
-    REPLACED_NAME,
-    STACKS_NAME,
-    INPUT_NAME,
-    CRASH_NAME,
-    JOB_NAME,
-}
+_OWN_NAMES = {PLAN_NAME, PLAN_NAME + ".tmp", LOCK_NAME, SHARDS_NAME, DATASET_NAME}
+_OWN_NAMES |= {REPLACED_NAME, STACKS_NAME, INPUT_NAME, CRASH_NAME, JOB_NAME}
 _BUFFER_BYTES = 1 << 20
 
 
@@ -85,7 +60,7 @@ class Workspace:
         self.touched = array("q")
         self._plan: PlanRecord | None = None
         self._overwrite = overwrite
-        self._lock: IO[str] | None = None
+        self._lock = FolderLock(self.root / LOCK_NAME, self.output)
 
     def check_output(self) -> None:
         """Refuse (exit 6) an output that exists, or, with overwrite, one that is not ours; leaves it alone.
@@ -93,7 +68,7 @@ class Workspace:
         An empty folder, as `mktemp -d` makes it, is no obstacle.
         What is left of a run that ended after it had published is removed.
         """
-        if os.path.lexists(self.output) and not _is_empty_folder(self.output):
+        if os.path.lexists(self.output) and not is_empty_folder(self.output):
             if not self._overwrite:
                 self._remove_remains()
                 if (self.output / MANIFEST_NAME).is_file() and not self.output.is_symlink():
@@ -147,7 +122,7 @@ class Workspace:
 
     def take(self) -> None:
         """Make the folder if need be and lock it; Refused (exit 6) if another run is at work or it is not ours."""
-        if self._lock is not None:
+        if self._lock.is_held:
             return
         if os.path.lexists(self.root) and (self.root.is_symlink() or not self.root.is_dir()):
             raise Refused(f"{self.root} exists and is not a folder of ours; move it away")
@@ -155,7 +130,7 @@ class Workspace:
         foreign = sorted({path.name for path in self.root.iterdir()} - _OWN_NAMES)
         if foreign:
             raise Refused(f"{self.root} holds {foreign[0]}, which is not ours; move it away")
-        self._take_lock()
+        self._lock.acquire()
 
     @property
     def plan(self) -> Path:
@@ -193,80 +168,28 @@ class Workspace:
             self.output.rename(self.root / REPLACED_NAME)
         self.dataset.rename(self.output)
         sync(self.output.parent)
-        self._clear()
-        self.standard_input.unlink(missing_ok=True)
-        (self.root / LOCK_NAME).unlink(missing_ok=True)
-        self.root.rmdir()
+        self._remove()
         self.close()
 
     def _remove_remains(self) -> None:
         """Remove the folder of a run that was killed between giving the dataset its name and cleaning up."""
-        if (
-            self.root.is_symlink()
-            or not self.root.is_dir()
-            or self.dataset.exists()
-            or self._lock is not None
-        ):
+        if self.root.is_symlink() or not self.root.is_dir() or self.dataset.exists() or self._lock.is_held:
             return
         if {path.name for path in self.root.iterdir()} - _OWN_NAMES or (self.root / REPLACED_NAME).exists():
             return
         # Another run, or a disk that is full or may not be written to: then it stays.
         with suppress(OSError, Refused):
-            self._take_lock()
-            self._clear()
-            self.standard_input.unlink(missing_ok=True)
-            (self.root / LOCK_NAME).unlink(missing_ok=True)
-            self.root.rmdir()
-        self._let_go()
-
-    def _let_go(self) -> None:
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+            self._lock.acquire()
+            self._remove()
+        self._lock.release()
 
     def close(self) -> None:
         """Let go of the lock; finished shards stay. A folder without any is of no use and goes."""
-        if self._lock is not None:
+        if self._lock.is_held:
             if not self._holds_work() and not (self.root / REPLACED_NAME).exists():
                 with suppress(OSError):  # what ended the run may stand in the way of this too
-                    self._clear()
-                    self.standard_input.unlink(missing_ok=True)
-                    (self.root / LOCK_NAME).unlink(missing_ok=True)
-                    self.root.rmdir()
-            self._lock.close()
-            self._lock = None
-
-    def _take_lock(self) -> None:
-        """Take the lock, which the system lets go of when its holder ends, however that ends.
-
-        What the file says is for people, and for file systems on which another host's lock is not seen.
-        """
-        path = self.root / LOCK_NAME
-        lock = path.open("a+", encoding="utf-8")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if (
-                os.fstat(lock.fileno()).st_nlink == 0
-            ):  # the other run finished and removed the folder just now
-                raise BlockingIOError
-            holder = _holder(lock)
-            if holder.get("host", _host()) != _host() and holder.get("boot") != _boot():
-                raise Refused(
-                    f"{self.root} was locked by {_describe(holder)}, which this host cannot look for; "
-                    f"if it is not at work any more, delete {path} and run the same command again"
-                )
-        except BlockingIOError:
-            who = _describe(_holder(lock))
-            lock.close()
-            raise Refused(f"another run ({who}) is writing {self.output}; wait for it or end it") from None
-        except (OSError, Refused):
-            lock.close()
-            raise
-        lock.truncate(0)
-        started = datetime.now(UTC).isoformat(timespec="seconds")
-        json.dump({"host": _host(), "process": os.getpid(), "started": started, "boot": _boot()}, lock)
-        lock.flush()
-        self._lock = lock
+                    self._remove()
+            self._lock.release()
 
     def _compare(self, plan: PlanRecord) -> bool:
         path = self.root / PLAN_NAME
@@ -305,6 +228,13 @@ class Workspace:
         """Whether anything was finished; former versions kept a file for each record."""
         return Journal(self.shards).holds_work or any(self.shards.glob("*.json"))
 
+    def _remove(self) -> None:
+        """Remove the folder, which stays locked by its deleted file."""
+        self._clear()
+        self.standard_input.unlink(missing_ok=True)
+        (self.root / LOCK_NAME).unlink(missing_ok=True)
+        self.root.rmdir()
+
     def _clear(self) -> None:
         (self.root / PLAN_NAME).unlink(missing_ok=True)  # first: what is left without it counts as not begun
         self.stacks.unlink(missing_ok=True)
@@ -318,61 +248,3 @@ class Workspace:
 
 def _value(value: Any) -> str:
     return "not given" if value is None else repr(value)
-
-
-def _host() -> str:
-    return os.uname().nodename
-
-
-def _boot() -> str | None:
-    """What this start of this kernel is called; the same in all its containers, whatever their host names."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return None
-
-
-def _holder(lock: IO[str]) -> dict[str, Any]:
-    """What a lock file says of who holds it, or held it when it died; {} if nothing."""
-    lock.seek(0)
-    try:
-        holder = json.loads(lock.read(4096))
-    except ValueError:
-        return {}
-    return holder if isinstance(holder, dict) else {}
-
-
-def _describe(holder: dict[str, Any]) -> str:
-    if not holder:
-        return "unknown"
-    return printable(
-        f"process {holder.get('process')} on {holder.get('host')}, begun {holder.get('started')}"
-    )
-
-
-def _is_empty_folder(path: Path) -> bool:
-    with suppress(OSError):
-        return path.is_dir() and not path.is_symlink() and next(path.iterdir(), None) is None
-    return False
-
-
-def not_ours(output: Path) -> str | None:
-    """Why the dataset at `output` must not be replaced, None if it is one of ours and holds nothing else."""
-    if output.is_symlink():
-        return "it is a link"
-    if not output.is_dir():
-        return "it is not a dataset of ours"
-    manifest_path = output / MANIFEST_NAME
-    try:
-        # Line by line if it is as we write it: there may be a million sources in it.
-        found = read_lines(manifest_path, LARGEST_MANIFEST_BYTES, most_sources=0)
-        manifest = json.loads(manifest_path.read_text(encoding="utf-8")) if found is None else found.value
-        listed = {entry["path"] for entry in manifest["files"]} | {MANIFEST_NAME}
-    except (DatasetError, OSError, ValueError, KeyError, TypeError):
-        return "it is not a dataset of ours (no manifest.json that says so)"
-    for folder, _, names in os.walk(output):
-        for name in names:
-            path = (Path(folder) / name).relative_to(output).as_posix()
-            if path not in listed:
-                return f"it holds {printable(path)}, which its manifest does not list"
-    return None

@@ -23,7 +23,7 @@ from bpe.cli.stop_signals import StopSignals
 from bpe.cli.text_input import input_sources, plain_text_note
 from bpe.errors import BadArgument, BpeError, EnvironmentFailure, NotEnoughMemory, Stopped
 from bpe.pretoken_counts.count_set import CountSet
-from bpe.pretoken_counts.counting import CountingOptions
+from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts_inputs import Cut
 from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget

@@ -11,15 +11,16 @@ comes back is a `CountSet`, whose parts are merged when it is read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bpe import _core, utf8
 from bpe.encoding import END_OF_TEXT
-from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory, UncoveredText, shown
+from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory, UncoveredText
 from bpe.pretoken_counts.count_set import CountSet
+from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
@@ -39,8 +40,7 @@ from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
 from bpe.reference import cut_at_special_tokens
-from bpe.threads import available_threads, check_threads
-from bpe.vocabulary import check_special_texts
+from bpe.threads import available_threads
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -61,30 +61,6 @@ EXPRESSION_BLOCK_BYTES: Final = 2 << 20
 # What a thread counts into and sorts with (bpe/native/train/own_pretokens.hpp, run_sorter.hpp).
 THREAD_BYTES: Final = 10 << 20
 SPILL_SHARE: Final = 8  # counts that take an eighth of what is free go to a file
-
-
-@dataclass(frozen=True, slots=True)
-class CountingOptions:
-    """How to count; see `count_pretokens`. stop: asked after each block whether to end with what is counted.
-
-    block_bytes: how much text is read and counted at a time; None: 2 MiB for each thread, 256 MiB at most.
-    """
-
-    special_tokens: Sequence[str] = ()
-    pattern: str | Pretokenizer = "gpt2"
-    threads: int | None = None
-    invalid: utf8.Invalid = "error"
-    block_bytes: int | None = None
-    stop: Callable[[], bool] | None = None
-
-    def check(self) -> None:
-        """Nothing, or BadArgument for the first option that is out of its range."""
-        check_special_texts(self.special_tokens, BadArgument)
-        if self.invalid not in ("error", "replace"):
-            raise BadArgument(f'invalid must be "error" or "replace", got {shown(self.invalid)}')
-        check_threads(self.threads)
-        if self.block_bytes is not None and self.block_bytes < 1:
-            raise BadArgument(f"block_bytes must be at least 1, got {self.block_bytes}")
 
 
 def count_pretokens(

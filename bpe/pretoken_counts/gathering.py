@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from bpe.errors import BadArgument, BpeError
 from bpe.pretoken_counts.count_set import CountSet
-from bpe.pretoken_counts.counting import CountingOptions, count_sources
+from bpe.pretoken_counts.counting import count_sources
+from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts_facts import CountsFacts, check_same_cut
 from bpe.pretoken_counts.counts_inputs import counted_on, named_twice, still_to_count, tokens_not_cut_at
 from bpe.pretoken_counts.memory import MemoryBudget

@@ -9,9 +9,6 @@ wrong there, they move, which costs one more copy.
 
 from __future__ import annotations
 
-import io
-import os
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,17 +18,14 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from convert.buffers import thread_buffer
-from convert.errors import BrokenInvariant, naming
+from convert.errors import BrokenInvariant
 from convert.plan import ShardId
-from convert.shards import shard as shard_module
-from convert.shards.shard import DIGEST_BYTES, NOWHERE, SPLITS, Place, SplitCounts
+from convert.shards.part_writer import PartWriter, write_new_file
+from convert.shards.shard import SPLITS, Place, SplitCounts
 from convert.shards.shard_files import attempt_names
-from convert.shards.shard_reader import read_at
 
-FLUSH_BYTES = 128 << 10
 LONGEST_COUNT = 3
 FIRST_IDS = 24
-_MOVED_BYTES = 4 << 20
 
 
 class ShardWriter:
@@ -55,7 +49,7 @@ class ShardWriter:
         self.folder = folder
         *names, self._small = attempt_names(shard)
         spares = [] if spare is None else [spare]
-        self._parts = [_Part(folder, name, spares) for name in names]
+        self._parts = [PartWriter(folder, name, spares) for name in names]
         self._ids, self._starts = self._parts[: len(SPLITS)], self._parts[len(SPLITS) :]
         self._documents, self._sequences, self._tokens, self._highest = [0, 0], [0, 0], [0, 0], [0, 0]
         self.longest: list[
@@ -146,7 +140,7 @@ class ShardWriter:
             raise BrokenInvariant("a document in pieces has no end")
         small = [part.take_small() for part in self._parts]
         if any(small):
-            self._write_small(b"".join(small))
+            write_new_file(self.folder / self._small, b"".join(small))
         places, offset = [], 0
         for part, data in zip(self._parts, small, strict=True):
             places.append((self._small, offset) if data else part.finish())
@@ -159,11 +153,6 @@ class ShardWriter:
             )
         )
         return digests, tuple(places), (train, validation)
-
-    def _write_small(self, data: bytes) -> None:
-        path = self.folder / self._small
-        with naming(path), _new_file(path) as file:
-            _write_all(file, memoryview(data))
 
     def _narrowed(self, tokens: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
         """The ids in the type of the file, valid until the next call, and the highest; every one is found to fit."""
@@ -189,157 +178,3 @@ class ShardWriter:
             top = lengths if len(lengths) <= LONGEST_COUNT else np.partition(lengths, -LONGEST_COUNT)
             found = [length for length in top[-LONGEST_COUNT:].tolist() if length]
             self.longest = sorted(self.longest + found, reverse=True)[:LONGEST_COUNT]
-
-
-def _new_file(path: str | Path) -> io.FileIO:
-    """A file of this name, which must not exist."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    return io.FileIO(os.open(path, flags, 0o666), "r+")
-
-
-def _write_all(file: io.FileIO, view: memoryview) -> None:
-    while view.nbytes:
-        view = view[file.write(view) :]
-
-
-class _BlockDigests:
-    """The XXH64 of each block of the bytes that come."""
-
-    def __init__(self) -> None:
-        self._done = bytearray()
-        self._open, self._open_bytes = _core.Xxh64(), 0
-
-    def update(self, view: memoryview) -> None:
-        block_bytes = shard_module.DIGEST_BLOCK_BYTES
-        while view.nbytes:
-            own = view[: block_bytes - self._open_bytes]
-            self._open.update(own)
-            self._open_bytes += own.nbytes
-            view = view[own.nbytes :]
-            if self._open_bytes == block_bytes:
-                self._done += self._digest()
-                self._open, self._open_bytes = _core.Xxh64(), 0
-
-    def copy(self) -> _BlockDigests:
-        twin = _BlockDigests()
-        twin._done, twin._open, twin._open_bytes = self._done[:], self._open.copy(), self._open_bytes
-        return twin
-
-    def all(self) -> bytes:
-        return bytes(self._done) + (self._digest() if self._open_bytes else b"")
-
-    def _digest(self) -> bytes:
-        return self._open.digest().to_bytes(DIGEST_BYTES, "big")
-
-
-class _Part:
-    """One part of a shard: in memory until there is much of it, then in its file.
-
-    spares: names of files to write over, which the attempt's parts take from.
-    """
-
-    def __init__(self, folder: Path, name: str, spares: list[str]) -> None:
-        self._name = name
-        self._folder, self._spares = folder, spares
-        self._path = f"{folder}/{name}"
-        self._file: io.FileIO | None = None
-        self._waiting = bytearray()
-        self._digests = _BlockDigests()
-        self._written_bytes = 0
-        self._mark = (0, self._digests)
-
-    def add(self, values: NDArray[Any]) -> None:
-        """Put the items behind the others. Copies."""
-        if values.nbytes >= FLUSH_BYTES:
-            self._flush()
-            self._write(values.data.cast("B"))
-        elif values.size:
-            self._waiting += values.data.cast("B")
-            if len(self._waiting) >= FLUSH_BYTES:
-                self._flush()
-
-    def mark(self) -> None:
-        """Remember this place for `move_marked`."""
-        self._flush()
-        self._mark = self._written_bytes, self._digests.copy()
-
-    def move_marked(self, to: _Part) -> None:
-        """Take what came since `mark` out of this part and put it behind the items of another."""
-        self._flush()
-        stop = self._written_bytes
-        place, self._digests = self._mark
-        self._written_bytes = place
-        if stop == place or self._file is None:
-            return
-        with naming(self._path):
-            for start in range(place, stop, _MOVED_BYTES):
-                block = np.empty(min(_MOVED_BYTES, stop - start), dtype=np.uint8)
-                if not read_at(self._file, start, block.data):
-                    raise BrokenInvariant(f"{self._path} is shorter than what was written to it")
-                to.add(block)
-            self._file.seek(place)
-            self._file.truncate()
-
-    def drop_marked(self) -> None:
-        """Take what came since `mark` out of this part."""
-        self._flush()
-        self._written_bytes, self._digests = self._mark
-        if self._file is not None:
-            with naming(self._path):
-                self._file.seek(self._written_bytes)
-                self._file.truncate()
-
-    def take_small(self) -> bytes:
-        """All there is, if nothing of it is in the file; then it is left to the caller. Else nothing."""
-        if self._written_bytes:
-            return b""
-        data, self._waiting = bytes(self._waiting), bytearray()
-        self._digests.update(memoryview(data))
-        return data
-
-    def digests(self) -> bytes:
-        """Of what is in the file, or was taken: the XXH64 of each block, end to end."""
-        return self._digests.all()
-
-    def finish(self) -> Place:
-        """Complete the file, if there is one; where the part lies."""
-        self._flush()
-        if self._file is None:
-            return NOWHERE
-        if not self._written_bytes:  # what was in it for a moment was dropped or moved
-            self.discard()
-            return NOWHERE
-        with naming(self._path):
-            self._file.truncate(self._written_bytes)  # it may have been longer
-            self._file.close()
-        self._file = None
-        return self._name, 0
-
-    def discard(self) -> None:
-        """Remove what was not finished: on a full disk its space is needed to go on."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-            with suppress(FileNotFoundError):
-                os.unlink(self._path)  # noqa: PTH108
-
-    def _flush(self) -> None:
-        if self._waiting:
-            waiting, self._waiting = self._waiting, bytearray()
-            self._write(memoryview(waiting))
-
-    def _write(self, view: memoryview) -> None:
-        with naming(self._path):
-            if self._file is None:
-                self._file = self._spare_file() or _new_file(self._path)
-            self._digests.update(view)
-            self._written_bytes += view.nbytes
-            _write_all(self._file, view)
-
-    def _spare_file(self) -> io.FileIO | None:
-        """A spare under this part's name, whatever it holds; None if there is none or another attempt has it."""
-        while self._spares:
-            with suppress(FileNotFoundError):
-                os.rename(f"{self._folder}/{self._spares.pop()}", self._path)  # noqa: PTH104
-                return io.FileIO(os.open(self._path, os.O_RDWR | os.O_CLOEXEC), "r+")
-        return None

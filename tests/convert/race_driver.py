@@ -22,7 +22,7 @@ import convert.conversion
 import convert.pipeline
 from convert.__main__ import _flush_and_leave, main
 from convert.plan import Plan
-from convert.shards import runs, shard_writer
+from convert.shards import part_writer, runs
 
 MakeExecutor = Callable[[Callable[..., None], tuple[Any, ...]], Executor]
 
@@ -85,7 +85,7 @@ EXECUTORS: dict[str, Callable[..., Executor]] = {
 
 def _set(settings: dict[str, Any]) -> None:
     if settings["flush_bytes"]:
-        shard_writer.FLUSH_BYTES = settings["flush_bytes"]
+        part_writer.FLUSH_BYTES = settings["flush_bytes"]
     if settings["run_tokens"]:
         runs.RUN_TOKENS = settings["run_tokens"]
     if settings["shard_bytes"]:

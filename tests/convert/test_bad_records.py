@@ -267,7 +267,7 @@ def test_a_long_document_that_is_not_utf8(
 ) -> None:
     monkeypatch.setattr("convert.read_chunk.STRETCH_BYTES", 50)
     monkeypatch.setattr("convert.document_encoder.STRETCH_BYTES", 50)
-    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 40)
+    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 40)
     monkeypatch.setattr("convert.inputs.blocks.record_blocks.__defaults__", (0, 50))
     long_text = b"some words " * 50
     bad = long_text[:place] + b"\xff" + long_text[place:]

@@ -28,7 +28,7 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
     small: dict[str, Any] = {"chunk_tokens": 64}
     run_conversion(options(output="clean2", **small), InlineExecutor)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
-    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 1)
+    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 1)
     first = [run.describe() for run in leave_partial(monkeypatch, 12, **small)]
     partial = here / "out.partial"
     # Ids that are merged do not lie there twice.
@@ -56,7 +56,7 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
 def test_damaged_shards_are_made_again(
     damage: str, here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 1)
+    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 1)
     leave_partial(monkeypatch)
     shards = here / "out.partial/shards"
     path = shards / Journal(shards).recorded().shards[ShardId(3)].shape.place("train")[0]
@@ -91,7 +91,7 @@ def test_names_that_outlast_a_power_loss_without_their_bytes(
     small: dict[str, Any] = {"chunk_tokens": 64, "text_chunk_bytes": 400, "progress": "auto"}
     run_conversion(options(output="clean2", **small), InlineExecutor)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
-    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 100)
+    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 100)
     leave_partial(monkeypatch, 8, **small)
     shutil.copytree(here / "out.partial", here / "kept")
     needed = needed_files(here / "kept")

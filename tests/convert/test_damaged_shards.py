@@ -32,7 +32,7 @@ def small_units(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("convert.inputs.blocks.BLOCK_BYTES", 300)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
     monkeypatch.setattr("convert.shards.shard.DIGEST_BLOCK_BYTES", 64)
-    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 64)
+    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 64)
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def test_they_are_those_of_the_bytes_however_these_are_seen(tmp_path: Path) -> N
             else:
                 all_seen = False
             place += size
-        with Watched(str(path), len(data), bytearray()) as window:
+        with Watched(str(path), len(data)) as window:
             edges = own.edges(window)
             blocks = own.finish(window)
             if all_seen and start == 0:

@@ -149,8 +149,8 @@ def test_conversions_do_not_depend_on_the_stretch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("convert.read_chunk.STRETCH_BYTES", stretch_bytes)
-    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 100)
-    monkeypatch.setattr("convert.shards.shard_writer._MOVED_BYTES", 64)
+    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 100)
+    monkeypatch.setattr("convert.shards.part_writer._MOVED_BYTES", 64)
     monkeypatch.setattr("convert.shards.shard.DIGEST_BLOCK_BYTES", 24)
     documents = make_documents(60, seed=8)
     documents[7] = " ".join(make_documents(40, seed=9)).replace(END, "")

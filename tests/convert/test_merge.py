@@ -168,7 +168,7 @@ def test_a_shard_is_intact_only_with_every_byte(
     flush_bytes: int, block_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shard_module, "DIGEST_BLOCK_BYTES", block_bytes)
-    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", flush_bytes)
+    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", flush_bytes)
     record = shard_of(tmp_path, 3, {"train": [[1, 2], [3]], "validation": [[4]]})
     for part in PARTS:
         others = [other for other in PARTS if other != part]
@@ -258,7 +258,7 @@ def test_no_byte_of_a_shard_is_merged_that_its_writer_did_not_record(
     flush_bytes: int, array: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shard_module, "DIGEST_BLOCK_BYTES", 16)
-    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", flush_bytes)
+    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", flush_bytes)
     monkeypatch.setattr(runs_module, "RUN_TOKENS", 8)
     layout = ArrayLayout.create(chunk_tokens=8)
     rows = [list(range(length)) for length in (3, 1, 20, 2, 2)]

@@ -21,8 +21,8 @@ from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.plan import ShardId, TextChunk
 from convert.processes.inline_executor import InlineExecutor
+from convert.shards import part_writer
 from convert.shards import shard as shard_module
-from convert.shards import shard_writer
 from convert.shards.shard import PARTS, ShardRecord
 from convert.shards.shard_files import ShardFiles
 from convert.shards.shard_reader import is_intact
@@ -55,8 +55,8 @@ class ShardFilesMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         # 0 to 4 large parts in a shard, the others small; some blocks a part.
-        self.former = shard_writer.FLUSH_BYTES, shard_module.DIGEST_BLOCK_BYTES
-        shard_writer.FLUSH_BYTES, shard_module.DIGEST_BLOCK_BYTES = 24, 16
+        self.former = part_writer.FLUSH_BYTES, shard_module.DIGEST_BLOCK_BYTES
+        part_writer.FLUSH_BYTES, shard_module.DIGEST_BLOCK_BYTES = 24, 16
         self.folder = Path(tempfile.mkdtemp())
         self.files = ShardFiles(self.folder, most_spares=MOST_SPARES)
         self.attempts: list[Attempt] = []
@@ -69,7 +69,7 @@ class ShardFilesMachine(RuleBasedStateMachine):
         for attempt in self.attempts:
             attempt.writer.__exit__(None, None, None)
         shutil.rmtree(self.folder)
-        shard_writer.FLUSH_BYTES, shard_module.DIGEST_BLOCK_BYTES = self.former
+        part_writer.FLUSH_BYTES, shard_module.DIGEST_BLOCK_BYTES = self.former
 
     def pick(self, number: int, *, lost: bool | None = False) -> Attempt | None:
         fit = [attempt for attempt in self.attempts if lost is None or attempt.is_lost == lost]
@@ -229,7 +229,7 @@ def test_a_file_has_one_writer_until_its_text_chunk_has_ended(
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
     monkeypatch.setattr("convert.inputs.blocks.BLOCK_BYTES", 300)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
-    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", flush_bytes)
+    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", flush_bytes)
     writers: dict[str, int] = {}
     ended: set[int] = set()
     shards = set[ShardId]()

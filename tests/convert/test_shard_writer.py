@@ -23,8 +23,8 @@ def ids(values: list[int]) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
 def test_whole_documents_and_documents_in_pieces(
     flush_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", flush_bytes)
-    monkeypatch.setattr("convert.shards.shard_writer._MOVED_BYTES", 6)
+    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", flush_bytes)
+    monkeypatch.setattr("convert.shards.part_writer._MOVED_BYTES", 6)
     monkeypatch.setattr(shard_module, "DIGEST_BLOCK_BYTES", 32)
     rng = random.Random(flush_bytes)
     expected: tuple[list[list[int]], list[list[int]]] = ([], [])
@@ -95,7 +95,7 @@ def test_what_was_in_a_file_for_a_moment_leaves_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("old_bytes", [0, 1, 7, 8, 9, 5000])
 def test_nothing_of_a_spare_shows(old_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 1)
+    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 1)
     (tmp_path / "spare").write_bytes(b"\xee" * old_bytes)
     with writer_of(tmp_path, spare="spare") as shard:
         add_rows(shard, 0, [[1], [2, 3, 4]])
@@ -113,7 +113,7 @@ def test_nothing_of_a_spare_shows(old_bytes: int, tmp_path: Path, monkeypatch: p
 def test_two_attempts_at_one_shard_have_no_file_in_common(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convert.shards.shard_writer.FLUSH_BYTES", 1)
+    monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 1)
     (tmp_path / "spare").write_bytes(b"\xee" * 100)
     records = []
     with writer_of(tmp_path, spare="spare") as one, writer_of(tmp_path, spare="spare") as other:

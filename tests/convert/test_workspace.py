@@ -9,9 +9,11 @@ import pytest
 
 import convert
 from convert.errors import Refused
+from convert.existing_output import not_ours
+from convert.folder_lock import boot_id
 from convert.journal import Journal
 from convert.plan_record import PlanRecord
-from convert.workspace import Workspace, _boot, not_ours
+from convert.workspace import Workspace
 
 
 def a_dataset(path: Path, content: str) -> None:
@@ -109,7 +111,7 @@ def test_a_lock_of_another_host_is_not_taken_over(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "out")
     with pytest.raises(Refused, match="locked by process 7 on elsewhere, begun then.*delete .*lock and run"):
         workspace.open(PlanRecord({"a": 1}))
-    for text in (json.dumps({"host": "elsewhere", "boot": _boot()}), "", "[]", "x" * 5000, "77"):
+    for text in (json.dumps({"host": "elsewhere", "boot": boot_id()}), "", "[]", "x" * 5000, "77"):
         lock.parent.mkdir(exist_ok=True)
         lock.write_text(text)
         taken = Workspace(tmp_path / "out")

@@ -29,8 +29,8 @@ SMALL_SHARDS = """
 import sys
 from convert import plan
 from convert.__main__ import main
-from convert.shards import shard_writer
-shard_writer.FLUSH_BYTES = 60
+from convert.shards import part_writer
+part_writer.FLUSH_BYTES = 60
 plan.LEAST_SHARD_BYTES = 700
 sys.exit(main())
 """

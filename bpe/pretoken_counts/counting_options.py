@@ -1,0 +1,36 @@
+"""How text is counted, checked before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bpe import utf8
+from bpe.errors import BadArgument, shown
+from bpe.pretokenizer import Pretokenizer
+from bpe.threads import check_threads
+from bpe.vocabulary import check_special_texts
+
+
+@dataclass(frozen=True, slots=True)
+class CountingOptions:
+    """How to count; see `count_pretokens`. stop: asked after each block whether to end with what is counted.
+
+    block_bytes: how much text is read and counted at a time; None: 2 MiB for each thread, 256 MiB at most.
+    """
+
+    special_tokens: Sequence[str] = ()
+    pattern: str | Pretokenizer = "gpt2"
+    threads: int | None = None
+    invalid: utf8.Invalid = "error"
+    block_bytes: int | None = None
+    stop: Callable[[], bool] | None = None
+
+    def check(self) -> None:
+        """Nothing, or BadArgument for the first option that is out of its range."""
+        check_special_texts(self.special_tokens, BadArgument)
+        if self.invalid not in ("error", "replace"):
+            raise BadArgument(f'invalid must be "error" or "replace", got {shown(self.invalid)}')
+        check_threads(self.threads)
+        if self.block_bytes is not None and self.block_bytes < 1:
+            raise BadArgument(f"block_bytes must be at least 1, got {self.block_bytes}")

@@ -1,0 +1,93 @@
+"""The lock of a folder in which one run at a time may work.
+
+The system releases it when its holder ends, however that ends. What the file says is for people, and for file systems
+on which a lock is not seen by other hosts.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from convert.errors import Refused, printable
+
+
+class FolderLock:
+    """The lock file `path`; output: what the folder becomes, for errors."""
+
+    def __init__(self, path: Path, output: Path) -> None:
+        self._path, self._output = path, output
+        self._file: IO[str] | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this process has it."""
+        return self._file is not None
+
+    def acquire(self) -> None:
+        """Lock the folder, which must exist; Refused (exit 6) if another run has, or may have, the lock."""
+        file = self._path.open("a+", encoding="utf-8")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(file.fileno()).st_nlink == 0:  # its holder finished just now, and removed the folder
+                raise BlockingIOError
+            holder = _holder(file)
+            if holder.get("host", _host()) != _host() and holder.get("boot") != boot_id():
+                raise Refused(
+                    f"{self._path.parent} was locked by {_describe(holder)}, which this host cannot look for; "
+                    f"if it is not at work any more, delete {self._path} and run the same command again"
+                )
+        except BlockingIOError:
+            holder_text = _describe(_holder(file))
+            file.close()
+            raise Refused(
+                f"another run ({holder_text}) is writing {self._output}; wait for it or end it"
+            ) from None
+        except (OSError, Refused):
+            file.close()
+            raise
+        file.truncate(0)
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        json.dump({"host": _host(), "process": os.getpid(), "started": started, "boot": boot_id()}, file)
+        file.flush()
+        self._file = file
+
+    def release(self) -> None:
+        """Let another run have it; nothing if it is not held."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _host() -> str:
+    return os.uname().nodename
+
+
+def boot_id() -> str | None:
+    """What this start of this kernel is called; the same in all its containers, whatever their host names."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+
+
+def _holder(lock: IO[str]) -> dict[str, Any]:
+    """What a lock file says of who holds it, or held it when it died; {} if nothing."""
+    lock.seek(0)
+    try:
+        holder = json.loads(lock.read(4096))
+    except ValueError:
+        return {}
+    return holder if isinstance(holder, dict) else {}
+
+
+def _describe(holder: dict[str, Any]) -> str:
+    if not holder:
+        return "unknown"
+    return printable(
+        f"process {holder.get('process')} on {holder.get('host')}, begun {holder.get('started')}"
+    )
