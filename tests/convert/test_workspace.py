@@ -94,11 +94,11 @@ def test_what_a_killed_run_left_behind_its_finished_output_goes(tmp_path: Path) 
     Journal(first.shards).keep_threshold(1, 2)
     (first.dataset / "manifest.json").touch()
     first.dataset.rename(tmp_path / "out")
-    assert first._lock is not None
+    assert first._lock.is_held
     with pytest.raises(Refused, match="out exists"):
         Workspace(tmp_path / "out").check_output()
     assert (tmp_path / "out.partial").exists()  # that run is still at it
-    first._lock.close()  # as if killed here
+    first._lock.release()  # as if killed here
     with pytest.raises(Refused, match="out exists"):
         Workspace(tmp_path / "out").check_output()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
