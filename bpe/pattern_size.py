@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from bpe.errors import BadTokenizer, shown
 
 # Some 300 bytes each in the compiled form. The longest pattern of a known tokenizer comes to less than 1,000.
 MAX_ITEMS: Final = 100_000
+_STAGE_ITEMS: Final = 100  # what a compiled expression takes beside its items
 
 _ITEM: Final = re.compile(r"\\[pPN]\{[^{}]*\}|\\.|\{(\d*)(?:,(\d*))?\}|.", re.DOTALL)
 
 
-def check_size(expression: str) -> None:
-    """Nothing, or BadTokenizer for an expression of more than MAX_ITEMS items with its repeats written out."""
-    if len(expression) > MAX_ITEMS or expanded_items(expression) > MAX_ITEMS:
-        raise BadTokenizer(
-            f"pattern {shown(expression, 80)} comes to more than {MAX_ITEMS:,} items with its repeats written out; "
-            "use smaller repeats"
+def check_size(expressions: Iterable[str]) -> None:
+    """Nothing, or BadTokenizer for expressions of more than MAX_ITEMS items together with their repeats written out."""
+    total = 0
+    for expression in expressions:
+        total += _STAGE_ITEMS + (
+            len(expression) if len(expression) > MAX_ITEMS else expanded_items(expression)
         )
+        if total > MAX_ITEMS:
+            raise BadTokenizer(
+                f"pattern {shown(expression, 80)} comes to more than {MAX_ITEMS:,} items with its repeats written out "
+                "and the stages before it; use smaller repeats or fewer stages"
+            )
 
 
 def expanded_items(expression: str) -> int:

@@ -88,6 +88,7 @@ class Pretokenizer:
     @cached_property
     def compiled(self) -> list[tuple[Any, Unmatched]]:
         """(compiled expression, what becomes of unmatched text) of each stage."""
+        check_size(PATTERNS.get(stage.expression, stage.expression) for stage in self.stages)
         return [
             (compile_expression(PATTERNS.get(stage.expression, stage.expression)), stage.unmatched)
             for stage in self.stages
@@ -119,9 +120,10 @@ def compile_expression(expression: str) -> Any:
     """The compiled expression, or BadTokenizer with what the `regex` package says is wrong and where."""
     import regex  # 10 ms to import, and not needed for the named patterns
 
-    check_size(expression)
     try:
         return regex.compile(expression)
+    except RecursionError:
+        raise BadTokenizer(f"pattern {shown(expression, 100)} nests groups too deeply") from None
     except regex.error as error:
         raise BadTokenizer(f"pattern {shown(expression, 100)} is no valid expression: {error}") from None
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bpe import _core
-from convert.errors import BadInput, naming, printable
+from convert.errors import BadInput, DataLost, naming, printable
 from convert.inputs.source_list import Source
 from convert.inputs.sources import recorded_path
 from convert.plan import ShardId
@@ -261,10 +261,18 @@ def _quarantine_line(source_index: int, record: BadRecord) -> bytes:
 def quarantine_lines(
     folder: Path, sources: Sequence[Source], shards: Iterable[tuple[ShardId, IntakeCounts]]
 ) -> Iterator[bytes]:
-    """The lines of the dataset's quarantine file: paths for numbers, lines counted from 1 in each source."""
+    """The lines of the dataset's quarantine file: paths for numbers, lines counted from 1 in each source.
+
+    DataLost for a shard's file that is not what its worker wrote.
+    """
     lines_before: Counter[int] = Counter()
     for shard, counts in shards:
         if counts.quarantine_bytes >= 0:
+            if not is_quarantine_intact(folder, shard, counts):
+                raise DataLost(
+                    f"{quarantine_path(folder, shard)} is not what was written there; run the same command again, "
+                    "which makes it again"
+                )
             for line in _lines(quarantine_path(folder, shard)):
                 entry = json.loads(line)
                 source_index = entry["source"]

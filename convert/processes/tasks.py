@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from itertools import islice
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from convert.errors import WorkerLost
+from convert.errors import WorkerLost, exit_code_of
 
 # A task may take minutes, such as what a compressed file holds: so often it is asked how far it is.
 SHOW_SECONDS = 0.5
@@ -86,9 +86,9 @@ class TaskPool:
                 future = self._executor.submit(function, *args)
             else:
                 future = self._keeping.submit_kept(key, function, *args)
-        except BrokenExecutor as error:
+        except (BrokenExecutor, RuntimeError) as error:  # broken, or shut down
             future = Future()
-            future.set_exception(error)
+            future.set_exception(BrokenExecutor(str(error)) if type(error) is RuntimeError else error)
         self._waiting[future] = (task, describe)
         future.add_done_callback(self._done.put)
 
@@ -110,14 +110,19 @@ class TaskPool:
             task, describe = self._waiting.pop(future)
             try:
                 result = future.result()
-            except BrokenExecutor as error:
+            except (BrokenExecutor, CancelledError) as error:
+                what = str(error) or "the executor cancelled a task"
                 lost = WorkerLost(
-                    f"{error}, while it was at {describe()}; run the same command again to go on, "
+                    f"{what}, while it was at {describe()}; run the same command again to go on, "
                     f"with fewer --workers if memory is short"
                 )
                 if isinstance(error, WorkerLost):
                     lost.place, lost.crashed = error.place, error.crashed
                 raise lost from error
+            except Exception as error:
+                if exit_code_of(error) is None:  # of the executor, or a bug
+                    error.add_note(f"while a worker was at {describe()}")
+                raise
             yield task, result
 
 

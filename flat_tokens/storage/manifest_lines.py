@@ -33,7 +33,9 @@ SELF_HASH_NAME = "manifest_sha256"
 SELF_HASH_ZEROS = "0" * 64
 MEMBERS = ("format", "format_version", "splits", "layout", "tokenizer", "options", "versions")
 LISTS = ("sources", "files")
-_LINES_AT_ONCE = 1000  # so the names of their members are one string each
+# Parsed at a time, so the names of their members are one string each. Text may become some fifty times as much memory.
+_LINES_AT_ONCE = 1000
+_BYTES_AT_ONCE = 2**20
 # Bytes of a line: a hole in a sparse file has no end of a line, and must not become one in memory.
 MEMBER_LINE_BYTES = 2**20
 LISTED_LINE_BYTES = 2**16  # a path of 4,096 bytes, escaped, twice
@@ -105,16 +107,19 @@ class _Lines:
     def listed(self) -> Iterator[list[Any]]:
         """The values of a list, one a line, some of them at a time."""
         texts: list[bytes] = []
-        ends_with_comma = False
+        size = 0
+        comma, is_last = b"", False
         while (line := self._next(LISTED_LINE_BYTES)) != b"],\n":
-            if not line:
+            if not line or is_last:
                 raise _OtherFormError
-            texts.append(line)
-            if len(texts) == _LINES_AT_ONCE and line.endswith(b",\n"):
-                texts[-1] = line[:-2]
+            comma = b",\n" if line.endswith(b",\n") else b""
+            is_last = not comma
+            texts.append(line.removesuffix(comma))
+            size += len(line)
+            if len(texts) == _LINES_AT_ONCE or size >= _BYTES_AT_ONCE:
                 yield _values(texts)
-                texts, ends_with_comma = [], True
-        if ends_with_comma and not texts:
+                texts, size = [], 0
+        if comma:
             raise _OtherFormError
         yield _values(texts)
 
@@ -129,7 +134,12 @@ class _Lines:
 
 
 def _values(texts: list[bytes]) -> list[Any]:
-    values: list[Any] = json.loads(b"[%b]" % b"".join(texts))
-    if len(values) != len(texts):
+    """A value a line, each an object of plain values: lists within lists would take more memory than they say."""
+    values: list[Any] = json.loads(b"[%b]" % b",".join(texts))
+    if len(values) != len(texts) or not all(map(_is_flat, values)):
         raise _OtherFormError
     return values
+
+
+def _is_flat(value: Any) -> bool:
+    return isinstance(value, dict) and not any(isinstance(inner, (dict, list)) for inner in value.values())

@@ -57,7 +57,36 @@ def test_what_is_too_large_is_refused_before_it_is_compiled(expression: str, lis
         with pytest.raises(BadTokenizer, match="comes to more than 100,000 items") as raised:
             make()
         assert "\n" not in str(raised.value)
-    check_size("x" * MAX_ITEMS)
+    check_size(["x" * (MAX_ITEMS - 100)])
+
+
+def test_stages_count_together(listed: Any) -> None:
+    """300 stages that are each within the limit took 3.9 GB."""
+    root = json.loads(listed().canonical_json)
+    split = {
+        "type": "Split",
+        "pattern": {"Regex": "(?:x{300}){300}"},
+        "behavior": "Isolated",
+        "invert": False,
+    }
+    for pattern, count in (("(?:x{300}){300}", 2), ("x", 1001)):
+        stages = [split | {"pattern": {"Regex": pattern}}] * count
+        root["pre_tokenizer"] = {
+            "type": "Sequence",
+            "pretokenizers": [
+                *stages,
+                {"type": "ByteLevel", "use_regex": False, "add_prefix_space": False, "trim_offsets": True},
+            ],
+        }
+        with pytest.raises(BadTokenizer, match="smaller repeats or fewer stages"):
+            _ = read(json.dumps(root).encode()).pretokenizer.compiled
+
+
+@pytest.mark.parametrize("group", ["(", "(?:", "(?=", "(?:x|"])
+def test_groups_that_nest_too_deeply_are_refused(group: str) -> None:
+    with pytest.raises(BadTokenizer, match="nests groups too deeply") as raised:
+        Pretokenizer.from_pattern(group * 3000 + "y" + ")" * 3000)
+    assert len(str(raised.value)) < 300
 
 
 @pytest.mark.parametrize("part", ["(", "[", "[^", "{", "{1", r"\p{", "{1}", "(a{9}"])

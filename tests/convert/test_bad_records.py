@@ -6,6 +6,7 @@ import base64
 import json
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from input_kinds import compressed
 from naive_conversion import END, Naive, make_documents, read_dataset, tree
 from test_input_kinds import check, run
 
+import convert.worker
 from bpe.errors import InvalidText
 from convert.__main__ import main
-from convert.errors import BadInput, Refused
+from convert.errors import BadInput, DataLost, Refused
 from convert.journal import Journal
 from flat_tokens.verify import verify_dataset
 
@@ -509,3 +511,48 @@ def test_the_field_that_an_error_proposes_can_be_named_though_empty_shards_are_t
     assert main(words) == 3
     assert "name another with --text-field (there is content)" in capsys.readouterr().err
     assert main([*words, "--text-field", "content"]) == 0
+
+
+def changed(data: bytes) -> bytes:
+    return data.replace(b"bad 2", b"bad 7", 1)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        changed,
+        lambda data: data.partition(b"\n")[2],
+        lambda data: data[: len(data) // 2],
+        lambda data: b"\xff" + data[1:],
+        None,
+    ],
+    ids=["changed", "first line", "half", "no text", "gone"],
+)
+def test_quarantined_records_that_change_before_the_end_are_noticed_and_made_again(
+    damage: Callable[[bytes], bytes] | None,
+    tokenizer_path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = [b"bad %d" % number if number % 5 == 2 else good(f"document {number}") for number in range(200)]
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    run(path, tokenizer_path, tmp_path / "clean", on_error="quarantine", text_chunk_bytes=600)
+    write_run = convert.worker.merge_run
+
+    def merge_after_damage(*arguments: Any) -> Any:
+        for file in sorted((tmp_path / "out.partial/shards").glob("*.quarantine"))[:1]:
+            if damage is None:
+                file.unlink()
+            else:
+                file.write_bytes(damage(file.read_bytes()))
+        return write_run(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("convert.worker.merge_run", merge_after_damage)
+        with pytest.raises(
+            DataLost, match=r"0-0\.quarantine is not what was written there; run the same command"
+        ):
+            run(path, tokenizer_path, tmp_path / "out", on_error="quarantine", text_chunk_bytes=600)
+    run(path, tokenizer_path, tmp_path / "out", on_error="quarantine", text_chunk_bytes=600)
+    assert tree(tmp_path / "out") == tree(tmp_path / "clean")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from convert.errors import BadInput
+from convert.errors import BadInput, WorkerLost
 from convert.processes.inline_executor import InlineExecutor
 from convert.processes.tasks import TaskPool, run_tasks
 
@@ -70,6 +70,34 @@ def test_the_first_error_ends_it_and_nothing_else_is_begun() -> None:
     with pytest.raises(BadInput, match="no more"):
         list(run_tasks(InlineExecutor(), fail_at_3, drawn(9, taken), 2, str))
     assert len(taken) <= 5
+
+
+def test_what_an_executor_does_to_a_task_names_it() -> None:
+    class Cancelling(Executor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.cancel()
+            future.set_running_or_notify_cancel()
+            return future
+
+    class Raising(Executor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.set_exception(EOFError("the worker has gone"))
+            return future
+
+    ended = ThreadPoolExecutor(1)
+    ended.shutdown()
+    cases: list[tuple[Executor, str]] = [
+        (Cancelling(), "the executor cancelled a task, while it was at number 3"),
+        (ended, "cannot schedule new futures after shutdown, while it was at number 3"),
+    ]
+    for executor, told in cases:
+        with pytest.raises(WorkerLost, match=told):
+            list(run_tasks(executor, twice, [3], 1, lambda number: f"number {number}"))
+    with pytest.raises(EOFError, match="the worker has gone") as raised:
+        list(run_tasks(Raising(), twice, [3], 1, lambda number: f"number {number}"))
+    assert raised.value.__notes__ == ["while a worker was at number 3"]
 
 
 def test_without_tasks_there_is_nothing_to_wait_for() -> None:
