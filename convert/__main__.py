@@ -30,7 +30,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from bpe.cli.standard_streams import prepare_standard_streams
 from convert.arguments import parse_arguments
-from convert.errors import exit_code_of, one_line, printable
+from convert.errors import BadInput, exit_code_of, one_line, printable
+
+SAME_COMMAND = ", the same command goes on from there"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,18 +66,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
             return code or 1
         line = one_line(error)
-        if code in (3, 4, 5):
-            line += _kept(output, goes_on="same command" not in line)
+        if code == exit_code_of(BadInput()):
+            line += _kept(
+                output,
+                ": --on-error skip or quarantine, or another --max-errors, goes on from there; other options, or a "
+                "file that was mended, need --overwrite",
+            )
+        elif code in (4, 5):
+            line += _kept(output, "" if "same command" in line else SAME_COMMAND)
         _complain(f"convert: error: {line}")
         return code
 
 
-def _kept(output: str, goes_on: bool = True) -> str:
+def _kept(output: str, how: str = SAME_COMMAND) -> str:
     partial = f"{output.rstrip('/')}.partial"
     if not os.path.exists(partial):  # noqa: PTH110 - Path's raises where the name is too long
         return ""
     kept = f"; what is encoded is kept in {partial}"
-    return printable(kept + (", the same command goes on from there" if goes_on else ""))
+    return printable(kept + how)
 
 
 def _print(text: str) -> None:

@@ -171,7 +171,8 @@ class EncodeAndMerge:
                 self._sync_journal()
                 if known is not None:
                     self._files.discard(known)
-                    self.lost["shard"] += 1
+                    # One that was made without quarantine is not lost, but of no use any more.
+                    self.lost["shard"] += known.intake.quarantine_bytes == record.intake.quarantine_bytes
             self.assembly.add(record)
             self._files.add(record)
             self.reused += outcome.reused

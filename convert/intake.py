@@ -217,15 +217,15 @@ def quarantine_path(folder: Path, shard: ShardId) -> Path:
 
 
 def is_usable(counts: IntakeCounts, rules: IntakeRules) -> bool:
-    """Whether a finished shard holds under `rules`: what was left out of it would be, and was kept if it is to be."""
+    """Whether what was left out of a finished shard would be left out under `rules`, too."""
     if rules.on_error == "fail":
         return not counts.skipped or (rules.invalid == "skip" and set(counts.skipped) == {INVALID_UTF8})
-    return rules.on_error == "skip" or not counts.skipped or counts.quarantine_bytes >= 0
+    return True
 
 
 def needs_quarantine(counts: IntakeCounts, rules: IntakeRules) -> bool:
-    """Whether a finished shard is of use only with its quarantine file."""
-    return rules.on_error == "quarantine" and counts.quarantine_bytes >= 0
+    """Whether a finished shard is of use only with its quarantine file; without one it is made again."""
+    return rules.on_error == "quarantine" and bool(counts.skipped)
 
 
 def is_quarantine_intact(folder: Path, shard: ShardId, counts: IntakeCounts) -> bool:

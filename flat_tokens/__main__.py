@@ -11,6 +11,7 @@ import argparse
 import io
 import os
 import signal
+import stat
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
@@ -35,6 +36,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if not os.path.lexists(arguments.dataset):
             raise ArgumentError(f"{printable(str(arguments.dataset))}: does not exist; give a dataset's path")
+        if _is_stdout_in(arguments.dataset):
+            raise ArgumentError(
+                f"stdout is a file in {printable(str(arguments.dataset))}, which it would change; send it elsewhere"
+            )
         code: int = arguments.run(arguments)
         sys.stdout.flush()
         return code
@@ -55,6 +60,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         complain(_one_line(error))
         return error.exit_code if isinstance(error, FlatTokensError) else 4
+
+
+def _is_stdout_in(dataset: Path) -> bool:
+    """Whether the shell led stdout to a regular file below the dataset, where the system says which file that is."""
+    try:
+        if not stat.S_ISREG(os.fstat(1).st_mode):
+            return False
+        return dataset.resolve() in Path(os.readlink("/proc/self/fd/1")).parents  # noqa: PTH115
+    except OSError:
+        return False
 
 
 def _prepare_standard_streams() -> None:

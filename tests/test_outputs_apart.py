@@ -330,6 +330,21 @@ def test_what_goes_to_stdout_came_back_as_input(line: str, here: Path) -> None:
     assert contents(here) == before
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["info own.zarr", "head own.zarr", "verify --workers=1 linked.zarr", "report own.zarr --output -"],
+)
+@pytest.mark.parametrize("name", ["manifest.json", "train/seq_starts/0", "new.txt"])
+def test_what_is_told_of_a_dataset_does_not_go_into_it(command: str, name: str, here: Path) -> None:
+    Path("linked.zarr").symlink_to("own.zarr")
+    before = contents(here)
+    ended = by_shell(f"python -m flat_tokens {command} >> own.zarr/{name}")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1), ended.stderr
+    assert ended.stderr.startswith("error: stdout is a file in ")
+    Path("own.zarr/new.txt").unlink(missing_ok=True)  # the shell had made it
+    assert contents(here) == before
+
+
 def test_standard_input_out_of_the_folder_it_is_put_into(here: Path) -> None:
     """It was cut to nothing before it was read."""
     Path("d.zarr.partial").mkdir()

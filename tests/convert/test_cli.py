@@ -341,8 +341,15 @@ def test_a_failure_left_an_empty_partial_folder(here: Path, capsys: pytest.Captu
     (here / "good.txt").write_bytes(b"a")
     error = fails(capsys, command("good.txt", "bad.txt", "--text-chunk-bytes", "1"), 3, "bad.txt: byte 1")
     assert error.endswith(
-        "; what is encoded is kept in out.zarr.partial, the same command goes on from there"
+        "; what is encoded is kept in out.zarr.partial: --on-error skip or quarantine, or another --max-errors, goes "
+        "on from there; other options, or a file that was mended, need --overwrite"
     )
+    more = ["good.txt", "bad.txt", "--text-chunk-bytes", "1"]
+    assert main(command(*more, "--invalid", "replace")) == 6
+    assert main(command(*more, "--on-error", "skip")) == 0
+    shutil.rmtree(here / "out.zarr")
+    assert main(command(*more)) == 3
+    assert main(command(*more, "--invalid", "replace", "--overwrite")) == 0
 
 
 def test_names_the_locale_lacks_lost_the_summary(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
