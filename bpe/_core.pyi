@@ -276,12 +276,14 @@ def deal_out(
     before: tuple[int, int],
     out: NDArray[np.uint16] | NDArray[np.uint32],
     starts: NDArray[np.uint64],
+    front: int | None = None,
+    back: int | None = None,
 ) -> tuple[tuple[int, int, int, int], tuple[int, int, int, int]]:
     """Put rows [offsets[i], offsets[i + 1]) of ids apart: those that are not marked to the front of out, the marked
     ones behind them; and where they begin among their kind, if they are not empty, likewise to starts, `before` ids of
     each kind having come earlier. Of each kind: ids, rows that are not empty, the longest of them, the highest id;
-    above 65535 something was lost in uint16. ValueError if offsets, marked, out (as many as ids) or starts (as many as
-    rows) do not fit.
+    above 65535 something was lost in uint16. front, back: ids around each row that is not empty. ValueError if offsets,
+    marked, out (as many as ids, and rows for each of front and back) or starts (as many as rows) do not fit.
 
     [1, 2, 3, 4], offsets [0, 1, 3, 4], marked [F, T, F], before (7, 9) -> out [1, 4, 2, 3], starts [7, 8, 9],
     ((2, 2, 1, 4), (2, 1, 2, 3))

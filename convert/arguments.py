@@ -145,6 +145,13 @@ def _parser() -> argparse.ArgumentParser:
         help=r"between documents (default %(default)s); \n works",
     )
     add(
+        "--append-token",
+        metavar="TOKEN",
+        help="put an entry of the tokenizer, by its text or id, behind each document, such as '<|endoftext|>' "
+        "(default: nothing)",
+    )
+    add("--prepend-token", metavar="TOKEN", help="put one in front of each document")
+    add(
         "--special-in-text",
         choices=SPECIAL_MODES,
         help="the text of a special token within a document: its id (default for text), ordinary text (default for "
@@ -271,6 +278,8 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.
         max_record_bytes=parsed.max_record_bytes,
         max_window_bytes=parsed.max_window_bytes,
         separator=separator,
+        prepend_token=parsed.prepend_token,
+        append_token=parsed.append_token,
         seed=parsed.seed,
         invalid=parsed.invalid,
         workers=parsed.workers,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Executor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from convert.job import JobKey
 from convert.options import ConvertOptions
@@ -16,10 +17,12 @@ from flat_tokens.storage.layout import ArrayLayout
 
 
 class Context(NamedTuple):
-    """job_key: by which tasks find what is the same for all of them; executor: the workers; pool: what they are at,
-    chunks and runs; syncer: of what a power loss must not take."""
+    """recorded: what decides the dataset's bytes beside sources and tokenizer, JSON-able. job_key: by which tasks
+    find what is the same for all of them. executor: the workers. pool: what they are at, chunks and runs. syncer: of
+    what a power loss must not take."""
 
     options: ConvertOptions
+    recorded: Mapping[str, Any]
     plan: Plan
     layout: ArrayLayout
     workspace: Workspace

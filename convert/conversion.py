@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bpe.end_tokens import end_tokens
 from bpe.errors import BadTokenizer
 from bpe.formats.by_path import files_of
 from bpe.sizes import counted
@@ -137,6 +138,8 @@ def _carry_out(
 ) -> Summary:
     options, times, progress, workspace = begun.options, begun.times, begun.progress, begun.workspace
     sources, layout = begun.sources, begun.layout
+    ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
+    recorded = {**options.recorded(), **ends.recorded()}
     if STANDARD_INPUT in options.inputs:  # all else is in order: now it may be read
         sources = _with_standard_input(options, workspace)
     plan = make_plan(sources, options.text_chunk_bytes)
@@ -144,6 +147,7 @@ def _carry_out(
     job = Job(
         tokenizer,
         tokenizer.max_token_id,
+        ends,
         plan,
         options.separator_bytes,
         options.seed,
@@ -154,7 +158,7 @@ def _carry_out(
         layout,
         decompress_ahead=_compressed_files(plan) < options.worker_count,
     )
-    if workspace.open(plan_record(plan, file_sha256, options.recorded())):
+    if workspace.open(plan_record(plan, file_sha256, recorded)):
         progress.note(f"going on from {workspace.root}")
     key = JobKey(os.urandom(16).hex()) if make_executor is None else write_job(job, workspace.job)
     workers = _useful_workers(options, plan)
@@ -164,7 +168,7 @@ def _carry_out(
         times.lap("start")
         syncer = Syncer()
         syncer.add([workspace.plan], stays=True)
-        context = Context(options, plan, layout, workspace, progress, key, executor, pool, syncer)
+        context = Context(options, recorded, plan, layout, workspace, progress, key, executor, pool, syncer)
         try:
             work = EncodeAndMerge(context)
             with progress.stage("encode", plan.total_bytes) as stage:
@@ -173,7 +177,7 @@ def _carry_out(
                     Finish,  # while the workers encode, as all that the beginning does not need
                 )
 
-                finish = Finish(context, tokenizer, file_sha256)
+                finish = Finish(context, tokenizer, ends, file_sha256)
                 work.encode(stage)
             if touched := check_unchanged(plan.sources):
                 check_meanwhile(context, touched, work.assembly.records())

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bpe import _core, utf8
+from bpe.end_tokens import end_tokens
 from bpe.sizes import bytes_text, counted
 from bpe.tokenizer import Tokenizer
 from convert.errors import ConvertError, StorageError, one_line, printable
@@ -75,6 +76,7 @@ class Estimate(NamedTuple):
 
 def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: ConvertOptions) -> Estimate:
     """The estimate from a sample of some MiB; a tenth of a second, and what a library costs that a format needs."""
+    ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
     text_bytes = documents = tokens = 0.0
     total_sampled = sampled_text = sampled_tokens = 0.0
     seconds = 0.0
@@ -110,6 +112,7 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
         total_sampled += counts[0]
         sampled_text += counts[1]
         sampled_tokens += counts[3]
+    tokens += documents * ends.per_document
     token_bytes = 2 if tokenizer.max_token_id < 1 << 16 else 4
     packed = len(write_chain(layout).encode(np.concatenate(ids) * np.uint32(2))) if sampled_tokens else 0
     dataset = tokens * packed / max(1, sampled_tokens) + 8 * documents + FIXED_BYTES

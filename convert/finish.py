@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import BrokenExecutor
 
+from bpe.end_tokens import EndTokens, usual_end
 from bpe.tokenizer import Tokenizer
 from convert.context import Context
 from convert.encode_and_merge import EncodeAndMerge
@@ -35,8 +36,8 @@ class Finish:
     Made while the workers encode: the tokenizer is put beside the data then. file_sha256: of what it was read from.
     """
 
-    def __init__(self, context: Context, tokenizer: Tokenizer, file_sha256: str) -> None:
-        self._context, self._tokenizer = context, tokenizer
+    def __init__(self, context: Context, tokenizer: Tokenizer, ends: EndTokens, file_sha256: str) -> None:
+        self._context, self._tokenizer, self._ends = context, tokenizer, ends
         self._tokenizer_file, self._tokenizer_facts = save_tokenizer(
             tokenizer, context.workspace.dataset, file_sha256
         )
@@ -66,7 +67,7 @@ class Finish:
             self._files,
             context.layout,
             self._tokenizer_facts,
-            context.options,
+            {**context.recorded, "on_error": context.options.on_error},
         ).files  # of the sources, perhaps a million, nothing is kept
         # What is not on the disk yet goes there while it is read back from memory.
         merged = {file.path for file in assembly.files}
@@ -136,6 +137,8 @@ class Finish:
             intake=intake,
             first_words=self._tokenizer.decode(list(intake.first_ids)),
             quarantine=QUARANTINE_NAME if self._quarantine else "",
+            ends=self._ends,
+            usual_end=usual_end(self._tokenizer),
             text_chunks=context.plan.chunk_count,
             shards=len(self._records),
             reused_shards=work.reused,

@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 from typing import NamedTuple
 
+from bpe.end_tokens import EndTokens
 from bpe.tokenizer import Tokenizer
 from convert.errors import BrokenInvariant, StorageError, naming
 from convert.plan import Plan
@@ -28,6 +29,7 @@ class Job(NamedTuple):
 
     tokenizer: Tokenizer
     max_token_id: int
+    ends: EndTokens
     plan: Plan
     separator: bytes
     seed: int

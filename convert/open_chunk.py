@@ -57,7 +57,7 @@ class OpenChunk:
         shard_id = ShardId(self.chunk.index, self.number)
         intake.begin(shard_id)
         dtype = token_dtype(job.max_token_id)
-        with ShardWriter(job.shards, shard_id, dtype, job.max_token_id, spare) as shard:
+        with ShardWriter(job.shards, shard_id, dtype, job.max_token_id, job.ends, spare) as shard:
             self._give_to(
                 DocumentEncoder(job.tokenizer, job.separator, job.seed, self._threshold, shard, intake, clock)
             )

@@ -36,7 +36,8 @@ class ConvertOptions:
     input_format: auto (by the file's name), text, jsonl or parquet. text_field: the field or column of the text, or a
     JSON pointer ("/a/b"). on_error: what a bad record does; max_errors: how many are tolerated, None for any number.
     special_in_text: what the text of a special token within a document is: None is "encode" (its id) for text, "text"
-    for records.
+    for records. prepend_token, append_token: an entry of the tokenizer, by its text or id, in front of and behind each
+    document that has tokens; None: nothing.
     workers None: one a usable core. text_chunk_bytes None: from the size of the corpus alone. chunk_tokens None:
     flat_tokens' default. UsageError (exit 2) for a value outside its range.
     """
@@ -55,6 +56,8 @@ class ConvertOptions:
     max_record_bytes: int = MAX_RECORD_BYTES
     max_window_bytes: int = 128 << 20
     separator: str = "<|endoftext|>"
+    prepend_token: str | int | None = None
+    append_token: str | int | None = None
     seed: int = 0
     invalid: Literal["error", "replace", "skip"] = "error"
     workers: int | None = None
@@ -99,6 +102,7 @@ class ConvertOptions:
         if not isinstance(self.stall_seconds, (int, float)) or not 0 <= self.stall_seconds <= 1e6:
             raise UsageError(f"--stall-timeout must be from 0 to 1000000 seconds, got {self.stall_seconds}")
         self._check_separator()
+        self._check_ends()
 
     def _check_split(self) -> None:
         given = [
@@ -132,6 +136,13 @@ class ConvertOptions:
             raise UsageError(f"--text-field must be valid text, got {self.text_field!r}") from None
         if len(pointer_path(self.text_field)) > 64:
             raise UsageError("--text-field must have at most 64 parts")
+
+    def _check_ends(self) -> None:
+        for flag, token in (("--prepend-token", self.prepend_token), ("--append-token", self.append_token)):
+            if token is not None and (
+                isinstance(token, bool) or not isinstance(token, (str, int)) or token == ""
+            ):
+                raise UsageError(f"{flag} must be the text or the id of an entry, got {token!r}")
 
     def _check_separator(self) -> None:
         if not self.separator:

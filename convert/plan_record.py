@@ -1,6 +1,6 @@
 """What finished shards depend on, in `plan.json`: the same record, the same shards.
 
-    {"tokenmill_plan": 8, "tokenizer_sha256": "...", ..., "number of sources": 2, "sources": [
+    {"tokenmill_plan": 9, "tokenizer_sha256": "...", ..., "number of sources": 2, "sources": [
     ["en.txt", 12582912, 1699999999000000000, 1700000000000000000, 11141312, null, null, "text"],
     ["more.jsonl.gz", ...]
     ]}
@@ -24,7 +24,7 @@ from convert.inputs.source_list import Source
 from convert.inputs.sources import recorded_path
 from convert.plan import Plan
 
-PLAN_VERSION = 8
+PLAN_VERSION = 9
 FIELDS = ("path", "bytes", "mtime_ns", "changed_ns", "inode", "digest", "split", "kind")
 _MARKS = ("changed_ns", "inode")
 _COUNT = "number of sources"

@@ -19,7 +19,6 @@ from convert.errors import naming
 from convert.inputs.digest import DIGEST_NAME, each_digest, source_digest
 from convert.inputs.sources import recorded_path
 from convert.intake import QUARANTINE_NAME, quarantine_lines, total_intake
-from convert.options import ConvertOptions
 from convert.plan import BLOCK_BYTES, Plan
 from convert.shards.shard import SPLITS, ShardRecord
 from convert.summary import total_counts
@@ -83,11 +82,11 @@ def write_manifest(
     files: list[FileRecord],
     layout: ArrayLayout,
     tokenizer: Mapping[str, str],
-    options: ConvertOptions,
+    options: Mapping[str, Any],
 ) -> Manifest:
     """Write the dataset's root and manifest, the last files of all: what it holds and what it was made from.
 
-    tokenizer: what `save_tokenizer` says of it.
+    tokenizer: what `save_tokenizer` says of it. options: of the conversion, as the manifest keeps them.
     """
     intake = total_intake(record.intake for record in records)
     splits = {}
@@ -102,11 +101,10 @@ def write_manifest(
         tokenizer=tokenizer,
         sources=_source_facts(plan, records),
         options={
-            **options.recorded(),
+            **options,
             "documents": {split: total_counts(records, split).documents for split in SPLITS},
             "empty_documents": {split: total_counts(records, split).empty for split in SPLITS},
             "replaced": sum(record.replaced for record in records),
-            "on_error": options.on_error,
             "skipped": intake.skipped,
             "blank_lines": intake.blank,
             "with_special_tokens": intake.with_special,

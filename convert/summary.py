@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bpe.end_tokens import NO_ENDS, EndTokens
 from bpe.sizes import bytes_text, counted
 from convert.errors import BrokenInvariant, printable
 from convert.inputs.digest import DIGEST_BYTES
@@ -35,6 +36,8 @@ class Summary:
     worker_seconds: Mapping[str, float] = field(default_factory=dict)
     first_words: str = ""  # of the first sequence of train, decoded
     quarantine: str = ""  # the name of the file in the dataset, if there is one
+    ends: EndTokens = NO_ENDS
+    usual_end: str | None = None  # the special token of the tokenizer that by its name ends a document
 
     @property
     def tokens(self) -> int:
@@ -55,6 +58,21 @@ class Summary:
         written = sum(counts.sequences for counts in self.splits.values())
         empty = sum(counts.empty for counts in self.splits.values())
         return f"{written:,} written + {empty:,} empty + {self.intake.skipped_count:,} skipped"
+
+    def _ends(self) -> list[str]:
+        shown = [
+            f"{where} {printable(token.text)} ({token.id})"
+            for where, token in zip(("begins with", "ends with"), self.ends, strict=True)
+            if token is not None
+        ]
+        if shown:
+            return [f"  ends       each document {' and '.join(shown)}"]
+        if self.usual_end is None:
+            return []
+        return [
+            f"  ends       no token ends a document, so a model can't learn to stop; --append-token '{self.usual_end}' "
+            "puts it behind each"
+        ]
 
     def lines(self, timings: bool = False) -> list[str]:
         """The summary for people; timings adds the seconds of the workers by step."""
@@ -79,6 +97,7 @@ class Summary:
                 f"{self.text_bytes / self.tokens:.2f} bytes of text"
             )
         lines.append(size)
+        lines += self._ends()
         if self.intake.longest:
             *others, least = self.intake.longest
             lines.append(

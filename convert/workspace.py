@@ -247,4 +247,6 @@ class Workspace:
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, dict):  # an entry of the tokenizer
+        value = value["text"]
     return "not given" if value is None else repr(value)

@@ -88,7 +88,7 @@ def _fact(name: str, value: object) -> str:
     if isinstance(value, dict):
         return f"{name} ({', '.join(_fact(str(key), inner) for key, inner in value.items())})"
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"{name} {value}" if name == "seed" else f"{name} {value:,}"
+        return f"{name} {value}" if name in ("seed", "id") else f"{name} {value:,}"
     shown = (
         value
         if isinstance(value, str)

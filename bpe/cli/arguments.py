@@ -262,6 +262,12 @@ def _encode(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentP
     )
     encode.add_argument("--format", choices=["text", "npy", "bin"], help="default: by the output's ending")
     encode.add_argument("--plain", action="store_true", help="take special tokens in the text as plain text")
+    encode.add_argument(
+        "--prepend-token", metavar="TOKEN", help="put an entry, by its text or id, in front of the ids"
+    )
+    encode.add_argument(
+        "--append-token", metavar="TOKEN", help="put an entry behind the ids, if there are any"
+    )
     _add_invalid(encode)
     return encode
 

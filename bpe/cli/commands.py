@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 from bpe.cli.ids_file import format_of, read_ids, write_ids
 from bpe.cli.text_input import read_text
+from bpe.end_tokens import end_tokens
 from bpe.errors import BadArgument, BadTokenizer, InvalidText, MissingInput, printable, shown
 from bpe.formats.by_path import files_of
 from bpe.output_conflicts import STANDARD, check_outputs_apart
@@ -29,9 +30,10 @@ def encode(options: Namespace) -> int:
     if form == "npy" and options.output == "-":
         raise BadArgument("--format npy needs --output FILE; stdout can carry text and bin")
     allowed = () if options.plain else tuple(tokenizer.special_tokens)
+    ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
     with open_input(options.input) as source, open_output(options.output) as target:
         texts = read_text(source, _name(options.input), options.invalid, _tell_replaced)
-        stretches = encode_stretches(tokenizer, texts, allowed)
+        stretches = ends.around(encode_stretches(tokenizer, texts, allowed))
         write_ids(target, stretches, form, tokenizer.special_tokens.values())
     return 0
 

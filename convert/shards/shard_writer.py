@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
+from bpe.end_tokens import NO_ENDS, EndTokens
 from convert.buffers import thread_buffer
 from convert.errors import BrokenInvariant
 from convert.plan import ShardId
@@ -32,8 +33,8 @@ class ShardWriter:
     """One attempt at a shard, open as a context; without `finish` nothing stays of it.
 
     dtype: of the ids, uint16 or uint32. largest_id: of the tokenizer; a higher one is a bug and raises BrokenInvariant.
-    spare: the name of a file in `folder` to write over; another attempt may take it first. Splits: 0 train,
-    1 validation. OSError names the file. Up to 20 MiB of memory.
+    ends: ids around each document that has ids. spare: the name of a file in `folder` to write over; another attempt
+    may take it first. Splits: 0 train, 1 validation. OSError names the file. Up to 20 MiB of memory.
     """
 
     def __init__(
@@ -42,9 +43,12 @@ class ShardWriter:
         shard: ShardId,
         dtype: np.dtype[Any],
         largest_id: int,
+        ends: EndTokens = NO_ENDS,
         spare: str | None = None,
     ) -> None:
         self._dtype = dtype
+        self._front, self._back = ends.front_id, ends.back_id
+        self._end_count = ends.per_document
         self._largest_id = largest_id
         self.folder = folder
         *names, self._small = attempt_names(shard)
@@ -79,11 +83,11 @@ class ShardWriter:
         if self._guess is not None:
             raise BrokenInvariant("a document begins before the one in pieces has ended")
         documents = len(validation)
-        ids = thread_buffer("narrow ids", len(tokens), self._dtype)
+        ids = thread_buffer("narrow ids", len(tokens) + documents * self._end_count, self._dtype)
         starts = thread_buffer("starts", documents, np.uint64)
         before = (self._tokens[0], self._tokens[1])
-        dealt = _core.deal_out(tokens, offsets, validation, before, ids, starts)
-        self._see_lengths(max(dealt[0][2], dealt[1][2]), offsets)
+        dealt = _core.deal_out(tokens, offsets, validation, before, ids, starts, self._front, self._back)
+        self._see_lengths(max(dealt[0][2], dealt[1][2]), offsets, self._end_count)
         held_out = int(np.count_nonzero(validation))
         self._documents[0] += documents - held_out
         self._documents[1] += held_out
@@ -103,16 +107,18 @@ class ShardWriter:
     def extend(self, tokens: NDArray[np.uint32], guess: int = 0) -> None:
         """Add the next ids of a document that comes in pieces and most likely falls in the split `guess`. Copies."""
         if self._guess is None:
+            if not len(tokens):
+                return
             self._guess = guess
-            self._open_first = tokens[:FIRST_IDS].tolist()
+            self._open_first = []
             self._ids[guess].mark()
-        narrow, highest = self._narrowed(tokens)
-        self._open_highest = max(self._open_highest, highest)
-        self._open_tokens += len(tokens)
-        self._ids[self._guess].add(narrow)
+            self._extend_by(self._front)
+        self._extend(tokens)
 
     def end_document(self, split: int) -> None:
         """The document of the pieces since the last one ends and belongs to this split; without ids it is empty."""
+        if self._guess is not None:
+            self._extend_by(self._back)
         if self._guess not in (None, split):
             self._ids[1 - split].move_marked(self._ids[split])
         if split == 0 and self._open_tokens and not self.first_ids:
@@ -120,7 +126,7 @@ class ShardWriter:
         self._documents[split] += 1
         self._highest[split] = max(self._highest[split], self._open_highest)
         if self._open_tokens:
-            self._see_lengths(self._open_tokens, np.array([0, self._open_tokens], dtype=np.uint64))
+            self._see_lengths(self._open_tokens, np.array([0, self._open_tokens], dtype=np.uint64), 0)
             self._starts[split].add(np.array([self._tokens[split]], dtype=np.uint64))
             self._sequences[split] += 1
         self._tokens[split] += self._open_tokens
@@ -154,6 +160,19 @@ class ShardWriter:
         )
         return digests, tuple(places), (train, validation)
 
+    def _extend(self, tokens: NDArray[np.uint32]) -> None:
+        assert self._guess is not None
+        if len(self._open_first) < FIRST_IDS:
+            self._open_first += tokens[: FIRST_IDS - len(self._open_first)].tolist()
+        narrow, highest = self._narrowed(tokens)
+        self._open_highest = max(self._open_highest, highest)
+        self._open_tokens += len(tokens)
+        self._ids[self._guess].add(narrow)
+
+    def _extend_by(self, end_id: int | None) -> None:
+        if end_id is not None:
+            self._extend(np.array([end_id], dtype=np.uint32))
+
     def _narrowed(self, tokens: NDArray[np.uint32]) -> tuple[NDArray[Any], int]:
         """The ids in the type of the file, valid until the next call, and the highest; every one is found to fit."""
         narrow: NDArray[Any]
@@ -171,10 +190,10 @@ class ShardWriter:
                 f"the encoder gave id {highest}, above the tokenizer's highest id {self._largest_id}"
             )
 
-    def _see_lengths(self, longest: int, offsets: NDArray[np.uint64]) -> None:
+    def _see_lengths(self, longest: int, offsets: NDArray[np.uint64], end_count: int) -> None:
         """Of most documents it is enough to know the longest: it is not among the LONGEST_COUNT of the shard."""
         if longest and (len(self.longest) < LONGEST_COUNT or longest > self.longest[-1]):
             lengths = np.diff(offsets)
             top = lengths if len(lengths) <= LONGEST_COUNT else np.partition(lengths, -LONGEST_COUNT)
-            found = [length for length in top[-LONGEST_COUNT:].tolist() if length]
+            found = [length + end_count for length in top[-LONGEST_COUNT:].tolist() if length]
             self.longest = sorted(self.longest + found, reverse=True)[:LONGEST_COUNT]

@@ -57,27 +57,34 @@ def test_what_does_not_fit_is_refused() -> None:
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint32])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
 @pytest.mark.parametrize("count", [0, 1, 2, 63, 200])
-def test_rows_that_are_dealt_out_keep_their_order(count: int, share: float, dtype: type) -> None:
+@pytest.mark.parametrize("ends", [(None, None), (None, 70_000), (3, None), (3, 4)], ids=str)
+def test_rows_that_are_dealt_out_keep_their_order(
+    ends: tuple[int | None, int | None], count: int, share: float, dtype: type
+) -> None:
     rng = np.random.default_rng([count, int(share * 100)])
     rows = [rng.integers(0, 2**32, rng.integers(0, 20), dtype=np.uint32) for _ in range(count)]
     marked = rng.random(count) < share
     offsets = np.cumsum([3, *map(len, rows)], dtype=np.uint64)
     ids = np.concatenate([np.arange(3, dtype=np.uint32), *rows])
-    out = np.full(len(ids) - 3 + 1, 7, dtype=dtype)
+    front, back = ([] if end is None else [end] for end in ends)
+    around = [[*front, *row.tolist(), *back] for row in rows if len(row)]
+    out = np.full(sum(map(len, around)) + count * 2 + 1, 7, dtype=dtype)
     starts = np.full(count + 1, 9, dtype=np.uint64)
-    dealt = _core.deal_out(ids, offsets, marked, (2**40, 5), out, starts)
+    dealt = _core.deal_out(ids, offsets, marked, (2**40, 5), out, starts, *ends)
     expected_ids: list[int] = []
     expected_starts: list[int] = []
     for which, before in enumerate((2**40, 5)):
-        own = [row for row, mark in zip(rows, marked.tolist(), strict=True) if mark == which and len(row)]
-        flat = [int(id_) for row in own for id_ in row]
+        filled = [mark for row, mark in zip(rows, marked.tolist(), strict=True) if len(row)]
+        own = [row for row, mark in zip(around, filled, strict=True) if mark == which]
+        flat = [id_ for row in own for id_ in row]
         longest = max(map(len, own), default=0)
         assert dealt[which] == (len(flat), len(own), longest, max(flat, default=0))
         expected_ids += flat
         expected_starts += np.cumsum([before, *map(len, own)])[:-1].tolist()
-    assert np.array_equal(out[:-1], np.array(expected_ids, dtype=np.uint32).astype(dtype))
+    assert np.array_equal(out[: len(expected_ids)], np.array(expected_ids, dtype=np.uint32).astype(dtype))
     assert starts[: len(expected_starts)].tolist() == expected_starts
-    assert (out[-1], starts[-1]) == (7, 9)
+    assert (out[len(expected_ids) :] == 7).all()
+    assert starts[-1] == 9
 
 
 def test_rows_that_do_not_fit_are_refused() -> None:
@@ -89,6 +96,8 @@ def test_rows_that_do_not_fit_are_refused() -> None:
     offsets, marked = np.array([0, 2, 4], dtype=np.uint64), np.array([True, False])
     with pytest.raises(ValueError, match="out has room for 3 ids, 4 are given"):
         _core.deal_out(ids, offsets, marked, (0, 0), out[:3], starts)
+    with pytest.raises(ValueError, match="out has room for 4 ids, 6 are given"):
+        _core.deal_out(ids, offsets, marked, (0, 0), out, starts, back=1)
     with pytest.raises(ValueError, match="starts has room for 1 of 2 rows"):
         _core.deal_out(ids, offsets, marked, (0, 0), out, starts[:1])
     with pytest.raises(ValueError, match="marked has 1 items for 2 rows"):

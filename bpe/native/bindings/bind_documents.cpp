@@ -62,13 +62,15 @@ void flag_ids(const Narrow &ids, const RowOffsets &starts, uint64_t first, const
 
 template <class Out>
 nb::tuple deal_out(const Ids &ids, const RowOffsets &offsets, const Marks &marked,
-                   std::pair<uint64_t, uint64_t> before, const Out &out, const OutStarts &starts) {
+                   std::pair<uint64_t, uint64_t> before, const Out &out, const OutStarts &starts,
+                   std::optional<uint32_t> front, std::optional<uint32_t> back) {
   const size_t rows = row_count(ids.size(), "ids", offsets);
   if (marked.size() != rows)
     throw nb::value_error(
         ("marked has " + std::to_string(marked.size()) + " items for " + std::to_string(rows) + " rows")
             .c_str());
-  require_room(out.size(), rows ? offsets.data()[rows] - offsets.data()[0] : 0);
+  const bpe::EndIds ends{front, back};
+  require_room(out.size(), rows ? offsets.data()[rows] - offsets.data()[0] + rows * ends.count() : 0);
   if (starts.size() < rows)
     throw nb::value_error(
         ("starts has room for " + std::to_string(starts.size()) + " of " + std::to_string(rows) + " rows")
@@ -76,8 +78,8 @@ nb::tuple deal_out(const Ids &ids, const RowOffsets &offsets, const Marks &marke
   std::array<bpe::Dealt, 2> dealt;
   {
     nb::gil_scoped_release unlocked;
-    dealt = bpe::deal_out(ids.data(), offsets.data(), marked.data(), rows, {before.first, before.second},
-                          out.data(), starts.data());
+    dealt = bpe::deal_out(ids.data(), offsets.data(), marked.data(), rows, ends,
+                          {before.first, before.second}, out.data(), starts.data());
   }
   const auto told = [](const bpe::Dealt &own) {
     return nb::make_tuple(own.ids, own.rows, own.longest, own.highest);
@@ -247,10 +249,10 @@ void bind_documents(nb::module_ &m) {
         nb::arg("first"), nb::arg("out").noconvert());
   m.def("deal_out", &deal_out<OutNarrowIds>, nb::arg("ids").noconvert(), nb::arg("offsets").noconvert(),
         nb::arg("marked").noconvert(), nb::arg("before"), nb::arg("out").noconvert(),
-        nb::arg("starts").noconvert());
+        nb::arg("starts").noconvert(), nb::arg("front") = nb::none(), nb::arg("back") = nb::none());
   m.def("deal_out", &deal_out<OutIds>, nb::arg("ids").noconvert(), nb::arg("offsets").noconvert(),
         nb::arg("marked").noconvert(), nb::arg("before"), nb::arg("out").noconvert(),
-        nb::arg("starts").noconvert());
+        nb::arg("starts").noconvert(), nb::arg("front") = nb::none(), nb::arg("back") = nb::none());
   m.def(
       "xxh64",
       [](nb::object buffer, uint64_t seed) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace bpe {
 
@@ -24,13 +25,20 @@ struct Dealt {
   uint32_t highest; // of the whole ids, 0 if there are none
 };
 
-// Row i is ids[offsets[i], offsets[i + 1]). Puts the ids of the rows that are not marked to the front of
-// `out` and those of the marked ones behind them, each in their order; and likewise to `starts`, of the rows
-// that are not empty, where they begin among their kind, of which `before` ids came earlier. Of ids that are
-// stored in 16 bits only the low halves are written. out: room for all ids, starts: for all rows; they do not
-// overlap.
+// Ids that are put in front of and behind each row that is not empty.
+struct EndIds {
+  std::optional<uint32_t> front, back;
+  [[nodiscard]] size_t count() const { return size_t{front.has_value()} + size_t{back.has_value()}; }
+};
+
+// Row i is ids[offsets[i], offsets[i + 1]), with the end ids around it. Puts the ids of the rows that are not
+// marked to the front of `out` and those of the marked ones behind them, each in their order; and likewise to
+// `starts`, of the rows that are not empty, where they begin among their kind, of which `before` ids came
+// earlier. Of ids that are stored in 16 bits only the low halves are written. out: room for all ids and
+// ends.count() more a row, starts: for all rows; they do not overlap.
 template <class Id>
 std::array<Dealt, 2> deal_out(const uint32_t *ids, const uint64_t *offsets, const bool *marked, size_t rows,
-                              const std::array<uint64_t, 2> &before, Id *out, uint64_t *starts);
+                              const EndIds &ends, const std::array<uint64_t, 2> &before, Id *out,
+                              uint64_t *starts);
 
 } // namespace bpe

@@ -1,0 +1,76 @@
+"""Tokens in front of and behind a document, by text and by id, and what `encode` makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bpe.__main__ import main
+from bpe.end_tokens import EndToken, EndTokens, end_tokens, usual_end
+from bpe.errors import BadArgument
+from bpe.tokenizer import Tokenizer
+
+END = "<|endoftext|>"
+Listed = Callable[..., Tokenizer]
+
+
+def test_an_entry_is_named_by_its_text_or_its_id(listed: Listed) -> None:
+    tokenizer = listed(special_tokens=[END, "<s>", "7"])
+    special = tokenizer.special_tokens
+    assert end_tokens(tokenizer, "<s>", END) == EndTokens(
+        EndToken(special["<s>"], "<s>"), EndToken(special[END], END)
+    )
+    by_id = end_tokens(tokenizer, None, special[END])
+    assert by_id == end_tokens(tokenizer, None, str(special[END])) == end_tokens(tokenizer, None, END)
+    assert end_tokens(tokenizer, "7", None).front_id == special["7"]  # a text comes first
+    ordinary = next(id_ for id_, entry in tokenizer.ordinary_entries.items() if entry == b"a")
+    assert end_tokens(tokenizer, "a", ordinary) == EndTokens(EndToken(ordinary, "a"), EndToken(ordinary, "a"))
+
+
+@pytest.mark.parametrize("token", ["<eos>", "", "-1", "999999999999", 10**9, -1, "１"])
+def test_what_the_tokenizer_does_not_have_is_refused(token: str | int, listed: Listed) -> None:
+    tokenizer = listed(special_tokens=[END])
+    with pytest.raises(BadArgument, match=r"--append-token .*no entry of this text or id.*<\|endoftext\|>"):
+        end_tokens(tokenizer, None, token)
+
+
+def test_the_usual_end_is_a_special_token_by_its_name(listed: Listed) -> None:
+    assert usual_end(listed(special_tokens=["</s>", END, "x"])) == END
+    assert usual_end(listed(special_tokens=["<s>", "</s>"])) == "</s>"
+    assert usual_end(listed(special_tokens=["<s>"])) is None
+
+
+def test_a_document_without_ids_gets_none() -> None:
+    ends = EndTokens(EndToken(1, "<s>"), EndToken(2, "</s>"))
+    assert list(ends.around([])) == list(ends.around([[], []])) == []
+    assert [id_ for ids in ends.around([[], [5], [], [6, 7]]) for id_ in ids] == [1, 5, 6, 7, 2]
+
+
+def test_encode_puts_them_around_the_ids(
+    listed: Listed, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tokenizer = listed(special_tokens=[END, "<s>"])
+    tokenizer.save(tmp_path / "tok.json")
+    (tmp_path / "text").write_text("ab a")
+    command = [
+        "encode",
+        "--tokenizer",
+        str(tmp_path / "tok.json"),
+        "--prepend-token",
+        "<s>",
+        "--append-token",
+        END,
+    ]
+    assert main([*command, str(tmp_path / "text")]) == 0
+    special = tokenizer.special_tokens
+    found = [int(id_) for id_ in capfd.readouterr().out.split()]
+    assert found == [special["<s>"], *tokenizer.encode("ab a"), special[END]]
+    (tmp_path / "empty").write_text("")
+    assert main([*command, str(tmp_path / "empty")]) == 0
+    assert capfd.readouterr().out == ""
+    assert main([*command[:-1], "<eos>", str(tmp_path / "text")]) == 2
+    told = capfd.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("bpe: --append-token '<eos>': the tokenizer has no entry")
