@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -68,6 +69,7 @@ class EndTokens(NamedTuple):
 
 
 NO_ENDS: Final = EndTokens()
+_DIGITS: Final = re.compile(r"[0-9]{1,10}")
 
 
 def end_tokens(tokenizer: Tokenizer, front: str | int | None, back: str | int | None) -> EndTokens:
@@ -97,7 +99,7 @@ def _entry(tokenizer: Tokenizer, token: str | int, option: str) -> EndToken:
         found = next((id_ for id_, entry in tokenizer.vocab.items() if entry == spelled), None)
         if found is not None:
             return EndToken(found, token)
-    number = int(token) if isinstance(token, int) or (token.isascii() and token.isdigit()) else -1
+    number = int(token) if isinstance(token, int) or _DIGITS.fullmatch(token) else -1
     entry = tokenizer.vocab.get(number)
     if entry is None:
         known = ", ".join(shown(text) for text in list(special_tokens)[:8]) or "none"

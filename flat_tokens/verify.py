@@ -78,7 +78,7 @@ def verify_dataset(
     """Verify the dataset at `root` and report; damage is in the report, not raised.
 
     executor: where units run, any concurrent.futures.Executor, the calling thread if None. progress(done,
-    total) is called in the calling thread with bytes. facts: for whoever wrote the dataset a moment ago, what
+    total) is called in the calling thread with bytes. facts: of a dataset that was written a moment ago, what
     `write_tokens_with_facts` returned for files of encoded_tokens, by path. Their bytes are read and compared with the
     manifest like all others, and the facts with seq_starts and max_token_id, but they are not decoded: a fifth of the
     time. Without a manifest facts are not used.

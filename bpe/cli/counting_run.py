@@ -2,7 +2,7 @@
 
 Hours of counting are not lost to Ctrl-C, a request to end, a merge that does not fit into the memory, a full disk or a
 tokenizer that can't be written: the counts are written to a file of their own first, and the message says where and how
-to go on. Only who insists, by a second signal, ends without.
+to go on. A second signal ends the command without them.
 """
 
 from __future__ import annotations
@@ -175,7 +175,9 @@ class CountingRun:
         facts = self._counted.facts
         if facts.text_bytes == 0:
             return ""
-        if self._signals.asked() and self._signals.step != _BLOCK:  # who asked in counting was told
+        if (
+            self._signals.asked() and self._signals.step != _BLOCK
+        ):  # a signal while counting was answered already
             with suppress(OSError, ValueError, AttributeError):
                 print("bpe: keeping the counts; once more to stop at once", file=sys.stderr, flush=True)
         self._signals.step = "the counts are kept"

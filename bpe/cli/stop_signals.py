@@ -41,7 +41,7 @@ class StopSignals:
     def at_once(self, work: Callable[[], _T]) -> _T:
         """What the work gives; Stopped as soon as a signal comes.
 
-        A signal that comes later is held again, however the work ended: whoever catches its error can keep something.
+        A later signal is held again, however the work ended: the code that catches its error can keep something.
         """
         try:
             self._raises = True

@@ -277,7 +277,9 @@ class _Counting:
             write_counts_file(run, [counts], CountsFacts(), temporary=True)
             self._runs.append(CountsFile(run))
         except EnvironmentFailure:
-            self._runs.append(PretokenCounts(*counts, CountsFacts()))  # for who can keep them somewhere else
+            self._runs.append(
+                PretokenCounts(*counts, CountsFacts())
+            )  # the caller can keep them somewhere else
             raise
 
     def _drained(self) -> Arrays:

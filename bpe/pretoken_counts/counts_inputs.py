@@ -99,8 +99,8 @@ def still_to_count(inputs: Sequence[Source], facts: CountsFacts, progress: Progr
     """What of the inputs counts with these facts do not hold yet; all of them if counting was not stopped.
 
     An input is the first one of that name which the stopped run had and no input before it is: a file that was named
-    twice is counted twice. Refused for a file that changed since it was counted, and for inputs that lack one of which
-    something is still to be counted.
+    twice is counted twice. Refused for a file that changed since it was counted, and for inputs that lack a file with
+    text that is still to be counted.
     """
     if not inputs:
         if not facts.complete and progress is not None:
@@ -159,7 +159,7 @@ def counted_on(counted: CountSet, new: CountSet, places: Sequence[int | None]) -
 def _joined(known: CountedSource, rest: CountedSource) -> CountedSource:
     """A source of a run that was stopped and what was counted of it since."""
     size_bytes = rest.size_bytes
-    if known.digest:  # of a stream, the rest of which is a stream of its own
+    if known.digest:  # of a stream: its rest is a stream of its own
         size_bytes += known.counted_bytes
     elif (known.size_bytes, known.mtime_ns) != (rest.size_bytes, rest.mtime_ns):
         raise _changed(known, rest.size_bytes)

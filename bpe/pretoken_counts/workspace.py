@@ -53,7 +53,7 @@ class Workspace:
         except FileNotFoundError:
             return
         with suppress(OSError):  # no locks here: then nobody else gets one to remove the folder by
-            fcntl.flock(lock, fcntl.LOCK_SH)  # waits for who is removing it
+            fcntl.flock(lock, fcntl.LOCK_SH)  # waits while another run removes it
         if not (folder / LOCK_NAME).exists():
             os.close(lock)
             return

@@ -1,6 +1,6 @@
 """What a file of encoded_tokens decodes to, in a few numbers that `verify` can hold against seq_starts.
 
-Decoding is most of what verification costs, and whoever wrote a file a moment ago had its tokens in memory. So the
+Decoding is most of what verification costs, and the process that writes a file has its tokens in memory. So the
 writer takes these facts from the tokens it compresses, and they stand for the content of the file under two
 conditions. The file has the digest that it was written with: `verify` reads it. And the compressed bytes hold just
 these tokens: a zstd frame ends with a checksum of what it decodes to (RFC 8878, 3.1.1), which is compared with that

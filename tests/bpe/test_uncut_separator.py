@@ -1,4 +1,4 @@
-"""A corpus full of separators that are no special tokens is told of, with their number."""
+"""Counting notes how often a text holds a separator that is no special token."""
 
 from __future__ import annotations
 

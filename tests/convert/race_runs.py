@@ -1,5 +1,5 @@
 """Conversions of one corpus whose system calls are delayed, that are killed and go on, on any executor, each compared
-byte for byte with that of one worker whom nothing disturbs.
+byte for byte with that of one undisturbed worker.
 
 `Races(folder, seed).group(3)` yields the outcomes of the runs over corpus number 3. A run is a function of the seed and
 its number alone, but for the order of events, which is the machine's.
