@@ -83,7 +83,7 @@ def _lines(title: str, facts: list[str]) -> list[str]:
 def _fact(name: str, value: object) -> str:
     """("seed", 0) -> "seed 0"; ("documents", {"train": 17}) -> "documents (train 17)"."""
     name = printable(name.replace("_", " "))
-    if value == {}:
+    if value == {} or (value is None and name.endswith(" token")):
         return f"{name} none"
     if isinstance(value, dict):
         return f"{name} ({', '.join(_fact(str(key), inner) for key, inner in value.items())})"

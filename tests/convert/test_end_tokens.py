@@ -127,7 +127,9 @@ def test_an_id_is_as_good_as_the_text_and_both_are_kept(
     assert manifest["options"]["append_token"] == {"id": id_, "text": END}
     assert manifest["options"]["prepend_token"] is None
     assert flat_tokens_main(["info", "by-id"]) == 0
-    assert f"append token (id {id_}, text {END})" in capfd.readouterr().out
+    told = capfd.readouterr().out
+    assert "prepend token none" in told
+    assert f"append token (id {id_}, text {END})" in told
     assert flat_tokens_main(["report", "by-id", "--output", "page.html"]) == 0
     assert "append_token" in (here / "page.html").read_text()
 
