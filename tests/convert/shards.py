@@ -17,7 +17,7 @@ def writer_of(
     folder: Path, number: int = 0, largest_id: int = 999, token_bytes: int = 2, spare: str | None = None
 ) -> ShardWriter:
     """An attempt at the shard of a text chunk."""
-    return ShardWriter(folder, ShardId(number), np.dtype(f"u{token_bytes}"), largest_id, spare)
+    return ShardWriter(folder, ShardId(number), np.dtype(f"u{token_bytes}"), largest_id, spare=spare)
 
 
 def ids_of(reader: ShardReader, split: str, start: int, stop: int) -> list[int]:

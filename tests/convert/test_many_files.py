@@ -32,6 +32,7 @@ def options_of(folder: str, output: str) -> ConvertOptions:
         progress="none",
         workers=1,
         start_method="fork",
+        chunk_tokens=4096,  # what is held of a zarr chunk is the same for both
     )
 
 
