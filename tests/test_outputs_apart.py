@@ -50,6 +50,7 @@ class Command:
 
 COUNTED = frozenset({"--special-token", "--pattern", "--temp-dir"})
 RANKS = frozenset({"--pattern", "--special-token"})
+ENDS = frozenset({"--prepend-token", "--append-token"})
 COMMANDS = [
     Command(
         "bpe",
@@ -71,7 +72,9 @@ COMMANDS = [
     Command(
         "bpe", "report", (), {"--output": "r.txt"}, {"tokenizer": "tok.json", "--counts": "tok.counts"}, RANKS
     ),
-    Command("bpe", "encode", (), {"--output": "ids"}, {"--tokenizer": "tok.json", "input": "en.txt"}, RANKS),
+    Command(
+        "bpe", "encode", (), {"--output": "ids"}, {"--tokenizer": "tok.json", "input": "en.txt"}, RANKS | ENDS
+    ),
     Command("bpe", "decode", (), {"--output": "text"}, {"--tokenizer": "tok.json", "input": "en.ids"}, RANKS),
     Command("bpe", "info", (), {}, {"tokenizer": "tok.json"}, RANKS),
     Command(
@@ -80,7 +83,7 @@ COMMANDS = [
         ("--quiet", "--workers=1", "--overwrite"),
         {},
         {"inputs": "en.txt", "--tokenizer": "tok.json", "--validation": "other.txt"},
-        frozenset({"--text-field", "--separator"}),
+        frozenset({"--text-field", "--separator"}) | ENDS,
         folders={"--output": "d.zarr"},
     ),
     Command("flat_tokens", "info", (), {}, {"dataset": "own.zarr"}),

@@ -51,9 +51,9 @@ class AllocationSweep(Sweep):
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return Outcome(-1, "", 0, (), hung=True)
+            return Outcome(-1, "", 0, (), hung=True, group=0)
         output = done.stdout + done.stderr
         if done.returncode == 5 and "convert: error: out of memory" not in output:
             output = f"Traceback? {output}"
         self.aborted += done.returncode == -signal.SIGABRT
-        return Outcome(done.returncode, output, self._counter.count, (), hung=False)
+        return Outcome(done.returncode, output, self._counter.count, (), hung=False, group=0)
