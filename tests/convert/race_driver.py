@@ -14,7 +14,7 @@ import random
 import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ import convert.conversion
 import convert.pipeline
 from convert.__main__ import _flush_and_leave, main
 from convert.plan import Plan
+from convert.processes import stop_signals
 from convert.shards import part_writer, runs
 
 MakeExecutor = Callable[[Callable[..., None], tuple[Any, ...]], Executor]
@@ -105,6 +106,9 @@ if __name__ == "__main__":
         workers = int(words[words.index("--workers") + 1])
         make = partial(EXECUTORS[settings["executor"]], workers)
         convert.pipeline.convert = partial(convert.pipeline.convert, make_executor=make)
+        # The command alone has handlers of signals, and an executor of its own. A worker that is being forked loses a
+        # signal that has one, such as that with which a broken pool ends it.
+        stop_signals.stop_signals = nullcontext
     code = main(words)
     if settings["executor"].startswith("dask"):
         from distributed import default_client
