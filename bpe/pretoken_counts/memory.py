@@ -37,8 +37,8 @@ class MemoryBudget:
         least = used_bytes() + MIN_FREE_BYTES
         if max_memory_bytes < least:
             raise BadArgument(
-                f"max_memory must be at least {least // 10**6 + 1} MB (what the program takes and some to work with), "
-                f"got {bytes_text(max_memory_bytes)}"
+                f"max_memory must be at least {bytes_text(least + 10**6)} (what the program takes and some to work "
+                f"with), got {bytes_text(max_memory_bytes)}"
             )
         _core.return_large_memory()  # what is freed must not count
         return MemoryBudget(max_memory_bytes)

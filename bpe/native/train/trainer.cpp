@@ -149,7 +149,9 @@ private:
     Id a = Keys::left(pair.key), b = Keys::right(pair.key), merged = static_cast<Id>(entries_.size());
     merges_.push_back({outside_id(a), outside_id(b), pair.count});
     expect_entry(entries_[a].size() + entries_[b].size());
-    entries_.push_back(entries_[a] + entries_[b]);
+    std::string bytes;
+    bytes.reserve(entries_[a].size() + entries_[b].size()); // as `+` it may take twice as much on the way
+    entries_.push_back(std::move(bytes.append(entries_[a]).append(entries_[b])));
     lengths_.push_back(lengths_[a] + lengths_[b]);
     for (Part &part : parts_) {
       part.left.neighbours.emplace_back();
@@ -348,7 +350,7 @@ private:
   std::vector<Merge> merges_;
   uint64_t expected_bytes_ = 0, owed_bytes_ = 0; // of the entries
   ThreadTeam &team_;
-  std::vector<size_t> cuts_;                               // of the list of a merge, one part a thread
+  std::vector<size_t> cuts_;                            // of the list of a merge, one part a thread
   PageMemory occurrences_{0, PageMemory::Pages::small}; // of a merge
   std::vector<Part> parts_; // one a thread; a merge of few places uses the first alone
 };
