@@ -348,6 +348,9 @@ class PretokenCounter:
 def trim_memory() -> None:
     """Give what malloc keeps of freed memory back to the system, where malloc can do so."""
 
+def return_large_memory() -> None:
+    """From now on have malloc give back what is large as soon as it is freed, where malloc can do so."""
+
 def train_merges(
     pretoken_bytes: Buffer,
     ends: NDArray[np.uint64],

@@ -31,7 +31,8 @@ from bpe.pretoken_counts.counting import PretokenCounts
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts_inputs import cut_of_files
 from bpe.pretoken_counts.gathering import gather_counts
-from bpe.pretoken_counts.memory import MemoryBudget, check_still_fits, outgrown
+from bpe.pretoken_counts.memory import MemoryBudget, training_bytes, used_bytes, ways_out
+from bpe.pretoken_counts.memory import enough_limit as memory_limit_for
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
@@ -155,7 +156,9 @@ def train_sizes(
             options.sample_bytes,
             options.seed,
         )
-        loaded = counted.load(budget, workspace, options.min_pretoken_count, progress, max(vocab_sizes))
+        loaded = counted.load(
+            budget, workspace, options.min_pretoken_count, progress, max(vocab_sizes), options.threads
+        )
         del counted
         training = train_on(loaded, max(vocab_sizes), options, progress, budget)
     return {vocab_size: training.prefix(vocab_size) for vocab_size in vocab_sizes}
@@ -196,6 +199,7 @@ def train_on(
     if progress is not None:
         progress.begin("merging", new_entries, "entries")
     check_weighted(counts.ends, counts.counts)
+    used = used_bytes()
     try:
         pairs, pair_counts = _core.train_merges(
             counts.pretoken_bytes.data,
@@ -212,7 +216,7 @@ def train_on(
     except MemoryError as error:
         if budget is None or isinstance(error, NotEnoughMemory):
             raise
-        raise outgrown(budget) from None
+        raise _outgrown(counts, vocab_size, options, budget, used) from None
     notes = []
     if len(pairs) < new_entries:
         reasons = [f"occurs {options.min_frequency} times or more"] if options.min_frequency > 1 else []
@@ -234,6 +238,30 @@ def train_on(
     )
 
 
+def _outgrown(
+    counts: PretokenCounts, vocab_size: int, options: TrainingOptions, budget: MemoryBudget, used: int
+) -> NotEnoughMemory:
+    """The error for merging that takes more than there is; used: what the process took before it."""
+
+    def most(distinct: int, pretoken_bytes: int) -> int:
+        return training_bytes(distinct, pretoken_bytes, vocab_size, at_most=True, threads=options.threads)
+
+    enough = used + most(len(counts), counts.pretoken_bytes.nbytes) - counts.memory_bytes
+    often = counts.counts > 1
+    kept = int(np.diff(counts.ends, prepend=np.uint64(0))[often].sum())
+    helps = 0 < kept < counts.pretoken_bytes.nbytes
+    helps = helps and used + most(int(often.sum()), kept) <= budget.limit_bytes
+    if enough > budget.limit_bytes and options.max_token_bytes:
+        way = f"give {memory_limit_for(enough)} or more"
+    else:  # long entries, or ever rarer pairs, of which there may be any number
+        least = max(enough, budget.limit_bytes * 5 // 4)
+        way = f"give more, {memory_limit_for(least)} at least: how much it takes is not known"
+    entries = "" if options.max_token_bytes else f", set --max-token-bytes ({MAX_TOKEN_BYTES} is usual)"
+    return NotEnoughMemory(
+        f"merging takes more than {budget.words}; {way}{entries}, {ways_out(helps, len(counts))}"
+    )
+
+
 def _watching(progress: Progress | None, budget: MemoryBudget | None) -> Callable[[int], None] | None:
     """What the core calls ten times a second."""
     update = None if progress is None else progress.update
@@ -241,7 +269,8 @@ def _watching(progress: Progress | None, budget: MemoryBudget | None) -> Callabl
         return update
 
     def watch(done: int) -> None:
-        check_still_fits(budget)
+        if budget.free_bytes == 0:
+            raise MemoryError
         if update is not None:
             update(done)
 

@@ -125,7 +125,11 @@ class CountingRun:
 
         def write() -> None:
             self._failed_folder = Path(path).absolute().parent
-            counted.save(path, self.workspace, self.budget)
+            try:
+                counted.save(path, self.workspace, self.budget)
+            except NotEnoughMemory:  # which the folder is not to blame for
+                self._failed_folder = None
+                raise
             self._failed_folder, self._saved = None, path
 
         self.keeping(write, f"writing {path}", at_once=False)
@@ -183,10 +187,13 @@ class CountingRun:
         self._signals.step = "the counts are kept"
         what = f"the counts of {bytes_text(facts.text_bytes)}"
         try:
-            path = self._save_somewhere(self._counted)
+            paths = self._save_somewhere(self._counted)
         except (OSError, MemoryError, BpeError) as error:
             return f"; {what} could not be kept: {error}"
+        path = " ".join(map(str, paths))
         place = " in place of the other counts files" if self._options.counts else ""
+        if len(paths) > 1:  # as one they take more memory than there is
+            what, place = f"{what}, in {len(paths)} files that belong together,", f" (all of them){place}"
         if facts.complete:
             how = f"go on with --counts {path}{place} and without inputs"
         elif facts.sample:
@@ -196,8 +203,11 @@ class CountingRun:
             how = f"to go on, run the same command with --counts {path}{place}{again}"
         return f"; {what} are kept in {path}: {how}"
 
-    def _save_somewhere(self, counted: CountSet) -> Path:
-        """The file with the counts: beside the output, else where temporary files are, else in the current folder."""
+    def _save_somewhere(self, counted: CountSet) -> list[Path]:
+        """The file with the counts: beside the output, else where temporary files are, else in the current folder.
+
+        Several files, one for each part, where adding them up takes more memory than there is.
+        """
         keep = self._keep
         if not counted.facts.complete:
             keep = keep.with_suffix(f".partial{keep.suffix}")
@@ -207,13 +217,17 @@ class CountingRun:
         )
         failure: BaseException | None = None
         for folder in folders:
-            path = _unused(keep if folder == keep.parent.absolute() else folder / keep.name)
+            name = keep if folder == keep.parent.absolute() else folder / keep.name
             try:
-                counted.save(path, self.workspace, self.budget)
+                try:
+                    path = _unused(name)
+                    counted.save(path, self.workspace, self.budget)
+                except NotEnoughMemory:
+                    return counted.save_parts(lambda name=name: _unused(name))  # type: ignore[misc]
             except EnvironmentFailure as error:
                 failure = failure or error
             else:
-                return path
+                return [path]
         assert failure is not None
         raise failure
 

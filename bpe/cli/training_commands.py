@@ -64,7 +64,12 @@ def train(options: Namespace) -> int:
 
         def merge() -> Training:
             loaded = gathered.load(
-                run.budget, run.workspace, options.min_pretoken_count, run.progress, largest
+                run.budget,
+                run.workspace,
+                options.min_pretoken_count,
+                run.progress,
+                largest,
+                options.threads,
             )
             return train_on(loaded, largest, training_options, run.progress, run.budget)
 

@@ -7,10 +7,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bpe.errors import BadArgument, check_whole
 from bpe.pretoken_counts.counts import PretokenCounts
@@ -19,8 +22,9 @@ from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
 from bpe.pretoken_counts.memory import (
     MemoryBudget,
     check_room,
-    check_training_fits,
+    refused_training,
     training_bytes,
+    ways_out,
 )
 from bpe.pretoken_counts.merge_counts import collected
 from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
@@ -90,6 +94,28 @@ class CountSet:
         """Write the sum as one counts file; it appears complete or not at all."""
         write_counts_file(path, self.blocks(workspace, budget), self.facts)
 
+    def save_parts(self, path_of: Callable[[], Path]) -> list[Path]:
+        """Write each part as a counts file, whatever the memory: where their sum takes more than there is.
+
+        path_of: the next name. The first file has the facts, so that all of them together have them once. None is
+        left if one can't be written.
+        """
+        no_text = replace(self.facts, text_bytes=0, documents=0, replaced=0, complete=True, sources=())
+        paths: list[Path] = []
+        try:
+            for part in self.parts:
+                path, facts = path_of(), no_text if paths else self.facts
+                if isinstance(part, CountsFile):
+                    part.copy_to(path, facts)
+                else:
+                    write_counts_file(path, [part.arrays], facts)
+                paths.append(path)
+        except BaseException:
+            for path in paths:
+                path.unlink(missing_ok=True)
+            raise
+        return paths
+
     def load(
         self,
         budget: MemoryBudget,
@@ -97,6 +123,7 @@ class CountSet:
         min_count: MinCount = 1,
         progress: Progress | None = None,
         vocab_size: int = 1 << 15,
+        threads: int | None = None,
     ) -> PretokenCounts:
         """The sum in memory, less the pretokens that occur less often than min_count, which progress is told.
 
@@ -104,7 +131,9 @@ class CountSet:
         out all of them, NotEnoughMemory if merging what is left does not fit, or if hardly anything is left.
         """
         check_min_count(min_count)
-        needed = training_bytes(self.most_distinct, self.most_bytes, vocab_size, at_most=True)
+        needed = training_bytes(
+            self.most_distinct, self.most_bytes, vocab_size, at_most=True, threads=threads
+        )
         fits = needed <= budget.free_bytes + self._held_bytes
         if fits and min_count in (1, "fit"):
             return self._collected(1, self.most_distinct, self.most_bytes, budget, workspace)
@@ -112,8 +141,10 @@ class CountSet:
             merged = workspace.new_file()
             write_counts_file(merged, self.blocks(workspace, budget), self.facts, temporary=True)
             once = CountSet([CountsFile(merged)], self.facts)
-            return once.load(budget, workspace, min_count, progress, vocab_size)
-        lowest, distinct, pretoken_bytes = self._survey(budget, workspace, min_count, progress, vocab_size)
+            return once.load(budget, workspace, min_count, progress, vocab_size, threads)
+        lowest, distinct, pretoken_bytes = self._survey(
+            budget, workspace, min_count, progress, vocab_size, threads
+        )
         return self._collected(lowest, distinct, pretoken_bytes, budget, workspace)
 
     @property
@@ -129,7 +160,7 @@ class CountSet:
         only = self.parts[0] if len(self.parts) == 1 else None
         if lowest == 1 and isinstance(only, PretokenCounts):
             return only
-        blocks: Iterator[Arrays] = self.blocks(workspace, budget)
+        blocks = merge_parts(self.parts, workspace, budget, pretoken_bytes + 16 * distinct)
         if lowest > 1:
             blocks = (_at_least(block, lowest) for block in blocks)
         return PretokenCounts(*collected(blocks, distinct, pretoken_bytes), self.facts)
@@ -141,6 +172,7 @@ class CountSet:
         min_count: MinCount,
         progress: Progress | None,
         vocab_size: int,
+        threads: int | None,
     ) -> tuple[int, int, int]:
         """(the lowest count to keep, how many pretokens are kept, their bytes), by how many have each count.
 
@@ -150,7 +182,9 @@ class CountSet:
         size = max(_COUNTED_APART, lowest + 1) if lowest < 1 << 24 else _COUNTED_APART
         scale = 1 if lowest < size else lowest  # beyond: only "less" and "not less" matter
         numbers, sizes, sums = (np.zeros(size, np.int64) for _ in range(3))
-        for _, ends, counts in self.blocks(workspace, budget):
+        pairs = np.zeros(1 << 16, np.int64)
+        for text, ends, counts in self.blocks(workspace, budget):
+            _add_pairs(text, pairs)
             lengths = np.diff(ends, prepend=np.uint64(0)).astype(np.int64)
             places = np.minimum(counts // np.uint64(scale), np.uint64(size - 1)).astype(np.int64)
             np.add.at(numbers, places, 1)
@@ -158,20 +192,36 @@ class CountSet:
             np.add.at(sums, places, counts.astype(np.int64))  # below 2^63 in all: merge_parts checks it
         numbers_above, sizes_above = (column[::-1].cumsum()[::-1] for column in (numbers, sizes))
         place = 1 if scale > 1 else lowest
+
+        def needed(place: int, at_most: bool = True) -> int:
+            """What merging those of the place and above takes beside what is held."""
+            held = self._held_bytes if place == 1 else 0  # what is left out is copied
+            kept = int(numbers_above[place]), int(sizes_above[place])
+            return training_bytes(*kept, vocab_size, at_most, int(pairs.max()), threads) - held
+
+        free = budget.free_bytes
+        fitting = place  # the lowest that fits whatever the text
+        while fitting < size - 1 and free < needed(fitting):
+            fitting += 1
+        leaves_enough = int(sums[:fitting].sum()) <= _MOST_LEFT_OUT * int(sums.sum())
         if min_count == "fit":
-            free = budget.free_bytes
-            while place < size - 1 and free < training_bytes(
-                int(numbers_above[place]), int(sizes_above[place]), vocab_size, at_most=True
-            ):
-                place += 1
-        held = self._held_bytes if place == 1 else 0  # what is left out is copied
-        check_training_fits(int(numbers_above[place]), int(sizes_above[place]), vocab_size, budget, held)
-        if min_count == "fit" and int(sums[:place].sum()) > _MOST_LEFT_OUT * int(sums.sum()):
-            more = int(numbers_above[place - 1]), int(sizes_above[place - 1])
-            needed = training_bytes(*more, vocab_size, at_most=True)
-            often = "once" if place == 2 else f"{place - 1} times"
-            what = f"fit would leave out nearly all of the text; merging what occurs {often} or more"
-            check_room(max(needed, budget.free_bytes + 1), what, budget)
+            if fitting > 1 and not leaves_enough:
+                # With the highest place that keeps enough.
+                above = sums[::-1].cumsum()[::-1]
+                enough = int(np.flatnonzero(above >= (1 - _MOST_LEFT_OUT) * int(sums.sum()))[-1])
+                often = "once" if enough <= 1 else f"{enough} times"
+                what = f"fit would leave out nearly all of the text; merging what occurs {often} or more"
+                check_room(max(needed(max(1, enough)), budget.free_bytes + 1), what, budget)
+            place = fitting
+        if needed(place, at_most=min_count == "fit") > free:
+            helps = leaves_enough and fitting > place and scale == 1
+            raise refused_training(
+                int(numbers_above[place]),
+                needed(place, at_most=False),
+                needed(place),
+                budget,
+                ways_out(helps, int(numbers_above[place])),
+            )
         lowest = place * scale
         if numbers.any() and not numbers_above[place]:
             raise BadArgument(
@@ -195,6 +245,14 @@ def check_min_count(min_count: MinCount) -> None:
     check_whole("min_pretoken_count", min_count)
     if not 1 <= min_count < 2**63:
         raise BadArgument(f'min_pretoken_count must be at least 1 and below 2^63, or "fit", got {min_count}')
+
+
+def _add_pairs(text: NDArray[np.uint8], pairs: NDArray[np.int64]) -> None:
+    """Add how often each pair of bytes stands in the text, those across the ends of pretokens too."""
+    step = 1 << 16
+    for start in range(0, len(text) - 1, step):
+        piece = text[start : start + step + 1].astype(np.uint16)
+        pairs += np.bincount(piece[:-1] << np.uint16(8) | piece[1:], minlength=len(pairs))
 
 
 def _at_least(block: Arrays, lowest: int) -> Arrays:

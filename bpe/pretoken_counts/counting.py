@@ -24,13 +24,14 @@ from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
-from bpe.pretoken_counts.memory import MemoryBudget, trim_memory
+from bpe.pretoken_counts.memory import MemoryBudget, enough_limit, trim_memory, used_bytes
 from bpe.pretoken_counts.noted_sources import read_source, unread_source
 from bpe.pretoken_counts.stream_rest import StreamRest, TextDigest, read_again
 from bpe.pretoken_counts.text_blocks import (
     MAX_BLOCK_BYTES,
     THREAD_BLOCK_BYTES,
     Block,
+    HeldLimit,
     Reader,
     text_blocks,
     total_bytes,
@@ -145,7 +146,8 @@ class _Counting:
         self._block_bytes = options.block_bytes or min(self._threads * THREAD_BLOCK_BYTES, MAX_BLOCK_BYTES)
         if self._by_expression:
             self._block_bytes = min(self._block_bytes, EXPRESSION_BLOCK_BYTES)
-        self._spill_bytes = self._held_limit = None
+        self._spill_bytes: int | None = None
+        self._held_limit: HeldLimit | None = None
         if budget is not None:
             free = budget.free_bytes
             self._threads = max(1, min(self._threads, free // (4 * THREAD_BYTES)))
@@ -154,11 +156,26 @@ class _Counting:
             # given up before.
             self._block_bytes = max(1 << 16, min(self._block_bytes, free // 128))
             self._spill_bytes = free // SPILL_SHARE
-            # A text held whole lies in memory up to three times; an expression sees it as characters of 4 bytes.
-            self._held_limit = free // 16 if self._by_expression else free * 2 // 7
+            self._held_limit = self._held_limit_of(free)
         self._done_bytes = self._replaced = self._documents = self._uncut = 0
         self._sources: list[CountedSource] = []
         self._runs: list[PretokenCounts | CountsFile] = []
+
+    def _held_limit_of(self, free_bytes: int) -> HeldLimit:
+        """What may be held: text lies in the two buffers, and with its pretokens in two of the counter's places.
+
+        Beside it are the threads' tables. An expression sees it as characters of 4 bytes.
+        """
+        used = used_bytes()
+
+        def memory_for(held_bytes: int) -> str:
+            if self._by_expression:
+                return enough_limit(used + 16 * held_bytes)
+            threads = self._options.threads or available_threads()
+            return enough_limit(used + held_bytes * 13 // 4 + threads * THREAD_BYTES + (4 << 20))
+
+        room = free_bytes - self._threads * THREAD_BYTES - (2 << 20)
+        return HeldLimit(free_bytes // 16 if self._by_expression else room * 4 // 13, memory_for)
 
     def count(self, source: Source) -> None:
         """Count one source, or its beginning if `stop` says so; nothing of it if counting has stopped."""

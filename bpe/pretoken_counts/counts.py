@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ from bpe import _core
 from bpe.errors import BadArgument
 from bpe.pretoken_counts.count_sums import exact_sum
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts
-from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
+from bpe.pretoken_counts.counts_file import CountsFile, cut_in_blocks, write_counts_file
 from bpe.pretoken_counts.merge_counts import collected
 from bpe.pretoken_counts.merge_parts import facts_of, merge_parts
 from bpe.pretoken_counts.workspace import Workspace
@@ -60,9 +60,13 @@ class PretokenCounts:
         """(pretoken_bytes, ends, counts)."""
         return self.pretoken_bytes, self.ends, self.counts
 
-    def blocks(self) -> list[Arrays]:
-        """All of it as the one block that it is, as a counts file gives its own."""
-        return [self.arrays]
+    def blocks(self) -> Iterator[Arrays]:
+        """Views of blocks as a counts file has them: who adds them up works on one at a time."""
+        return cut_in_blocks(self.arrays)
+
+    def largest_block_bytes(self) -> int:
+        """What the largest of them takes, read from a counts file."""
+        return max((text.nbytes + 32 * len(ends) for text, ends, _ in self.blocks()), default=0)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a counts file (format: `bpe.pretoken_counts.counts_file`); it appears complete or not at all."""

@@ -35,6 +35,8 @@ VERSION: Final = 1
 _MAGIC: Final = b"tmcounts"
 _END: Final = b"tmcntend"
 _HEADER: Final = struct.Struct("<8sII")
+_FILE_HEADER: Final = _HEADER.pack(_MAGIC, VERSION, 0)
+_SUMS: Final = ("blocks", "distinct", "total", "pretoken_bytes")
 _BLOCK: Final = struct.Struct("<IBBHQ")
 _TAIL: Final = struct.Struct("<QQ8s")
 _HASH_BYTES: Final = 8
@@ -49,8 +51,7 @@ class CountsWriter:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._header = _HEADER.pack(_MAGIC, VERSION, 0)
-        self._offset = file.write(self._header)
+        self._offset = file.write(_FILE_HEADER)
         self._blocks = self._distinct = self._total = self._pretoken_bytes = 0
         self._waiting: list[Arrays] = []
         self._waiting_pretokens = self._waiting_bytes = 0
@@ -67,20 +68,17 @@ class CountsWriter:
         """Write full blocks: as many pretokens as are allowed in number and bytes, at least one."""
         pretoken_bytes, ends, counts = joined(self._waiting)
         first = 0
-        while first < len(ends):
-            start = int(ends[first - 1]) if first else 0
-            fitting = int(np.searchsorted(ends, np.uint64(start + BLOCK_BYTES), "right"))
-            stop = min(max(fitting, first + 1), first + BLOCK_PRETOKENS)
-            if stop == len(ends) and stop < first + BLOCK_PRETOKENS and not all_of_it:
+        for block in cut_in_blocks((pretoken_bytes, ends, counts)):
+            size = len(block[1])
+            if first + size == len(ends) and size < BLOCK_PRETOKENS and not all_of_it:
                 break  # what comes next may go into it
-            self._write_block(
-                pretoken_bytes[start : int(ends[stop - 1])],
-                ends[first:stop] - np.uint64(start),
-                counts[first:stop],
-            )
-            first = stop
+            self._write_block(*block)
+            first += size
         start = int(ends[first - 1]) if first else 0
-        self._waiting = [(pretoken_bytes[start:], ends[first:] - np.uint64(start), counts[first:])]
+        # Copied, less than a block: a view would keep all that it was cut from.
+        self._waiting = [
+            (pretoken_bytes[start:].copy(), ends[first:] - np.uint64(start), counts[first:].copy())
+        ]
         self._waiting_pretokens, self._waiting_bytes = len(ends) - first, pretoken_bytes.nbytes - start
 
     def _write_block(
@@ -110,17 +108,16 @@ class CountsWriter:
         """Write what is waiting, footer and tail."""
         self._write_blocks(all_of_it=True)
         check_total(self._total, "the counts file to be written")
-        sums = {
-            "blocks": self._blocks,
-            "distinct": self._distinct,
-            "total": self._total,
-            "pretoken_bytes": self._pretoken_bytes,
-        }
-        footer = json.dumps(facts.to_json() | sums, separators=(",", ":")).encode()
-        offset = self._offset.to_bytes(8, "little")
-        self._file.write(
-            footer + offset + _core.xxh64(self._header + footer + offset).to_bytes(8, "little") + _END
-        )
+        sums = (self._blocks, self._distinct, self._total, self._pretoken_bytes)
+        _write_end(self._file, facts, dict(zip(_SUMS, sums, strict=True)), self._offset)
+
+
+def _write_end(file: BinaryIO, facts: CountsFacts, sums: dict[str, int], blocks_stop: int) -> None:
+    """Write footer and tail behind the blocks, which end there."""
+    footer = json.dumps(facts.to_json() | sums, separators=(",", ":")).encode()
+    offset = blocks_stop.to_bytes(8, "little")
+    digest = _core.xxh64(_FILE_HEADER + footer + offset).to_bytes(8, "little")
+    file.write(footer + offset + digest + _END)
 
 
 def _narrow(values: NDArray[np.uint64]) -> NDArray[Any]:
@@ -212,6 +209,29 @@ class CountsFile:
         except OSError as error:
             raise EnvironmentFailure(f"{self.path}: {error.strerror}") from error
         return largest
+
+    def copy_to(self, path: str | os.PathLike[str], facts: CountsFacts) -> None:
+        """Write the same counts with these facts, whatever the memory; it appears complete or not at all."""
+        from bpe.output_file import open_output_file
+
+        try:
+            with self.path.open("rb") as source:
+                source.seek(self._footer_start)
+                footer = source.read(self._file_bytes - _TAIL.size - self._footer_start)
+                sums = {name: json.loads(footer)[name] for name in _SUMS}
+                source.seek(0)
+                with open_output_file(Path(path)) as file:
+                    left = self._footer_start
+                    while left and (piece := source.read(min(left, BLOCK_BYTES))):
+                        file.write(piece)
+                        left -= len(piece)
+                    if left:
+                        raise self._bad("is cut short")
+                    _write_end(file, facts, sums, self._footer_start)
+        except OSError as error:
+            if isinstance(error, EnvironmentFailure):
+                raise
+            raise EnvironmentFailure(f"{self.path}: {error.strerror}") from error
 
     def blocks(self) -> Iterator[Arrays]:
         """(pretoken bytes, ends, counts) of each block, ascending; BadCounts names the byte of one that is damaged."""
@@ -308,6 +328,19 @@ def prefix_keys(arrays: Arrays) -> NDArray[np.uint64]:
 def _pretoken(arrays: Arrays, place: int) -> bytes:
     pretoken_bytes, ends, _ = arrays
     return pretoken_bytes[int(ends[place - 1]) if place else 0 : int(ends[place])].tobytes()
+
+
+def cut_in_blocks(arrays: Arrays) -> Iterator[Arrays]:
+    """The counts as a counts file has them: blocks of so many pretokens and bytes at most, or one longer."""
+    pretoken_bytes, ends, counts = arrays
+    first = 0
+    while first < len(ends):
+        start = int(ends[first - 1]) if first else 0
+        fitting = int(np.searchsorted(ends, np.uint64(start + BLOCK_BYTES), "right"))
+        stop = min(max(fitting, first + 1), first + BLOCK_PRETOKENS)
+        text = pretoken_bytes[start : int(ends[stop - 1])]
+        yield text, ends[first:stop] - np.uint64(start), counts[first:stop]
+        first = stop
 
 
 def write_counts_file(

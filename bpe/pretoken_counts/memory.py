@@ -15,6 +15,7 @@ from typing import Final
 from bpe import _core
 from bpe.errors import BadArgument, NotEnoughMemory
 from bpe.sizes import bytes_text
+from bpe.threads import available_threads
 
 # The least that counting can work with, beside what the process takes already.
 MIN_FREE_BYTES: Final = 32 << 20
@@ -36,9 +37,10 @@ class MemoryBudget:
         least = used_bytes() + MIN_FREE_BYTES
         if max_memory_bytes < least:
             raise BadArgument(
-                f"max_memory must be at least {bytes_text(least)} (what the program takes and some to work with), "
-                f"got {bytes_text(max_memory_bytes)}"
+                f"max_memory must be at least {bytes_text(least + 10**6)} (what the program takes and some to work "
+                f"with), got {bytes_text(max_memory_bytes)}"
             )
+        _core.return_large_memory()  # what is freed must not count
         return MemoryBudget(max_memory_bytes)
 
     @property
@@ -136,11 +138,11 @@ def check_room(needed_bytes: int, what: str, budget: MemoryBudget) -> None:
         used = used_bytes()
         raise NotEnoughMemory(
             f"{what} takes about {bytes_text(needed_bytes)} beside the {bytes_text(used)} in use, more than "
-            f"{budget.words}; give --max-memory {_round_up(used + needed_bytes)} or more"
+            f"{budget.words}; give --max-memory {enough_limit(used + needed_bytes)} or more"
         )
 
 
-def _round_up(size_bytes: int) -> str:
+def enough_limit(size_bytes: int) -> str:
     """A limit that is enough for so much, as --max-memory takes it: 90_000_001 -> "99MB".
 
     More by a twentieth and 4 MB: with another limit the steps before leave other gaps in memory.
@@ -148,47 +150,67 @@ def _round_up(size_bytes: int) -> str:
     return f"{size_bytes * 21 // (20 * 10**6) + 5}MB"
 
 
-def training_bytes(distinct: int, pretoken_bytes: int, vocab_size: int, at_most: bool = False) -> int:
+def training_bytes(
+    distinct: int,
+    pretoken_bytes: int,
+    vocab_size: int,
+    at_most: bool = False,
+    most_places: int | None = None,
+    threads: int | None = None,
+) -> int:
     """What merging takes, with the counts themselves. at_most: for any counts; else what text takes.
 
-    Bytes for each byte of the distinct pretokens and each of them, more where ids of 16 bits do not do; for an entry,
-    most are counts of the pairs it stands in. What turns out to take more is stopped by the core, which asks before it
-    takes memory.
+    most_places: of one pair of bytes; no pair of entries ever has more. threads None: one a core.
+    Bytes for each byte of the distinct pretokens and each of them: an id, the places of pairs (two at most, a half as
+    text has them) and, of one merge at a time, its occurrences, which share no slots. For an entry, most are counts of
+    the pairs it stands in. What turns out to take more is stopped by the core, which asks before it takes memory.
     """
-    narrow = vocab_size < 1 << 16
-    each = (11 if narrow else 13) if at_most else (6 if narrow else 8)
+    slots = pretoken_bytes + distinct
     entries = min(vocab_size, pretoken_bytes)
-    return 16 * distinct + pretoken_bytes + each * (pretoken_bytes + distinct) + 350 * entries + (12 << 20)
-
-
-def check_training_fits(
-    distinct: int, pretoken_bytes: int, vocab_size: int, budget: MemoryBudget, held_bytes: int = 0
-) -> None:
-    """Nothing, or NotEnoughMemory saying how much it takes and what helps. held_bytes: of it, taken already."""
-    needed = training_bytes(distinct, pretoken_bytes, vocab_size) - held_bytes
-    if needed > budget.free_bytes:
-        used = used_bytes()
-        raise NotEnoughMemory(
-            f"merging {distinct:,} distinct pretokens takes about {bytes_text(needed)} beside the "
-            f"{bytes_text(used)} in use, more than {budget.words}; give {_round_up(used + needed)} or more, "
-            f"{_WAYS_OUT}"
-        )
-
-
-def check_still_fits(budget: MemoryBudget) -> None:
-    """Nothing, or NotEnoughMemory if the process takes more than it may."""
-    if used_bytes() > budget.limit_bytes:
-        raise outgrown(budget)
-
-
-def outgrown(budget: MemoryBudget) -> NotEnoughMemory:
-    """The error for merging that turned out to take more than was estimated."""
-    return NotEnoughMemory(
-        f"merging takes more than {budget.words}; use a lower --max-token-bytes if its entries are long, {_WAYS_OUT}"
+    held = 16 * distinct + pretoken_bytes
+    narrow = vocab_size < (1 << 16) - 2
+    if not at_most:
+        return held + (6 if narrow else 8) * slots + 350 * entries + (12 << 20)
+    place = 4 if slots < 1 << 32 else 8
+    id_ = 2 if narrow and place == 4 else 4
+    occurrences = slots // 2 if most_places is None else min(slots // 2, most_places)
+    threads = min(threads or available_threads(), _MOST_MERGING_THREADS)
+    pairs = min(slots, max(1 << 16, 8 * entries))
+    return (
+        held
+        + (id_ + 2 * place) * slots
+        + slots // 16
+        + (2 * id_ + place) * occurrences
+        + _PAIR_BYTES * pairs
+        + min(8 * slots, 32 << 20)  # sums that keep rare pairs out of the table
+        + (150 + 96 * threads) * entries
+        + threads * (1 << 20)
+        + (16 << 20)
     )
 
 
-_WAYS_OUT: Final = (
-    "use --min-pretoken-count 2 (or fit) to leave out the rarest, --sample-bytes to read less text, or a machine with "
-    "more memory"
-)
+def refused_training(
+    distinct: int, needed_bytes: int, enough_bytes: int, budget: MemoryBudget, ways_out: str
+) -> NotEnoughMemory:
+    """The error for merging that does not fit: what it takes as text does, and what is enough for any text."""
+    pretokens = f"{distinct:,} distinct pretoken{'' if distinct == 1 else 's'}"
+    most = f" (for some texts {bytes_text(enough_bytes)})" if enough_bytes > needed_bytes else ""
+    enough = enough_limit(used_bytes() + max(enough_bytes, needed_bytes))
+    return NotEnoughMemory(
+        f"merging {pretokens} takes about {bytes_text(needed_bytes)}{most} beside the {bytes_text(used_bytes())} in "
+        f"use, more than {budget.words}; give {enough} or more, {ways_out}"
+    )
+
+
+def ways_out(may_leave_out: bool, distinct: int) -> str:
+    """What helps beside a higher limit. may_leave_out: whether merging fits without the rarest pretokens."""
+    ways = []
+    if may_leave_out:
+        ways.append("use --min-pretoken-count 2 (or fit) to leave out the rarest")
+    if distinct > 1:
+        ways.append("use --sample-bytes to read less text")
+    return ", ".join([*ways, "or use a machine with more memory"])
+
+
+_MOST_MERGING_THREADS: Final = 64  # bpe/native/train/trainer.cpp
+_PAIR_BYTES: Final = 56  # of the table of pairs while it grows

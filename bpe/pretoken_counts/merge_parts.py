@@ -31,30 +31,36 @@ class Counted(Protocol):
         """The sum of its counts."""
         ...
 
+    def largest_block_bytes(self) -> int:
+        """What the largest of its blocks takes in memory."""
+        ...
+
     def blocks(self) -> Iterable[Arrays]:
         """Blocks that ascend, within and from one to the next, and no pretoken twice."""
         ...
 
 
 def merge_parts(
-    parts: Sequence[Counted], workspace: Workspace | None = None, budget: MemoryBudget | None = None
+    parts: Sequence[Counted],
+    workspace: Workspace | None = None,
+    budget: MemoryBudget | None = None,
+    beside_bytes: int = 0,
 ) -> Iterator[Arrays]:
     """The sum of the parts, sorted, in blocks; BadArgument for more parts than are merged at once without a workspace.
 
     budget: as many at once as it has room for, at least two; NotEnoughMemory if there is none for those.
+    beside_bytes: what the caller takes meanwhile.
     BadCounts if all counts together come to 2^63 or more.
     """
     parts = list(parts)
     check_total(sum(part.total for part in parts), f"{len(parts)} counts together")
     fan_in = FAN_IN
     if budget is not None and len(parts) > 1:
-        largest = max(
-            (part.largest_block_bytes() for part in parts if isinstance(part, CountsFile)), default=0
-        )
+        largest = max(part.largest_block_bytes() for part in parts)
         # What is added up of a block takes three times as much on its way. Of long pretokens, each a block, it is one.
         is_long = largest > _LONG_BYTES
         stream_bytes = max(_STREAM_BYTES, (2 if is_long else 4) * largest)
-        merge_bytes = _MERGE_BYTES + (6 * largest if is_long else 0)
+        merge_bytes = _MERGE_BYTES + beside_bytes + (6 * largest if is_long else 0)
         fan_in = max(2, min(FAN_IN, (budget.free_bytes - merge_bytes) // stream_bytes))
         check_room(merge_bytes + min(fan_in, len(parts)) * stream_bytes, "merging counts files", budget)
     while len(parts) > fan_in:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 # (16 MiB: 7 % more CPU time and 30 MB).
 THREAD_BLOCK_BYTES: Final = 2 << 20
 MAX_BLOCK_BYTES: Final = 256 << 20
+_REPLACED_AT_ONCE: Final = 1 << 18  # bytes: a wrong one becomes three, and they lie in memory some times
+_UNKNOWN: Final = 1 << 61
 _REPLACEMENT: Final = "\ufffd".encode()
 
 
@@ -49,6 +51,25 @@ class Stretch:
     path: Path
     start: int = 0
     stop: int | None = None
+
+
+class HeldLimit(NamedTuple):
+    """How much text may be held for want of a place to cut, and the limit of all memory with which so much may be."""
+
+    bytes: int
+    memory_for: Callable[[int], str]
+
+    def refused(self, reader: Reader, start: int, held_bytes: int) -> NotEnoughMemory:
+        """The error for text that goes on without a place to cut; start: its byte in the source."""
+        left = reader.left_bytes * (3 if reader.replaces else 1)
+        if left < _UNKNOWN:
+            enough = f"give --max-memory {self.memory_for(held_bytes + left)} or more"
+        else:
+            enough = f"give --max-memory {self.memory_for(2 * held_bytes)} at least"
+        return NotEnoughMemory(
+            f"{reader.where}: from byte {start} on there is no place to cut for {bytes_text(held_bytes)}, more than "
+            f"the memory allows; name the special token that ends documents, or, to count it, {enough}"
+        )
 
 
 class Block(NamedTuple):
@@ -116,7 +137,7 @@ class Reader:
         self.start = source.start if isinstance(source, Stretch) else 0
         self.where = name_of(source)
         self.status: os.stat_result | None = None
-        self._replace = invalid == "replace"
+        self.replaces = invalid == "replace"
         self._rest = b""  # when replacing: the start of a character whose end was not read yet
         self._left: int | None = None  # bytes of a stretch still to be read
         self._expected: int | None = None  # the size of a file, or more if it grows
@@ -150,7 +171,7 @@ class Reader:
     @property
     def may_read_ahead(self) -> bool:
         """Whether a read ends by itself, and `read_bytes` and `replaced` may run ahead of the block worked on."""
-        return self._owned and self._expected is not None and not self._replace
+        return self._owned and self._expected is not None and not self.replaces
 
     @property
     def left_bytes(self) -> int:
@@ -214,6 +235,8 @@ class Reader:
             size = min(size, max(self._expected - self.read_bytes, 0) + 1)
         if self._left is not None:
             size = min(size, self._left)
+        if self.replaces:
+            return self._read_replacing(buffer, at, size)
         buffer = _with_room(buffer, at, at + size)
         first = self.read_bytes == 0
         filled = self.fill(memoryview(buffer)[at : at + size])
@@ -221,17 +244,30 @@ class Reader:
         head = memoryview(buffer)[at : at + min(filled, utf8.HEAD_BYTES)]
         if first and not self.start and utf8.other_kind(head):
             raise utf8.invalid_text(head, 0, self.where)
-        if not self._replace:
-            return buffer, at + filled, at_end
-        data = self._rest + bytes(memoryview(buffer)[at : at + filled])
-        rest = 0 if at_end else cut_character_bytes(data[-3:])
-        data, self._rest = data[: len(data) - rest], data[len(data) - rest :]
-        # Wrong bytes are whole within such reads: `rest` holds what a later byte could still complete.
-        valid, replaced = utf8.replace_invalid(data)
-        self.replaced += replaced
-        stop = at + memoryview(valid).nbytes
-        buffer = _with_room(buffer, at, stop)
-        memoryview(buffer)[at:stop] = memoryview(valid)
+        return buffer, at + filled, at_end
+
+    def _read_replacing(self, buffer: bytearray, at: int, size: int) -> tuple[bytearray, int, bool]:
+        """The same with U+FFFD for what is wrong, piece by piece, until there is so much text."""
+        buffer = _with_room(buffer, at, at + size + 3 * _REPLACED_AT_ONCE)
+        stop, at_end = at, False
+        while not at_end and stop < at + size:
+            wanted = min(_REPLACED_AT_ONCE, at + size - stop)
+            if self._left is not None:
+                wanted = min(wanted, self._left)
+            first = self.read_bytes == 0
+            piece = bytearray(wanted)
+            filled = self.fill(memoryview(piece))
+            at_end = filled < wanted or self._left == 0
+            if first and not self.start and utf8.other_kind(memoryview(piece)[: utf8.HEAD_BYTES]):
+                raise utf8.invalid_text(memoryview(piece)[: utf8.HEAD_BYTES], 0, self.where)
+            data = self._rest + bytes(memoryview(piece)[:filled])
+            rest = 0 if at_end else cut_character_bytes(data[-3:])
+            data, self._rest = data[: len(data) - rest], data[len(data) - rest :]
+            # Wrong bytes are whole within such pieces: `rest` holds what a later byte could still complete.
+            valid, replaced = utf8.replace_invalid(data)
+            self.replaced += replaced
+            start, stop = stop, stop + memoryview(valid).nbytes
+            memoryview(buffer)[start:stop] = memoryview(valid)
         return buffer, stop, at_end
 
     def position(self, carry: memoryview) -> int | None:
@@ -251,11 +287,11 @@ def _with_room(buffer: bytearray, kept: int, size: int) -> bytearray:
 
 
 def text_blocks(
-    reader: Reader, last_cut: Callable[[Buffer], int], block_bytes: int, held_limit: int | None = None
+    reader: Reader, last_cut: Callable[[Buffer], int], block_bytes: int, held_limit: HeldLimit | None = None
 ) -> Generator[Block, None, None]:
     """The text of the reader, cut where its continuation does not matter.
 
-    held_limit: NotEnoughMemory before more than so many bytes are held for want of a place to cut.
+    held_limit: NotEnoughMemory before more is held for want of a place to cut.
     """
     buffer, other = bytearray(), bytearray()
     carry = base_bytes = 0
@@ -264,19 +300,17 @@ def text_blocks(
     ahead: Future[tuple[bytearray, int, bool]] | None = None
     with ExitStack() as at_exit:  # a read that goes on is waited for: the file is closed next
         while not at_end:
-            wanted = carry + min(max(block_bytes, carry), reader.left_bytes)
-            if held_limit is not None and carry and wanted > held_limit:
-                raise NotEnoughMemory(
-                    f"{reader.where}: from byte {reader.start + base_bytes} on there is no place to cut for "
-                    f"{bytes_text(carry)}, more than the memory allows; name the special token that ends documents, "
-                    "or allow more memory (--max-memory)"
-                )
+            # At least as much as is waiting, so that a text without a place to cut is searched log n times.
+            more = max(block_bytes, carry)
+            if held_limit is not None and carry and carry + min(more, reader.left_bytes) > held_limit.bytes:
+                more = held_limit.bytes - carry  # as far as it may be held
+                if ahead is None and more < min(block_bytes, reader.left_bytes):
+                    raise held_limit.refused(reader, reader.start + base_bytes, carry)
             if ahead is not None:
                 buffer, stop, at_end = ahead.result()
                 ahead = None
             else:
-                # At least as much as is waiting, so that a text without a place to cut is searched log n times.
-                buffer, stop, at_end = reader.read(buffer, carry, max(block_bytes, carry))
+                buffer, stop, at_end = reader.read(buffer, carry, more)
             tail = bytes(memoryview(buffer)[max(0, stop - 3) : stop])
             whole = stop if at_end else stop - cut_character_bytes(tail)
             text = memoryview(buffer)[:whole]

@@ -57,6 +57,17 @@ def one_document(rng: random.Random) -> bytes:
     return rng.randbytes(1_000_000).translate(bytes(b"acgt"[byte % 4] for byte in range(256)))
 
 
+def long_words(number: int, each: int) -> bytes:
+    """Pretokens of megabytes, some of which are in the memory at a time."""
+    letters = random.Random(number).randbytes(number * each)
+    letters = letters.translate(bytes(97 + byte % 26 for byte in range(256)))
+    return b" ".join(letters[at : at + each] for at in range(0, len(letters), each))
+
+
+def period(rng: random.Random) -> bytes:
+    return b"abcdefghij" * 500_000
+
+
 def run(*arguments: object) -> tuple[int, int, str]:
     """(exit code, peak in bytes, the error's line or "")."""
     ended = subprocess.run(
@@ -173,3 +184,51 @@ def test_fit_works_at_the_smallest_limit(tmp_path: Path, least_mb: int) -> None:
     code, peak, error = run(*command, "--max-memory", f"{least_mb}MB", "--min-pretoken-count", "fit")
     assert (code, peak <= least_mb * 10**6) == (0, True), (peak, error)
     assert "left out " in error
+
+
+def named_limit(error: str) -> str:
+    named = re.search(r"give (?:--max-memory )?(\d+)MB or more", error)
+    assert named, error
+    return f"{named[1]}MB"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.parametrize("threads", [1, 4])
+def test_counts_that_are_too_long_to_be_merged_are_kept(threads: int, least_mb: int, tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(long_words(4, 3_000_000))
+    command = ["count", tmp_path / "text", "--quiet", "--output", tmp_path / "c", "--threads", threads]
+    code, peak, error = run(*command, "--max-memory", f"{least_mb}MB")
+    assert (code, peak <= least_mb * 10**6) == (5, True), (peak, error)
+    kept = re.search(r"in 4 files that belong together, are kept in (.*): go on with --counts", error)
+    assert kept, error
+    limit = named_limit(error)
+    command = ["count", "--counts", *kept[1].split(), "--quiet", "--output", tmp_path / "again"]
+    code, peak, error = run(*command, "--max-memory", limit)
+    assert (code, peak <= int(limit[:-2]) * 10**6) == (0, True), (peak, error)
+    assert run("count", tmp_path / "text", "--quiet", "--output", tmp_path / "c")[0] == 0
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "c").read_bytes()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.parametrize(
+    "text", [one_letter(random.Random(1)), period(random.Random(1)), long_words(2, 2_500_000)]
+)
+@pytest.mark.parametrize("fit", [False, True])
+def test_a_limit_that_is_named_for_long_pretokens_is_enough(
+    text: bytes, fit: bool, least_mb: int, tmp_path: Path
+) -> None:
+    (tmp_path / "text").write_bytes(text)
+    command = ["train", tmp_path / "text", "--vocab-size", 3000, "--quiet", "--threads", 2]
+    command += ["--output", tmp_path / "t.json", *(["--min-pretoken-count", "fit"] if fit else [])]
+    limit, refused = f"{least_mb + 20}MB", ""
+    for _ in range(3):  # for want of a place to cut, in merging counts files, in merging
+        code, peak, error = run(*command, "--max-memory", limit)
+        assert peak <= int(limit[:-2]) * 10**6, error
+        if code == 0:
+            break
+        stage = re.sub(r"\d+", "", error.split(",")[0])[:30]
+        assert (code, stage != refused) == (5, True), error
+        assert "--min-pretoken-count" not in error or b" " in text, error
+        assert "could not be kept" not in error
+        limit, refused = named_limit(error), stage
+    assert code == 0, error

@@ -114,6 +114,7 @@ void bind_training(nb::module_ &m) {
         return self.counted_bytes();
       });
   m.def("trim_memory", &bpe::trim_memory);
+  m.def("return_large_memory", &bpe::return_large_memory);
   m.def(
       "train_merges",
       [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts, uint64_t new_entries,

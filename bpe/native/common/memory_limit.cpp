@@ -1,5 +1,6 @@
 #include "common/memory_limit.hpp"
 
+#include <mutex>
 #include <new>
 
 #if defined(__linux__)
@@ -40,9 +41,32 @@ void trim_memory() noexcept {
 #endif
 }
 
+void return_large_memory() noexcept {
+#if defined(__GLIBC__)
+  constexpr int large_bytes = 1 << 20;
+  (void)mallopt(M_MMAP_THRESHOLD, large_bytes);
+  (void)mallopt(M_TRIM_THRESHOLD, large_bytes);
+#endif
+}
+
+bool MemoryLimit::has_room(uint64_t more_bytes) const noexcept {
+  return bytes_ == 0 || resident_bytes() + owed_bytes_ + more_bytes + spare_bytes <= bytes_;
+}
+
 void MemoryLimit::expect(uint64_t more_bytes) const {
-  if (bytes_ != 0 && resident_bytes() + more_bytes + spare_bytes > bytes_)
+  if (!has_room(more_bytes))
     throw std::bad_alloc();
+}
+
+PageMemory MemoryLimit::take(size_t bytes) const {
+  if (bytes_ == 0)
+    return PageMemory(bytes);
+  static std::mutex taking;
+  std::lock_guard lock(taking);
+  expect(bytes);
+  PageMemory memory(bytes);
+  memory.map(0, bytes);
+  return memory;
 }
 
 } // namespace bpe

@@ -132,4 +132,13 @@ void PageMemory::release() noexcept {
 
 #endif
 
+void PageMemory::map(size_t start, size_t stop) const noexcept {
+  populate(start, stop);
+  constexpr size_t smallest_page_bytes = 4096;
+  for (size_t at = start; at < stop; at += smallest_page_bytes) {
+    volatile uint8_t *const byte = static_cast<uint8_t *>(data_) + at;
+    *byte = *byte;
+  }
+}
+
 } // namespace bpe

@@ -93,9 +93,12 @@ uint64_t count_frequent_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &te
                               const MemoryLimit &limit) {
   const Id *ids = slots.ids();
   constexpr unsigned most_threads = 8; // each has sums of up to 32 MiB
-  const unsigned threads = std::min(most_threads, threads_for(slots, team));
+  unsigned threads = std::min(most_threads, threads_for(slots, team));
   const int sum_bits = std::clamp<int>(std::bit_width(slots.size()), 16, 22);
-  limit.expect(threads * (sizeof(uint64_t) << sum_bits));
+  const auto sum_bytes = [&] { return threads * (sizeof(uint64_t) << sum_bits); };
+  while (threads > 1 && !limit.has_room(2 * sum_bytes())) // some is left for the tables
+    threads--;
+  limit.expect(sum_bytes());
   std::vector<std::vector<uint64_t>> sums(threads, std::vector<uint64_t>(uint64_t{1} << sum_bits, 0));
   auto key_at = [&](Place at) { return PairKey<Id>::of(ids[at], ids[at + 1]); };
   auto sum_of = [&](unsigned thread, auto key) -> uint64_t & {

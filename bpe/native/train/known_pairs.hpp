@@ -125,9 +125,8 @@ private:
     return cells_[at];
   }
   void allocate(size_t cells) {
-    if (cells > first_cells)
-      limit_->expect(cells * sizeof(Pair));
-    PageMemory fresh(cells * sizeof(Pair));
+    PageMemory fresh =
+        cells > first_cells ? limit_->take(cells * sizeof(Pair)) : PageMemory(cells * sizeof(Pair));
     memory_ = std::move(fresh);
     cells_ = static_cast<Pair *>(memory_.data());
     cell_count_ = cells;

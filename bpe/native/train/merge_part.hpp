@@ -60,24 +60,13 @@ template <class Id, class Place> struct NeighbourSums {
 
 // What one thread does of a merge: a range of the list that begins and ends between two pretokens.
 template <class Id, class Place> struct MergePart {
-  static constexpr size_t asked_bytes = size_t{1} << 20; // the limit is not asked for less
   struct Occurrence {
     Id left, right; // the neighbours when it was replaced
     Place place;
   };
   NeighbourSums<Id, Place> left, right;
-  std::vector<Occurrence> occurrences;
-  // Makes room for so many more. The limit is asked where that is much: for as much as there is now, which is
-  // copied, and then freed.
-  void expect_occurrences(size_t more, const MemoryLimit &limit) {
-    const size_t needed = occurrences.size() + more, now = occurrences.capacity();
-    if (needed <= now)
-      return;
-    const size_t room = std::max(needed, 2 * now);
-    if (room * sizeof(Occurrence) >= asked_bytes)
-      limit.expect(std::max(now, room - now) * sizeof(Occurrence));
-    occurrences.reserve(room);
-  }
+  Occurrence *occurrences = nullptr; // room that all parts share
+  size_t occurrence_count = 0;
   // Of those that directly followed another one ("abab"), see add_pairs: by weight, and how many.
   uint64_t after_merged = 0;
   Place after_merged_places = 0;

@@ -83,10 +83,11 @@ public:
       queue_.push_back({pair.count, arena_used_, pair.key, pair.places});
       arena_used_ += pair.places;
     });
+    expect_arena(arena_used_ + 128);
     // Beside the lists: the queue as it grows, and the cells that say where the next places go.
     limit_.expect(queue_.size() * 128 + id_count * 8);
-    expect_arena(arena_used_ + 128);
     write_places(slots, id_count, pause, team);
+    arena_written(arena_used_ + 128);
     std::make_heap(queue_.begin(), queue_.end(), less);
   }
 
@@ -137,8 +138,15 @@ public:
     from += list_size;
     if (arena_used_ > arena_expected_)
       expect_arena(arena_used_ + arena_step);
+    arena_filled_ = std::max(arena_filled_, arena_used_);
     push({count, list_start, key, list_size}, less);
     return list_start;
+  }
+
+  // All lists that have got room are written.
+  void lists_written() {
+    if (arena_filled_ > arena_written_)
+      arena_written(arena_filled_);
   }
 
   void prefetch(Key key) const { pairs_.prefetch(key); }
@@ -220,8 +228,14 @@ private:
   void expect_arena(uint64_t places) {
     if (places <= arena_expected_)
       return;
-    limit_.expect((places - arena_expected_) * sizeof(Place));
+    limit_.owe((places - arena_expected_) * sizeof(Place));
     arena_expected_ = places;
+  }
+  void arena_written(uint64_t places) {
+    if (places <= arena_written_)
+      return;
+    limit_.settle((places - arena_written_) * sizeof(Place));
+    arena_written_ = places;
   }
 
   static constexpr uint64_t arena_step = uint64_t{1} << 18; // places, when lists are added one by one
@@ -231,7 +245,8 @@ private:
   uint64_t known_from_, threshold_ = unlimited, most_known_;
   KnownPairs<Id, Place> pairs_;
   std::unique_ptr<Place[], decltype(&std::free)> arena_;
-  uint64_t arena_used_ = 0, arena_expected_ = 0;
+  uint64_t arena_used_ = 0;
+  uint64_t arena_expected_ = 0, arena_filled_ = 0, arena_written_ = 0; // the most there was of each
   std::vector<Waiting> queue_;
 };
 

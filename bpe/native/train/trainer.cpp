@@ -22,9 +22,6 @@ constexpr uint32_t first_new_id = 257;
 // How far ahead in a list its slots are asked for: some 40 cache misses in flight or done.
 constexpr size_t prefetch_places = 40;
 
-// For so many places of a list room is made at once.
-constexpr size_t places_at_once = size_t{1} << 16;
-
 // Waking the threads costs some 30 us, a place 10 to 40 ns.
 constexpr uint64_t places_for_threads = 1 << 14;
 constexpr uint64_t bytes_for_threads = 1 << 16; // of pretokens; below, no list is as long
@@ -152,7 +149,9 @@ private:
     Id a = Keys::left(pair.key), b = Keys::right(pair.key), merged = static_cast<Id>(entries_.size());
     merges_.push_back({outside_id(a), outside_id(b), pair.count});
     expect_entry(entries_[a].size() + entries_[b].size());
-    entries_.push_back(entries_[a] + entries_[b]);
+    std::string bytes;
+    bytes.reserve(entries_[a].size() + entries_[b].size()); // as `+` it may take twice as much on the way
+    entries_.push_back(std::move(bytes.append(entries_[a]).append(entries_[b])));
     lengths_.push_back(lengths_[a] + lengths_[b]);
     for (Part &part : parts_) {
       part.left.neighbours.emplace_back();
@@ -160,10 +159,15 @@ private:
     }
     const bool shared = team_.size() > 1 && pair.list_size >= places_for_threads;
     const Place *list = index_.arena() + pair.list_start;
+    cuts_.clear(); // before the slots change
     if (shared) {
-      cuts_.clear(); // before the slots change
       for (unsigned thread = 0; thread <= team_.size(); thread++)
         cuts_.push_back(cut(pair, thread));
+    } else {
+      cuts_.insert(cuts_.end(), {0, pair.list_size});
+    }
+    make_room(list);
+    if (shared) {
       team_.run([&](unsigned thread) {
         replace(parts_[thread], list + cuts_[thread], list + cuts_[thread + 1], a, b, merged);
       });
@@ -191,18 +195,50 @@ private:
       parts_[thread].left.clear();
       parts_[thread].right.clear();
     }
+    index_.lists_written();
+  }
+
+  // Room for the occurrences of a merge, with places for each part as many as it can have: occurrences of a
+  // pair share no slots. All of it is mapped, as what one merge leaves unwritten another one writes.
+  void make_room(const Place *list) {
+    const auto most_of = [&](size_t part) -> uint64_t {
+      const size_t start = cuts_[part], stop = cuts_[part + 1];
+      return start == stop ? 0 : std::min<uint64_t>(stop - start, (list[stop - 1] - list[start]) / 2 + 1);
+    };
+    uint64_t needed = 0;
+    for (size_t part = 0; part + 1 < cuts_.size(); part++)
+      needed += most_of(part);
+    const size_t bytes = needed * sizeof(typename Part::Occurrence), now = occurrences_.bytes();
+    if (bytes > now) {
+      const size_t grown = std::max(bytes, now + now / 8);
+      options_.limit.expect(grown - now);
+      occurrences_.resize(grown);
+      occurrences_.map(now, grown);
+    }
+    auto *room = static_cast<typename Part::Occurrence *>(occurrences_.data());
+    for (size_t part = 0; part + 1 < cuts_.size(); part++) {
+      parts_[part].occurrences = room;
+      room += most_of(part);
+    }
   }
 
   // Before an entry of so many bytes is added. Small ones are asked for together.
   void expect_entry(uint64_t bytes) {
     expected_bytes_ += bytes;
+    const uint64_t each = sizeof(std::string) + sizeof(Place) + sizeof(Merge) +
+                          2 * parts_.size() * sizeof(typename Side::Neighbour);
+    const uint64_t filled_bytes = std::min(each, owed_bytes_);
+    options_.limit.settle(filled_bytes);
+    owed_bytes_ -= filled_bytes;
     const bool grows = entries_.size() == entries_.capacity(); // as all that has an item for each entry
     if (!grows && expected_bytes_ < entry_step)
       return;
-    const uint64_t each = sizeof(std::string) + sizeof(Place) + sizeof(Merge) +
-                          2 * parts_.size() * sizeof(typename Side::Neighbour);
     options_.limit.expect(expected_bytes_ + (grows ? 2 * each * entries_.size() : 0));
     expected_bytes_ = 0;
+    if (grows) { // room for as many more, which they fill one by one
+      options_.limit.owe(each * entries_.size());
+      owed_bytes_ += each * entries_.size();
+    }
   }
 
   // Where the part of a thread starts in the list: at the first place of a pretoken, so that no two threads
@@ -223,10 +259,8 @@ private:
     size_t a_slots = lengths_[a], merged_slots = lengths_[merged], size = static_cast<size_t>(stop - list);
     typename MergeSlots<Id, Place>::Counts counts(slots_);
     part.after_merged = part.after_merged_places = 0;
-    part.occurrences.clear();
+    part.occurrence_count = 0;
     for (size_t i = 0; i < size; i++) {
-      if (i % places_at_once == 0)
-        part.expect_occurrences(std::min(places_at_once, size - i), options_.limit);
       if (i + prefetch_places < size)
         __builtin_prefetch(ids + list[i + prefetch_places], 1);
       Place at = list[i];
@@ -242,7 +276,7 @@ private:
         part.after_merged += count;
         part.after_merged_places++;
       }
-      part.occurrences.push_back({left, right, at});
+      part.occurrences[part.occurrence_count++] = {left, right, at};
     }
   }
 
@@ -295,7 +329,8 @@ private:
   // The list of the merged pair has been read: its room may be written over.
   void write_lists(Part &part) {
     Place *arena = index_.arena();
-    for (const typename Part::Occurrence &occurrence : part.occurrences) {
+    for (size_t i = 0; i < part.occurrence_count; i++) {
+      const typename Part::Occurrence &occurrence = part.occurrences[i];
       uint64_t &left = part.left.neighbours[occurrence.left].next;
       if (left != no_list)
         arena[left++] = static_cast<Place>(occurrence.place - lengths_[occurrence.left]);
@@ -313,9 +348,10 @@ private:
   std::vector<std::string> entries_; // the bytes of each id
   std::vector<Place> lengths_;       // the slots of each id since the last compact()
   std::vector<Merge> merges_;
-  uint64_t expected_bytes_ = 0;
+  uint64_t expected_bytes_ = 0, owed_bytes_ = 0; // of the entries
   ThreadTeam &team_;
-  std::vector<size_t> cuts_;
+  std::vector<size_t> cuts_;                            // of the list of a merge, one part a thread
+  PageMemory occurrences_{0, PageMemory::Pages::small}; // of a merge
   std::vector<Part> parts_; // one a thread; a merge of few places uses the first alone
 };
 
@@ -335,7 +371,7 @@ std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOpt
   uint64_t ids = first_new_id + std::min(options.new_entries, slots);
   const auto train = [&]<class Id, class Place>(Id, Place) {
     // Ids, and the run that each block of slots starts in.
-    options.limit.expect(slots * sizeof(Id) + slots / 16);
+    options.limit.expect(slots * sizeof(Id) + slots / 16 + (uint64_t{team.size()} << 20));
     return Trainer<Id, Place>(plan, options, progress, team).run();
   };
   if (options.wide || slots >= std::numeric_limits<uint32_t>::max())
