@@ -1,8 +1,9 @@
 """Packs of whole sequences, made as they are asked for.
 
 The packs are planned from seq_starts when the object is made; tokens are read pack by pack, so nothing is held
-but the plan: 8 bytes a pack, or for best-fit 6 bytes a sequence of the windows that were read, at most 256 MiB. With the default arguments pack i is what torchtune's
-PackedDataset makes of the same sequences; what is different is said in docs/training.md.
+but the plan: 8 bytes a pack, or for best-fit 6 bytes a sequence of the windows that were read, at most 256 MiB.
+With the default arguments pack i is what torchtune's PackedDataset makes of the same sequences; what is different
+is said in docs/training.md.
 """
 
 from __future__ import annotations

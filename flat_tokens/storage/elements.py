@@ -140,8 +140,8 @@ class Elements:
         return out
 
     def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[npt.NDArray[Any]]:
-        """The elements of each range [start, stop), which must be inside the array, as new arrays. Cost: each zarr chunk
-        is decoded once, as far as the last element needed of it; ranges that rise need one at a time."""
+        """The elements of each range [start, stop), which must be inside the array, as new arrays. Cost: if the
+        ranges rise, each zarr chunk is decoded once, as far as the last element needed of it."""
         needed: dict[int, int] = {}  # of each zarr chunk: elements up to the last one needed
         for start, stop in ranges:
             for index in range(start // self.chunk_elements, -(-stop // self.chunk_elements)):
@@ -152,8 +152,8 @@ class Elements:
         return found
 
     def read_into(self, start: int, out: npt.NDArray[Any], needed: Mapping[int, int] = NOTHING_NEEDED) -> None:
-        """Fill `out` with the elements [start, start + len(out)), which must be inside the array. needed: of zarr chunks
-        how many of their first elements the caller will read, this time or soon."""
+        """Fill `out` with the elements [start, start + len(out)), which must be inside the array. needed: of zarr
+        chunks, how many of their first elements the caller will read, now or soon."""
         if self._source is None:
             out[:] = self._read_foreign(start, start + len(out))
             return
