@@ -13,7 +13,9 @@ import numpy as np
 from flat_tokens.packs.packing_plan import Int64
 from flat_tokens.rows.permutation import derive_key, permute
 
-BLOCK_TOKENS = 2**20  # decoded, with the zarr chunks that hold only a part of it, less than what is kept of an array
+BLOCK_TOKENS = (
+    2**20
+)  # decoded, with the zarr chunks that hold only a part of it, less than what is kept of an array
 BLOCKS, PACKS = 6, 7
 
 

@@ -151,7 +151,9 @@ class Elements:
             self.read_into(start, out, needed)
         return found
 
-    def read_into(self, start: int, out: npt.NDArray[Any], needed: Mapping[int, int] = NOTHING_NEEDED) -> None:
+    def read_into(
+        self, start: int, out: npt.NDArray[Any], needed: Mapping[int, int] = NOTHING_NEEDED
+    ) -> None:
         """Fill `out` with the elements [start, start + len(out)), which must be inside the array. needed: of zarr
         chunks, how many of their first elements the caller will read, now or soon."""
         if self._source is None:

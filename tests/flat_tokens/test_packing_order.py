@@ -16,7 +16,7 @@ from flat_tokens.packs.packing_order import shuffled_packs
 from flat_tokens.storage.chunk_source import ChunkSource
 from flat_tokens.storage.layout import ArrayLayout
 
-GOLDEN = ['a4aef797ae930afd', 'b13f424b7f99dcbf', 'cb504ad2a67172f5']
+GOLDEN = ["a4aef797ae930afd", "b13f424b7f99dcbf", "cb504ad2a67172f5"]
 
 
 @pytest.mark.parametrize("block_packs", [1, 3, 10, 1000])
