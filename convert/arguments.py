@@ -209,7 +209,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument_group("the dataset").add_argument
     add("--zarr-format", type=_whole, choices=(2, 3), default=2, help="3: sharded with crc32c (default 2)")
-    add("--compression", choices=COMPRESSIONS, default="zstd", help="of the arrays (default %(default)s)")
+    add(
+        "--compression",
+        choices=COMPRESSIONS,
+        default="zstd",
+        help="of the arrays (default %(default)s); in zarr format 2 only zstd has a checksum that reading compares",
+    )
     add("--chunk-tokens", type=_size, metavar="SIZE", help="tokens a zarr chunk (default: the format's)")
     add(
         "--overwrite",

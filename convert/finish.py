@@ -19,6 +19,7 @@ from convert.remarks import remarks
 from convert.shards.assembly import Assembly
 from convert.shards.shard import SPLITS, ShardRecord
 from convert.summary import Summary, check_conservation, total_counts
+from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
@@ -138,6 +139,7 @@ class Finish:
             first_words=self._tokenizer.decode(list(intake.first_ids)),
             quarantine=QUARANTINE_NAME if self._quarantine else "",
             ends=self._ends,
+            without_checksums=_without_checksums(context.layout),
             usual_end=usual_end(self._tokenizer),
             text_chunks=context.plan.chunk_count,
             shards=len(self._records),
@@ -149,6 +151,13 @@ class Finish:
         for remark in remarks(context.options, context.plan.sources, summary, self._tokenizer.special_tokens):
             context.progress.note(remark)
         return summary
+
+
+def _without_checksums(layout: ArrayLayout) -> str:
+    """What the summary calls a layout without checksums; nothing for others."""
+    if layout.has_checksums:
+        return ""
+    return f"zarr format {layout.zarr_format} with compression {layout.compression}"
 
 
 def known_facts(facts: Mapping[str, TokenFacts]) -> dict[str, TokenFacts]:

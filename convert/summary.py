@@ -37,6 +37,7 @@ class Summary:
     first_words: str = ""  # of the first sequence of train, decoded
     quarantine: str = ""  # the name of the file in the dataset, if there is one
     ends: EndTokens = NO_ENDS
+    without_checksums: str = ""  # the layout, where reading compares no checksum
     usual_end: str | None = None  # the special token of the tokenizer that by its name ends a document
 
     @property
@@ -97,6 +98,11 @@ class Summary:
                 f"{self.text_bytes / self.tokens:.2f} bytes of text"
             )
         lines.append(size)
+        if self.without_checksums:
+            lines.append(
+                f"  checksums  {self.without_checksums} has none that reading compares: damage is read as other tokens "
+                "until `python -m flat_tokens verify` finds it"
+            )
         lines += self._ends()
         if self.intake.longest:
             *others, least = self.intake.longest

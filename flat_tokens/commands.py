@@ -47,6 +47,10 @@ def info(arguments: argparse.Namespace) -> int:
                 f"  on disk: {split['disk_bytes']:,} bytes, {split['disk_bytes_per_token']:.2f} a token, "
                 f"{split['compression']}, {_cuts(split)}"
             )
+            if split["chunk_tokens"] is not None:
+                print(
+                    f"  checksums: {split['checksum'] or 'none that reading compares; verify compares the files'}"
+                )
     tokenizer = facts["tokenizer"]
     shown = f"{tokenizer.get('path')}, sha256 {tokenizer.get('sha256')}" if tokenizer else "not recorded"
     print(f"tokenizer: {printable(shown)}")

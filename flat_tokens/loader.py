@@ -4,9 +4,9 @@
     for batch in loader.from_step(17_000): ...        # resumes anywhere, with nothing to restore
 
 batch(step) follows from (array, the constructor's arguments, step) alone: not from what was read before, nor
-from the number of hosts, as long as it divides `streams`: the rows of hosts 0, 1, ... one under the other are
-the global batch. flat_tokens/rows/row_order.py states which rows a batch has; epoch step // steps_per_epoch
-follows the one before with an order of its own.
+from the number of hosts: the rows of hosts 0, 1, ... one under the other are the global batch, the same for any
+number of hosts that divides batch_size. flat_tokens/rows/row_order.py states which rows a batch has; epoch
+step // steps_per_epoch follows the one before with an order of its own.
 
 Cost: raw tokens are gathered from the mapped files (flat_tokens/rows/gathered_steps.py). Others, and sequences, are
 read a window at a time (flat_tokens/rows/window_steps.py; 4 Mi tokens of each epoch by default, 4 bytes a token in
@@ -29,7 +29,7 @@ from flat_tokens.arguments import choice, flag, integer, shown, split
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.ahead import working_ahead
+from flat_tokens.rows.ahead import run_ahead
 from flat_tokens.rows.gathered_steps import GatheredSteps
 from flat_tokens.rows.row_gather import RowGather
 from flat_tokens.rows.row_order import HostOrder, RowOrder
@@ -38,7 +38,7 @@ from flat_tokens.rows.sequence_rows import LONG_SEQUENCES, Losses, SequenceRows
 from flat_tokens.rows.window_steps import WindowSteps
 
 LARGEST_BLOCK = 2**62  # tokens, more than any split has: its rows are counted in 64 bits
-MOST_STREAMS = 8  # by default, so that 1, 2, 4 or 8 hosts see the same batches
+MOST_STREAMS = 8  # by default, so that each of 1, 2, 4 or 8 hosts reads data of its own
 DTYPES = ("uint16", "int32", "uint32", "int64")
 
 
@@ -47,8 +47,10 @@ class Loader:
 
     seq_len: tokens a row. batch_size: rows of all hosts together. seed: in [0, 2^64).
     host_index, host_count: this host gets rows [host_index, host_index + 1) * batch_size / host_count of each
-    batch and reads only what they need. streams: a multiple of host_count that divides batch_size; the order
-    depends on it; by default the largest divisor of batch_size up to 8, or host_count if that does not fit.
+    batch; host_count must divide batch_size, and the global batches do not depend on it. streams: a divisor of
+    batch_size; the order depends on it; by default the largest one up to 8. Hosts whose rows come from the same stream
+    read the same data, so for more than 8 hosts, or a number that does not divide the streams, a multiple of host_count
+    reads less.
     packed: rows are cut from the stream wherever they end; False: one sequence a row, padded with padding_id,
     and long_sequences says whether longer ones are "split" into several rows or "truncate"d.
     shuffle: False keeps the order of the dataset. block_tokens: tokens that stay neighbours when blocks are
@@ -102,17 +104,17 @@ class Loader:
         self.order = RowOrder.create(
             self._source.row_count,
             batch_size,
-            _stream_count(batch_size, host_count) if streams is None else streams,
+            _stream_count(batch_size) if streams is None else streams,
             max(1, block_tokens // seq_len),
             shuffle_blocks,
             seed,
             shuffle,
         )
-        if self.order.streams % host_count:
-            raise ArgumentError(f"host_count must divide streams = {self.order.streams}, got {host_count}")
-        per_host = self.order.streams // host_count
-        self._host = HostOrder(self.order, host_index * per_host, (host_index + 1) * per_host)
-        self.rows_per_batch = self._host.rows_per_batch
+        if batch_size % host_count:
+            raise _hosts_error(batch_size, host_count)
+        per_host = batch_size // host_count
+        self.host = HostOrder(self.order, host_index * per_host, (host_index + 1) * per_host)
+        self.rows_per_batch = self.host.rows_per_batch
         self._forget()
         _LOADERS.add(self)
 
@@ -150,7 +152,7 @@ class Loader:
     def rows_of(self, step: int) -> npt.NDArray[np.int64]:
         """Which rows this host has in a batch, int64[rows_per_batch]: numbers for `array.row`, or of sequences
         or their parts where not packed."""
-        return self._host.rows_at(integer("step", step, 0))
+        return self.host.rows_at(integer("step", step, 0))
 
     def batch(self, step: int) -> Batch:
         """The batch of a step, step >= 0. Cost: steps in a row share the reading of a window; a single one
@@ -191,9 +193,11 @@ class Loader:
     ) -> Iterator[Batch]:
         """The batches of the steps [step, stop), without end if stop is None. prefetch: a thread reads the next
         window while this one is used; by default where the process may use more than one processor. The first
-        batch does not wait for a whole window."""
+        batch costs what batch(step) does, and if it is the only one no window is read. A child of a fork goes on where
+        the parent was, with a thread of its own."""
         prefetch = None if prefetch is None else flag("prefetch", prefetch)
-        return self._from_step(*steps_range(step, stop), prefetch)
+        step, stop = steps_range(step, stop)
+        return run_ahead(lambda at, ahead: self._new_steps().run(at, stop, ahead), step, prefetch)
 
     def losses(self) -> Losses:
         """What is truncated, padded and left out. Cost: one pass over seq_starts where not packed."""
@@ -206,27 +210,17 @@ class Loader:
 
     # -- reading
 
-    @property
-    def stream_range(self) -> tuple[int, int]:
-        """The streams [first, stop) of this host."""
-        return self._host.first_stream, self._host.stop_stream
-
-    def new_windows(self) -> WindowSteps:
-        """What reads windows and rows, for those who put batches together themselves."""
-        return WindowSteps(self.array, self._source, self._host, self.dtype)
+    def new_windows(self, host: HostOrder | None = None) -> WindowSteps:
+        """A reader of windows and rows, for callers that put batches together themselves. host: by default this
+        loader's."""
+        return WindowSteps(self.array, self._source, self.host if host is None else host, self.dtype)
 
     def _new_steps(self) -> GatheredSteps | WindowSteps:
         if isinstance(self._source, PackedRows):
             gather = RowGather.of(self.array.encoded_tokens, self.seq_len, self.dtype)
             if gather is not None:
-                return GatheredSteps(self._host, gather)
+                return GatheredSteps(self.host, gather)
         return self.new_windows()
-
-    def _from_step(self, step: int, stop: int | None, prefetch: bool | None) -> Iterator[Batch]:
-        if stop is not None and step >= stop:
-            return
-        with working_ahead(prefetch) as ahead:
-            yield from self._new_steps().run(step, stop, ahead)
 
 
 def steps_range(step: int, stop: int | None) -> tuple[int, int | None]:
@@ -238,10 +232,22 @@ def steps_range(step: int, stop: int | None) -> tuple[int, int | None]:
     return step, stop
 
 
-def _stream_count(batch_size: int, host_count: int) -> int:
-    divisors = [count for count in range(1, MOST_STREAMS + 1) if batch_size % count == 0]
-    fitting = [count for count in divisors if count % host_count == 0]
-    return fitting[-1] if divisors[-1] in fitting else host_count
+def _stream_count(batch_size: int) -> int:
+    """The default: it depends on batch_size alone, so the order does."""
+    return max(count for count in range(1, MOST_STREAMS + 1) if batch_size % count == 0)
+
+
+def _hosts_error(batch_size: int, host_count: int) -> ArgumentError:
+    """Names the nearest numbers of hosts that divide the batch, and the nearest batches that the hosts divide."""
+    fewer = next(count for count in range(min(host_count, batch_size), 0, -1) if batch_size % count == 0)
+    more = next((count for count in range(host_count, batch_size + 1) if batch_size % count == 0), fewer)
+    hosts = " or ".join(str(count) for count in sorted({fewer, more}))
+    below = batch_size // host_count * host_count
+    sizes = " or ".join(str(size) for size in (below, below + host_count) if size)
+    return ArgumentError(
+        f"host_count must divide batch_size = {batch_size}, got {host_count}: take {hosts} hosts, or (another order of "
+        f"batches) batch_size {sizes}"
+    )
 
 
 def _checked_dtype(dtype: npt.DTypeLike, max_token_id: int) -> np.dtype[Any]:

@@ -1,12 +1,13 @@
 """Batches from several datasets by weight, still a pure function of their step.
 
 Each dataset is shuffled as by a Loader with the same streams, and each stream of the mixture draws from the
-streams of the same number: in every stretch of PERIOD draws a dataset has a fixed number of them, as near to
-its weight as whole numbers allow (the largest remainders get the rest), in an order that
-derive_key(seed, 4, stream, stretch) permutes. Draw n from a dataset is its row n in that stream, so a smaller
-dataset simply begins its next epoch earlier, and none of its rows is left out before.
+streams of the same number. flat_tokens/rows/shares.py says how many of the first n draws of a stream come from each
+dataset; the draws of a stretch, PERIOD of them, are in an order that derive_key(seed, 4, stream, stretch) permutes.
+Draw n from a dataset is its row n in that stream, so a smaller dataset simply begins its next epoch earlier, and none
+of its rows is left out before.
 
-Invariant: over whole stretches the shares are exact, and hosts see their part of the same global batches
+Invariant: after any number of whole stretches a dataset has its exact share of the draws of a stream, to within 4 rows
+(one row in a mixture of two datasets), however small its weight; hosts see their part of the same global batches
 (tests/flat_tokens/test_mixing.py).
 """
 
@@ -25,18 +26,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.arguments import count_of, flag, integer, shown
+from flat_tokens.arguments import count_of, flag, integer
 from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
 from flat_tokens.loader import Loader, steps_range
 from flat_tokens.reader import FlatTokensArray
-from flat_tokens.rows.ahead import working_ahead
+from flat_tokens.rows.ahead import Ahead, run_ahead
 from flat_tokens.rows.permutation import derive_key, permute
 from flat_tokens.rows.row_cut import RowCut
-from flat_tokens.rows.row_order import WindowId
+from flat_tokens.rows.row_order import HostOrder, WindowId
+from flat_tokens.rows.shares import Shares
 from flat_tokens.rows.window_steps import Window
 
-PERIOD = 4096  # draws of a stream; a weight is met to 1 / 8,192
+PERIOD = 4096  # draws of a stream that are permuted among themselves
 LARGEST_DRAW = 2**61  # of a stream: its numbers stay within 64 bits
 MIX, MEMBER = 4, 5
 AHEAD = 4  # batches: 2.3 MiB with 64 x 1,024
@@ -46,7 +48,7 @@ Int64 = npt.NDArray[np.int64]
 
 
 class Mixture:
-    """Batches of rows of several arrays. weights: positive, of any sum; shares of the rows.
+    """Batches of rows of several arrays. weights: positive, of any sum; shares of the rows, taken exactly.
 
     The other arguments are those of Loader, and so are batch(step), from_step(step) and rows_per_batch. There
     are no epochs: step goes on without end. shuffle_blocks is shared out by weight, at least one each.
@@ -72,14 +74,14 @@ class Mixture:
                 f"a mixture needs a weight for each array, got {weight_count} for {array_count}"
             )
         shuffle_blocks = integer("shuffle_blocks", shuffle_blocks, 1)
-        self.counts = apportion(weights, PERIOD)
+        self.shares = Shares(weights)
         # Only to choose and check the streams as a Loader does.
-        common: dict[str, Any] = {"host_index": host_index, "host_count": host_count}
-        probe = Loader(arrays[0], seq_len, batch_size, seed, streams=streams, **common, **options)
+        hosts: dict[str, Any] = {"host_index": host_index, "host_count": host_count}
+        probe = Loader(arrays[0], seq_len, batch_size, seed, streams=streams, **hosts, **options)
         self.seed = probe.order.seed
         self.batch_size = probe.batch_size
         self.streams = probe.order.streams
-        self._own_streams = probe.stream_range
+        self.host = probe.host
         self.rows_per_batch = probe.rows_per_batch
         self._per_stream = self.batch_size // self.streams
         self.members = [
@@ -89,11 +91,10 @@ class Mixture:
                 self.streams,
                 derive_key(self.seed, MEMBER, number),
                 streams=self.streams,
-                shuffle_blocks=max(1, round(shuffle_blocks * count / PERIOD)),
-                **common,
+                shuffle_blocks=max(1, round(shuffle_blocks * share)),
                 **options,
             )
-            for number, (array, count) in enumerate(zip(arrays, self.counts, strict=True))
+            for number, (array, share) in enumerate(zip(arrays, self.shares.fractions, strict=True))
         ]
         self._forget()
         _MIXTURES.add(self)
@@ -101,7 +102,8 @@ class Mixture:
     def _forget(self) -> None:
         self._lock = threading.Lock()
         self._kept: list[OrderedDict[WindowId, Window]] = [OrderedDict() for _ in self.members]
-        self._readers = [member.new_windows() for member in self.members]
+        first, stop = self.host.first_stream, self.host.stop_stream  # members have one row a stream
+        self._readers = [member.new_windows(HostOrder(member.order, first, stop)) for member in self.members]
         self._next_step = -1
         self._cuts = [RowCut(self.members[0].seq_len, self.members[0].dtype) for _ in range(2)]
         self._stretch = functools.lru_cache(maxsize=4 * self.streams)(self._stretch_of)
@@ -121,10 +123,9 @@ class Mixture:
         step = integer("step", step, 0)
         if step > LARGEST_DRAW // self._per_stream:
             raise ArgumentError(f"step must be at most {LARGEST_DRAW // self._per_stream}, got {step}")
-        first, stop = self._own_streams
+        first, stop = self.host.first_stream, self.host.stop_stream
         shape = (stop - first, self._per_stream)
         chosen, places = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
-        counts = np.array(self.counts, dtype=np.int64)
         begin, end = step * self._per_stream, (step + 1) * self._per_stream
         for stretch in range(begin // PERIOD, (end - 1) // PERIOD + 1):
             low, high = max(begin, stretch * PERIOD), min(end, (stretch + 1) * PERIOD)
@@ -133,11 +134,13 @@ class Mixture:
                 slice(low - begin, high - begin),
             )
             for stream in range(first, stop):
-                numbers, ranks = self._stretch(stream, stretch)
+                numbers, found = self._stretch(stream, stretch)
                 chosen[stream - first, here] = numbers[inside]
-                places[stream - first, here] = stretch * counts[numbers[inside]] + ranks[inside]
+                places[stream - first, here] = found[inside]
         streams = np.repeat(np.arange(first, stop), self._per_stream)
-        return chosen.reshape(-1), streams, places.reshape(-1)
+        before = first * self._per_stream
+        own = slice(self.host.first_row - before, self.host.stop_row - before)
+        return chosen.reshape(-1)[own], streams[own], places.reshape(-1)[own]
 
     def batch(self, step: int) -> Batch:
         """The batch of a step, step >= 0; see Loader.batch."""
@@ -166,27 +169,27 @@ class Mixture:
         """The batches of the steps [step, stop), without end if stop is None. prefetch: a thread makes the next
         ones meanwhile, AHEAD at most; by default where the process may use more than one processor."""
         prefetch = None if prefetch is None else flag("prefetch", prefetch)
-        return self._from_step(*steps_range(step, stop), prefetch)
+        step, stop = steps_range(step, stop)
+        return run_ahead(lambda at, ahead: self._run(at, stop, ahead), step, prefetch)
 
-    def _from_step(self, step: int, stop: int | None, prefetch: bool | None) -> Iterator[Batch]:
+    def _run(self, step: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
         steps = itertools.count(step) if stop is None else iter(range(step, stop))
-        with working_ahead(prefetch) as ahead:
-            pending = collections.deque(
-                ahead.begin(functools.partial(self.batch, at)) for at in itertools.islice(steps, AHEAD)
-            )
-            while pending:
-                batch = pending.popleft().result()
-                for at in itertools.islice(steps, 1):
-                    pending.append(ahead.begin(functools.partial(self.batch, at)))
-                yield batch
-                del batch
+        pending = collections.deque(
+            ahead.begin(functools.partial(self.batch, at)) for at in itertools.islice(steps, AHEAD)
+        )
+        while pending:
+            batch = pending.popleft().result()
+            for at in itertools.islice(steps, 1):
+                pending.append(ahead.begin(functools.partial(self.batch, at)))
+            yield batch
+            del batch
 
     def _found(
         self, number: int, streams: Int64, places: Int64, follows: bool
     ) -> Iterator[tuple[Window, Int64, Int64]]:
         """(window, rows, at): rows of a window of a dataset, which are those asked for at places[at] of
         streams[at]."""
-        first_stream, stop_stream = self._own_streams
+        first_stream, stop_stream = self.host.first_stream, self.host.stop_stream
         kept, order, reader = self._kept[number], self.members[number].order, self._readers[number]
         inside = places % order.steps_per_epoch
         numbers = places // order.steps_per_epoch * order.steps_per_epoch + inside // order.window_steps
@@ -206,36 +209,18 @@ class Mixture:
                 yield source, steps * (stop_stream - first_stream) + slots, at
 
     def _stretch_of(self, stream: int, stretch: int) -> tuple[Int64, Int64]:
-        """Of each draw of a stretch: the dataset, and how many draws from it came before in the stretch."""
+        """Of each draw of a stretch: the dataset, and how many draws from it came before in the stream."""
         key = derive_key(self.seed, MIX, stream, stretch)
         tickets = permute(np.arange(PERIOD), PERIOD, key)
-        numbers = np.searchsorted(np.cumsum(self.counts), tickets, side="right")
-        ranks = np.empty(PERIOD, dtype=np.int64)
-        for number, count in enumerate(self.counts):
-            ranks[numbers == number] = np.arange(count)
-        return numbers, ranks
-
-
-def apportion(weights: Sequence[float], total: int) -> list[int]:
-    """Whole numbers of sum `total` in proportion to weights, by the largest remainders; at least one each.
-
-    [1, 1, 2], 8 -> [2, 2, 4]."""
-    try:
-        values = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        values = np.empty(0)
-    if values.ndim != 1 or not len(values) or not np.isfinite(values).all() or (values <= 0).any():
-        raise ArgumentError(f"weights must be positive numbers, got {shown(weights)}")
-    if len(values) > total:
-        raise ArgumentError(f"at most {total} datasets can be mixed, got {len(values)}")
-    exact = values / values.sum() * total
-    counts = np.maximum(1, np.floor(exact)).astype(int)
-    for at in np.argsort(-(exact - np.floor(exact)), kind="stable").tolist():
-        if counts.sum() < total:
-            counts[at] += 1
-    while counts.sum() > total:  # many tiny weights were raised to one
-        counts[int(counts.argmax())] -= 1
-    return [int(count) for count in counts]
+        before, after = (
+            np.array(self.shares.drawn(draws, stream, self.streams), dtype=np.int64)
+            for draws in (stretch * PERIOD, (stretch + 1) * PERIOD)
+        )
+        numbers = np.searchsorted(np.cumsum(after - before), tickets, side="right")
+        places = np.empty(PERIOD, dtype=np.int64)
+        for number in np.flatnonzero(after > before).tolist():
+            places[numbers == number] = np.arange(before[number], after[number])
+        return numbers, places
 
 
 _MIXTURES: weakref.WeakSet[Mixture] = weakref.WeakSet()

@@ -1,8 +1,9 @@
 """Packs of whole sequences, made as they are asked for.
 
 The packs are planned from seq_starts when the object is made; tokens are read pack by pack, so nothing is held
-but the plan: 8 bytes a pack, or a few megabytes. With the default arguments pack i is what torchtune's
-PackedDataset makes of the same sequences; what is different is said in docs/training.md.
+but the plan: 8 bytes a pack, or for best-fit 6 bytes a sequence of the windows that were read, at most 256 MiB.
+With the default arguments pack i is what torchtune's PackedDataset makes of the same sequences; what is different
+is said in docs/training.md.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Protocol, SupportsIndex
 
+import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.arguments import choice, flag, integer, shown, split
@@ -20,8 +22,11 @@ from flat_tokens.format import LARGEST_TOKEN_ID, Uint32
 from flat_tokens.packs.pack import Pack, PackBatch, build_pack, stack
 from flat_tokens.packs.packing_best_fit import BestFitPlan, default_window_seqs
 from flat_tokens.packs.packing_greedy import GreedyPlan
+from flat_tokens.packs.packing_order import BLOCK_TOKENS, shuffled_packs
 from flat_tokens.packs.packing_plan import PackingReport, Plan, Starts
 from flat_tokens.packs.packing_split import SplitPlan
+from flat_tokens.rows.permutation import LARGEST_SEED
+from flat_tokens.storage.elements import Elements
 
 LONGEST_PACK = 2**31 - 1
 LONGEST_BEST_FIT_PACK = 2**22  # a set of rooms is searched for every length; 512 KiB for the longest
@@ -60,8 +65,8 @@ class PackedSequences(Sequence[Pack]):
     one of the next sequence.
 
     Making it costs one pass over seq_starts (0.3 s for 10 million sequences); with "greedy" and
-    split_across_pack nothing. A pack is one read of the tokens, with "best-fit" one a sequence. Picklable; safe
-    to read from several threads."""
+    split_across_pack nothing. A pack is one read of the tokens, with "best-fit" one a sequence; compressed zarr chunks
+    are decoded once a pack. Picklable; safe to read from several threads."""
 
     def __init__(
         self,
@@ -118,6 +123,17 @@ class PackedSequences(Sequence[Pack]):
             raise ArgumentError(f"a batch is asked for by several integers, got {shown(indexes)}")
         return stack(self.__getitems__(indexes), self.max_seq_len)
 
+    def shuffled(self, seed: int = 0, epoch: int = 0) -> npt.NDArray[np.int64]:
+        """All packs in a shuffled order that is fast to read, int64[len(self)]: DataLoader's `sampler`, or indexes for
+        `batch`. seed: in [0, 2^64); epoch: each has an order of its own.
+
+        Blocks of 2^20 tokens, of best-fit packs at least a window, come in a random order, and their packs in a random
+        order among themselves. In a fully random order a pack of compressed tokens costs the decoding of every zarr
+        chunk that it has a sequence in."""
+        seed, epoch = integer("seed", seed, 0, LARGEST_SEED), integer("epoch", epoch, 0)
+        block_packs = -(-BLOCK_TOKENS // self.max_seq_len)
+        return shuffled_packs(self._plan.window_bounds(), block_packs, seed, epoch)
+
     def __repr__(self) -> str:
         extra = [f"strategy={self.strategy!r}"] if self.strategy != "greedy" else []
         extra += ["split_across_pack=True"] if self.split_across_pack else []
@@ -145,7 +161,12 @@ class PackedSequences(Sequence[Pack]):
 
     def _pack(self, index: int) -> Pack:
         ranges, skipped = self._plan.pieces(index)
-        encoded: list[Uint32] = [self.array.encoded_tokens.read(start, stop) for start, stop in ranges]
+        tokens = self.array.encoded_tokens
+        encoded: list[Uint32]
+        if isinstance(tokens, Elements):
+            encoded = tokens.read_ranges(ranges)
+        else:
+            encoded = [tokens.read(start, stop) for start, stop in ranges]
         if not self.split_across_pack:
             for (start, _), piece in zip(ranges, encoded, strict=True):
                 if not piece[0] & 1:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from flat_tokens.errors import DatasetError
 from flat_tokens.opening import Dataset
 from flat_tokens.packs.packing_plan import read_starts
 from flat_tokens.reader import FlatTokensArray
+from flat_tokens.storage.chunks import largest_file_bytes
 from flat_tokens.storage.elements import Elements
+from flat_tokens.storage.files import read_whole
+from flat_tokens.storage.zarr_metadata import StoredArray
+from flat_tokens.storage.zstd_frames import content_checksum
 
 STARTS_AT_A_TIME = 2**20
+CHECKED_COMPRESSORS = ("bz2", "gzip", "lzma", "zlib")
 
 
 def describe(dataset: Dataset, with_lengths: bool = True, most_sources: int | None = None) -> dict[str, Any]:
@@ -49,6 +56,7 @@ def _describe_split(dataset: Dataset, array: FlatTokensArray, with_lengths: bool
         "disk_bytes": disk_bytes,
         "disk_bytes_per_token": round(disk_bytes / array.token_count, 4) if array.token_count else None,
         "compression": stored.compression if stored else "read by the zarr library",
+        "checksum": _checksum(stored) if stored else None,
         "chunk_tokens": stored.chunk_elements if stored else None,
         "shard_tokens": stored.shard_elements if stored and stored.sharded else None,
     }
@@ -74,6 +82,26 @@ def lengths(seq_starts: Elements) -> dict[str, float] | None:
     ]
     mean = sum(length * occurrences for length, occurrences in ordered) / seq_count
     return {"min": ordered[0][0], "median": sum(middle) / 2, "mean": round(mean, 2), "max": ordered[-1][0]}
+
+
+def _checksum(stored: StoredArray) -> str | None:
+    """What is compared when a zarr chunk is read: "crc32c", the compressor that has a checksum of its own, or None. In
+    format 2 the first frame tells for zstd, as its metadata does not."""
+    if stored.codecs.crc32c:
+        return "crc32c"
+    config = json.loads(stored.codecs.compressor or "{}")
+    name = config.get("id")
+    if name != "zstd":
+        return name if name in CHECKED_COMPRESSORS else None
+    if config.get("checksum"):
+        return "zstd"
+    if stored.sharded or not stored.element_count:
+        return None
+    try:
+        payload = read_whole(stored.file_path(0), largest_file_bytes(stored))
+    except DatasetError:  # what a lost file means is for `verify` to say
+        return None
+    return None if content_checksum(payload) is None else "zstd"
 
 
 def _folder_bytes(folder: Path) -> int:

@@ -5,30 +5,46 @@ room that still takes it. Packs with the same room are interchangeable, so whole
 work is that of the different lengths (some 5,000 steps a window), not of the sequences. Equally long sequences
 go in the dataset's order, and so do the packs of a window, by their first sequences. The plan of a window
 depends on the window alone; opening counts the packs of each, for which a histogram of its lengths suffices, so
-pack i is found without planning the windows before: resuming anywhere costs the plan of one window.
+pack i is found without planning the windows before: resuming anywhere costs the plan of one window. Plans are kept, the
+least recently used one is dropped when they take more than LARGEST_PLANS_BYTES, so packs in any order cost the plan of
+each window once.
 
 Spec: `best_fit_plainly` below, which leaves the same rooms (tests/flat_tokens/test_packing_best_fit.py).
 """
 
 from __future__ import annotations
 
+import os
+import threading
+import weakref
 from collections import OrderedDict, defaultdict
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from flat_tokens.packs.packing_plan import Int64, PackingReport, Pieces, Starts, read_starts, too_long_error
 
-CACHED_WINDOWS = 4  # plans of windows: 4 MB each by default
+LARGEST_PLANS_BYTES = 2**28  # the plans of 40 million sequences, for packs of less than 2^16 tokens
+
+Unsigned = npt.NDArray[np.unsignedinteger[Any]]
 
 
 class WindowPlan(NamedTuple):
-    """The packs of one window: pack i holds the pieces [bounds[i], bounds[i + 1]) of starts and stops, which
-    are token positions in the dataset. bounds: int64[packs + 1]; starts, stops: int64[pieces]."""
+    """The packs of one window: pack i holds the pieces [bounds[i], bounds[i + 1]) of starts and lengths.
 
-    bounds: Int64
-    starts: Int64
-    stops: Int64
+    base: the token position in the dataset that starts are counted from. bounds: uint32[packs + 1]; starts, lengths:
+    unsigned[pieces], of the narrowest types that hold them, since plans are kept."""
+
+    base: int
+    bounds: Unsigned
+    starts: Unsigned
+    lengths: Unsigned
+
+    @property
+    def kept_bytes(self) -> int:
+        """The memory of the plan."""
+        return self.bounds.nbytes + self.starts.nbytes + self.lengths.nbytes
 
 
 # (first, items, pack, per_pack): the items [first, first + items), longest first, go to the packs from `pack` on,
@@ -66,25 +82,45 @@ class BestFitPlan:
             counts.append(counts[-1] + int(full_packs.sum()) + place(*_counted(rests), max_seq_len)[0])
         self._pack_counts: Int64 = np.array(counts)
         self._pack_count: int = counts[-1] if max_packs is None else min(counts[-1], max_packs)
-        self._windows: OrderedDict[int, WindowPlan] = OrderedDict()
+        self._forget()
+        _PLANS.add(self)
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._windows: OrderedDict[int, WindowPlan] = OrderedDict()  # the longest unused one first
+        self._kept_bytes = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_windows": OrderedDict()}
+        own = ("_lock", "_windows", "_kept_bytes")
+        return {name: value for name, value in self.__dict__.items() if name not in own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+        _PLANS.add(self)
 
     @property
     def pack_count(self) -> int:
         """How many packs there are."""
         return self._pack_count
 
+    def window_bounds(self) -> Int64:
+        """See Plan."""
+        return np.minimum(self._pack_counts, self._pack_count)
+
     def pieces(self, index: int) -> Pieces:
-        """A range for each sequence. Cost: some 30 ms for the first pack of a window, microseconds for the
-        others."""
+        """A range for each sequence, in the dataset's order. Cost: the plan of a window for its first pack,
+        microseconds for the others."""
         window = int(np.searchsorted(self._pack_counts, index, "right")) - 1
         plan = self._window(window)
         inside = index - int(self._pack_counts[window])
         first, stop = int(plan.bounds[inside]), int(plan.bounds[inside + 1])
-        ranges = zip(plan.starts[first:stop].tolist(), plan.stops[first:stop].tolist(), strict=True)
-        return Pieces(list(ranges), 0)  # a piece begins at a multiple of max_seq_len in its sequence
+        starts, lengths = plan.starts[first:stop].tolist(), plan.lengths[first:stop].tolist()
+        ranges = [
+            (plan.base + start, plan.base + start + length)
+            for start, length in zip(starts, lengths, strict=True)
+        ]
+        return Pieces(ranges, 0)  # a piece begins at a multiple of max_seq_len in its sequence
 
     def report(self) -> PackingReport:
         """The account. Cost: with max_packs the plan of one window, without two reads."""
@@ -98,8 +134,9 @@ class BestFitPlan:
                 continue
             plan = self._window(window)
             stop = int(plan.bounds[self._pack_count - int(self._pack_counts[window])])
-            tokens_used += int((plan.stops[:stop] - plan.starts[:stop]).sum())
-            touched = np.unique(np.searchsorted(starts, plan.starts[:stop], "right") - 1)
+            tokens_used += int(plan.lengths[:stop].sum(dtype=np.int64))
+            piece_starts = plan.starts[:stop].astype(np.int64) + plan.base
+            touched = np.unique(np.searchsorted(starts, piece_starts, "right") - 1)
             seqs_used += len(touched)
             seqs_split += int(np.count_nonzero(np.diff(starts)[touched] > self._max_seq_len))
         token_count = int(self._seq_starts.read(self._seq_count, self._seq_count + 1)[0])
@@ -118,12 +155,18 @@ class BestFitPlan:
         return read_starts(self._seq_starts, first, min(first + self._window_seqs, self._seq_count))
 
     def _window(self, window: int) -> WindowPlan:
-        plan = self._windows.get(window)
-        if plan is None:
-            plan = plan_window(self._read(window), self._max_seq_len)
-            self._windows[window] = plan
-            if len(self._windows) > CACHED_WINDOWS:
-                self._windows.popitem(last=False)
+        with self._lock:
+            plan = self._windows.get(window)
+            if plan is not None:
+                self._windows.move_to_end(window)
+                return plan
+        plan = plan_window(self._read(window), self._max_seq_len)
+        with self._lock:
+            if window not in self._windows:  # another thread may have planned it meanwhile
+                self._windows[window] = plan
+                self._kept_bytes += plan.kept_bytes
+            while self._kept_bytes > LARGEST_PLANS_BYTES and len(self._windows) > 1:
+                self._kept_bytes -= self._windows.popitem(last=False)[1].kept_bytes
         return plan
 
 
@@ -154,11 +197,11 @@ def plan_window(starts: Int64, max_seq_len: int) -> WindowPlan:
         nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         full_starts = np.repeat(starts[cut], counts) + nth * max_seq_len
         piece_starts = np.concatenate([stops[items] - rests[items], full_starts])
-        piece_stops = np.concatenate([stops[items], full_starts + max_seq_len])
+        lengths = np.concatenate([rests[items], np.full(len(full_starts), max_seq_len)])
         packs = np.concatenate([packs, pack_count + np.arange(len(full_starts))])
         pack_count += len(full_starts)
     else:
-        piece_starts, piece_stops = stops[items] - rests[items], stops[items]
+        piece_starts, lengths = stops[items] - rests[items], rests[items]
     in_order = np.argsort(piece_starts)
     packs = packs[in_order]
     first_piece = np.empty(pack_count, np.int64)
@@ -170,7 +213,13 @@ def plan_window(starts: Int64, max_seq_len: int) -> WindowPlan:
     packs = renamed[packs]
     by_pack = in_order[np.argsort(packs, kind="stable")]
     bounds = np.concatenate([[0], np.cumsum(np.bincount(packs, minlength=pack_count))])
-    return WindowPlan(bounds, piece_starts[by_pack], piece_stops[by_pack])
+    base = int(starts[0])
+    return WindowPlan(base, narrow(bounds), narrow(piece_starts[by_pack] - base), narrow(lengths[by_pack]))
+
+
+def narrow(values: Int64) -> Unsigned:
+    """The same in the narrowest unsigned type: uint8 for [0, 255]."""
+    return values.astype(np.min_scalar_type(values.max(initial=0)))
 
 
 def _counted(lengths: Int64) -> tuple[list[int], list[int]]:
@@ -237,3 +286,16 @@ def best_fit_plainly(lengths: list[int], max_seq_len: int) -> list[list[int]]:
         else:
             packs.append([length])
     return packs
+
+
+_PLANS: weakref.WeakSet[BestFitPlan] = weakref.WeakSet()
+
+
+def _forget_unfinished() -> None:
+    """In the child of a fork: plans are kept, but where another thread of the parent was about to change them."""
+    for plan in list(_PLANS):
+        if plan._lock.locked():
+            plan._forget()
+
+
+os.register_at_fork(after_in_child=_forget_unfinished)

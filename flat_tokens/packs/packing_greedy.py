@@ -43,6 +43,10 @@ class GreedyPlan:
         """How many packs there are."""
         return len(self.bounds) - 1
 
+    def window_bounds(self) -> Int64:
+        """Each pack by itself."""
+        return np.arange(self.pack_count + 1)
+
     def pieces(self, index: int) -> Pieces:
         """One range: the sequences of a pack lie side by side."""
         return Pieces([(int(self.bounds[index]), int(self.bounds[index + 1]))], 0)

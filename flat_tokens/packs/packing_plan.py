@@ -77,6 +77,10 @@ class Plan(Protocol):
     @property
     def pack_count(self) -> int: ...
 
+    def window_bounds(self) -> Int64:
+        """Where the packs that are planned together begin and the last end: int64[windows + 1], from 0 to
+        pack_count."""
+
     def pieces(self, index: int) -> Pieces:
         """What pack `index`, in [0, pack_count), is made of."""
 

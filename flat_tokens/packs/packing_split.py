@@ -33,6 +33,10 @@ class SplitPlan:
         """How many packs there are."""
         return self._pack_count
 
+    def window_bounds(self) -> Int64:
+        """Each pack by itself."""
+        return np.arange(self.pack_count + 1)
+
     def pieces(self, index: int) -> Pieces:
         """One range. Cost: a search among 4,096 starts; the first call reads seq_starts once."""
         start = index * self._max_seq_len

@@ -1,11 +1,15 @@
 """Work that is begun before it is asked for: in a thread, or on one processor only when it is asked for.
 
+A child of a fork has no thread but the one that forked, so what the others had begun never ends there: what is to be
+yielded is begun anew (run_ahead).
+
 Where a process may use one processor alone, a thread that decodes takes the time of the one that trains, and the two
 drive each other's data out of the cache: 20 % more time for batches of compressed tokens.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -49,7 +53,28 @@ class Ahead:
 def working_ahead(prefetch: bool | None) -> Iterator[Ahead]:
     """An Ahead with a thread or, for None on one processor and for False, without."""
     if prefetch or (prefetch is None and usable_cpus() > 1):
-        with ThreadPoolExecutor(1, "flat_tokens-prefetch") as thread:
+        process = os.getpid()
+        thread = ThreadPoolExecutor(1, "flat_tokens-prefetch")
+        try:
             yield Ahead(thread)
+        finally:
+            thread.shutdown(wait=os.getpid() == process)
     else:
         yield Ahead(None)
+
+
+def run_ahead(run: Callable[[int, Ahead], Iterator[T]], step: int, prefetch: bool | None) -> Iterator[T]:
+    """What run(step, ahead) yields, one item a step. A child of a fork goes on where the parent was, by a run of its
+    own from the next step on. prefetch: see working_ahead."""
+    is_forked = True
+    while is_forked:
+        is_forked = False
+        process = os.getpid()
+        with working_ahead(prefetch) as ahead:
+            for item in run(step, ahead):
+                step += 1
+                yield item
+                del item  # its memory may be used for the next one
+                if os.getpid() != process:
+                    is_forked = True
+                    break

@@ -42,19 +42,23 @@ class GatheredSteps:
         return self._gather.batch(wanted)
 
     def run(self, step: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
-        """The batches [step, stop), stop above step, while the rows of the next window are touched."""
+        """The batches [step, stop) while the rows of the next window are touched."""
+        if stop is not None and step >= stop:
+            return
         host, gather = self._host, self._gather
+        wanted = host.rows_at(step) * gather.length
+        step += 1
         window = host.order.window_at(step)
-        firsts = self._firsts(window)
-        pending = ahead.begin(functools.partial(self._touched, window))
-        wanted = firsts[host.place(step, window)]
+        pending = None
+        if stop is None or step < stop:
+            pending = ahead.begin(functools.partial(self._touched, window))
         gather.touch(wanted, is_alone=True)
         yield gather.batch(wanted)
-        step += 1
-        while stop is None or step < stop:
+        while pending is not None:
             firsts = pending.result()
             first, following = host.steps_of(window)
             next_window = host.order.window_at(following)
+            pending = None
             if stop is None or following < stop:
                 pending = ahead.begin(functools.partial(self._touched, next_window))
             for at in range(step, following if stop is None else min(following, stop)):

@@ -1,8 +1,11 @@
 """In which order rows are read: pure arithmetic on row numbers, without data.
 
-Rows are dealt to *streams*, and a host has whole streams, so that a global batch is the same for every
-number of hosts that divides the streams: its rows [s * q, (s + 1) * q) come from stream s,
-q = batch_size / streams. Two levels of shuffling keep the reading cheap: *blocks* of neighbouring rows are
+Rows are dealt to *streams*: the rows [s * q, (s + 1) * q) of a global batch come from stream s,
+q = batch_size / streams. Hosts have no part in the order: each takes its rows of the global batch, so any number of
+hosts that divides batch_size sees the same batches. A host reads the streams that its rows come from; where the number
+of hosts divides the streams, no two hosts read the same one.
+
+Two levels of shuffling keep the reading cheap: *blocks* of neighbouring rows are
 permuted, and in each stream the rows of a *window* of a few blocks are permuted among themselves.
 
 An epoch e, for R rows a block: of the whole blocks, permuted with derive_key(seed, e, 1), the first
@@ -174,33 +177,41 @@ class RowOrder:
 
 @dataclass(frozen=True)
 class HostOrder:
-    """The part of one host: the streams [first_stream, stop_stream)."""
+    """The part of one host: the rows [first_row, stop_row) of each global batch."""
 
     order: RowOrder
-    first_stream: int
-    stop_stream: int
+    first_row: int
+    stop_row: int
 
     @property
     def rows_per_batch(self) -> int:
         """Rows of this host in a batch."""
-        return (self.stop_stream - self.first_stream) * self.order.rows_per_stream
+        return self.stop_row - self.first_row
+
+    @property
+    def first_stream(self) -> int:
+        """The stream of the first row."""
+        return self.first_row // self.order.rows_per_stream
+
+    @property
+    def stop_stream(self) -> int:
+        """The stream behind that of the last row."""
+        return -(-self.stop_row // self.order.rows_per_stream)
 
     @property
     def window_rows(self) -> int:
         """Rows of this host that a window has at most."""
-        return self.order.window_rows // self.order.streams * (self.stop_stream - self.first_stream)
+        return self.order.window_rows // self.order.batch_size * self.rows_per_batch
 
     def rows(self, window: WindowId) -> Int64:
         """Which rows this host has in each batch of a window, int64[steps, rows_per_batch], contiguous."""
-        rows = self.order.window_order(window, self.first_stream, self.stop_stream)
-        return np.ascontiguousarray(rows.reshape(window.step_count, -1))
+        return self._own_rows(window, (0, window.step_count))
 
     def rows_at(self, step: int) -> Int64:
         """Which rows this host has in the batch of a step, int64[rows_per_batch]."""
         window = self.order.window_at(step)
         place = self.place(step, window)
-        steps = place, place + 1
-        return self.order.window_order(window, self.first_stream, self.stop_stream, steps).reshape(-1)
+        return self._own_rows(window, (place, place + 1)).reshape(-1)
 
     def place(self, step: int, window: WindowId) -> int:
         """The place of a step among those of its window."""
@@ -210,3 +221,10 @@ class HostOrder:
         """The steps [first, stop) of a window, counted from the first epoch on."""
         first = window.epoch * self.order.steps_per_epoch + window.first_step
         return first, first + window.step_count
+
+    def _own_rows(self, window: WindowId, steps: tuple[int, int]) -> Int64:
+        """The rows of this host in the steps [first, stop) of a window, int64[steps, rows_per_batch], contiguous."""
+        rows = self.order.window_order(window, self.first_stream, self.stop_stream, steps)
+        before = self.first_stream * self.order.rows_per_stream
+        own = rows.reshape(len(rows), -1)[:, self.first_row - before : self.stop_row - before]
+        return np.ascontiguousarray(own)

@@ -61,19 +61,24 @@ class WindowSteps:
         return self._batch_of(self._kept[1], window, step)
 
     def run(self, step: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
-        """The batches [step, stop), stop above step, while the next window is read."""
+        """The batches [step, stop) while the next window is read."""
+        if stop is not None and step >= stop:
+            return
         host = self._host
-        memories = [self._new_memory() for _ in range(1 + ahead.is_threaded)]
+        alone = self._batch_alone(step)  # before a window is read, so that the first batch is there soon
+        step += 1
         window = host.order.window_at(step)
-        alone = self._batch_alone(step)  # first, for who waits
-        pending = ahead.begin(functools.partial(self.read_window, window, memories[0]))
+        pending = None
+        if stop is None or step < stop:
+            memories = [self._new_memory() for _ in range(1 + ahead.is_threaded)]
+            pending = ahead.begin(functools.partial(self.read_window, window, memories[0]))
         yield alone
         del alone
-        step += 1
-        while stop is None or step < stop:
+        while pending is not None:
             memory = pending.result()
             _, following = host.steps_of(window)
             next_window = host.order.window_at(following)
+            pending = None
             if stop is None or following < stop:
                 memories.reverse()
                 pending = ahead.begin(functools.partial(self.read_window, next_window, memories[0]))

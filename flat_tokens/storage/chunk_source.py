@@ -118,10 +118,10 @@ class ChunkSource:
     def _check(self, values: Values, first: int) -> None:
         check_largest(values, self._largest, self.stored, first)
 
-    def copy(self, index: int, start: int, stop: int, out: Values) -> None:
+    def copy(self, index: int, start: int, stop: int, out: Values, needed: int = 0) -> None:
         """Put elements [start, stop) of zarr chunk `index` into `out`, for those who compare them with the largest
-        allowed one. Cost: a copy if they are kept decoded, else the decoding of its front up to them, or of all of it
-        for those who read one after the other."""
+        allowed one. Cost: a copy if they are kept decoded, else the decoding of its front up to them, or up to `needed`
+        if that is further, or of all of it for those who read one after the other."""
         if self.is_raw:
             out[:] = self.mapped(index)[start:stop]
             return
@@ -133,7 +133,8 @@ class ChunkSource:
                 out[:] = kept[0][start:stop]
                 return
             buffer = self._decoded.buffer()
-        filled = self.decode(index, buffer, None if goes_on or kept is not None else stop, is_checked=False)
+        count = None if goes_on or kept is not None else min(max(stop, needed), len(buffer))
+        filled = self.decode(index, buffer, count, is_checked=False)
         out[:] = buffer[start:stop]
         with self._lock:
             self._decoded.put(index, buffer, filled)

@@ -9,8 +9,9 @@ promises it (zarr itself writes none for it).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from flat_tokens.storage.mapped_stream import MappedStream
 from flat_tokens.storage.zarr_metadata import ForeignLayoutError, StoredArray
 from flat_tokens.storage.zstd_frames import Took
 
+NOTHING_NEEDED: Mapping[int, int] = MappingProxyType({})
 FOREIGN_BLOCK = 2**18  # elements that are asked of zarr at once
 
 
@@ -137,8 +139,23 @@ class Elements:
         self.read_into(start, out)
         return out
 
-    def read_into(self, start: int, out: npt.NDArray[Any]) -> None:
-        """Fill `out` with the elements [start, start + len(out)), which must be inside the array."""
+    def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[npt.NDArray[Any]]:
+        """The elements of each range [start, stop), which must be inside the array, as new arrays. Cost: if the
+        ranges rise, each zarr chunk is decoded once, as far as the last element needed of it."""
+        needed: dict[int, int] = {}  # of each zarr chunk: elements up to the last one needed
+        for start, stop in ranges:
+            for index in range(start // self.chunk_elements, -(-stop // self.chunk_elements)):
+                needed[index] = max(needed.get(index, 0), stop - index * self.chunk_elements)
+        found = [np.empty(stop - start, dtype=self.dtype) for start, stop in ranges]
+        for (start, _), out in zip(ranges, found, strict=True):
+            self.read_into(start, out, needed)
+        return found
+
+    def read_into(
+        self, start: int, out: npt.NDArray[Any], needed: Mapping[int, int] = NOTHING_NEEDED
+    ) -> None:
+        """Fill `out` with the elements [start, start + len(out)), which must be inside the array. needed: of zarr
+        chunks, how many of their first elements the caller will read, now or soon."""
         if self._source is None:
             out[:] = self._read_foreign(start, start + len(out))
             return
@@ -147,7 +164,8 @@ class Elements:
         while at < stop:
             index, offset = divmod(at, chunk)
             count = min(chunk - offset, stop - at)
-            self._source.copy(index, offset, offset + count, out[at - start : at - start + count])
+            into = out[at - start : at - start + count]
+            self._source.copy(index, offset, offset + count, into, needed.get(index, 0))
             at += count
         check_largest(out, self._largest, self._where, start)
 

@@ -94,6 +94,12 @@ class ArrayLayout:
         """Entries of seq_starts a file; a run for `write_starts` begins at a multiple of it."""
         return self.chunk_starts * (self.shard_tokens // self.chunk_tokens)
 
+    @property
+    def has_checksums(self) -> bool:
+        """Whether each zarr chunk carries a checksum that readers compare: crc32c in format 3, the one of a zstd frame
+        in format 2."""
+        return self.zarr_format == 3 or self.compression == "zstd"
+
     def to_json(self) -> dict[str, int | str]:
         """The layout as a dict for the manifest, every value filled in."""
         return asdict(self)

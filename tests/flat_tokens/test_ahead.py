@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 import flat_tokens
 from flat_tokens.loader import Loader
+from flat_tokens.mixing import Mixture
 from flat_tokens.rows import ahead
 from flat_tokens.rows.ahead import working_ahead
 from flat_tokens.storage.layout import ArrayLayout
@@ -55,3 +58,45 @@ def test_a_loader_on_one_processor(
     for batch, other in zip(loader.from_step(3, 3 * len(loader)), expected, strict=True):
         assert threading.active_count() == before
         assert np.array_equal(batch.inputs, other)
+
+
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+@pytest.mark.parametrize("steps_before", [1, 40])
+@pytest.mark.parametrize("kind", ["loader", "mixture"])
+def test_a_generator_goes_on_in_the_child_of_a_fork(
+    make_dataset: Any, random_sequences: Any, compression: str, steps_before: int, kind: str
+) -> None:
+    layout = ArrayLayout.create(2, 2**12 if compression == "none" else 16, compression=compression)
+    train = flat_tokens.open(make_dataset(random_sequences(5, 200), layout=layout)).train
+    options: dict[str, Any] = {"block_tokens": 40, "shuffle_blocks": 4}
+    loader: Any = (
+        Loader(train, 7, 4, 3, **options)
+        if kind == "loader"
+        else Mixture([train, train], [1, 2], 7, 4, 3, **options)
+    )
+    running = loader.from_step(2, 100, prefetch=True)
+    for _ in range(steps_before):
+        next(running)
+    expected = [loader.batch(step).inputs for step in range(2 + steps_before, 100)]
+    child = os.fork()
+    if child == 0:  # pragma: no cover - in another process
+        signal.alarm(10)  # rather than hang
+        try:
+            found = [batch.inputs for batch in running]
+            os._exit(0 if np.array_equal(found, expected) else 1)
+        except BaseException:
+            os._exit(2)
+    assert np.array_equal([batch.inputs for batch in running], expected)  # and in the parent
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_generator_that_a_child_of_a_fork_lets_go(make_dataset: Any, random_sequences: Any) -> None:
+    train = flat_tokens.open(make_dataset(random_sequences(5, 200))).train
+    running = Loader(train, 7, 4, 3).from_step(0, prefetch=True)
+    next(running)
+    child = os.fork()
+    if child == 0:  # pragma: no cover - in another process
+        signal.alarm(10)
+        running.close()  # type: ignore[attr-defined]
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,12 @@ import pytest
 
 import flat_tokens
 from flat_tokens import format as flat_format
+from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError, DatasetError
 from flat_tokens.loader import Loader
+from flat_tokens.rows.gathered_steps import GatheredSteps
+from flat_tokens.rows.row_order import WindowId
+from flat_tokens.rows.window_steps import WindowSteps
 from flat_tokens.storage.layout import ArrayLayout
 
 LAYOUTS = [
@@ -77,21 +82,78 @@ def test_any_step_alone_or_in_a_row(make_dataset: Any, random_sequences: Any, pa
     assert len(list(itertools.islice(endless, 3 * len(loader)))) == 3 * len(loader)
 
 
-@pytest.mark.parametrize("hosts", [1, 2, 4, 8])
-@pytest.mark.parametrize("shuffle", [True, False])
-def test_hosts_hold_parts_of_the_same_batches(
-    make_dataset: Any, random_sequences: Any, hosts: int, shuffle: bool
-) -> None:
-    train = split(make_dataset, random_sequences, count=300)
-    whole = Loader(train, 5, 16, 7, **OPTIONS, shuffle=shuffle)
-    parts = [
-        Loader(train, 5, 16, 7, host_index=i, host_count=hosts, shuffle=shuffle, **OPTIONS)
-        for i in range(hosts)
+HOSTS = (1, 2, 3, 4, 5, 8, 16, 32)
+HOST_OPTIONS: dict[str, dict[str, Any]] = {
+    "shuffled": {},
+    "in order": {"shuffle": False},
+    "unpacked": {"packed": False},
+    "streams of three": {"streams": 3},
+}
+
+
+def of_hosts(train: Any, batch_size: int, hosts: int, **options: Any) -> list[Loader]:
+    return [
+        Loader(train, 2, batch_size, 7, host_index=index, host_count=hosts, **OPTIONS, **options)
+        for index in range(hosts)
     ]
-    for step in range(len(whole) + 2):
-        together = np.concatenate([part.batch(step).targets for part in parts])
-        assert np.array_equal(together, whole.batch(step).targets)
-        assert len(parts[0].batch(step)) == 16 // hosts
+
+
+def together(batches: Iterable[Batch]) -> dict[str, np.ndarray]:
+    """The batches of all hosts, one under the other."""
+    found = [batch.as_dict() for batch in batches]
+    return {name: np.concatenate([batch[name] for batch in found]) for name in found[0]}
+
+
+@pytest.mark.parametrize("hosts", HOSTS)
+@pytest.mark.parametrize("kind", [*HOST_OPTIONS, "raw"])
+def test_hosts_hold_parts_of_the_same_batches(
+    make_dataset: Any, random_sequences: Any, hosts: int, kind: str
+) -> None:
+    layout = ArrayLayout.create(2, 2**12, compression="none" if kind == "raw" else "zstd")
+    train = split(make_dataset, random_sequences, layout, count=700)
+    options = HOST_OPTIONS.get(kind, {})
+    whole = Loader(train, 2, 480, 7, **OPTIONS, **options)
+    parts = of_hosts(train, 480, hosts, **options)
+    assert [part.rows_per_batch for part in parts] == [480 // hosts] * hosts
+    steps = len(whole) + 2
+    assert steps > 3
+    generators = [part.from_step(1, steps) for part in parts]
+    for step in range(1, steps):
+        expected = whole.batch(step).as_dict()
+        alone = together(part.batch(step) for part in parts)
+        in_a_row = together(next(generator) for generator in generators)
+        for name in expected:
+            assert np.array_equal(alone[name], expected[name])
+            assert np.array_equal(in_a_row[name], expected[name])
+
+
+@pytest.mark.parametrize("before", HOSTS)
+def test_another_number_of_hosts_goes_on_where_the_first_was(
+    make_dataset: Any, random_sequences: Any, before: int
+) -> None:
+    train = split(make_dataset, random_sequences, ArrayLayout.create(2, 64), count=1000)
+    steps = len(Loader(train, 2, 480, 7, **OPTIONS))
+    rows = [part.rows_of(step) for step in range(steps // 2) for part in of_hosts(train, 480, before)]
+    for after in HOSTS:
+        parts = of_hosts(train, 480, after)
+        later = [part.rows_of(step) for step in range(steps // 2, steps) for part in parts]
+        assert len(np.unique(np.concatenate(rows + later))) == steps * 480  # none twice, all but the odd ones
+        assert {part.identity()["streams"] for part in parts} == {8}
+
+
+def test_hosts_that_do_not_divide_the_batch(make_dataset: Any, random_sequences: Any) -> None:
+    train = split(make_dataset, random_sequences)
+    for batch_size, hosts, message in (
+        (
+            96,
+            5,
+            "host_count must divide batch_size = 96, got 5: take 4 or 6 hosts, or .* batch_size 95 or 100",
+        ),
+        (4, 3, "divide batch_size = 4, got 3: take 2 or 4 hosts, or .* batch_size 3 or 6"),
+        (4, 5, "divide batch_size = 4, got 5: take 4 hosts, or .* batch_size 5"),
+    ):
+        with pytest.raises(ArgumentError, match=message + "$"):
+            Loader(train, 2, batch_size, host_count=hosts)
 
 
 def test_epochs_and_seeds_differ(make_dataset: Any, random_sequences: Any) -> None:
@@ -208,8 +270,8 @@ def test_a_batch_stays_what_it_was(make_dataset: Any, random_sequences: Any) -> 
         ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
         ({"batch_size": 10**6}, "rows do not fill a batch of 1000000"),
         ({"seed": -1}, "seed must be in"),
-        ({"host_count": 3}, "streams must divide batch_size = 4, got 3"),
-        ({"host_count": 2, "streams": 1}, "host_count must divide streams = 1, got 2"),
+        ({"streams": 3}, "streams must divide batch_size = 4, got 3"),
+        ({"host_count": 3}, "host_count must divide batch_size = 4, got 3"),
         ({"host_index": 1}, r"host_index must be in \[0, host_count = 1\), got 1"),
         ({"dtype": "float32"}, "dtype must be one of uint16, .* got float32"),
         ({"packed": False, "long_sequences": "drop"}, "long_sequences must be one of split, truncate"),
@@ -319,3 +381,49 @@ def test_arguments_of_another_kind(
     for step in (1.5, "1", None):
         with pytest.raises(ArgumentError, match=f"step must be an integer, got {step!r}"):
             loader.batch(step)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("compression", ["zstd", "none"])
+@pytest.mark.parametrize("prefetch", [True, False])
+def test_one_step_reads_no_window(
+    make_dataset: Any,
+    random_sequences: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    compression: str,
+    prefetch: bool,
+) -> None:
+    train = split(make_dataset, random_sequences, ArrayLayout.create(2, 16, compression=compression))
+    loader = Loader(train, 5, 4, 3, **OPTIONS)
+    expected = loader.batch(3).targets
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("a window was read")
+
+    monkeypatch.setattr(WindowSteps, "read_window", refuse)
+    monkeypatch.setattr(GatheredSteps, "_touched", refuse)
+    found = list(loader.from_step(3, 4, prefetch=prefetch))
+    assert len(found) == 1
+    assert np.array_equal(found[0].targets, expected)
+    assert len(list(loader.from_step(3, 3, prefetch=prefetch))) == 0
+
+
+@pytest.mark.parametrize("compression", ["zstd", "none"])
+def test_only_the_window_that_is_needed_is_read(
+    make_dataset: Any, random_sequences: Any, monkeypatch: pytest.MonkeyPatch, compression: str
+) -> None:
+    train = split(make_dataset, random_sequences, ArrayLayout.create(2, 16, compression=compression))
+    loader = Loader(train, 5, 4, 3, **OPTIONS)
+    last = loader.order.window_steps - 1  # of the first window
+    read = []
+    for steps, name in ((WindowSteps, "read_window"), (GatheredSteps, "_touched")):
+        former = getattr(steps, name)
+
+        def noted(self: Any, window: WindowId, *more: Any, former: Any = former) -> Any:
+            read.append(window.index)
+            return former(self, window, *more)
+
+        monkeypatch.setattr(steps, name, noted)
+    found = [batch.targets for batch in loader.from_step(last, last + 2)]
+    assert read == [1]
+    for at, targets in enumerate(found):
+        assert np.array_equal(targets, loader.batch(last + at).targets)

@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+import flat_tokens
 from flat_tokens.__main__ import main
 from flat_tokens.commands import _fact, _source
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage import entries
+from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import read_manifest
 
 ROOT = Path(__file__).parents[2]
@@ -310,3 +312,41 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
         assert parent.stdout.readline() == b"begun\n"
         parent.kill()
         assert parent.communicate(timeout=20) == (b"", None)
+
+
+@pytest.mark.parametrize(
+    ("zarr_format", "compression", "checksum"),
+    [
+        (2, "zstd", "zstd"),
+        (2, "lz4", None),
+        (2, "lz4-bitshuffle", None),
+        (2, "none", None),
+        (3, "zstd", "crc32c"),
+        (3, "lz4", "crc32c"),
+        (3, "none", "crc32c"),
+    ],
+)
+def test_info_says_whether_reading_compares_checksums(
+    make_dataset: Any,
+    capsys: pytest.CaptureFixture[str],
+    zarr_format: int,
+    compression: str,
+    checksum: str | None,
+) -> None:
+    layout = ArrayLayout.create(zarr_format, 64, compression=compression)
+    root = make_dataset([list(range(1, 61))], layout=layout)
+    assert layout.has_checksums == (checksum is not None)
+    assert main(["info", "--json", str(root)]) == 0
+    assert json.loads(capsys.readouterr().out)["splits"]["train"]["checksum"] == checksum
+    assert main(["info", str(root)]) == 0
+    told = checksum or "none that reading compares; verify compares the files"
+    assert f"  checksums: {told}\n" in capsys.readouterr().out
+    file = root / "train/encoded_tokens" / ("0" if zarr_format == 2 else "c/0")
+    data = bytearray(file.read_bytes())
+    data[22 if compression != "none" else 12] ^= 2  # in the tokens
+    file.write_bytes(data)
+    train = flat_tokens.open(root).train
+    if checksum is not None:
+        with pytest.raises(DatasetError, match="restore it or convert again|does not decode"):
+            train.sequence(0)
+    assert main(["verify", "--workers", "1", str(root)]) == 3  # what info says

@@ -12,7 +12,7 @@ import pytest
 import flat_tokens
 from flat_tokens import mixing
 from flat_tokens.errors import ArgumentError
-from flat_tokens.mixing import PERIOD, Mixture, apportion
+from flat_tokens.mixing import PERIOD, Mixture
 from flat_tokens.storage.layout import ArrayLayout
 
 OPTIONS: dict[str, Any] = {"block_tokens": 40, "shuffle_blocks": 6}
@@ -103,9 +103,11 @@ def test_draws_go_on_from_stretch_to_stretch(arrays: list[Any], monkeypatch: pyt
         assert streams.tolist() == [0] * 20 + [1] * 20
         for at in range(40):
             stretch, inside = divmod(step * 20 + at % 20, 16)
-            numbers, ranks = mixture._stretch_of(at // 20, stretch)
+            numbers, drawn = mixture._stretch_of(at // 20, stretch)
             assert chosen[at] == numbers[inside]
-            assert places[at] == stretch * mixture.counts[numbers[inside]] + ranks[inside]
+            before = mixture.shares.drawn(stretch * 16, at // 20, 2)[numbers[inside]]
+            assert places[at] == drawn[inside]
+            assert places[at] == before + np.count_nonzero(numbers[:inside] == numbers[inside])
         batch = mixture.batch(step)
         for at in range(40):
             member = mixture.members[chosen[at]]
@@ -125,15 +127,48 @@ def test_unpacked(arrays: list[Any]) -> None:
 def test_shares_are_exact_over_a_stretch(arrays: list[Any]) -> None:
     mixture = Mixture(arrays, [1, 2, 5], 4, 8, streams=1, **OPTIONS)
     chosen = np.concatenate([mixture.draws(step)[0] for step in range(PERIOD // 8)])
-    assert np.bincount(chosen).tolist() == mixture.counts == [512, 1024, 2560]
+    assert np.bincount(chosen).tolist() == [512, 1024, 2560]
 
 
-@pytest.mark.parametrize(
-    ("weights", "total", "counts"),
-    [([1, 1, 2], 8, [2, 2, 4]), ([1, 1, 1], 8, [3, 3, 2]), ([1e-9, 1], 4, [1, 3]), ([5], 3, [3])],
-)
-def test_apportion(weights: list[float], total: int, counts: list[int]) -> None:
-    assert apportion(weights, total) == counts
+@pytest.mark.parametrize("weights", [[1e-5, 1], [1, 1, 1], [0.7, 0.2, 0.1], [1e-5, 1e-4, 1]])
+def test_a_weight_of_any_size_is_met(arrays: list[Any], weights: list[float]) -> None:
+    """Each stream after whole stretches, by counting; 1e-5 was raised to 1/4096."""
+    mixture = Mixture(arrays[: len(weights)], weights, 4, 8, streams=8)
+    counts = np.zeros((8, len(weights)), dtype=np.int64)
+    for stretch in range(60):
+        for stream in range(8):
+            chosen, places = mixture._stretch_of(stream, stretch)
+            for number, first in enumerate(counts[stream].tolist()):
+                found = places[chosen == number]
+                assert found.tolist() == list(range(first, first + len(found)))  # each row of the stream once
+                counts[stream, number] += len(found)
+        exact = (stretch + 1) * PERIOD * np.array(weights) / sum(weights)
+        assert (np.abs(counts - exact) < (1 if len(weights) == 2 else 4)).all()
+    if len(weights) == 2:  # streams round at different times
+        assert np.abs(counts.sum(axis=0) - 8 * exact).max() <= 0.5
+        assert counts[:, 0].sum() == round(8 * 60 * PERIOD * 1e-5 / 1.00001)
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 3, 4, 5, 8, 16, 32])
+@pytest.mark.parametrize("packed", [True, False])
+def test_hosts_hold_parts_of_the_same_batches(
+    arrays: list[Any], make_dataset: Any, random_sequences: Any, hosts: int, packed: bool
+) -> None:
+    options: dict[str, Any] = {**OPTIONS, "packed": packed}
+    large = flat_tokens.open(
+        make_dataset(random_sequences(4, 1000), layout=ArrayLayout.create(2, 64), name="4")
+    )
+    arrays = [large.train, *arrays[1:]]
+    whole = Mixture(arrays, [3, 1, 1], 4, 480, 1, **options)
+    parts = [
+        Mixture(arrays, [3, 1, 1], 4, 480, 1, host_index=index, host_count=hosts, **options)
+        for index in range(hosts)
+    ]
+    for step in (0, 1, 2, 90, 200):
+        expected, found = whole.batch(step), [part.batch(step) for part in parts]
+        for field in ("inputs", "targets", "is_seq_start", "is_padding"):
+            together = np.concatenate([getattr(batch, field) for batch in found])
+            assert np.array_equal(together, getattr(expected, field))
 
 
 @pytest.mark.parametrize(

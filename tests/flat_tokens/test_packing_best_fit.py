@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 import random
 
 import numpy as np
@@ -10,7 +11,20 @@ import pytest
 from packing_cases import InMemory, lengths_of
 
 from flat_tokens.errors import ArgumentError
-from flat_tokens.packs.packing_best_fit import BestFitPlan, best_fit_plainly, default_window_seqs, plan_window
+from flat_tokens.packs import packing_best_fit
+from flat_tokens.packs.packing_best_fit import (
+    BestFitPlan,
+    WindowPlan,
+    best_fit_plainly,
+    default_window_seqs,
+    plan_window,
+)
+
+
+def ranges_of(plan: WindowPlan) -> tuple[np.ndarray, np.ndarray]:
+    """Where the pieces of a plan begin and end in the dataset."""
+    starts = plan.base + plan.starts.astype(np.int64)
+    return starts, starts + plan.lengths
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 64, 300])
@@ -21,26 +35,28 @@ def test_a_window_is_what_plain_words_say(kind: str, count: int, limit: int) -> 
     starts = np.cumsum([0, *lengths])
     plan = plan_window(starts, limit)
     plainly = best_fit_plainly(lengths, limit)
-    pieces = plan.stops - plan.starts
+    pieces = plan.lengths.astype(np.int64)
     held = [int(pieces[first:stop].sum()) for first, stop in zip(plan.bounds, plan.bounds[1:], strict=False)]
     assert sorted(held) == sorted(map(sum, plainly))
     assert sorted(plan.starts.tolist()) == starts[:-1].tolist()
-    assert sorted(plan.stops.tolist()) == starts[1:].tolist()
+    assert sorted(ranges_of(plan)[1].tolist()) == starts[1:].tolist()
 
 
 def test_packs_and_their_sequences_stay_in_the_datasets_order() -> None:
     lengths = lengths_of("long tail", 6, 3000, 100)
     plan = plan_window(np.cumsum([0, *lengths]), 100)
-    firsts = plan.starts[plan.bounds[:-1]]
+    starts, _ = ranges_of(plan)
+    firsts = starts[plan.bounds[:-1]]
     assert (np.diff(firsts) > 0).all()
     for first, stop in zip(plan.bounds, plan.bounds[1:], strict=False):
-        assert (np.diff(plan.starts[first:stop]) > 0).all()
+        assert (np.diff(starts[first:stop]) > 0).all()
 
 
 def test_long_sequences_are_cut_to_full_packs_and_a_rest() -> None:
     plan = plan_window(np.array([0, 3, 5, 9, 29]), 6)
+    starts, stops = ranges_of(plan)
     packs = [
-        list(zip(plan.starts[a:b].tolist(), plan.stops[a:b].tolist(), strict=True))
+        list(zip(starts[a:b].tolist(), stops[a:b].tolist(), strict=True))
         for a, b in zip(plan.bounds, plan.bounds[1:], strict=False)
     ]
     assert packs == [[(0, 3), (27, 29)], [(3, 5), (5, 9)], [(9, 15)], [(15, 21)], [(21, 27)]]
@@ -108,7 +124,8 @@ def test_golden_plan_of_cut_sequences() -> None:
 
 def digest_of(starts: np.ndarray, limit: int) -> str:
     plan = plan_window(starts, limit)
-    return hashlib.sha256(b"".join(array.astype("<i8").tobytes() for array in plan)).hexdigest()[:16]
+    arrays = (plan.bounds.astype(np.int64), *ranges_of(plan))
+    return hashlib.sha256(b"".join(array.astype("<i8").tobytes() for array in arrays)).hexdigest()[:16]
 
 
 def test_padding_of_a_usual_corpus_is_below_a_thousandth() -> None:
@@ -121,3 +138,43 @@ def test_padding_of_a_usual_corpus_is_below_a_thousandth() -> None:
 def test_a_long_sequence_is_told() -> None:
     with pytest.raises(ArgumentError, match="train: sequence 2 has 9 tokens, more than max_seq_len 8"):
         BestFitPlan(InMemory([1, 2, 9]), 8, None, 2, False)
+
+
+def test_packs_in_any_order_cost_one_plan_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = []
+
+    def noted(starts: np.ndarray, max_seq_len: int) -> WindowPlan:
+        planned.append(int(starts[0]))
+        return plan_window(starts, max_seq_len)
+
+    monkeypatch.setattr(packing_best_fit, "plan_window", noted)
+    lengths = np.random.default_rng(5).integers(1, 20, 900).tolist()
+    plan = BestFitPlan(InMemory(lengths), 20, None, 50, False)
+    order = np.random.default_rng(6).permutation(plan.pack_count).tolist()
+    found = [plan.pieces(index) for index in order]
+    assert len(planned) == len(set(planned)) == 900 // 50
+    copy = pickle.loads(pickle.dumps(plan))
+    assert [copy.pieces(index) for index in order] == found
+
+
+def test_plans_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing_best_fit, "LARGEST_PLANS_BYTES", 1000)
+    lengths = np.random.default_rng(5).integers(1, 20, 900).tolist()
+    plan = BestFitPlan(InMemory(lengths), 20, None, 50, False)
+    most = 0
+    for index in np.random.default_rng(6).permutation(plan.pack_count).tolist():
+        plan.pieces(index)
+        most = max(most, len(plan._windows))
+        kept = sum(window.kept_bytes for window in plan._windows.values())
+        assert kept == plan._kept_bytes <= 1000
+    assert most > 1
+    monkeypatch.setattr(packing_best_fit, "LARGEST_PLANS_BYTES", 1)
+    plan.pieces(0)
+    assert len(plan._windows) == 1  # the one in use
+
+
+def test_a_plan_takes_few_bytes_a_sequence() -> None:
+    lengths = np.random.default_rng(5).integers(1, 300, 60_000)
+    plan = plan_window(2**40 + np.cumsum([0, *lengths.tolist()]), 2048)
+    assert plan.kept_bytes < 7 * len(lengths)
+    assert plan.base == 2**40

@@ -104,7 +104,7 @@ def test_golden_orders_with_blocks_windows_and_tails(arguments: tuple[int, ...],
 def test_a_host_holds_its_share_of_a_window() -> None:
     order = RowOrder.create(1000, 64, 8, 16, 32, 7)
     assert order.window_rows == min(order.window_steps, order.steps_per_epoch) * 64
-    host = HostOrder(order, 2, 5)
+    host = HostOrder(order, 2 * order.rows_per_stream, 5 * order.rows_per_stream)
     assert (host.rows_per_batch, host.window_rows) == (24, order.window_rows // 8 * 3)
     assert host.rows(order.window_at(0)).size <= host.window_rows
 
