@@ -16,6 +16,7 @@ the one before is read alone: resuming takes as long as one batch.
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 import weakref
@@ -31,6 +32,7 @@ from flat_tokens.errors import ArgumentError
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.ahead import working_ahead
 from flat_tokens.rows.gathered_steps import GatheredSteps
+from flat_tokens.rows.row_cut import LabelCut, RowCut
 from flat_tokens.rows.row_gather import RowGather
 from flat_tokens.rows.row_order import HostOrder, RowOrder
 from flat_tokens.rows.row_source import PackedRows
@@ -113,6 +115,7 @@ class Loader:
         per_host = self.order.streams // host_count
         self._host = HostOrder(self.order, host_index * per_host, (host_index + 1) * per_host)
         self.rows_per_batch = self._host.rows_per_batch
+        self._cut_type: type[RowCut] = RowCut
         self._forget()
         _LOADERS.add(self)
 
@@ -168,6 +171,14 @@ class Loader:
                 self._steps = self._new_steps()
             return self._steps.batch(step, follows)
 
+    def cut_as(self, dtype: npt.DTypeLike, is_labelled: bool) -> Loader:
+        """A loader of the same rows, whose batches have ids of `dtype` and, with is_labelled, cut_labels in place of
+        inputs: for adapters, so that each id is written once, in its last form."""
+        other = copy.copy(self)
+        other.dtype = _checked_dtype(dtype, self.array.max_token_id)
+        other._cut_type = LabelCut if is_labelled else RowCut
+        return other
+
     def identity(self) -> dict[str, Any]:
         """What the global batches follow from, as plain values: a state that was kept can be compared."""
         order, source = self.order, self._source
@@ -213,14 +224,17 @@ class Loader:
 
     def new_windows(self) -> WindowSteps:
         """What reads windows and rows, for those who put batches together themselves."""
-        return WindowSteps(self.array, self._source, self._host, self.dtype)
+        return WindowSteps(self.array, self._source, self._host, self._new_cut())
 
     def _new_steps(self) -> GatheredSteps | WindowSteps:
         if isinstance(self._source, PackedRows):
-            gather = RowGather.of(self.array.encoded_tokens, self.seq_len, self.dtype)
+            gather = RowGather.of(self.array.encoded_tokens, self._new_cut())
             if gather is not None:
                 return GatheredSteps(self._host, gather)
         return self.new_windows()
+
+    def _new_cut(self) -> RowCut:
+        return self._cut_type(self.seq_len, self.dtype)
 
     def _from_step(self, step: int, stop: int | None, prefetch: bool | None) -> Iterator[Batch]:
         if stop is not None and step >= stop:
