@@ -18,6 +18,7 @@ thread are faster.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -146,6 +147,7 @@ class BatchDataset(IterableDataset[Tensors]):
         return self._pass(1 if worker is None else worker.num_workers)
 
     def _pass(self, stride: int) -> Iterator[Tensors]:
+        self._shared.check_is_up_to_date()  # here, not in __iter__: an error there ends a worker without a word
         step, stop = self._next_step, self.stop
         if stop is not None and step >= stop:
             return
@@ -193,43 +195,57 @@ class SharedWithWorkers:
     """What the process that starts workers and the copies of a dataset in them know of each other.
 
     Two numbers in memory that forked and spawned workers share: whether a worker has begun a pass since this process
-    did, and how many states were loaded in this process. A copy by pickle alone shares nothing."""
+    did, and how many states were loaded in this process. Other copies share nothing: those by pickle or deepcopy, and
+    those in processes that are no workers of a DataLoader, such as the ranks of a training."""
 
     def __init__(self) -> None:
+        self._new_memory()
+
+    def _new_memory(self) -> None:
         self._memory = torch.zeros(2, dtype=torch.int64).share_memory_()
         self._loaded = 0  # the number of states that this copy knows of
+        self._process = os.getpid()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if not self._memory.is_shared():
-            self._memory = self._memory.clone().share_memory_()
-            self._memory[0] = 0
+            self._new_memory()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SharedWithWorkers:
         return SharedWithWorkers()
 
     def begin_pass(self, is_worker: bool) -> None:
-        """To be called where a pass begins; ArgumentError in a worker that knows less than the process that loads."""
+        """To be called where a pass begins."""
+        if not is_worker:
+            self._own_memory()
         self._memory[0] = int(is_worker)
-        if is_worker and int(self._memory[1]) != self._loaded:
-            raise ArgumentError(
-                "the state was loaded after this worker was started (persistent_workers=True) and cannot reach it; "
-                "make a new DataLoader"
-            )
 
     def load_state(self) -> None:
-        """To be called where a state is loaded in the process that starts workers."""
-        self._memory[0] = 0
+        """To be called where a state is loaded in a process that is no worker."""
+        self._own_memory()
         self._loaded += 1
-        self._memory[1] = self._loaded
+        self._memory[0], self._memory[1] = 0, self._loaded
 
     def check_no_worker_reads(self) -> None:
-        """ArgumentError if a worker has begun a pass since this process did."""
+        """ArgumentError if a worker has begun a pass since this process, which is no worker, did."""
+        self._own_memory()
         if int(self._memory[0]):
             raise ArgumentError(
                 "state_dict of a BatchDataset whose batches DataLoader's workers make: this process does not know their "
                 "steps; take the state of torchdata's StatefulDataLoader, or count the steps and resume with step="
             )
+
+    def check_is_up_to_date(self) -> None:
+        """ArgumentError in a worker that was started before a state was loaded."""
+        if int(self._memory[1]) != self._loaded:
+            raise ArgumentError(
+                "the state was loaded after this worker was started (persistent_workers=True) and cannot reach it; "
+                "make a new DataLoader"
+            )
+
+    def _own_memory(self) -> None:
+        if self._process != os.getpid():
+            self._new_memory()
 
 
 def _place_of(worker: Any) -> int:
