@@ -1,7 +1,7 @@
 """Which arrays an adapter makes of a batch: one meaning of each name for PyTorch, JAX and Grain.
 
-input_ids and labels are unshifted, as in transformers, TRL and torchtune: labels[i] is the token at input_ids[i], and the
-model shifts. inputs and targets are the shifted pair: inputs[i] is what stands in front of targets[i], 0 where a
+input_ids and labels are unshifted, as in transformers, TRL and torchtune: labels[i] is the token at input_ids[i], and
+the model shifts. inputs and targets are the shifted pair: inputs[i] is what stands in front of targets[i], 0 where a
 sequence starts, and the model must not shift again. Labels and targets are IGNORED_LABEL where nothing is predicted.
 
 Invariant: labels equal input_ids except where they are IGNORED_LABEL: at padding, and at the first token of each

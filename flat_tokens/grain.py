@@ -24,8 +24,8 @@ from flat_tokens.reader import FlatTokensArray
 
 
 class RowSource:
-    """Row i of the packed stream as a dict of arrays [seq_len], int32 but for is_seq_start, which is bool. fields: which
-    arrays. ignore_first_labels: False keeps the labels of the first tokens of sequences.
+    """Row i of the packed stream as a dict of arrays [seq_len], int32 but for is_seq_start, which is bool. fields:
+    which arrays. ignore_first_labels: False keeps the labels of the first tokens of sequences.
 
     Picklable, safe to use from several threads; IndexError outside. The repr tells split, counts and length,
     but no path: a dataset may be moved between a checkpoint and its return."""

@@ -39,8 +39,8 @@ def to_global(
     *,
     ignore_first_labels: bool = True,
 ) -> dict[str, jax.Array]:
-    """The named arrays of a batch of a Loader, int32[batch_size, seq_len], is_seq_start bool, all sharded; every process
-    calls it with its own rows of the step. Cost: one copy to the devices."""
+    """The named arrays of a batch of a Loader, int32[batch_size, seq_len], is_seq_start bool, all sharded; every
+    process calls it with its own rows of the step. Cost: one copy to the devices."""
     return _assembled(batch, sharding, batch_size, Fields(fields, ignore_first_labels))
 
 

@@ -61,6 +61,8 @@ class Loader:
     len(loader) is steps_per_epoch; `for batch in loader` is the first epoch. ArgumentError for values outside
     their ranges, DatasetError on reading what is damaged. Picklable; safe to use from several threads."""
 
+    _cut_type: type[RowCut] = RowCut
+
     def __init__(
         self,
         array: FlatTokensArray,
@@ -115,7 +117,6 @@ class Loader:
         per_host = self.order.streams // host_count
         self._host = HostOrder(self.order, host_index * per_host, (host_index + 1) * per_host)
         self.rows_per_batch = self._host.rows_per_batch
-        self._cut_type: type[RowCut] = RowCut
         self._forget()
         _LOADERS.add(self)
 

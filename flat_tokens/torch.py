@@ -7,9 +7,9 @@ and yields the batches of a Loader, whole:
     for batch in DataLoader(dataset, batch_size=None):
         loss = model(**batch).loss          # a model of transformers: labels are unshifted, the model shifts
 
-Batches are dictionaries of tensors [rows, seq_len], int64 but for is_seq_start, which is bool. `fields` names those that
-are made (flat_tokens/fields.py): input_ids and labels by default; inputs and targets are the shifted pair, for a loop
-that compares logits[i] with targets[i]. Labels and targets are -100 where nothing is predicted.
+Batches are dictionaries of tensors [rows, seq_len], int64 but for is_seq_start, which is bool. `fields` names those
+that are made (flat_tokens/fields.py): input_ids and labels by default; inputs and targets are the shifted pair, for a
+loop that compares logits[i] with targets[i]. Labels and targets are -100 where nothing is predicted.
 
 DataLoader's workers, forked or spawned, need nothing further: worker w of n yields the steps w, w + n, w + 2n ... and
 DataLoader puts them in order. Each worker then reads every window, so for local data no workers and the Loader's own
@@ -114,10 +114,10 @@ class BatchDataset(IterableDataset[Tensors]):
     of workers, in a worker or in the process that starts them. Ranks: give the Loader host_index=rank and
     host_count=world_size.
 
-    state_dict() holds the next step (of this worker), and what the batches follow from: load_state_dict refuses a state
-    of other ones. While workers make the batches, the process that starts them does not know their steps, and state_dict
-    raises ArgumentError there: torchdata's StatefulDataLoader takes the states of the workers. Workers that were
-    started before load_state_dict (persistent_workers=True) raise it as well when they begin their next pass."""
+    state_dict() holds the next step (of this worker), and what the batches follow from: load_state_dict refuses a
+    state of other ones. While workers make the batches, the process that starts them does not know their steps, and
+    state_dict raises ArgumentError there: torchdata's StatefulDataLoader takes the states of the workers. Workers that
+    were started before load_state_dict (persistent_workers=True) raise it as well in their next pass."""
 
     def __init__(
         self,
@@ -231,8 +231,8 @@ class SharedWithWorkers:
         self._own_memory()
         if int(self._memory[0]):
             raise ArgumentError(
-                "state_dict of a BatchDataset whose batches DataLoader's workers make: this process does not know their "
-                "steps; take the state of torchdata's StatefulDataLoader, or count the steps and resume with step="
+                "state_dict of a BatchDataset whose batches DataLoader's workers make: this process does not know "
+                "their steps; take the state of torchdata's StatefulDataLoader, or count steps and resume with step="
             )
 
     def check_is_up_to_date(self) -> None:

@@ -1,9 +1,9 @@
 """How fast are the batches of BatchDataset through PyTorch's DataLoader, beside a dataset over a memmap?
 
-Both hand out input_ids and labels, int64[64, 1024] each, of random rows of the same 16 Mi tokens. The memmap holds ids of
-16 or 32 bits; its labels are a copy of its input_ids, since a file of ids does not know where documents begin. "-100 at
-starts" gives it the flags as well, so that it makes the same product. All run in one process, turn by turn, each
-going on where its last turn ended; medians. Equal first: the batches of ours are compared with a naive gather.
+Both hand out input_ids and labels, int64[64, 1024] each, of random rows of the same 16 Mi tokens. The memmap holds ids
+of 16 or 32 bits; its labels are a copy of its input_ids, since a file of ids does not know where documents begin.
+"-100 at starts" gives it the flags as well, so that it makes the same product. All run in one process, turn by turn,
+each going on where its last turn ended; medians. Equal first: ours are compared with a naive gather.
 
     python scripts/bench/torch_batches.py [--turns 5] [--tokens 16777216]
 """
