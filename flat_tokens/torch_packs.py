@@ -118,7 +118,9 @@ def collate_packs(items: Sequence[Tensors]) -> Tensors:
     without, so take `collate_flat` for them."""
     batch = collate_flat(items)
     if "segment_ids" not in batch:
-        raise ArgumentError("collate_packs makes a mask of segment_ids; add it to fields, or take collate_flat")
+        raise ArgumentError(
+            "collate_packs makes a mask of segment_ids; add it to fields, or take collate_flat"
+        )
     batch["mask"] = torch.from_numpy(block_causal_mask(batch["segment_ids"].numpy().astype(np.int32)))
     return batch
 

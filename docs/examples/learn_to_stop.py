@@ -40,7 +40,16 @@ def prepare(folder: Path) -> bpe.Tokenizer:
     corpus.write_text(END.join(document(number) for number in numbers.tolist()))
     bpe.train([corpus], vocab_size=320, special_tokens=[END]).save(tokenizer)
     for name, options in (("with", ["--append-token", END]), ("without", [])):
-        command = [sys.executable, "-m", "convert", str(corpus), "--tokenizer", str(tokenizer), "--workers", "1"]
+        command = [
+            sys.executable,
+            "-m",
+            "convert",
+            str(corpus),
+            "--tokenizer",
+            str(tokenizer),
+            "--workers",
+            "1",
+        ]
         command += ["--output", str(folder / name), *options]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return bpe.Tokenizer.load(tokenizer)
@@ -65,7 +74,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=100, help="of training, for each model (default 100)")
     steps = parser.parse_args().steps
-    options = argparse.Namespace(seed=0, seq_len=LIMIT + 1, batch_size=16, steps=steps, checkpoint_every=steps)
+    options = argparse.Namespace(
+        seed=0, seq_len=LIMIT + 1, batch_size=16, steps=steps, checkpoint_every=steps
+    )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         tokenizer = prepare(folder)

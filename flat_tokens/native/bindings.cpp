@@ -105,10 +105,9 @@ void cut_labels(nb::handle encoded, nb::handle firsts, size_t length, int32_t ig
     throw std::invalid_argument("a label must have 4 or 8 bytes, got 2");
   run_cut(id_bytes, to_labels, to_ids, [&]<class Id>(Id *first, Id *second) {
     if constexpr (sizeof(Id) > sizeof(uint16_t))
-      flat_tokens::cut_labels(from.as<const uint32_t>(), where.as<const int64_t>(),
-                              where.bytes() / sizeof(int64_t), length,
-                              static_cast<Id>(static_cast<int64_t>(ignored)), first, second,
-                              to_is_start.as<uint8_t>());
+      flat_tokens::cut_labels(
+          from.as<const uint32_t>(), where.as<const int64_t>(), where.bytes() / sizeof(int64_t), length,
+          static_cast<Id>(static_cast<int64_t>(ignored)), first, second, to_is_start.as<uint8_t>());
   });
 }
 

@@ -19,9 +19,7 @@ constexpr size_t block_tokens =
 // of it, or 0 at a start.
 template <class Id> struct Inputs {
   static constexpr bool reads_in_front = true;
-  Id at(const uint32_t *here, uint32_t flag) const {
-    return static_cast<Id>((here[-1] >> 1) & (flag - 1));
-  }
+  Id at(const uint32_t *here, uint32_t flag) const { return static_cast<Id>((here[-1] >> 1) & (flag - 1)); }
   Id first(uint32_t token) const { return token & 1 ? Id{0} : static_cast<Id>(token >> 1); }
 };
 
@@ -29,9 +27,7 @@ template <class Id> struct Inputs {
 template <class Id> struct Labels {
   static constexpr bool reads_in_front = false;
   Id ignored;
-  Id at(const uint32_t *here, uint32_t flag) const {
-    return flag ? ignored : static_cast<Id>(here[0] >> 1);
-  }
+  Id at(const uint32_t *here, uint32_t flag) const { return flag ? ignored : static_cast<Id>(here[0] >> 1); }
 };
 
 // Rows lie anywhere, mostly each on a page of its own, where no prefetcher of the processor follows: the next

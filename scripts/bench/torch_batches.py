@@ -105,7 +105,9 @@ def main() -> None:
             row(name, seconds, contenders[name][0])
             for name, seconds in harness.take_turns(measured, options.turns).items()
         ]
-    notes = [f"{len(encoded):,} tokens, batches of {BATCH_SIZE} x {SEQ_LEN:,}, input_ids and labels int64, no workers"]
+    notes = [
+        f"{len(encoded):,} tokens, batches of {BATCH_SIZE} x {SEQ_LEN:,}, input_ids and labels int64, no workers"
+    ]
     harness.save("torch_batches", machine, rows_found, [], notes)
 
 

@@ -104,7 +104,13 @@ def accuracies(batches: Batches) -> tuple[float, float]:
 
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    sizes: dict[str, Any] = {"vocab_size": IDS, "n_positions": SEQ_LEN, "n_embd": 32, "n_layer": 1, "n_head": 2}
+    sizes: dict[str, Any] = {
+        "vocab_size": IDS,
+        "n_positions": SEQ_LEN,
+        "n_embd": 32,
+        "n_layer": 1,
+        "n_head": 2,
+    }
     without = {"bos_token_id": None, "eos_token_id": None}
     no_dropout = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
     model = GPT2LMHeadModel(GPT2Config(**sizes, **without, **no_dropout))

@@ -171,7 +171,9 @@ def test_tensors_that_are_held_keep_their_values(train: Any) -> None:
     dataset = BatchDataset(Loader(train, 5, 4, 2), stop=25)
     held = list(DataLoader(dataset, None))
     again = [{name: tensor.clone() for name, tensor in batch.items()} for batch in DataLoader(dataset, None)]
-    assert all((batch[name] == other[name]).all() for batch, other in zip(held, again, strict=True) for name in batch)
+    assert all(
+        (batch[name] == other[name]).all() for batch, other in zip(held, again, strict=True) for name in batch
+    )
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
