@@ -202,7 +202,8 @@ class SharedWithWorkers:
         self._new_memory()
 
     def _new_memory(self) -> None:
-        self._memory = torch.zeros(2, dtype=torch.int64).share_memory_()
+        memory: Any = torch.zeros(2, dtype=torch.int64)  # Any: what is called of it is untyped in torch
+        self._memory: Any = memory.share_memory_()
         self._loaded = 0  # the number of states that this copy knows of
         self._process = os.getpid()
 
