@@ -11,6 +11,18 @@ def cut_rows(
     and targets: uint16, 32 or 64-bit integers [rows, length] that hold every id; is_start: bool of that shape. All
     contiguous; outputs overlap nothing. The GIL is released. ValueError names bound and value."""
 
+def cut_labels(
+    encoded: Buffer,
+    firsts: Buffer,
+    length: int,
+    ignored: int,
+    labels: Buffer,
+    ids: Buffer,
+    is_start: Buffer,
+) -> None:
+    """As cut_rows, unshifted: the ids, and labels that equal them but for `ignored` (31 bits and a sign) where a
+    sequence starts; labels and ids are of 32 or 64 bits."""
+
 def cut_narrow(
     ids: Buffer,
     start_bits: Buffer,

@@ -17,6 +17,7 @@ import numpy.typing as npt
 Bools = npt.NDArray[np.bool_]
 Int32 = npt.NDArray[np.int32]
 
+IGNORED_LABEL = -100  # where nothing is predicted: what torch's cross entropy leaves out
 FIELDS = ("inputs", "targets", "is_seq_start", "segment_ids", "positions")
 
 
@@ -26,7 +27,8 @@ class Batch:
     inputs, targets: integers of the loader's dtype. is_seq_start: bool, true at the first token of a
     sequence. segment_ids: int32, 1 for the first sequence of a row (which may have begun in another row), 2
     for the next and so on, 0 at padding. positions: int32, counted from 0 at each start and at the row's
-    first token. lengths: int32[rows], tokens before the padding, None where there is none.
+    first token. lengths: int32[rows], tokens before the padding, None where there is none. cut_labels: labels
+    that adapters have cut with the targets (flat_tokens/fields.py), inputs are not there then; else None.
 
     Sequences [1, 2], [3, 4, 5], [6, 7, 8] in rows of 4: inputs [[0, 1, 0, 3], [4, 0, 6, 7]], targets
     [[1, 2, 3, 4], [5, 6, 7, 8]], segment_ids [[1, 1, 2, 2], [1, 2, 2, 2]], positions [[0, 1, 0, 1],
@@ -38,11 +40,13 @@ class Batch:
         targets: npt.NDArray[Any],
         is_seq_start: Bools,
         lengths: Int32 | None = None,
+        cut_labels: npt.NDArray[Any] | None = None,
     ) -> None:
         self.inputs = inputs
         self.targets = targets
         self.is_seq_start = is_seq_start
         self.lengths = lengths
+        self.cut_labels = cut_labels
 
     @cached_property
     def segment_ids(self) -> Int32:

@@ -5,20 +5,24 @@
     sharding = NamedSharding(mesh, PartitionSpec("data"))
     for batch in global_batches(loader, sharding, step=0): loss = train_step(batch["inputs"], batch["targets"])
 
+inputs and targets are the shifted pair; fields=("input_ids", "labels") are unshifted, for a model that shifts
+(flat_tokens/fields.py). Labels and targets are -100 where nothing is predicted.
+
 A host reads its own rows only. The sharding cuts the rows over devices so that those of host h hold rows
 [h, h + 1) * batch_size / host_count, as a mesh whose first axis goes over the processes in order does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from flat_tokens.arguments import shown
-from flat_tokens.batch import FIELDS, Batch
+from flat_tokens.batch import Batch
 from flat_tokens.errors import ArgumentError
+from flat_tokens.fields import WITH_STARTS, Fields
 from flat_tokens.loader import Loader
 
 try:
@@ -27,14 +31,25 @@ except ImportError as error:
     raise ImportError("flat_tokens.jax needs JAX: pip install jax") from error
 
 
-def to_global(batch: Batch, sharding: jax.sharding.Sharding, batch_size: int) -> dict[str, jax.Array]:
-    """inputs, targets, segment_ids and positions as int32[batch_size, seq_len], is_seq_start as bool, all
-    sharded; every process calls it with its own rows of the step. Cost: one copy to the devices."""
+def to_global(
+    batch: Batch,
+    sharding: jax.sharding.Sharding,
+    batch_size: int,
+    fields: Sequence[str] = WITH_STARTS,
+    *,
+    ignore_first_labels: bool = True,
+) -> dict[str, jax.Array]:
+    """The named arrays of a batch of a Loader, int32[batch_size, seq_len], is_seq_start bool, all sharded; every
+    process calls it with its own rows of the step. Cost: one copy to the devices."""
+    return _assembled(batch, sharding, batch_size, Fields(fields, ignore_first_labels))
+
+
+def _assembled(
+    batch: Batch, sharding: jax.sharding.Sharding, batch_size: int, fields: Fields
+) -> dict[str, jax.Array]:
     assemble: Any = jax.make_array_from_process_local_data  # untyped in jax
     arrays = {}
-    for name in FIELDS:
-        local = getattr(batch, name)
-        local = local if local.dtype == np.bool_ else local.astype(np.int32, copy=False)
+    for name, local in fields.make(batch, np.int32).items():
         shape = (batch_size, local.shape[1])
         try:
             arrays[name] = assemble(sharding, local, shape)
@@ -47,12 +62,20 @@ def to_global(batch: Batch, sharding: jax.sharding.Sharding, batch_size: int) ->
 
 
 def global_batches(
-    loader: Loader, sharding: jax.sharding.Sharding, step: int = 0, stop: int | None = None
+    loader: Loader,
+    sharding: jax.sharding.Sharding,
+    step: int = 0,
+    stop: int | None = None,
+    *,
+    fields: Sequence[str] = WITH_STARTS,
+    ignore_first_labels: bool = True,
 ) -> Iterator[dict[str, Any]]:
-    """The global batches of the steps [step, stop), without end if stop is None."""
+    """The global batches of the steps [step, stop), without end if stop is None. fields: the arrays of a batch.
+    ignore_first_labels: False keeps the labels of the first tokens of sequences."""
     if not isinstance(loader, Loader):
         raise ArgumentError(f"loader must be a flat_tokens.Loader, got {shown(loader)}")
     if not isinstance(sharding, jax.sharding.Sharding):
         raise ArgumentError(f"sharding must be a jax.sharding.Sharding, got {shown(sharding)}")
-    batches = loader.from_step(step, stop)
-    return (to_global(batch, sharding, loader.batch_size) for batch in batches)
+    made = Fields(fields, ignore_first_labels)
+    batches = loader.cut_as(np.int32, made.is_cut_with_labels).from_step(step, stop)
+    return (_assembled(batch, sharding, loader.batch_size, made) for batch in batches)

@@ -16,6 +16,7 @@ the one before is read alone: resuming takes as long as one batch.
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 import weakref
@@ -31,6 +32,7 @@ from flat_tokens.errors import ArgumentError
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.ahead import run_ahead
 from flat_tokens.rows.gathered_steps import GatheredSteps
+from flat_tokens.rows.row_cut import LabelCut, RowCut
 from flat_tokens.rows.row_gather import RowGather
 from flat_tokens.rows.row_order import HostOrder, RowOrder
 from flat_tokens.rows.row_source import PackedRows
@@ -60,6 +62,8 @@ class Loader:
 
     len(loader) is steps_per_epoch; `for batch in loader` is the first epoch. ArgumentError for values outside
     their ranges, DatasetError on reading what is damaged. Picklable; safe to use from several threads."""
+
+    _cut_type: type[RowCut] = RowCut
 
     def __init__(
         self,
@@ -170,6 +174,14 @@ class Loader:
                 self._steps = self._new_steps()
             return self._steps.batch(step, follows)
 
+    def cut_as(self, dtype: npt.DTypeLike, is_labelled: bool) -> Loader:
+        """A loader of the same rows, whose batches have ids of `dtype` and, with is_labelled, cut_labels in place of
+        inputs: for adapters, so that each id is written once, in its last form."""
+        other = copy.copy(self)
+        other.dtype = _checked_dtype(dtype, self.array.max_token_id)
+        other._cut_type = LabelCut if is_labelled else RowCut
+        return other
+
     def identity(self) -> dict[str, Any]:
         """What the global batches follow from, as plain values: a state that was kept can be compared."""
         order, source = self.order, self._source
@@ -213,14 +225,17 @@ class Loader:
     def new_windows(self, host: HostOrder | None = None) -> WindowSteps:
         """A reader of windows and rows, for callers that put batches together themselves. host: by default this
         loader's."""
-        return WindowSteps(self.array, self._source, self.host if host is None else host, self.dtype)
+        return WindowSteps(self.array, self._source, self.host if host is None else host, self._new_cut())
 
     def _new_steps(self) -> GatheredSteps | WindowSteps:
         if isinstance(self._source, PackedRows):
-            gather = RowGather.of(self.array.encoded_tokens, self.seq_len, self.dtype)
+            gather = RowGather.of(self.array.encoded_tokens, self._new_cut())
             if gather is not None:
                 return GatheredSteps(self.host, gather)
         return self.new_windows()
+
+    def _new_cut(self) -> RowCut:
+        return self._cut_type(self.seq_len, self.dtype)
 
 
 def steps_range(step: int, stop: int | None) -> tuple[int, int | None]:

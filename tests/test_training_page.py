@@ -70,3 +70,23 @@ def test_the_example_learns_and_resumes_with_the_same_losses(dataset: Path) -> N
     assert losses[4] < losses[0] / 2
     resumed = run("--resume", "20")
     assert re.findall("loss [0-9.]+", resumed.stdout) == re.findall("loss [0-9.]+", checked.stdout)[2:6]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
+def test_a_model_stops_where_documents_have_end_tokens() -> None:
+    example = ROOT / "docs" / "examples" / "learn_to_stop.py"
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, str(example), "--steps", "60"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    stopped = re.findall(r"^(with|without) end tokens: (\d+) of 20 documents end", done.stdout, re.MULTILINE)
+    assert stopped[1] == ("without", "0")
+    assert stopped[0][0] == "with"
+    assert int(stopped[0][1]) >= 15

@@ -95,6 +95,22 @@ void cut_rows(nb::handle encoded, nb::handle firsts, size_t length, nb::handle i
   });
 }
 
+void cut_labels(nb::handle encoded, nb::handle firsts, size_t length, int32_t ignored, nb::handle labels,
+                nb::handle ids, nb::handle is_start) {
+  const Memory from(encoded, false), where(firsts, false);
+  const Memory to_labels(labels, true), to_ids(ids, true), to_is_start(is_start, true);
+  const size_t id_bytes =
+      checked_id_bytes(from.bytes() / sizeof(uint32_t), 0, where, length, to_labels, to_ids, to_is_start);
+  if (id_bytes == sizeof(uint16_t))
+    throw std::invalid_argument("a label must have 4 or 8 bytes, got 2");
+  run_cut(id_bytes, to_labels, to_ids, [&]<class Id>(Id *first, Id *second) {
+    if constexpr (sizeof(Id) > sizeof(uint16_t))
+      flat_tokens::cut_labels(
+          from.as<const uint32_t>(), where.as<const int64_t>(), where.bytes() / sizeof(int64_t), length,
+          static_cast<Id>(static_cast<int64_t>(ignored)), first, second, to_is_start.as<uint8_t>());
+  });
+}
+
 constexpr size_t word_bits = 64;
 
 void require_words(const Memory &start_bits, size_t places) {
@@ -201,6 +217,8 @@ NB_MODULE(_core, m) {
   m.doc() = "Loops of flat_tokens that have a twin in Python; see flat_tokens/_core.pyi.";
   m.def("cut_rows", &cut_rows, nb::arg("encoded"), nb::arg("firsts"), nb::arg("length"), nb::arg("inputs"),
         nb::arg("targets"), nb::arg("is_start"));
+  m.def("cut_labels", &cut_labels, nb::arg("encoded"), nb::arg("firsts"), nb::arg("length"),
+        nb::arg("ignored"), nb::arg("labels"), nb::arg("ids"), nb::arg("is_start"));
   m.def("cut_narrow", &cut_narrow, nb::arg("ids"), nb::arg("start_bits"), nb::arg("firsts"),
         nb::arg("length"), nb::arg("inputs"), nb::arg("targets"), nb::arg("is_start"));
   m.def("narrow", &narrow, nb::arg("encoded"), nb::arg("ids"), nb::arg("start_bits"), nb::arg("at"));

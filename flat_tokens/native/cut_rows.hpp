@@ -21,4 +21,10 @@ template <class Id>
 void cut_rows(const uint32_t *encoded, const int64_t *firsts, size_t count, size_t length, Id *inputs,
               Id *targets, uint8_t *is_start);
 
+// The same rows unshifted: the ids, and labels that equal them but for `ignored` where a sequence starts. Id
+// is uint32_t or uint64_t; no token in front of a row is read.
+template <class Id>
+void cut_labels(const uint32_t *encoded, const int64_t *firsts, size_t count, size_t length, Id ignored,
+                Id *labels, Id *ids, uint8_t *is_start);
+
 } // namespace flat_tokens

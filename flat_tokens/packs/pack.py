@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from flat_tokens.batch import IGNORED_LABEL
 from flat_tokens.errors import ArgumentError
 from flat_tokens.format import Bools, Uint32
 
-IGNORED_LABEL = -100  # what torch's cross entropy leaves out
 FIELDS = ("tokens", "labels", "input_pos", "seq_lens")
 
 Int32 = npt.NDArray[np.int32]

@@ -105,4 +105,4 @@ class NarrowWindow:
         """The rows [first, stop) as a batch of its own memory."""
         inputs, targets, is_start = cut.take(stop - first)
         self.cut_into(slice(first, stop), inputs, targets, is_start)
-        return Batch(inputs, targets, is_start)
+        return cut.batch_of(inputs, targets, is_start)

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flat_tokens.batch import Batch
+from flat_tokens.batch import IGNORED_LABEL, Batch, Int32
 from flat_tokens.built import core
 
 Int64 = npt.NDArray[np.int64]
 Uint32 = npt.NDArray[np.uint32]
 CutRows = Callable[[Any, Any, int, Any, Any, Any], None]  # as cut_with_numpy
+CutLabels = Callable[[Any, Any, int, int, Any, Any, Any], None]  # as cut_labels_with_numpy
 
 _ONE = np.uint32(1)
 LINE_BYTES = 64
@@ -62,7 +63,32 @@ def windows_of(encoded: Uint32, length: int) -> Uint32:
     return np.ndarray((len(encoded) - length + 1, length), np.uint32, encoded, 0, (4, 4))
 
 
+def cut_labels_with_numpy(
+    encoded: Uint32,
+    firsts: Int64,
+    length: int,
+    ignored: int,
+    labels: npt.NDArray[Any],
+    ids: npt.NDArray[Any],
+    is_start: npt.NDArray[np.bool_],
+) -> None:
+    """Fill labels, ids and is_start with the rows that begin at some positions of `encoded`, as cut_with_numpy does,
+    unshifted: labels, int32 or int64, are the ids, but `ignored` where a sequence starts.
+    [3, 4, 7, 8], [1], 3, -100 -> labels [[2, -100, 4]], ids [[2, 3, 4]], is_start [[False, True, False]]."""
+    cut_with_numpy(encoded, firsts, length, labels, ids, is_start)
+    label_starts(ids, is_start, ignored, labels)
+
+
+def label_starts(
+    ids: npt.NDArray[Any], is_start: npt.NDArray[np.bool_], ignored: int, labels: npt.NDArray[Any]
+) -> None:
+    """Fill labels with the ids, but `ignored` where a sequence starts."""
+    np.copyto(labels, ids)
+    np.copyto(labels, ignored, where=is_start)
+
+
 cut_rows: CutRows = cut_with_numpy if core is None else core.cut_rows
+cut_labels: CutLabels = cut_labels_with_numpy if core is None else core.cut_labels
 
 
 class BatchPool:
@@ -116,9 +142,32 @@ class RowCut:
         """Memory for the inputs, targets and start flags of a batch, to be filled; see BatchPool.take."""
         return self._pool.take((rows, self.length))
 
-    def batch(self, encoded: Uint32, firsts: Int64) -> Batch:
+    def batch(self, encoded: Uint32, firsts: Int64, lengths: Int32 | None = None) -> Batch:
         """The rows that begin at some positions of `encoded`, as `cut_with_numpy` says, as a batch of its own
-        memory."""
-        inputs, targets, is_start = self._pool.take((len(firsts), self.length))
+        memory. lengths: as Batch has them."""
+        inputs, targets, is_start = self.take(len(firsts))
         cut_rows(encoded, firsts, self.length, inputs, targets, is_start)
+        return Batch(inputs, targets, is_start, lengths)
+
+    def batch_of(
+        self, inputs: npt.NDArray[Any], targets: npt.NDArray[Any], is_start: npt.NDArray[np.bool_]
+    ) -> Batch:
+        """What `take` gave, filled with shifted rows, as a batch."""
         return Batch(inputs, targets, is_start)
+
+
+class LabelCut(RowCut):
+    """Batches that have labels (Batch.cut_labels) in place of inputs; dtype: int32 or int64."""
+
+    def batch(self, encoded: Uint32, firsts: Int64, lengths: Int32 | None = None) -> Batch:
+        """See RowCut.batch; as `cut_labels_with_numpy` says."""
+        labels, ids, is_start = self.take(len(firsts))
+        cut_labels(encoded, firsts, self.length, IGNORED_LABEL, labels, ids, is_start)
+        return Batch(ids, ids, is_start, lengths, labels)
+
+    def batch_of(
+        self, inputs: npt.NDArray[Any], targets: npt.NDArray[Any], is_start: npt.NDArray[np.bool_]
+    ) -> Batch:
+        """See RowCut.batch_of."""
+        label_starts(targets, is_start, IGNORED_LABEL, inputs)
+        return Batch(targets, targets, is_start, None, inputs)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -16,18 +14,18 @@ Int64 = npt.NDArray[np.int64]
 
 
 class RowGather:
-    """Batches of rows of `length` tokens, of ids of `dtype`. For one thread at a time, but `touch`."""
+    """Batches of rows of `cut.length` tokens. For one thread at a time, but `touch`."""
 
-    def __init__(self, stream: MappedStream, length: int, dtype: np.dtype[Any]) -> None:
+    def __init__(self, stream: MappedStream, cut: RowCut) -> None:
         self.stream = stream
-        self.length = length
-        self._cut = RowCut(length, dtype)
+        self.length = cut.length
+        self._cut = cut
 
     @staticmethod
-    def of(tokens: Elements, length: int, dtype: np.dtype[Any]) -> RowGather | None:
+    def of(tokens: Elements, cut: RowCut) -> RowGather | None:
         """None where the tokens are not mapped as one array."""
         stream = tokens.stream()
-        return None if stream is None else RowGather(stream, length, dtype)
+        return None if stream is None else RowGather(stream, cut)
 
     def touch(self, firsts: Int64, is_alone: bool = False) -> None:
         """Make the rows that begin at some positions, and the token in front of each, readable; see

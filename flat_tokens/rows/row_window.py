@@ -82,7 +82,5 @@ class RowWindow:
 
     def batch(self, first: int, stop: int, cut: RowCut) -> Batch:
         """The rows [first, stop) as a batch of its own memory."""
-        inputs, targets, is_start = cut.take(stop - first)
-        self.cut_into(slice(first, stop), inputs, targets, is_start)
         lengths = None if self.lengths is None else self.lengths[first:stop].copy()
-        return Batch(inputs, targets, is_start, lengths)
+        return cut.batch(self.tokens, self.firsts[first:stop], lengths)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,19 +28,19 @@ Window = RowWindow | NarrowWindow
 
 
 class WindowSteps:
-    """Batches of one host's rows of `source`, with ids of `dtype`. For one thread at a time."""
+    """Batches of one host's rows of `source`, as `cut` makes them. For one thread at a time."""
 
     def __init__(
         self,
         array: FlatTokensArray,
         source: PackedRows | SequenceRows,
         host: HostOrder,
-        dtype: np.dtype[Any],
+        cut: RowCut,
     ) -> None:
         self._tokens = array.encoded_tokens
         self._source = source
         self._host = host
-        self._cut = RowCut(source.length, dtype)
+        self._cut = cut
         self._is_narrow = (
             isinstance(source, PackedRows)
             and self._tokens.is_decoded

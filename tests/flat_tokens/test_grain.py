@@ -24,9 +24,23 @@ def test_items(source: RowSource) -> None:
         item = source[index]
         assert (item["inputs"].tolist(), item["targets"].tolist()) == (inputs.tolist(), targets.tolist())
         assert item["is_seq_start"].tolist() == source.array.row(index, 5).is_start.tolist()
-        assert item["positions"].dtype == item["targets"].dtype == np.int32
+        assert item["inputs"].dtype == item["targets"].dtype == np.int32
+        assert list(item) == ["inputs", "targets", "is_seq_start"]
     with pytest.raises(IndexError, match="outside"):
         source[len(source)]
+
+
+@pytest.mark.parametrize("ignore", [True, False])
+def test_unshifted_items(ignore: bool, source: RowSource) -> None:
+    fields = ("input_ids", "labels", "position_ids")
+    other = RowSource(source.array, 5, fields=fields, ignore_first_labels=ignore)
+    for index in range(len(source)):
+        ids, flags = source[index]["targets"], source[index]["is_seq_start"]
+        item = other[index]
+        assert tuple(item) == fields
+        assert item["input_ids"].tolist() == ids.tolist()
+        assert item["labels"].tolist() == np.where(flags & ignore, -100, ids).tolist()
+        assert item["labels"].dtype == item["position_ids"].dtype == np.int32
 
 
 def test_the_repr_is_stable(source: RowSource) -> None:

@@ -24,13 +24,21 @@ from flat_tokens.jax import global_batches
 train = flat_tokens.open(sys.argv[1]).train
 loader = flat_tokens.Loader(train, 5, 16, 3)
 mesh = Mesh(np.array(jax.devices()), ("data",))
-for step, batch in enumerate(global_batches(loader, NamedSharding(mesh, PartitionSpec("data")), stop=4)):
+sharding = NamedSharding(mesh, PartitionSpec("data"))
+shifted = ("inputs", "targets", "is_seq_start", "segment_ids", "positions")
+unshifted = global_batches(loader, sharding, fields=("input_ids", "labels"))
+for step, batch in enumerate(global_batches(loader, sharding, stop=4, fields=shifted)):
     own = loader.batch(step).as_dict()
-    assert set(batch) == set(own)
+    assert tuple(batch) == shifted == tuple(own)
+    other = next(unshifted)
+    labels = np.where(own["is_seq_start"], -100, own["targets"])
+    assert tuple(other) == ("input_ids", "labels")
+    assert np.array_equal(other["input_ids"], own["targets"]) and np.array_equal(other["labels"], labels)
     for name, array in batch.items():
         assert array.shape == (16, 5) and len(array.addressable_shards) == 8
         assert np.array_equal(np.asarray(array), own[name]), name
         assert all(shard.data.shape == (2, 5) for shard in array.addressable_shards)
+assert tuple(next(global_batches(loader, sharding))) == ("inputs", "targets", "is_seq_start")
 try:
     loader = flat_tokens.Loader(train, 5, 12, 3)
     next(global_batches(loader, NamedSharding(mesh, PartitionSpec("data"))))

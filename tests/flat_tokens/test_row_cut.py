@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flat_tokens.format import inputs_and_targets
-from flat_tokens.rows.row_cut import BatchPool, RowCut, cut_with_numpy
+from flat_tokens.rows.row_cut import BatchPool, LabelCut, RowCut, cut_labels_with_numpy, cut_with_numpy
 
 core: Any = pytest.importorskip("flat_tokens._core")
 DTYPES = ("uint16", "int32", "uint32", "int64")
@@ -39,6 +39,37 @@ def test_rows_are_shifted_and_flagged(cut: Any, dtype: str, length: int) -> None
         assert np.array_equal(inputs[row], all_inputs[part])
         assert np.array_equal(targets[row], all_targets[part])
         assert np.array_equal(is_start[row], encoded[part] & 1)
+
+
+@pytest.mark.parametrize("cut", [cut_labels_with_numpy, core.cut_labels], ids=["numpy", "core"])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 255, 256, 257, 511, 512, 513, 1000])
+def test_labels_are_the_ids_but_at_starts(cut: Any, dtype: str, length: int) -> None:
+    generator = np.random.default_rng(length)
+    encoded = generator.integers(0, 2**32, 3000).astype(np.uint32)
+    firsts = np.concatenate([[0], generator.integers(0, 3000 - length + 1, 9), [3000 - length, 0]])
+    shape = (len(firsts), length)
+    labels, ids, is_start = np.full(shape, 7, dtype), np.full(shape, 7, dtype), np.ones(shape, np.bool_)
+    cut(encoded, firsts, length, -100, labels, ids, is_start)
+    rows = np.stack([encoded[first : first + length] for first in firsts.tolist()]).astype(np.int64)
+    assert np.array_equal(ids, rows >> 1)
+    assert np.array_equal(is_start, rows & 1)
+    assert np.array_equal(labels, np.where(rows & 1, -100, rows >> 1))
+
+
+def test_core_makes_no_labels_of_16_bits() -> None:
+    outputs = [np.zeros(4, np.uint16), np.zeros(4, np.uint16), np.zeros(4, np.bool_)]
+    with pytest.raises(ValueError, match="a label must have 4 or 8 bytes, got 2"):
+        core.cut_labels(np.zeros(8, np.uint32), np.array([1]), 4, -100, *outputs)
+
+
+def test_a_label_cut_fills_labels_in_place_of_inputs() -> None:
+    cut = LabelCut(4, np.dtype(np.int64))
+    encoded = np.array([3, 4, 7, 8, 10, 13, 14, 16], dtype=np.uint32)
+    batch = cut.batch(encoded, np.array([0, 4]))
+    assert batch.cut_labels is not None
+    assert batch.cut_labels.tolist() == [[-100, 2, -100, 4], [5, -100, 7, 8]]
+    assert batch.targets.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 64])

@@ -34,15 +34,15 @@ def test_rows(train: Any) -> None:
 
     from flat_tokens.torch import RowDataset, collate
 
-    dataset = RowDataset(train, 5)
+    dataset = RowDataset(train, 5, fields=("inputs", "targets"))
     assert len(dataset) == train.row_count(5)
     batches = list(DataLoader(dataset, 4, collate_fn=collate))
     default = list(DataLoader(dataset, 4))
     for at, (batch, other) in enumerate(zip(batches, default, strict=True)):
-        for row in range(len(batch["labels"])):
+        for row in range(len(batch["targets"])):
             inputs, targets = train.inputs_and_targets(4 * at + row, 5)
-            assert batch["labels"][row].tolist() == targets.tolist()
-            assert batch["input_ids"][row].tolist() == inputs.tolist()
+            assert batch["targets"][row].tolist() == targets.tolist()
+            assert batch["inputs"][row].tolist() == inputs.tolist()
         assert all((batch[name] == other[name]).all() for name in batch)
     with pytest.raises(IndexError, match="outside"):
         dataset[len(dataset)]
@@ -61,7 +61,7 @@ def test_batches_under_workers(train: Any, workers: int, method: str) -> None:
     context = method if workers else None
     found = list(DataLoader(dataset, None, num_workers=workers, multiprocessing_context=context))
     loader = Loader(train, 5, 4, 2, block_tokens=40)
-    assert [batch["labels"].tolist() for batch in found] == [
+    assert [batch["input_ids"].tolist() for batch in found] == [
         loader.batch(step).targets.tolist() for step in range(2, 13)
     ]
 
@@ -77,7 +77,7 @@ def test_state(train: Any) -> None:
     assert state["step"] == 3
     other = BatchDataset(Loader(train, 5, 4, 2))
     other.load_state_dict(state)
-    assert next(iter(other))["labels"].tolist() == next(batches)["labels"].tolist()
+    assert next(iter(other))["input_ids"].tolist() == next(batches)["input_ids"].tolist()
     with pytest.raises(ArgumentError, match="seed 2, this one has 9"):
         BatchDataset(Loader(train, 5, 4, 9)).load_state_dict(state)
 
@@ -93,7 +93,7 @@ def test_state_loaded_where_workers_are_started(train: Any, workers: int) -> Non
     next(iter(dataset))  # what was read here before is nothing to the workers
     dataset.load_state_dict({"step": 5, "loader": loader.identity()})
     assert dataset.state_dict()["step"] == 5
-    found = [batch["labels"].tolist() for batch in DataLoader(dataset, None, num_workers=workers)]
+    found = [batch["input_ids"].tolist() for batch in DataLoader(dataset, None, num_workers=workers)]
     assert found == [loader.batch(step).targets.tolist() for step in range(5, 12)]
 
 
@@ -107,7 +107,7 @@ def test_each_pass_begins_anew(train: Any, workers: int, is_kept: bool) -> None:
     batches = DataLoader(BatchDataset(loader, 3, 9), None, num_workers=workers, persistent_workers=is_kept)
     next(iter(batches))
     for _ in range(2):
-        found = [batch["labels"].tolist() for batch in batches]
+        found = [batch["input_ids"].tolist() for batch in batches]
         assert found == [loader.batch(step).targets.tolist() for step in range(3, 9)]
 
 
@@ -124,12 +124,106 @@ def test_state_of_other_rows(train: Any) -> None:
         BatchDataset(truncated).load_state_dict(state)
 
 
-def test_padding_has_no_label(train: Any) -> None:
-    from flat_tokens.torch import to_tensors
+NAMES = ("is_seq_start", "segment_ids", "positions", "position_ids")
 
-    batch = Loader(train, 12, 4, packed=False).batch(0)
-    labels = to_tensors(batch)["labels"].numpy()
-    assert np.array_equal(labels == -100, batch.is_padding)
+
+@pytest.mark.parametrize("pair", [("input_ids", "labels"), ("inputs", "targets")])
+@pytest.mark.parametrize("ignore", [True, False])
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_fields(
+    pair: tuple[str, str],
+    ignore: bool,
+    packed: bool,
+    compression: str,
+    make_dataset: Any,
+    random_sequences: Any,
+) -> None:
+    import torch
+
+    from flat_tokens.torch import BatchDataset, to_tensors
+
+    layout = ArrayLayout.create(2, 16, compression=compression)
+    array = flat_tokens.open(make_dataset(random_sequences(1, 120), layout=layout)).train
+    loader = Loader(array, 5, 4, packed=packed, dtype="uint16")
+    batches = BatchDataset(loader, stop=30, fields=(*pair, *NAMES), ignore_first_labels=ignore)
+    for step, tensors in enumerate(batches):
+        batch = loader.batch(step)
+        assert tuple(tensors) == (*pair, *NAMES)
+        assert all(tensors[name].dtype == torch.int64 for name in tensors if name != "is_seq_start")
+        second = np.where(batch.is_padding, -100, batch.targets.astype(np.int64))
+        if pair[0] == "input_ids" and ignore:
+            second[batch.is_seq_start] = -100
+        first = batch.targets if pair[0] == "input_ids" else batch.inputs
+        others = [batch.is_seq_start, batch.segment_ids, batch.positions, batch.positions]
+        for name, expected in zip(tensors, [first, second, *others], strict=True):
+            assert tensors[name].tolist() == expected.tolist(), name
+        again = to_tensors(batch, tuple(tensors), ignore_first_labels=ignore)
+        assert all(torch.equal(again[name], tensors[name]) for name in tensors)
+    assert step == 29
+
+
+def test_tensors_that_are_held_keep_their_values(train: Any) -> None:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2), stop=25)
+    held = list(DataLoader(dataset, None))
+    again = [{name: tensor.clone() for name, tensor in batch.items()} for batch in DataLoader(dataset, None)]
+    assert all(
+        (batch[name] == other[name]).all() for batch, other in zip(held, again, strict=True) for name in batch
+    )
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_state_of_a_dataset_in_workers_is_refused(train: Any, method: str) -> None:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2), stop=12)
+    assert dataset.state_dict()["step"] == 0
+    batches = iter(DataLoader(dataset, None, num_workers=2, multiprocessing_context=method))
+    for _ in range(3):
+        next(batches)
+    with pytest.raises(ArgumentError, match="this process does not know their steps") as error:
+        dataset.state_dict()
+    assert "\n" not in str(error.value)
+    del batches
+    next(iter(dataset))  # a pass of this process
+    assert dataset.state_dict()["step"] == 1
+
+
+def test_state_loaded_after_the_workers_were_started(train: Any) -> None:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    loader = Loader(train, 5, 4, 2)
+    dataset = BatchDataset(loader, stop=12)
+    batches = DataLoader(dataset, None, num_workers=2, persistent_workers=True)
+    next(iter(batches))
+    dataset.load_state_dict({"step": 5, "loader": loader.identity()})
+    with pytest.raises(ArgumentError, match="loaded after this worker was started"):
+        next(iter(batches))
+    assert len(list(DataLoader(dataset, None, num_workers=2))) == 7
+
+
+def test_copies_share_no_state(train: Any) -> None:
+    import copy
+    import pickle
+
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    dataset = BatchDataset(Loader(train, 5, 4, 2), stop=12)
+    for other in (copy.deepcopy(dataset), pickle.loads(pickle.dumps(dataset))):
+        list(DataLoader(other, None, num_workers=1))
+        assert dataset.state_dict()["step"] == 0
+        with pytest.raises(ArgumentError, match="does not know"):
+            other.state_dict()
 
 
 def test_stateful_dataloader(train: Any) -> None:
@@ -152,6 +246,30 @@ def test_stateful_dataloader(train: Any) -> None:
         assert [batch["labels"].tolist() for batch in again] == rest
 
 
+def test_forked_ranks_share_no_state(train: Any) -> None:
+    import torch.multiprocessing
+
+    from flat_tokens.torch import BatchDataset
+
+    loader = Loader(train, 5, 4, 2)
+    dataset = BatchDataset(loader)
+    next(iter(dataset))
+
+    def rank(found: Any) -> None:
+        dataset.load_state_dict({"step": 7, "loader": loader.identity()})
+        next(iter(dataset))
+        found.put(dataset.state_dict()["step"])
+
+    context: Any = torch.multiprocessing.get_context("fork")
+    found = context.SimpleQueue()
+    process = context.Process(target=rank, args=(found,))
+    process.start()
+    assert found.get() == 8
+    process.join()
+    next(iter(dataset))
+    assert dataset.state_dict()["step"] == 1
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
@@ -169,6 +287,15 @@ def test_wrong_arguments(name: str, arguments: list[Any], message: str, train: A
     given = Loader(train, 4, 8) if name == "BatchDataset" else train
     with pytest.raises(ArgumentError, match=message):
         getattr(flat_tokens.torch, name)(*(given if value is None else value for value in arguments))
+
+
+def test_unknown_fields(train: Any) -> None:
+    from flat_tokens.torch import BatchDataset, RowDataset
+
+    with pytest.raises(ArgumentError, match="fields may be input_ids, labels, .*got 'label'"):
+        BatchDataset(Loader(train, 4, 8), fields=("input_ids", "label"))
+    with pytest.raises(ArgumentError, match="fields must not have both input_ids and targets"):
+        RowDataset(train, 4, fields=("input_ids", "targets"))
 
 
 @pytest.mark.parametrize(

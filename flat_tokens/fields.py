@@ -1,0 +1,92 @@
+"""Which arrays an adapter makes of a batch: one meaning of each name for PyTorch, JAX and Grain.
+
+input_ids and labels are unshifted, as in transformers, TRL and torchtune: labels[i] is the token at input_ids[i], and
+the model shifts. inputs and targets are the shifted pair: inputs[i] is what stands in front of targets[i], 0 where a
+sequence starts, and the model must not shift again. Labels and targets are IGNORED_LABEL where nothing is predicted.
+
+Invariant: labels equal input_ids except where they are IGNORED_LABEL: at padding, and at the first token of each
+sequence, which a model that shifts would predict from the sequence before. The first token of a row that begins within
+a sequence keeps its label; a model that shifts never compares it (tests/flat_tokens/test_fields.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flat_tokens.arguments import flag, shown
+from flat_tokens.batch import IGNORED_LABEL, Batch
+from flat_tokens.errors import ArgumentError
+
+UNSHIFTED = ("input_ids", "labels")
+SHIFTED = ("inputs", "targets")
+WITH_STARTS = (*SHIFTED, "is_seq_start")
+NAMES = (*UNSHIFTED, *SHIFTED, "is_seq_start", "segment_ids", "positions", "position_ids")
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+class Fields:
+    """Makes the arrays of the given names, and no others, from a Batch.
+
+    names: some of NAMES; position_ids are positions under the name of transformers. ignore_first_labels: whether
+    labels are IGNORED_LABEL at the first token of each sequence. ArgumentError for an unknown name, none, one twice,
+    and for names of both pairs, which do not belong together."""
+
+    def __init__(self, names: Sequence[str], ignore_first_labels: bool = True) -> None:
+        self.names = checked_names(names, NAMES)
+        self.ignore_first_labels = flag("ignore_first_labels", ignore_first_labels)
+
+    @property
+    def is_cut_with_labels(self) -> bool:
+        """Whether a Loader should cut labels beside the ids (Loader.cut_as), since inputs are not needed."""
+        return "labels" in self.names and self.ignore_first_labels
+
+    def make(self, batch: Batch, dtype: type[np.signedinteger[Any]]) -> Arrays:
+        """The arrays [rows, seq_len]: bool for is_seq_start, else `dtype`. Cost: no copy where the batch has it."""
+        return {name: self._made(name, batch, dtype) for name in self.names}
+
+    def _made(self, name: str, batch: Batch, dtype: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
+        if name == "is_seq_start":
+            return batch.is_seq_start
+        if name == "labels":
+            return self._labels(batch, dtype)
+        if name == "input_ids":
+            return batch.targets.astype(dtype, copy=False)
+        if name == "targets" and batch.lengths is not None:
+            return np.where(batch.is_padding, dtype(IGNORED_LABEL), batch.targets.astype(dtype, copy=False))
+        found: npt.NDArray[Any] = getattr(batch, "positions" if name == "position_ids" else name)
+        return found.astype(dtype, copy=False)
+
+    def _labels(self, batch: Batch, dtype: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
+        if batch.cut_labels is not None and self.ignore_first_labels:
+            labels = batch.cut_labels.astype(dtype, copy=False)
+        else:
+            labels = batch.targets.astype(dtype)  # memory of its own: input_ids may be the other
+            if self.ignore_first_labels:
+                np.copyto(labels, IGNORED_LABEL, where=batch.is_seq_start)
+        if batch.lengths is not None:
+            labels[batch.is_padding] = IGNORED_LABEL
+        return labels
+
+
+def checked_names(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """The names as a tuple; ArgumentError unless they are some of `known`, each once, of one pair."""
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise ArgumentError(f"fields must be several names, such as {UNSHIFTED}, got {shown(names)}")
+    for name in names:
+        if name not in known:
+            raise ArgumentError(f"fields may be {', '.join(known)}, got {shown(name)}")
+    if not names or len(set(names)) < len(names):
+        raise ArgumentError(f"fields must name one array or more, each once, got {shown(tuple(names))}")
+    unshifted = [name for name in names if name in ("input_ids", "tokens", "labels")]
+    shifted = [name for name in names if name in SHIFTED]
+    if unshifted and shifted:
+        raise ArgumentError(
+            f"fields must not have both {unshifted[0]} and {shifted[0]}: labels go with input_ids (the model shifts), "
+            "targets with inputs (they are shifted)"
+        )
+    return tuple(names)

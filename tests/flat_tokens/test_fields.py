@@ -1,0 +1,80 @@
+"""What labels mean, without any framework: the rule that all adapters share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flat_tokens.arguments import shown
+from flat_tokens.batch import Batch
+from flat_tokens.errors import ArgumentError
+from flat_tokens.fields import NAMES, Fields
+from flat_tokens.format import from_sequences, inputs_and_targets
+
+
+def a_batch(lengths: list[int] | None = None) -> Batch:
+    """[1, 2], [3, 4, 5], [6, 7, 8] in rows of 4; the second row begins within a sequence."""
+    encoded = from_sequences([[1, 2], [3, 4, 5], [6, 7, 8]])[0]
+    inputs, targets = (ids.reshape(2, 4) for ids in inputs_and_targets(encoded))
+    is_start = (encoded & 1).astype(np.bool_).reshape(2, 4)
+    return Batch(inputs, targets, is_start, None if lengths is None else np.array(lengths, np.int32))
+
+
+@pytest.mark.parametrize(
+    ("ignore", "lengths", "labels", "targets"),
+    [
+        (True, None, [[-100, 2, -100, 4], [5, -100, 7, 8]], [[1, 2, 3, 4], [5, 6, 7, 8]]),
+        (False, None, [[1, 2, 3, 4], [5, 6, 7, 8]], [[1, 2, 3, 4], [5, 6, 7, 8]]),
+        (True, [4, 3], [[-100, 2, -100, 4], [5, -100, 7, -100]], [[1, 2, 3, 4], [5, 6, 7, -100]]),
+        (False, [4, 3], [[1, 2, 3, 4], [5, 6, 7, -100]], [[1, 2, 3, 4], [5, 6, 7, -100]]),
+    ],
+)
+def test_labels_are_unshifted(ignore: bool, lengths: Any, labels: Any, targets: Any) -> None:
+    batch = a_batch(lengths)
+    unshifted = Fields(("input_ids", "labels"), ignore).make(batch, np.int64)
+    assert unshifted["input_ids"].tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]
+    assert unshifted["labels"].tolist() == labels
+    assert not np.shares_memory(unshifted["input_ids"], unshifted["labels"])
+    shifted = Fields(("inputs", "targets"), ignore).make(batch, np.int32)
+    assert shifted["inputs"].tolist() == [[0, 1, 0, 3], [4, 0, 6, 7]]
+    assert shifted["targets"].tolist() == targets
+    assert batch.targets.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]  # the batch itself is not changed
+
+
+def test_other_names() -> None:
+    batch = a_batch()
+    made = Fields(("is_seq_start", "segment_ids", "positions", "position_ids")).make(batch, np.int64)
+    assert made["is_seq_start"].dtype == np.bool_
+    assert made["segment_ids"].tolist() == [[1, 1, 2, 2], [1, 2, 2, 2]]
+    assert made["positions"].tolist() == made["position_ids"].tolist() == [[0, 1, 0, 1], [0, 0, 1, 2]]
+
+
+def test_nothing_is_made_that_is_not_named() -> None:
+    batch = a_batch()
+    for name in NAMES:
+        if name not in ("segment_ids", "positions", "position_ids"):
+            Fields((name,)).make(batch, np.int64)
+    assert not {"segment_ids", "positions"} & set(vars(batch))
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("labels", "mask"), f"fields may be {', '.join(NAMES)}, got 'mask'"),
+        (("labels", 3), "fields may be .*, got 3"),
+        ("labels", "fields must be several names, .* got 'labels'"),
+        (7, "fields must be several names, .* got 7"),
+        ((), "fields must name one array or more, each once, got"),
+        (("labels", "labels"), "each once"),
+        (("inputs", "labels"), "fields must not have both labels and inputs: labels go with input_ids"),
+        (("input_ids", "targets"), "fields must not have both input_ids and targets"),
+    ],
+    ids=shown,
+)
+def test_wrong_names(names: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        Fields(names)
+    with pytest.raises(ArgumentError, match="ignore_first_labels must be True or False, got 'no'"):
+        Fields(("labels",), "no")  # type: ignore[arg-type]

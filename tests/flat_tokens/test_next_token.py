@@ -1,0 +1,140 @@
+"""A model of transformers, fed by each adapter, learns the next token; fed by inputs under the name of input_ids, it
+learns the one after. Skipped without torch and transformers.
+
+The documents follow a rule: after token t comes FOLLOWING[t]. What a model predicts at each place is compared with the
+next token and with the one two ahead."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flat_tokens
+from flat_tokens import Loader, PackedSequences
+from flat_tokens.grain import RowSource
+from flat_tokens.storage.layout import ArrayLayout
+
+for module in ("torch", "transformers"):
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"{module} is not installed", allow_module_level=True)
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # torch's and transformers' own
+
+IDS, SEQ_LEN, ROWS, STEPS = 32, 24, 8, 60
+# one cycle through all ids, so that the next token and the one after are never the same
+CYCLE = np.random.default_rng(5).permutation(IDS)
+FOLLOWING = np.empty(IDS, np.int64)
+FOLLOWING[CYCLE] = np.roll(CYCLE, -1)
+UNSHIFTED = ("input_ids", "labels")
+Batches = Iterator[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def train(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    from conftest import write_dataset
+
+    generator = np.random.default_rng(0)
+    documents = []
+    for length in generator.integers(4, SEQ_LEN, 600).tolist():
+        at = int(generator.integers(IDS))
+        documents.append([int(CYCLE[(at + i) % IDS]) for i in range(length)])
+    path = tmp_path_factory.mktemp("next") / "d"
+    return flat_tokens.open(write_dataset(path, documents, [], ArrayLayout.create())).train
+
+
+def by_batches(train: Any) -> Batches:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import BatchDataset
+
+    return iter(DataLoader(BatchDataset(Loader(train, SEQ_LEN, ROWS)), batch_size=None))
+
+
+def by_rows(train: Any) -> Batches:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch import RowDataset, collate
+
+    return iter(DataLoader(RowDataset(train, SEQ_LEN), ROWS, shuffle=True, collate_fn=collate))
+
+
+def by_packs(train: Any) -> Batches:
+    from torch.utils.data import DataLoader
+
+    from flat_tokens.torch_packs import PackDataset
+
+    packs = PackDataset(PackedSequences(train, SEQ_LEN), fields=(*UNSHIFTED, "position_ids"))
+    return iter(DataLoader(packs, ROWS, shuffle=True))
+
+
+def by_grain(train: Any) -> Batches:
+    source = RowSource(train, SEQ_LEN, fields=UNSHIFTED)
+    order = np.random.default_rng(0).permutation(len(source))
+    for rows in np.array_split(order, len(order) // ROWS):
+        items = [source[row] for row in rows]
+        yield {name: np.stack([item[name] for item in items]) for name in UNSHIFTED}
+
+
+def by_jax(train: Any) -> Batches:
+    jax = pytest.importorskip("jax")
+    from flat_tokens.jax import global_batches
+
+    sharding = jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0])
+    for batch in global_batches(Loader(train, SEQ_LEN, ROWS), sharding, fields=UNSHIFTED):
+        yield {name: np.array(values) for name, values in batch.items()}
+
+
+def shifted_under_other_names(train: Any) -> Batches:
+    """What BatchDataset gave as input_ids and labels before they were unshifted."""
+    from flat_tokens.torch import BatchDataset
+
+    for batch in BatchDataset(Loader(train, SEQ_LEN, ROWS), fields=("inputs", "targets")):
+        yield {"input_ids": batch["inputs"], "labels": batch["targets"]}
+
+
+def accuracies(batches: Batches) -> tuple[float, float]:
+    """Of a small GPT-2 after STEPS batches: how often its likeliest token is the next one, and the one after."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    sizes: dict[str, Any] = {
+        "vocab_size": IDS,
+        "n_positions": SEQ_LEN,
+        "n_embd": 32,
+        "n_layer": 1,
+        "n_head": 2,
+    }
+    without = {"bos_token_id": None, "eos_token_id": None}
+    no_dropout = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+    model = GPT2LMHeadModel(GPT2Config(**sizes, **without, **no_dropout))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-2)
+    for batch in itertools.islice(batches, STEPS):
+        loss = model(**{name: torch.as_tensor(values).long() for name, values in batch.items()}).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    ids = np.stack([np.roll(CYCLE, -at)[:SEQ_LEN] for at in range(IDS)])
+    with torch.no_grad():
+        found = model(torch.from_numpy(ids)).logits.argmax(-1).numpy()
+    following = FOLLOWING[ids]
+    return float((found == following).mean()), float((found == FOLLOWING[following]).mean())
+
+
+@pytest.mark.parametrize("adapter", [by_batches, by_rows, by_packs, by_grain, by_jax])
+def test_a_model_learns_the_next_token(adapter: Callable[[Any], Batches], train: Any) -> None:
+    following, two_ahead = accuracies(adapter(train))
+    print(f"{adapter.__name__}: next token {following:.2f}, two ahead {two_ahead:.2f}")
+    assert following > 0.95 > 0.05 > two_ahead
+
+
+def test_a_model_that_is_fed_shifted_ids_learns_the_one_after(train: Any) -> None:
+    following, two_ahead = accuracies(shifted_under_other_names(train))
+    print(f"shifted: next token {following:.2f}, two ahead {two_ahead:.2f}")
+    assert two_ahead > 0.5 > 0.1 > following
