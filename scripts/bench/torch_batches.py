@@ -41,7 +41,7 @@ LAYOUTS = {
 EVERYTHING = ("input_ids", "labels", "is_seq_start", "segment_ids", "position_ids")
 
 
-class MemmapRows(IterableDataset[Any]):
+class MemmapRows(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
     """Batches of random rows of a file of ids. encoded: the ids carry start flags, as the format stores them."""
 
     def __init__(self, path: Path, dtype: type[Any], is_encoded: bool = False) -> None:
