@@ -101,10 +101,12 @@ class CountSet:
         left if one can't be written.
         """
         no_text = replace(self.facts, text_bytes=0, documents=0, replaced=0, complete=True, sources=())
+        name, count = os.urandom(8).hex(), len(self.parts)
         paths: list[Path] = []
         try:
-            for part in self.parts:
-                path, facts = path_of(), no_text if paths else self.facts
+            for number, part in enumerate(self.parts):
+                path = path_of()
+                facts = replace(no_text if paths else self.facts, part=(name, number, count))
                 if isinstance(part, CountsFile):
                     part.copy_to(path, facts)
                 else:

@@ -60,7 +60,8 @@ class CountsFacts:
 
     pretokenizer None: they were given, not counted. documents: stretches of text between special tokens and the ends
     of the sources; empty ones do not count. replaced: how many U+FFFD were put in for what was not valid UTF-8.
-    complete: False if counting was stopped before all sources were read. sample: what was sampled, in words.
+    complete: False if counting was stopped before all sources were read. sample: what was sampled, in words. part: of
+    counts that lie in several files: (a name of them all, which of them this is, from 0, how many there are).
     """
 
     pretokenizer: Pretokenizer | None = None
@@ -72,6 +73,7 @@ class CountsFacts:
     sample: str = ""
     tool: str = TOOL
     sources: tuple[CountedSource, ...] = ()
+    part: tuple[str, int, int] | None = None
 
     @property
     def pattern(self) -> str:
@@ -91,6 +93,7 @@ class CountsFacts:
             "sample": self.sample,
             "tool": self.tool,
             "sources": [source.to_json() for source in self.sources],
+            **({} if self.part is None else {"part": list(self.part)}),
         }
 
     @staticmethod
@@ -111,6 +114,7 @@ class CountsFacts:
             sample=_text(facts["sample"]),
             tool=_text(facts["tool"]),
             sources=_sources_from_json(facts["sources"], complete=facts["complete"]),
+            part=_part(facts["part"]) if "part" in facts else None,
         )
 
 
@@ -134,6 +138,11 @@ def whole(value: object, least: int = 0, below: int = LIMIT) -> int:
     if not least <= value < below:
         raise ValueError(f"{value} is out of range")
     return value
+
+
+def _part(value: Sequence[Any]) -> tuple[str, int, int]:
+    name, number, count = value
+    return _text(name), whole(number, below=whole(count)), count
 
 
 def _text(value: object) -> str:
@@ -161,10 +170,12 @@ def joined_sources(sources: Iterable[CountedSource]) -> tuple[CountedSource, ...
 def merged_facts(named: Sequence[tuple[str, CountsFacts]]) -> CountsFacts:
     """The facts of counts that are added up; names say where each comes from.
 
-    BadArgument naming both if their patterns or special tokens differ: such counts have no sum.
+    BadArgument naming both if their patterns or special tokens differ: such counts have no sum; or a file of several
+    that hold the same counts together, if one of them is missing or there twice.
     """
     if not named:
         return CountsFacts()
+    _check_parts(named)
     first_name, first = named[0]
     for name, facts in named[1:]:
         check_same_cut(first_name, first, name, facts)
@@ -179,7 +190,24 @@ def merged_facts(named: Sequence[tuple[str, CountsFacts]]) -> CountsFacts:
         sample=sample,
         tool=", ".join(dict.fromkeys(facts.tool for facts in every)),
         sources=tuple(source for facts in every for source in facts.sources),
+        part=None,
     )
+
+
+def _check_parts(named: Sequence[tuple[str, CountsFacts]]) -> None:
+    parts: dict[tuple[str, int], list[tuple[int, str]]] = {}
+    for name, facts in named:
+        if facts.part is not None:
+            whole_name, number, count = facts.part
+            parts.setdefault((whole_name, count), []).append((number, name))
+    for (_, count), found in parts.items():
+        numbers = [number for number, _ in found]
+        if sorted(numbers) != list(range(count)):
+            number, name = found[0]
+            raise BadArgument(
+                f"{name} is file {number + 1} of {count} that hold the same counts together, and files named of them: "
+                f"{len(found)}; name each once"
+            )
 
 
 def check_same_cut(name: str, facts: CountsFacts, other_name: str, other: CountsFacts) -> None:

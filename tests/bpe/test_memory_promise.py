@@ -202,7 +202,14 @@ def test_counts_that_are_too_long_to_be_merged_are_kept(threads: int, least_mb: 
     kept = re.search(r"in 4 files that belong together, are kept in (.*): go on with --counts", error)
     assert kept, error
     limit = named_limit(error)
-    command = ["count", "--counts", *kept[1].split(), "--quiet", "--output", tmp_path / "again"]
+    files = kept[1].split()
+    for some in (files[:1], files[1:], [*files, files[0]]):
+        code, _, error = run("count", "--counts", *some, "--quiet", "--output", tmp_path / "some")
+        assert code == 2
+        assert (
+            f" of 4 that hold the same counts together, and files named of them: {len(some)}; name" in error
+        )
+    command = ["count", "--counts", *files, "--quiet", "--output", tmp_path / "again"]
     code, peak, error = run(*command, "--max-memory", limit)
     assert (code, peak <= int(limit[:-2]) * 10**6) == (0, True), (peak, error)
     assert run("count", tmp_path / "text", "--quiet", "--output", tmp_path / "c")[0] == 0
