@@ -253,7 +253,7 @@ def _outgrown(
     helps = helps and used + most(int(often.sum()), kept) <= budget.limit_bytes
     if enough > budget.limit_bytes and options.max_token_bytes:
         way = f"give {memory_limit_for(enough)} or more"
-    else:  # long entries, or ever rarer pairs, of which there may be any number
+    else:  # long entries, or ever rarer pairs: their number has no bound
         least = max(enough, budget.limit_bytes * 5 // 4)
         way = f"give more, {memory_limit_for(least)} at least: how much it takes is not known"
     entries = "" if options.max_token_bytes else f", set --max-token-bytes ({MAX_TOKEN_BYTES} is usual)"

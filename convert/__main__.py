@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
             return code or 1
         line = one_line(error)
-        if code == exit_code_of(BadInput()):
+        if code == BadInput.exit_code:
             line += _kept(
                 output,
                 ": --on-error skip or quarantine, or another --max-errors, goes on from there; other options, or a "

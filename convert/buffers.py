@@ -19,7 +19,7 @@ class GrowingBuffer:
         self.memory = bytearray()
 
     def grow(self, size: int, kept: int = 0) -> bytearray:
-        """`memory` of at least `size` bytes, the first `kept` of which are as they were.
+        """`memory` of at least `size` bytes; its first `kept` bytes stay as they were.
 
         Views stay with the memory that they are of. A bytearray that has some could not grow itself, and there may be
         more than this package knows of: a profiler holds the frames of calls that have returned.

@@ -30,8 +30,9 @@ def not_ours(output: Path) -> str | None:
     try:
         # Line by line if it is as we write it: there may be a million sources in it.
         found = read_lines(manifest_path, LARGEST_MANIFEST_BYTES, most_sources=0)
-        data = read_whole(manifest_path, LARGEST_WHOLE_BYTES) if found is None else b""
-        manifest = json.loads(data) if found is None else found.value
+        manifest = (
+            json.loads(read_whole(manifest_path, LARGEST_WHOLE_BYTES)) if found is None else found.value
+        )
         listed = {entry["path"] for entry in manifest["files"]} | {MANIFEST_NAME}
     except (DatasetError, OSError, ValueError, KeyError, TypeError):
         return "it is not a dataset of ours (no manifest.json that says so)"

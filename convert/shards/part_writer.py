@@ -177,5 +177,5 @@ def _write_all(file: io.FileIO, view: memoryview) -> None:
 
 def write_new_file(path: Path, data: bytes) -> None:
     """Write a file, which must not exist; OSError names it."""
-    with naming(path), _new_file(str(path)) as file:
+    with naming(path), _new_file(path) as file:
         _write_all(file, memoryview(data))

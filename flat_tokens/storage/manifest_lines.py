@@ -108,18 +108,17 @@ class _Lines:
         """The values of a list, one a line, some of them at a time."""
         texts: list[bytes] = []
         size = 0
-        comma, is_last = b"", False
+        goes_on: bool | None = None  # by the comma of the line before, if there was one
         while (line := self._next(LISTED_LINE_BYTES)) != b"],\n":
-            if not line or is_last:
+            if not line or goes_on is False:
                 raise _OtherFormError
-            comma = b",\n" if line.endswith(b",\n") else b""
-            is_last = not comma
-            texts.append(line.removesuffix(comma))
+            goes_on = line.endswith(b",\n")
+            texts.append(line.removesuffix(b",\n"))
             size += len(line)
             if len(texts) == _LINES_AT_ONCE or size >= _BYTES_AT_ONCE:
                 yield _values(texts)
                 texts, size = [], 0
-        if comma:
+        if goes_on:
             raise _OtherFormError
         yield _values(texts)
 

@@ -28,7 +28,7 @@ LARGEST_METADATA_BYTES = 2**22  # a few hundred are usual; parsed it takes up to
 MOST_CONTAINERS = 2**22  # lists and objects of a JSON file: 64 bytes each, of as little as 3 bytes of text
 LARGEST_FILE_COUNT = 2**32  # an ext4 file system has no more; 10^15 tokens in files of the default size
 LARGEST_CHUNK_BYTES = 2**31  # what Blosc takes at once
-LARGEST_SHARD_CHUNKS = 2**20  # 16 MiB of index, of which a random row needs 16 bytes; 256 are the default
+LARGEST_SHARD_CHUNKS = 2**20  # 16 MiB of index; a random row reads 16 bytes of it. 256 are the default
 
 
 class ForeignLayoutError(DatasetError):

@@ -58,7 +58,7 @@ def one_document(rng: random.Random) -> bytes:
 
 
 def long_words(number: int, each: int) -> bytes:
-    """Pretokens of megabytes, some of which are in the memory at a time."""
+    """Pretokens of megabytes; the memory holds only some of them at a time."""
     letters = random.Random(number).randbytes(number * each)
     letters = letters.translate(bytes(97 + byte % 26 for byte in range(256)))
     return b" ".join(letters[at : at + each] for at in range(0, len(letters), each))

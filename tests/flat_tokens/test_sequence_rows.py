@@ -19,7 +19,7 @@ ROWS = np.arange(6, dtype=np.int64)
 
 
 def wrong(make_dataset: Any, changes: dict[int, int]) -> Any:
-    """A split of 12 sequences of two tokens, some of its starts changed, the first and last of which are right."""
+    """A split of 12 sequences of two tokens. Some of its starts are changed, the first and the last are right."""
     root: Path = make_dataset([[1, 2]] * 12, layout=ArrayLayout.create(2, 16))
     starts = np.arange(0, 26, 2, dtype=np.uint64)
     for at, value in changes.items():

@@ -33,7 +33,7 @@ struct EndIds {
 
 // Row i is ids[offsets[i], offsets[i + 1]), with the end ids around it. Puts the ids of the rows that are not
 // marked to the front of `out` and those of the marked ones behind them, each in their order; and likewise to
-// `starts`, of the rows that are not empty, where they begin among their kind, of which `before` ids came
+// `starts`, of the rows that are not empty, where they begin among their kind; `before` ids of each kind came
 // earlier. Of ids that are stored in 16 bits only the low halves are written. out: room for all ids and
 // ends.count() more a row, starts: for all rows; they do not overlap.
 template <class Id>
