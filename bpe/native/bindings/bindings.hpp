@@ -40,6 +40,7 @@ template <class T> struct Items {
 
 // Each puts its calls and classes into the module.
 void bind_pretokenize(nb::module_ &m);
+void bind_automaton(nb::module_ &m); // before all that take one
 void bind_normalization(nb::module_ &m);
 void bind_encoder(nb::module_ &m);
 void bind_entry_file(nb::module_ &m); // after bind_encoder: it makes encoders

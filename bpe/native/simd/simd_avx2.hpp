@@ -1,6 +1,7 @@
 // 64 bytes to masks in two 32-byte registers. Only for sources compiled with -mavx2 -mbmi -mbmi2 -mpopcnt.
 #pragma once
 
+#include "pretokenize/classify.hpp"
 #include "simd/simd_masks.hpp"
 #include "text/utf8_blocks.hpp"
 
@@ -65,6 +66,17 @@ struct Avx2Simd {
 
   // Tables as large as these need the byte permutations of AVX-512.
   static uint64_t vector_classes(const uint8_t *, uint64_t, uint64_t *) { return 0; }
+
+  static void classify(const CharacterClasses &classes, const uint8_t *p, uint8_t *out) {
+    classify_each(classes, p, out);
+  }
+  static uint64_t below(const uint8_t *bytes, unsigned limit) {
+    if (limit == 0)
+      return 0;
+    const __m256i most = _mm256_set1_epi8(static_cast<char>(limit - 1));
+    const auto at_most = [&](__m256i v) { return _mm256_cmpeq_epi8(_mm256_min_epu8(v, most), v); };
+    return mask(at_most(load(bytes)), at_most(load(bytes + 32)));
+  }
 
   static uint64_t wordless_leads(const uint8_t *p) { // text/wordless_leads.hpp
     const auto leads = [](__m256i v) {

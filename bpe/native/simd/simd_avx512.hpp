@@ -2,6 +2,7 @@
 // -mavx512vbmi -mavx512vbmi2 -mbmi -mbmi2 -mpopcnt -mlzcnt.
 #pragma once
 
+#include "pretokenize/classify.hpp"
 #include "simd/simd_masks.hpp"
 #include "text/unicode_classes.hpp"
 #include "text/utf8_blocks.hpp"
@@ -124,6 +125,41 @@ struct Avx512Simd {
   static __m512i chosen_bit(__m512i v) {
     return _mm512_shuffle_epi8(_mm512_set1_epi64(static_cast<int64_t>(0x8040201008040201)),
                                _mm512_and_si512(v, set(7)));
+  }
+
+  // A page of classes at a time for characters whose leads do not tell theirs: text has few pages.
+  static void classify(const CharacterClasses &classes, const uint8_t *p, uint8_t *out) {
+    const __m512i v = _mm512_loadu_si512(p);
+    const uint64_t high = _mm512_movepi8_mask(v);
+    __m512i found = _mm512_permutex2var_epi8(load(classes.of_byte), v, load(classes.of_byte + 64));
+    if (high != 0) {
+      const uint64_t leads = _mm512_cmpge_epu8_mask(v, set(0xC0));
+      found = _mm512_mask_mov_epi8(found, high & ~leads, set(classes.of_byte[0x80]));
+      found = _mm512_mask_permutexvar_epi8(found, leads, v, load(classes.of_byte + 0xC0));
+      uint64_t unclear = leads & _mm512_cmpeq_epi8_mask(found, set(CharacterClasses::unclear));
+      if (unclear != 0) {
+        const __m512i second = _mm512_loadu_si512(p + 1), third = _mm512_loadu_si512(p + 2);
+        do {
+          const uint8_t *const c = p + _tzcnt_u64(unclear);
+          uint64_t alike = unclear & _mm512_cmpeq_epi8_mask(v, set(*c));
+          __m512i place = second;
+          if (*c >= 0xE0) {
+            alike &= _mm512_cmpeq_epi8_mask(second, set(c[1]));
+            place = third;
+          }
+          if (*c >= 0xF0) {
+            alike &= _mm512_cmpeq_epi8_mask(third, set(c[2]));
+            place = _mm512_loadu_si512(p + 3);
+          }
+          found = _mm512_mask_permutexvar_epi8(found, alike, place, load(classes.page(c).data()));
+          unclear &= ~alike;
+        } while (unclear != 0);
+      }
+    }
+    _mm512_storeu_si512(out, found);
+  }
+  static uint64_t below(const uint8_t *bytes, unsigned limit) {
+    return limit == 0 ? 0 : _mm512_cmple_epu8_mask(load(bytes), set(static_cast<uint8_t>(limit - 1)));
   }
 
   static uint64_t wordless_leads(const uint8_t *p) { // text/wordless_leads.hpp

@@ -1,6 +1,7 @@
 // 64 bytes to masks in four 16-byte registers, for arm64, of whose base instruction set NEON is a part.
 #pragma once
 
+#include "pretokenize/classify.hpp"
 #include "simd/simd_masks.hpp"
 #include "text/utf8_blocks.hpp"
 
@@ -65,6 +66,16 @@ struct NeonSimd {
 
   // Tables as large as these need the byte permutations of AVX-512.
   static uint64_t vector_classes(const uint8_t *, uint64_t, uint64_t *) { return 0; }
+
+  static void classify(const CharacterClasses &classes, const uint8_t *p, uint8_t *out) {
+    classify_each(classes, p, out);
+  }
+  static uint64_t below(const uint8_t *bytes, unsigned limit) {
+    if (limit == 0)
+      return 0;
+    const uint8x16_t most = vdupq_n_u8(static_cast<uint8_t>(limit - 1));
+    return mask(load(bytes), [&](uint8x16_t v) { return vcleq_u8(v, most); });
+  }
 
   static uint64_t wordless_leads(const uint8_t *p) { // text/wordless_leads.hpp
     return mask(load(p), [](uint8x16_t v) {

@@ -1,6 +1,7 @@
 // 64 bytes to masks, eight at a time in general registers. Little-endian.
 #pragma once
 
+#include "pretokenize/classify.hpp"
 #include "simd/simd_masks.hpp"
 #include "text/wordless_leads.hpp"
 
@@ -45,6 +46,13 @@ struct PortableSimd {
       masks.high |= gather(word & tops) << i;
     }
     return masks;
+  }
+
+  static void classify(const CharacterClasses &classes, const uint8_t *p, uint8_t *out) {
+    classify_each(classes, p, out);
+  }
+  static uint64_t below(const uint8_t *bytes, unsigned limit) {
+    return below_each(bytes, limit);
   }
 
   static uint64_t wordless_leads(const uint8_t *p) { // text/wordless_leads.hpp

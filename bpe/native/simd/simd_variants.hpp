@@ -10,6 +10,7 @@
 #include "encode/character_walk.hpp"
 #include "merge/long_merge.hpp"
 #include "merge/short_merge.hpp"
+#include "pretokenize/scan_window.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +40,7 @@ struct SimdVariant {
   // text before it. Null: none.
   size_t (*valid_prefix)(const uint8_t *text, size_t start, size_t size);
 
+  ScanWindow scan_window;
   MakeKeys make_keys;
   FindCharacters find_characters;
   EmitCharacters emit_characters;

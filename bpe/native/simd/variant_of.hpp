@@ -28,6 +28,7 @@ constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_p
            character_walks<Block, Simd, Pattern::o200k>(), character_walks<Block, Simd, Pattern::llama3>(),
            character_walks<Block, Simd, Pattern::qwen2>()},
           valid_prefix,
+          scan_window<Simd>,
           make_keys,
           find_characters<Block>,
           emit_characters<Block>,

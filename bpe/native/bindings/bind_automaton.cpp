@@ -1,0 +1,127 @@
+// The tables of a pre-tokenizer, for Python.
+#include "bindings/bindings.hpp"
+#include "pretokenize/automaton.hpp"
+#include "pretokenize/text_window.hpp"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace bpe::python {
+
+namespace {
+
+using Bytes = nb::ndarray<const uint8_t, nb::ndim<2>, nb::c_contig>;
+using Pages = nb::ndarray<const uint16_t, nb::ndim<1>, nb::c_contig>;
+using Start = std::tuple<unsigned, unsigned, bool>;
+using Due = std::pair<std::vector<Start>, std::vector<std::pair<unsigned, Start>>>;
+
+Automaton::Start start_of(const Start &start) {
+  const auto [age, reg, drops] = start;
+  if (age > 8 || reg >= Automaton::most_registers)
+    throw std::invalid_argument("tables of a pre-tokenizer: a start within reach");
+  return {static_cast<uint8_t>(age), static_cast<uint8_t>(reg), drops};
+}
+
+Automaton::Actions actions_of(const Due &due) {
+  if (due.first.size() > Automaton::Actions::most || due.second.size() > Automaton::Actions::most)
+    throw std::invalid_argument("tables of a pre-tokenizer: too many actions at once");
+  Automaton::Actions actions{};
+  for (const Start &start : due.first)
+    actions.starts[actions.start_count++] = start_of(start);
+  for (const auto &[reg, start] : due.second)
+    actions.moves[actions.move_count++] = {start_of({0, reg, false}).reg, start_of(start)};
+  return actions;
+}
+
+std::shared_ptr<const Automaton> automaton_of(Bytes then, unsigned initial, unsigned first_silent,
+                                              unsigned first_acting, const std::vector<Due> &actions,
+                                              const std::vector<std::vector<Start>> &at_end,
+                                              const std::vector<std::optional<Start>> &oldest_pending, Pages page_of,
+                                              Bytes pages) {
+  auto made = std::make_shared<Automaton>();
+  if (then.shape(1) != Automaton::row || pages.shape(1) != 64 || initial >= Automaton::row)
+    throw std::invalid_argument("tables of a pre-tokenizer: rows of 256 states and pages of 64 code points");
+  made->then.assign(then.data(), then.data() + then.size());
+  made->initial = static_cast<uint8_t>(initial);
+  made->first_silent = first_silent;
+  made->first_acting = first_acting;
+  for (const Due &due : actions)
+    made->actions.push_back(actions_of(due));
+  for (const std::vector<Start> &starts : at_end)
+    made->at_end.push_back(actions_of({starts, {}}));
+  for (const std::optional<Start> &start : oldest_pending)
+    made->oldest_pending.push_back(start ? start_of(*start) : Automaton::Start{0, Automaton::nothing, false});
+  const auto drops = [](const Automaton::Actions &due) {
+    return std::any_of(due.starts, due.starts + due.start_count, [](Automaton::Start start) { return start.drops; });
+  };
+  made->drops = std::any_of(made->actions.begin(), made->actions.end(), drops) ||
+                std::any_of(made->at_end.begin(), made->at_end.end(), drops);
+  made->classes.page_of.assign(page_of.data(), page_of.data() + page_of.size());
+  made->classes.pages.resize(pages.shape(0));
+  for (size_t page = 0; page < pages.shape(0); ++page)
+    std::copy_n(pages.data() + 64 * page, 64, made->classes.pages[page].begin());
+  made->complete(then.shape(0));
+  return made;
+}
+
+} // namespace
+
+void bind_automaton(nb::module_ &m) {
+  nb::class_<Automaton>(m, "Automaton")
+      .def(nb::new_(&automaton_of), nb::arg("then"), nb::arg("initial"), nb::arg("first_silent"),
+           nb::arg("first_acting"), nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"),
+           nb::arg("page_of"), nb::arg("pages"));
+  m.def(
+      "pieces",
+      [](const Automaton &automaton, nb::object buffer) {
+        const BufferView text(buffer);
+        require_utf8(text);
+        std::vector<uint64_t> starts;
+        std::vector<uint64_t> dropped;
+        {
+          nb::gil_scoped_release unlocked;
+          const uint8_t *const stop = text.data() + text.size();
+          auto window = std::make_unique<TextWindow>(automaton);
+          window->reset(text.data(), text.size(), stop);
+          const auto add = [&](const uint8_t *start, bool drops) {
+            starts.push_back(static_cast<uint64_t>(start - text.data()));
+            dropped.push_back(drops);
+          };
+          for (const uint8_t *at = text.data(); at < stop;) {
+            window->open(at);
+            if (window->certain() == 0) {
+              const uint8_t *const end = window->end_of_long_piece();
+              add(at, window->drops_first());
+              at = end;
+              continue;
+            }
+            for (size_t offset = 0; offset < window->certain(); offset = window->next_start(offset))
+              add(at + offset, (window->drops_from(offset) & 1) != 0);
+            at += window->certain();
+          }
+        }
+        return nb::make_tuple(owned_array(std::move(starts)), owned_array(std::move(dropped)));
+      },
+      nb::arg("automaton"), nb::arg("buffer"));
+  m.def(
+      "scan_pieces", // what looking at a text costs
+      [](const Automaton &automaton, nb::object buffer) {
+        const BufferView text(buffer);
+        nb::gil_scoped_release unlocked;
+        const uint8_t *const stop = text.data() + text.size();
+        auto window = std::make_unique<TextWindow>(automaton);
+        window->reset(text.data(), text.size(), stop);
+        size_t windows = 0;
+        for (const uint8_t *at = text.data(); at < stop; ++windows) {
+          window->open(at);
+          at = window->certain() == 0 ? window->end_of_long_piece() : at + window->certain();
+        }
+        return windows;
+      },
+      nb::arg("automaton"), nb::arg("buffer"));
+}
+
+} // namespace bpe::python

@@ -1,0 +1,49 @@
+#include "pretokenize/automaton.hpp"
+
+#include <stdexcept>
+#include <string>
+
+namespace bpe {
+
+namespace {
+
+void require(bool holds, const char *rule) {
+  if (!holds)
+    throw std::invalid_argument(std::string("tables of a pre-tokenizer: ") + rule);
+}
+
+} // namespace
+
+void Automaton::complete(size_t class_count) {
+  require(class_count > 1 && class_count < row && then.size() == class_count * row, "a row for each class");
+  require(first_silent <= first_acting && first_acting <= row && first_acting + actions.size() <= row,
+          "states in three groups");
+  const size_t states = first_acting + actions.size();
+  require(initial < states && at_end.size() == states && oldest_pending.size() == states,
+          "what is due by state");
+  for (size_t place = 0; place < then.size(); ++place)
+    require(place % row >= states || then[place] < states, "states that there are");
+  require(classes.page_of.size() <= CharacterClasses::page_count, "pages of code points");
+  for (const uint16_t page : classes.page_of)
+    require(page < classes.pages.size(), "pages that there are");
+  for (const CharacterClasses::Page &page : classes.pages)
+    for (const uint8_t each : page)
+      require(each < class_count, "classes that there are");
+  classes.page_of.resize(CharacterClasses::page_count);
+
+  const uint8_t within = static_cast<uint8_t>(class_count - 1);
+  for (unsigned byte = 0; byte < 256; ++byte)
+    classes.of_byte[byte] = byte < 0x80 ? classes.pages[classes.page_of[byte / 64]][byte % 64] : within;
+  for (unsigned lead = 0xC0; lead < 256; ++lead) {
+    const unsigned first = lead < 0xE0 ? lead & 31 : lead < 0xF0 ? (lead & 15) << 6 : (lead & 7) << 12;
+    const unsigned count = lead < 0xE0 ? 1 : lead < 0xF0 ? 64 : 4096;
+    const uint8_t one = classes.pages[classes.page_of[first]][0];
+    bool clear = true;
+    for (unsigned page = first; page < first + count; ++page)
+      for (const uint8_t each : classes.pages[classes.page_of[page]])
+        clear &= each == one;
+    classes.of_byte[lead] = clear ? one : CharacterClasses::unclear;
+  }
+}
+
+} // namespace bpe

@@ -1,0 +1,72 @@
+// The tables by which texts are cut into pieces; bpe/pretokenization/tables.py makes them.
+//
+// A state and the class of the next byte give the next state. A state tells what is due behind the character
+// that led to it: nothing, that a piece starts at that character, or one of `actions`. Where a start becomes
+// certain only later, its place is some characters back or was put into a register.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bpe {
+
+// A class for each code point, in pages of 64, and for each byte as far as it tells.
+struct CharacterClasses {
+  using Page = std::array<uint8_t, 64>;
+  static constexpr uint8_t unclear = 255; // a lead byte whose characters are of several classes
+  static constexpr size_t page_count = 1 << 15; // more than there are: any four bytes have one
+
+  std::vector<uint16_t> page_of; // by code point / 64
+  std::vector<Page> pages;
+  alignas(64) uint8_t of_byte[256];
+
+  // Of 2 to 4 bytes at p.
+  const Page &page(const uint8_t *p) const {
+    const size_t number = p[0] < 0xE0   ? p[0] & 31u
+                          : p[0] < 0xF0 ? (p[0] & 15u) << 6 | (p[1] & 63u)
+                                        : (p[0] & 7u) << 12 | (p[1] & 63u) << 6 | (p[2] & 63u);
+    return pages[page_of[number]];
+  }
+  uint8_t of_character(const uint8_t *p) const {
+    return page(p)[p[p[0] < 0xE0 ? 1 : p[0] < 0xF0 ? 2 : 3] & 63u];
+  }
+};
+
+struct Automaton {
+  static constexpr size_t row = 256;
+
+  // Where a piece starts: `age` characters back, the last one counting 1, or, with age 0, what a register holds.
+  struct Start {
+    uint8_t age, reg, drops; // drops: the piece is left out
+  };
+  struct Move {
+    uint8_t reg;
+    Start from;
+  };
+  struct Actions {
+    static constexpr size_t most = 8;
+    uint8_t start_count, move_count;
+    Start starts[most]; // that are certain
+    Move moves[most];   // then: what the registers hold; in an order in which none is needed once it is written
+  };
+  static constexpr size_t most_registers = 4;
+  static constexpr uint8_t nothing = 255; // in `reg`: no start is pending
+
+  CharacterClasses classes;
+  std::vector<uint8_t> then; // [class * row + state]
+  uint8_t initial;
+  // States below first_silent start a piece and do nothing else; those from first_acting on have actions.
+  unsigned first_silent, first_acting;
+  std::vector<Actions> actions;      // of state first_acting + i
+  std::vector<Actions> at_end;       // by state
+  std::vector<Start> oldest_pending; // by state
+  bool drops;                        // whether any piece is left out
+
+  // Checks what was filled in, so that no table leads out of another, and fills in classes.of_byte. The last of
+  // `class_count` classes is that of bytes within characters. Throws std::invalid_argument.
+  void complete(size_t class_count);
+};
+
+} // namespace bpe

@@ -1,0 +1,174 @@
+#include "pretokenize/text_window.hpp"
+
+#include "simd/simd_variants.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace bpe {
+
+namespace {
+
+bool continues_character(uint8_t byte) {
+  return (byte & 0xC0) == 0x80;
+}
+
+} // namespace
+
+TextWindow::TextWindow(const Automaton &automaton)
+    : automaton_(automaton), scan_window_(simd_variant().scan_window) {}
+
+void TextWindow::reset(const uint8_t *text, size_t size, const uint8_t *readable) {
+  text_ = origin_ = text;
+  stop_ = text + size;
+  readable_ = readable;
+  before_ = automaton_.initial;
+  certain_ = 0;
+}
+
+size_t TextWindow::window_size(const uint8_t *from) const {
+  size_t size = std::min(static_cast<size_t>(stop_ - from), WindowStates::max_bytes);
+  if (from + size < stop_)
+    while (continues_character(from[size]))
+      --size;
+  return size;
+}
+
+void TextWindow::open(const uint8_t *at) {
+  if (at > origin_) {
+    before_ = window_.states[at - origin_ - 1];
+    origin_ = at;
+  }
+  const size_t size = window_size(at);
+  std::fill(std::begin(registers_), std::end(registers_), nullptr);
+  std::fill(std::begin(starts_), std::end(starts_), 0);
+  if (automaton_.drops)
+    std::fill(std::begin(drops_), std::end(drops_), 0);
+  drops_first_ = false;
+  scan(at, size, before_);
+  const size_t limit = static_cast<size_t>(settled(at + size) - at);
+  starts_[limit / 64] &= (uint64_t{1} << limit % 64) - 1;
+  std::fill(starts_ + limit / 64 + 1, std::end(starts_), 0);
+  if (at + size == stop_)
+    starts_[size / 64] |= uint64_t{1} << size % 64;
+  certain_ = last_start(size);
+}
+
+// Every state behind the text from `from` on, and what is due there.
+void TextWindow::scan(const uint8_t *from, size_t size, uint8_t before) {
+  scanned_ = from;
+  scan_window_(automaton_, from, size, readable_, before, window_);
+  last_state_ = window_.states[size - 1];
+  for (size_t word = 0; word * 64 < size; ++word) {
+    starts_[word] |= window_.starts[word];
+    for (uint64_t acting = window_.acting[word]; acting != 0; acting &= acting - 1) {
+      const size_t i = word * 64 + static_cast<size_t>(std::countr_zero(acting));
+      act(automaton_.actions[window_.states[i] - automaton_.first_acting], from + i);
+    }
+  }
+  if (from + size == stop_)
+    act(automaton_.at_end[last_state_], last_character(stop_));
+}
+
+// last: where the character starts behind which the actions are due.
+void TextWindow::act(const Automaton::Actions &actions, const uint8_t *last) {
+  for (size_t k = 0; k < actions.start_count; ++k) {
+    const Automaton::Start start = actions.starts[k];
+    const uint8_t *const at = place(start, last);
+    if (at == nullptr || at < origin_) // it is known already
+      continue;
+    if (at > origin_)
+      first_start_ = std::min(first_start_, at);
+    else
+      drops_first_ = start.drops;
+    if (at < scanned_)
+      continue;
+    const size_t offset = static_cast<size_t>(at - scanned_);
+    starts_[offset / 64] |= uint64_t{1} << offset % 64;
+    if (start.drops)
+      drops_[offset / 64] |= uint64_t{1} << offset % 64;
+  }
+  for (size_t k = 0; k < actions.move_count; ++k)
+    registers_[actions.moves[k].reg] = place(actions.moves[k].from, last);
+}
+
+// Null: before the origin.
+const uint8_t *TextWindow::place(Automaton::Start start, const uint8_t *last) const {
+  if (start.age == 0)
+    return registers_[start.reg];
+  for (unsigned age = start.age; age > 1; --age) {
+    if (last == origin_)
+      return nullptr;
+    last = last_character(last);
+  }
+  return last;
+}
+
+const uint8_t *TextWindow::last_character(const uint8_t *stop) const {
+  do
+    --stop;
+  while (continues_character(*stop));
+  return stop;
+}
+
+// Up to where all starts are known, when the scan has come to `stop`.
+const uint8_t *TextWindow::settled(const uint8_t *stop) const {
+  const Automaton::Start oldest = automaton_.oldest_pending[last_state_];
+  if (stop == stop_ || oldest.reg == Automaton::nothing)
+    return stop;
+  const uint8_t *const at = place(oldest, last_character(stop));
+  return std::max(at, origin_);
+}
+
+size_t TextWindow::next_start(size_t offset) const {
+  size_t word = ++offset / 64;
+  uint64_t bits = starts_[word] & ~uint64_t{0} << offset % 64;
+  while (bits == 0)
+    bits = starts_[++word];
+  return word * 64 + static_cast<size_t>(std::countr_zero(bits));
+}
+
+size_t TextWindow::last_start(size_t offset) const {
+  size_t word = offset / 64;
+  uint64_t bits = starts_[word] & ~(~uint64_t{1} << offset % 64);
+  while (bits == 0 && word > 0)
+    bits = starts_[--word];
+  return bits == 0 ? 0 : word * 64 + 63 - static_cast<size_t>(std::countl_zero(bits));
+}
+
+const uint8_t *TextWindow::end_of_long_piece() {
+  const uint8_t *from = origin_;
+  uint8_t state = before_;
+  std::fill(std::begin(registers_), std::end(registers_), nullptr);
+  first_start_ = stop_;
+  for (;;) {
+    const size_t size = window_size(from);
+    std::fill(std::begin(starts_), std::end(starts_), 0);
+    scan(from, size, state);
+    if (from == origin_)
+      starts_[0] &= ~uint64_t{1};
+    for (size_t word = 0; word * 64 < size; ++word)
+      if (starts_[word] != 0) {
+        first_start_ = std::min(first_start_, from + word * 64 + std::countr_zero(starts_[word]));
+        break;
+      }
+    from += size;
+    state = last_state_;
+    if (from == stop_ || first_start_ < settled(from))
+      break;
+  }
+  // The state before what is found.
+  state = before_;
+  for (from = origin_; from < first_start_;) {
+    const size_t size = std::min(window_size(from), static_cast<size_t>(first_start_ - from));
+    scan_window_(automaton_, from, size, readable_, state, window_);
+    state = window_.states[size - 1];
+    from += size;
+  }
+  origin_ = first_start_;
+  before_ = state;
+  certain_ = 0;
+  return origin_;
+}
+
+} // namespace bpe

@@ -1,0 +1,75 @@
+// Where the pieces of a text start, a window at a time.
+//
+// A window is opened at the start of a piece and tells all starts that are certain in it; the next one is
+// opened at the last of these. Not shared between threads; reset() is cheap, so one serves many short texts.
+#pragma once
+
+#include "pretokenize/scan_window.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bpe {
+
+class TextWindow {
+public:
+  // The automaton must outlive it.
+  explicit TextWindow(const Automaton &automaton);
+
+  // A text of valid UTF-8; bytes up to `readable` >= text + size may be read.
+  void reset(const uint8_t *text, size_t size, const uint8_t *readable);
+
+  // Looks at the text from `at` on: the start of the text or of a piece that is certain.
+  void open(const uint8_t *at);
+
+  const uint8_t *origin() const { return origin_; }
+  // How far from the origin the last certain start lies, or the end of the text. 0: the first piece goes on
+  // behind the window.
+  size_t certain() const { return certain_; }
+  // Bit i: a piece starts at origin + offset + i, or the text ends there. offset <= certain().
+  uint64_t starts_from(size_t offset) const { return bits_from(starts_, offset); }
+  // The same of pieces that are left out.
+  uint64_t drops_from(size_t offset) const { return automaton_.drops ? bits_from(drops_, offset) : 0; }
+  // The first start behind `offset` < certain(), the last one at or before it.
+  size_t next_start(size_t offset) const;
+  size_t last_start(size_t offset) const;
+
+  // The end of the piece that starts at the origin and goes on behind the window; the next window may be opened
+  // there. Takes the time of two looks at the piece.
+  const uint8_t *end_of_long_piece();
+
+  // Whether the piece that starts at the origin is left out: known once its end is.
+  bool drops_first() const { return drops_first_; }
+
+private:
+  static constexpr size_t words = WindowStates::words + 2;
+  static uint64_t bits_from(const uint64_t *bits, size_t offset) {
+    const size_t word = offset / 64, shift = offset % 64;
+    return bits[word] >> shift | (bits[word + 1] << 1) << (63 - shift);
+  }
+
+  size_t window_size(const uint8_t *from) const;
+  void scan(const uint8_t *from, size_t size, uint8_t before);
+  void act(const Automaton::Actions &actions, const uint8_t *last);
+  const uint8_t *place(Automaton::Start start, const uint8_t *last) const;
+  const uint8_t *settled(const uint8_t *stop) const;
+  const uint8_t *last_character(const uint8_t *stop) const;
+
+  const Automaton &automaton_;
+  const ScanWindow scan_window_;
+  const uint8_t *text_ = nullptr, *stop_ = nullptr, *readable_ = nullptr;
+  const uint8_t *origin_ = nullptr;
+  uint8_t before_ = 0; // the state before the origin
+  size_t certain_ = 0;
+  uint64_t starts_[words], drops_[words];
+  WindowStates window_;
+
+  // Of the last scan.
+  const uint8_t *scanned_ = nullptr; // from where
+  uint8_t last_state_ = 0;
+  const uint8_t *registers_[Automaton::most_registers];
+  const uint8_t *first_start_ = nullptr; // the first certain one behind the origin, or stop_
+  bool drops_first_ = false;
+};
+
+} // namespace bpe

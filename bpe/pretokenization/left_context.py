@@ -1,0 +1,74 @@
+"""What lies before a place of a text, as far as the looks behind of a pattern ask: a state that goes along."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from bpe.errors import UnsupportedTokenizer
+from bpe.pretokenization.code_points import CodePoints
+from bpe.pretokenization.program import AT_START, Program
+from bpe.pretokenization.syntax import Node
+
+
+@dataclass(frozen=True)
+class LeftState:
+    """The steps of each body that may go on here, and which bodies end here: bit n of `bits` for number n."""
+
+    bits: int
+    active: tuple[frozenset[int], ...]
+
+
+class LeftContext:
+    """The states of the bodies of a program's looks behind, which may begin anywhere before."""
+
+    def __init__(self, bodies: Sequence[Node], asks_for_start: bool) -> None:
+        self._programs = [Program(body) for body in bodies]
+        asks_for_start |= any(program.asks_for_start for program in self._programs)
+        for program in self._programs:
+            if program.left_bodies or any(
+                step.kind in ("look", "atomic_end", "end") for step in program.steps
+            ):
+                raise UnsupportedTokenizer(
+                    "the pattern has a look around or a possessive repeat in a look behind; write it otherwise"
+                )
+        self.start = self._state([set() for _ in self._programs], at_start=asks_for_start)
+        self.step = cache(self._step)
+
+    def sets(self) -> list[CodePoints]:
+        """The sets of characters that are told apart."""
+        return [program.steps[taker].points for program in self._programs for taker in program.takers]
+
+    def _step(self, state: LeftState, character: int) -> LeftState:
+        """The state behind one more character, of which a code point stands for its class."""
+        entered = [
+            {program.steps[taker].then for taker in active if character in program.steps[taker].points}
+            for program, active in zip(self._programs, state.active, strict=True)
+        ]
+        return self._state(entered, at_start=False)
+
+    def _state(self, entered: list[set[int]], *, at_start: bool) -> LeftState:
+        bits = int(at_start) << AT_START
+        active: list[frozenset[int]] = []
+        for number, (program, steps) in enumerate(zip(self._programs, entered, strict=True), 1):
+            reached = _reached(program, {*steps, program.start}, at_start)
+            bits |= any(program.steps[step].kind == "accept" for step in reached) << number
+            active.append(frozenset(step for step in reached if program.steps[step].kind == "take"))
+        return LeftState(bits, tuple(active))
+
+
+def _reached(program: Program, steps: set[int], at_start: bool) -> set[int]:
+    reached: set[int] = set()
+    rest = list(steps)
+    while rest:
+        number = rest.pop()
+        if number in reached:
+            continue
+        reached.add(number)
+        step = program.steps[number]
+        if step.kind == "choose":
+            rest += step.options
+        elif step.kind == "behind" and at_start != step.negated:
+            rest.append(step.then)
+    return reached

@@ -1,0 +1,141 @@
+"""An automaton as the core runs it: tables of bytes.
+
+What is due behind a character becomes part of the state that follows, so that a row of states tells where pieces
+start. States come in three groups: behind a character where a piece starts and nothing else is due; where nothing is
+due; and all others. A byte within a character changes no state but for that nothing is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe.pretokenization.automaton import NO_ACTIONS, Actions, Automaton, NotBounded, Start
+from bpe.pretokenization.classes import Classes
+from bpe.pretokenization.code_points import END
+
+ROW: Final = 256  # entries of a class; state numbers are bytes
+_PAGE: Final = 64
+_STARTS_HERE: Final = Actions((Start(1, 0, False),), ())
+
+
+@dataclass(frozen=True)
+class Tables:
+    """then: uint8[classes + 1, 256], the state behind a byte of a class; the last class is that of a byte within a
+    character. States below `first_silent` start a piece at the character, those from `first_acting` on have
+    `actions[state - first_acting]`. at_end, pending: by state, the starts that are certain where the text ends, and the
+    oldest that is pending. page_of: uint16[0x110000 / 64] and pages: uint8[pages, 64], the class of a code point.
+    initial: the state at the start of a text."""
+
+    then: NDArray[np.uint8]
+    first_silent: int
+    first_acting: int
+    initial: int
+    actions: tuple[Actions, ...]
+    at_end: tuple[tuple[Start, ...], ...]
+    pending: tuple[Start | None, ...]
+    page_of: NDArray[np.uint16]
+    pages: NDArray[np.uint8]
+
+
+def tables_of(automaton: Automaton) -> Tables:
+    """The tables; NotBounded if states or classes are too many for bytes."""
+    classes, then, actions = _merged(automaton)
+    # A state of the tables is one of the automaton with what is due behind the character that led there.
+    twins = sorted(
+        {(0, NO_ACTIONS)}
+        | {
+            (state, due)
+            for row, dues in zip(then, actions, strict=True)
+            for state, due in zip(row, dues, strict=True)
+        }
+        | {(state, NO_ACTIONS) for row in then for state in row},
+        key=lambda twin: (_group(twin[1]), twin),
+    )
+    if len(twins) > ROW or len(classes.sets) >= ROW:
+        raise NotBounded(f"{len(twins)} states and {len(classes.sets)} classes, more than {ROW}")
+    numbers = {twin: number for number, twin in enumerate(twins)}
+    table = np.zeros((len(classes.sets) + 1, ROW), np.uint8)
+    for number, (state, _) in enumerate(twins):
+        table[:-1, number] = [numbers[twin] for twin in zip(then[state], actions[state], strict=True)]
+        table[-1, number] = numbers[state, NO_ACTIONS]
+    groups = [_group(due) for _, due in twins]
+    page_of, pages = _pages(classes)
+    return Tables(
+        table,
+        groups.count(0),
+        groups.count(0) + groups.count(1),
+        numbers[0, NO_ACTIONS],
+        tuple(due for _, due in twins if _group(due) == 2),
+        tuple(automaton.at_end[state] for state, _ in twins),
+        tuple(automaton.oldest_pending[state] for state, _ in twins),
+        page_of,
+        pages,
+    )
+
+
+def _group(due: Actions) -> int:
+    return 0 if due == _STARTS_HERE else 1 if due == NO_ACTIONS else 2
+
+
+def _merged(automaton: Automaton) -> tuple[Classes, list[list[int]], list[list[Actions]]]:
+    """The automaton with classes that it does not tell apart made one."""
+    columns: dict[tuple[tuple[int, Actions], ...], list[int]] = {}
+    for number in range(len(automaton.classes.sets)):
+        column = tuple(
+            (row[number], due[number]) for row, due in zip(automaton.then, automaton.actions, strict=True)
+        )
+        columns.setdefault(column, []).append(number)
+    members = list(columns.values())
+    return (
+        automaton.classes.joined(members),
+        [[row[each[0]] for each in members] for row in automaton.then],
+        [[due[each[0]] for each in members] for due in automaton.actions],
+    )
+
+
+def _pages(classes: Classes) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
+    class_of = np.zeros(END, np.uint8)
+    for number, points in enumerate(classes.sets):
+        for start, stop in points.ranges:
+            class_of[start:stop] = number
+    numbers: dict[bytes, int] = {}
+    rows = class_of.tobytes()
+    page_of = [
+        numbers.setdefault(rows[place : place + _PAGE], len(numbers)) for place in range(0, END, _PAGE)
+    ]
+    pages = np.frombuffer(b"".join(numbers), np.uint8).reshape(-1, _PAGE)
+    return np.array(page_of, np.uint16), pages
+
+
+def starts_of(tables: Tables, text: str) -> list[tuple[int, bool]]:
+    """(where a piece starts, whether it is dropped) in a text, in characters: what the core does, one by one."""
+    state = tables.initial
+    registers = [0] * 4
+    found: set[tuple[int, bool]] = set()
+    place = 0
+
+    def at(start: Start) -> int:
+        return place - start.age if start.age else registers[start.register]
+
+    def add(starts: Sequence[Start]) -> None:
+        found.update((at(start), start.drops) for start in starts)
+
+    for character in text:
+        code_point = ord(character)
+        class_ = tables.pages[tables.page_of[code_point // _PAGE], code_point % _PAGE]
+        state = int(tables.then[class_, state])
+        place += 1
+        if state < tables.first_silent:
+            found.add((place - 1, False))
+        elif state >= tables.first_acting:
+            due = tables.actions[state - tables.first_acting]
+            add(due.certain)
+            for register, value in [(register, at(start)) for register, start in due.registers]:
+                registers[register] = value
+    add(tables.at_end[state])
+    return sorted(found)
