@@ -1,8 +1,8 @@
 """An automaton as the core runs it: tables of bytes.
 
 What is due behind a character becomes part of the state that follows, so that a row of states tells where pieces
-start. States come in three groups: behind a character where a piece starts and nothing else is due; where nothing is
-due; and all others. A byte within a character changes no state but for that nothing is due.
+start. The states come in groups by what is due: a start one character before, that and one here, one here, nothing,
+and all else.
 """
 
 from __future__ import annotations
@@ -14,30 +14,39 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from bpe.pretokenization import repeats
 from bpe.pretokenization.automaton import NO_ACTIONS, Actions, Automaton, NotBounded, Start
 from bpe.pretokenization.classes import Classes
 from bpe.pretokenization.code_points import END
 
 ROW: Final = 256  # entries of a class; state numbers are bytes
 _PAGE: Final = 64
-_STARTS_HERE: Final = Actions((Start(1, 0, False),), ())
+_HERE: Final = Start(1, 0, False)
+_BEFORE: Final = Start(2, 0, False)
+# What is due in the states of each group but the last.
+GROUPS: Final = (
+    Actions((_BEFORE,), ()),
+    Actions((_HERE, _BEFORE), ()),
+    Actions((_HERE,), ()),
+    NO_ACTIONS,
+)
 
 
 @dataclass(frozen=True)
 class Tables:
     """then: uint8[classes + 1, 256], the state behind a byte of a class; the last class is that of a byte within a
-    character. States below `first_silent` start a piece at the character, those from `first_acting` on have
-    `actions[state - first_acting]`. at_end, pending: by state, the starts that are certain where the text ends, and the
-    oldest that is pending. page_of: uint16[0x110000 / 64] and pages: uint8[pages, 64], the class of a code point.
-    initial: the state at the start of a text."""
+    character. group_ends: the end of each of GROUPS among the states; from the last one on, `actions[state - end]` are
+    due. at_end, pending: by state, the starts that are certain where the text ends, and the oldest that is pending.
+    runs: uint8[classes + 1], see `repeats`. page_of: uint16[0x110000 / 64] and pages: uint8[pages, 64], the class of a
+    code point. initial: the state at the start of a text."""
 
     then: NDArray[np.uint8]
-    first_silent: int
-    first_acting: int
+    group_ends: tuple[int, int, int, int]
     initial: int
     actions: tuple[Actions, ...]
     at_end: tuple[tuple[Start, ...], ...]
     pending: tuple[Start | None, ...]
+    runs: NDArray[np.uint8]
     page_of: NDArray[np.uint16]
     pages: NDArray[np.uint8]
 
@@ -64,22 +73,23 @@ def tables_of(automaton: Automaton) -> Tables:
         table[:-1, number] = [numbers[twin] for twin in zip(then[state], actions[state], strict=True)]
         table[-1, number] = numbers[state, NO_ACTIONS]
     groups = [_group(due) for _, due in twins]
+    ends = np.cumsum([groups.count(group) for group in range(len(GROUPS))]).tolist()
     page_of, pages = _pages(classes)
     return Tables(
         table,
-        groups.count(0),
-        groups.count(0) + groups.count(1),
+        (ends[0], ends[1], ends[2], ends[3]),
         numbers[0, NO_ACTIONS],
-        tuple(due for _, due in twins if _group(due) == 2),
+        tuple(due for _, due in twins if _group(due) == len(GROUPS)),
         tuple(automaton.at_end[state] for state, _ in twins),
         tuple(automaton.oldest_pending[state] for state, _ in twins),
+        repeats.runs_of(table[:, : len(twins)], pages[page_of[ord("e") // _PAGE], ord("e") % _PAGE]),
         page_of,
         pages,
     )
 
 
 def _group(due: Actions) -> int:
-    return 0 if due == _STARTS_HERE else 1 if due == NO_ACTIONS else 2
+    return GROUPS.index(due) if due in GROUPS else len(GROUPS)
 
 
 def _merged(automaton: Automaton) -> tuple[Classes, list[list[int]], list[list[Actions]]]:
@@ -130,12 +140,10 @@ def starts_of(tables: Tables, text: str) -> list[tuple[int, bool]]:
         class_ = tables.pages[tables.page_of[code_point // _PAGE], code_point % _PAGE]
         state = int(tables.then[class_, state])
         place += 1
-        if state < tables.first_silent:
-            found.add((place - 1, False))
-        elif state >= tables.first_acting:
-            due = tables.actions[state - tables.first_acting]
-            add(due.certain)
-            for register, value in [(register, at(start)) for register, start in due.registers]:
-                registers[register] = value
+        group = sum(state >= end for end in tables.group_ends)
+        due = GROUPS[group] if group < len(GROUPS) else tables.actions[state - tables.group_ends[-1]]
+        add(due.certain)
+        for register, value in [(register, at(start)) for register, start in due.registers]:
+            registers[register] = value
     add(tables.at_end[state])
     return sorted(found)

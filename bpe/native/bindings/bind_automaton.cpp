@@ -1,9 +1,9 @@
 // The tables of a pre-tokenizer, for Python.
 #include "bindings/bindings.hpp"
 #include "pretokenize/automaton.hpp"
+#include "pretokenize/safe_cut.hpp"
 #include "pretokenize/text_window.hpp"
 
-#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
@@ -14,6 +14,7 @@ namespace bpe::python {
 namespace {
 
 using Bytes = nb::ndarray<const uint8_t, nb::ndim<2>, nb::c_contig>;
+using ByteRow = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig>;
 using Pages = nb::ndarray<const uint16_t, nb::ndim<1>, nb::c_contig>;
 using Start = std::tuple<unsigned, unsigned, bool>;
 using Due = std::pair<std::vector<Start>, std::vector<std::pair<unsigned, Start>>>;
@@ -36,18 +37,24 @@ Automaton::Actions actions_of(const Due &due) {
   return actions;
 }
 
-std::shared_ptr<const Automaton> automaton_of(Bytes then, unsigned initial, unsigned first_silent,
-                                              unsigned first_acting, const std::vector<Due> &actions,
+std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std::vector<unsigned> &group_ends,
+                                              const std::vector<Due> &actions,
                                               const std::vector<std::vector<Start>> &at_end,
-                                              const std::vector<std::optional<Start>> &oldest_pending, Pages page_of,
+                                              const std::vector<std::optional<Start>> &oldest_pending, ByteRow runs, Pages page_of,
                                               Bytes pages) {
   auto made = std::make_shared<Automaton>();
   if (then.shape(1) != Automaton::row || pages.shape(1) != 64 || initial >= Automaton::row)
     throw std::invalid_argument("tables of a pre-tokenizer: rows of 256 states and pages of 64 code points");
   made->then.assign(then.data(), then.data() + then.size());
   made->initial = static_cast<uint8_t>(initial);
-  made->first_silent = first_silent;
-  made->first_acting = first_acting;
+  made->before_end = group_ends.at(0);
+  made->both_end = group_ends.at(1);
+  made->here_end = group_ends.at(2);
+  made->silent_end = group_ends.at(3);
+  std::fill(std::begin(made->runs), std::end(made->runs), 0);
+  made->has_runs = runs.size() == then.shape(0) && runs.size() <= sizeof made->runs;
+  if (made->has_runs)
+    std::copy_n(runs.data(), runs.size(), made->runs);
   for (const Due &due : actions)
     made->actions.push_back(actions_of(due));
   for (const std::vector<Start> &starts : at_end)
@@ -71,9 +78,8 @@ std::shared_ptr<const Automaton> automaton_of(Bytes then, unsigned initial, unsi
 
 void bind_automaton(nb::module_ &m) {
   nb::class_<Automaton>(m, "Automaton")
-      .def(nb::new_(&automaton_of), nb::arg("then"), nb::arg("initial"), nb::arg("first_silent"),
-           nb::arg("first_acting"), nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"),
-           nb::arg("page_of"), nb::arg("pages"));
+      .def(nb::new_(&automaton_of), nb::arg("then"), nb::arg("initial"), nb::arg("group_ends"), nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"),
+           nb::arg("runs"), nb::arg("page_of"), nb::arg("pages"));
   m.def(
       "pieces",
       [](const Automaton &automaton, nb::object buffer) {
@@ -99,7 +105,7 @@ void bind_automaton(nb::module_ &m) {
               continue;
             }
             for (size_t offset = 0; offset < window->certain(); offset = window->next_start(offset))
-              add(at + offset, (window->drops_from(offset) & 1) != 0);
+              add(at + offset, window->drops(offset));
             at += window->certain();
           }
         }
@@ -120,6 +126,14 @@ void bind_automaton(nb::module_ &m) {
           at = window->certain() == 0 ? window->end_of_long_piece() : at + window->certain();
         }
         return windows;
+      },
+      nb::arg("automaton"), nb::arg("buffer"));
+  m.def(
+      "last_safe_cut",
+      [](const Automaton &automaton, nb::object buffer) {
+        const BufferView text(buffer);
+        nb::gil_scoped_release unlocked;
+        return last_safe_cut(automaton, text.data(), text.size());
       },
       nb::arg("automaton"), nb::arg("buffer"));
 }

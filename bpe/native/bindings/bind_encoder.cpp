@@ -122,42 +122,40 @@ void bind_encoder(nb::module_ &m) {
       .def(
           "__init__",
           [](Codec *self, nb::dict entries, nb::object merges, nb::dict special_tokens,
-             std::optional<std::string> pattern, bool whole_pretokens, int64_t cache_bytes) {
+             std::shared_ptr<bpe::Automaton> automaton, bool whole_pretokens, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
             nb::object merge_tuple;
             std::vector<bpe::Vocabulary::Entry> entry_list = entries_from(entries);
             const std::optional<bpe::Vocabulary::Merges> merge_list = merges_from(merges, merge_tuple);
             new (self) Codec(std::move(entry_list), merge_list, special_tokens_from(special_tokens),
-                             pattern_from(pattern), whole_pretokens, cache_size);
+                             std::move(automaton), whole_pretokens, cache_size);
           },
-          nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"), nb::arg("pattern").none(),
+          nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"), nb::arg("automaton").none(),
           nb::arg("whole_pretokens"), nb::arg("cache_bytes") = default_cache_bytes)
       .def_static(
           "from_image",
-          [](nb::object image, nb::dict special_tokens, const std::optional<std::string> &pattern,
+          [](nb::object image, nb::dict special_tokens, std::shared_ptr<bpe::Automaton> automaton,
              bool whole_pretokens, int64_t cache_bytes) {
             const BufferView bytes(image);
             const size_t cache_size = cache_size_from(cache_bytes);
             std::vector<bpe::SpecialToken> special_list = special_tokens_from(special_tokens);
-            const std::optional<bpe::Pattern> known_pattern = pattern_from(pattern);
             nb::gil_scoped_release unlocked;
             bpe::ImageReader reader(view_of(bytes));
             bpe::Vocabulary vocabulary(reader);
             if (!reader.at_end())
               throw std::invalid_argument("the image goes on behind its end");
-            return new Codec(std::move(vocabulary), std::move(special_list), known_pattern, whole_pretokens,
+            return new Codec(std::move(vocabulary), std::move(special_list), std::move(automaton), whole_pretokens,
                              cache_size);
           },
-          nb::arg("image"), nb::arg("special_tokens"), nb::arg("pattern").none(), nb::arg("whole_pretokens"),
+          nb::arg("image"), nb::arg("special_tokens"), nb::arg("automaton").none(), nb::arg("whole_pretokens"),
           nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)
       .def_static(
           "from_merges",
           [](const nb::ndarray<const uint32_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu> &merges,
              const nb::bytes &byte_order, uint32_t first_id, nb::dict special_tokens,
-             const std::optional<std::string> &pattern, uint64_t memory_limit, int64_t cache_bytes) {
+             std::shared_ptr<bpe::Automaton> automaton, uint64_t memory_limit, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
             std::vector<bpe::SpecialToken> special_list = special_tokens_from(special_tokens);
-            const std::optional<bpe::Pattern> known_pattern = pattern_from(pattern);
             std::array<uint8_t, 256> order{};
             std::array<bool, 256> seen{};
             if (byte_order.size() != order.size())
@@ -170,11 +168,11 @@ void bind_encoder(nb::module_ &m) {
             nb::gil_scoped_release unlocked;
             bpe::Vocabulary vocabulary(order, merges.data(), merges.shape(0), first_id,
                                        bpe::MemoryLimit(memory_limit));
-            return new Codec(std::move(vocabulary), std::move(special_list), known_pattern, false,
+            return new Codec(std::move(vocabulary), std::move(special_list), std::move(automaton), false,
                              cache_size);
           },
           nb::arg("merges"), nb::arg("byte_order"), nb::arg("first_id"), nb::arg("special_tokens"),
-          nb::arg("pattern").none(), nb::arg("memory_limit") = 0,
+          nb::arg("automaton").none(), nb::arg("memory_limit") = 0,
           nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)
       .def("image",
            [](const Codec &codec) {

@@ -111,10 +111,9 @@ void bind_entry_file(nb::module_ &m) {
       .def(
           "encoder",
           [](const EntryFile &file, nb::dict special_tokens, const Items<uint32_t> &dropped_ids,
-             const std::optional<std::string> &pattern, bool whole_pretokens, int64_t cache_bytes) {
+             std::shared_ptr<bpe::Automaton> automaton, bool whole_pretokens, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
             std::vector<bpe::SpecialToken> special_list = special_tokens_from(special_tokens);
-            const std::optional<bpe::Pattern> known_pattern = pattern_from(pattern);
             const bpe::EntryList &entries = file.entries();
             nb::gil_scoped_release unlocked;
             const std::unordered_set<uint32_t> dropped(dropped_ids.begin(), dropped_ids.end());
@@ -131,12 +130,12 @@ void bind_entry_file(nb::module_ &m) {
                 merges->emplace_back(file.model.merge_part(i), file.model.merge_part(i + 1));
             }
             auto codec = std::make_unique<Codec>(std::move(kept), merges, std::move(special_list),
-                                                 known_pattern, whole_pretokens, cache_size);
+                                                 std::move(automaton), whole_pretokens, cache_size);
             if (merges && codec->encoder.vocabulary().pair_count() < merges->size())
               throw std::invalid_argument("a merge is listed twice");
             return codec.release();
           },
-          nb::arg("special_tokens"), nb::arg("dropped_ids"), nb::arg("pattern").none(),
+          nb::arg("special_tokens"), nb::arg("dropped_ids"), nb::arg("automaton").none(),
           nb::arg("whole_pretokens"), nb::arg("cache_bytes") = default_cache_bytes,
           nb::rv_policy::take_ownership);
 }

@@ -58,11 +58,10 @@ void bind_training(nb::module_ &m) {
   nb::class_<bpe::PretokenCounter>(m, "PretokenCounter")
       .def(
           "__init__",
-          [](bpe::PretokenCounter *self, const std::optional<std::string> &pattern) {
-            new (self) bpe::PretokenCounter(pattern ? std::optional(bpe::pattern_from_name(*pattern))
-                                                    : std::nullopt);
+          [](bpe::PretokenCounter *self, std::shared_ptr<bpe::Automaton> automaton) {
+            new (self) bpe::PretokenCounter(std::move(automaton));
           },
-          nb::arg("pattern").none())
+          nb::arg("automaton").none())
       .def(
           "count",
           [](bpe::PretokenCounter &self, nb::object buffer, const Items<nb::bytes> &special_tokens,

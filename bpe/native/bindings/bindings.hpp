@@ -4,7 +4,7 @@
 
 #include "common/token_buffer.hpp"
 #include "encode/encoder.hpp"
-#include "pretokenize/pretokenize.hpp"
+#include "pretokenize/automaton.hpp"
 #include "text/special_tokens.hpp"
 #include "text/utf8.hpp"
 
@@ -12,6 +12,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -152,10 +153,6 @@ inline std::vector<bpe::SpecialToken> special_tokens_from(nb::dict special_token
   for (const auto &[text, id] : special_tokens)
     out.push_back({std::string(view_of_bytes(text, "a special token")), id_from(id, "special token id")});
   return out;
-}
-
-inline std::optional<bpe::Pattern> pattern_from(const std::optional<std::string> &pattern) {
-  return pattern ? std::optional(bpe::pattern_from_name(*pattern)) : std::nullopt;
 }
 
 inline size_t cache_size_from(int64_t cache_bytes) {

@@ -5,7 +5,6 @@
 // and no bytes behind the block are needed.
 #pragma once
 
-#include "cache/make_keys_avx512.hpp"
 #include "cache/walk_keys.hpp"
 
 #include <immintrin.h>

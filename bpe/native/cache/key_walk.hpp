@@ -1,7 +1,8 @@
-// The contract of the walk that makes cache keys straight from a text (walk_keys.hpp).
+// The contract of the walk that makes cache keys straight from a window of text (walk_keys.hpp).
 #pragma once
 
 #include "cache/cache_key.hpp"
+#include "pretokenize/window_view.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,15 +23,13 @@ struct WalkedKeys {
   uint32_t *values;
   uint8_t *long_items; // which they are
   size_t long_count;
-  size_t stop_bytes = 0;         // of the pretoken the walk stopped at, if there is one of less than 4 GiB
-  bool stopped_by_split = false; // that is not looked up whole, and ends within the 64 bytes
 };
 
-// Makes keys of the pretokens from `at` on, while there is room for walk_step more. `at` moves to the end of
-// the last. Stops before a pretoken that is not looked up whole (with characters that words are not made of:
-// of more than 15 bytes, or of more than 3 that begin with one of three bytes), and before one that does not
-// end within 64 bytes.
-// at < stop, the text valid UTF-8, bytes up to `readable` >= stop may be read.
-using WalkKeys = void (*)(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable, WalkedKeys &out);
+// Makes keys of the pretokens of a window from `offset` on, while there is room for walk_step more. `offset`
+// moves to the end of the last. Stops before a pretoken that is not looked up whole (with characters that words
+// are not made of: of more than 15 bytes, or of more than 3 that begin with one of three bytes), and before one
+// that does not end within 64 bytes. Returns whether it stopped so.
+// Bytes up to `readable` >= the window's end may be read.
+using WalkKeys = bool (*)(const WindowView &window, size_t &offset, const uint8_t *readable, WalkedKeys &out);
 
 } // namespace bpe

@@ -1,21 +1,30 @@
-// From text to cache keys, a block of 64 bytes at a time: the boundaries are found and the keys are made
-// while the block is in registers.
+// From a window of text, of which the starts of pretokens are known, to cache keys: 64 bytes at a time.
 //
-// A block starts at a pretoken's start (pretokenize_blocks.hpp), so the pretokens that end in it lie in it
-// whole. Where one ends decides where the next block starts: that is the one thing a block waits for, and all
-// the rest of it runs beside the next one's walk. At most 16 pretokens are taken, so that no branch asks how
-// many there were: the next block starts that much earlier.
-//
-// English warm 500 -> 560 MB/s, code 540 -> 640, against writing the ends of pretokens to memory and loading
-// the bytes of each (make_keys.hpp, which serves pretokens that come as ends).
+// A block starts at a pretoken's start, so the pretokens that end in it lie in it whole. At most 16 pretokens
+// are taken, so that no branch asks how many there were: the next block starts that much earlier.
 #pragma once
 
 #include "cache/key_walk.hpp"
-#include "cache/make_keys.hpp"
-#include "pretokenize/pretokenize_blocks.hpp"
+#include "cache/short_key.hpp"
+#include "text/wordless_leads.hpp"
+
+#include <cstring>
 
 namespace bpe {
 namespace {
+
+inline uint64_t bit(int place) {
+  return uint64_t{1} << place;
+}
+inline uint64_t below(int place) {
+  return bit(place) - 1;
+}
+inline int lowest(uint64_t mask) {
+  return __builtin_ctzll(mask);
+}
+inline int highest(uint64_t mask) {
+  return 63 - __builtin_clzll(mask);
+}
 
 // The first 16 bits of a mask.
 inline uint64_t first_sixteen(uint64_t mask) {
@@ -43,7 +52,7 @@ inline SplitAhead split_ahead(const uint8_t *block, uint64_t boundaries, uint64_
       break;
     const int start = starts != 0 ? highest(starts) : 0, end = lowest(ends);
     const size_t size = static_cast<size_t>(end - start);
-    if (is_split(block[start], size))
+    if (needs_cutting(block[start], size))
       return {boundaries & (below(start) | bit(start)), size};
     wordless &= ~below(end);
   }
@@ -75,54 +84,36 @@ struct PlainBlockKeys {
   }
 };
 
-// Stops the walk before the pretoken at p, which is not within a block.
-template <class Simd, Pattern pattern>
-[[gnu::noinline]] void stop_at(const uint8_t *p, const uint8_t *stop, WalkedKeys &made) {
-  const uint8_t *const end = match_end<pattern, BlockRuns<Simd, rules_of(pattern).cased>>(p, stop);
-  const size_t size = static_cast<size_t>(end - p);
-  made.stop_bytes = size <= max_pretoken_bytes ? size : 0;
-}
-
-template <class Simd, Pattern pattern, class BlockKeys>
-void walk_keys(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable, WalkedKeys &out) {
-  const uint8_t *p = at;
+template <class Simd, class BlockKeys>
+bool walk_keys(const WindowView &window, size_t &at, const uint8_t *readable, WalkedKeys &out) {
+  size_t offset = at;
+  bool stopped = false;
   WalkedKeys made = out; // in registers
-  while (p < stop && made.count + walk_step <= made.room) {
-    const size_t left = static_cast<size_t>(stop - p);
-    uint8_t tail[tail_block_bytes];
-    const uint8_t *block = p;
-    uint64_t boundaries;
-    if (left >= block_reads) [[likely]] {
-      boundaries = block_boundaries<Simd, pattern>(p);
-    } else {
-      if (left > tail_bytes) {
-        stop_at<Simd, pattern>(p, stop, out);
-        break;
-      }
-      boundaries = tail_boundaries<Simd, pattern>(p, left, tail);
+  while (offset < window.certain && made.count + walk_step <= made.room && !stopped) {
+    uint64_t boundaries = first_sixteen(bits_from(window.starts, offset) & ~uint64_t{1});
+    const uint8_t *const p = window.origin + offset, *block = p;
+    uint8_t tail[64];
+    if (readable - p < 64) [[unlikely]] {
+      std::memset(tail, 0, sizeof tail);
+      std::memcpy(tail, p, static_cast<size_t>(readable - p));
       block = tail;
     }
-    boundaries = first_sixteen(boundaries);
     if (Simd::any_high(block)) [[unlikely]] {
       const SplitAhead split = split_ahead(block, boundaries, Simd::wordless_leads(block));
       boundaries = split.boundaries;
-      if (split.size > 0) {
-        out.stop_bytes = split.size;
-        out.stopped_by_split = true;
-        made.room = 0;
-      }
+      stopped = split.size > 0;
     }
     if (boundaries == 0) [[unlikely]] {
-      if (out.stop_bytes == 0)
-        stop_at<Simd, pattern>(p, stop, out);
+      stopped = true;
       break;
     }
     BlockKeys::make(p, block, boundaries, readable, made);
-    p += highest(boundaries);
+    offset += static_cast<size_t>(highest(boundaries));
   }
-  at = p;
+  at = offset;
   out.count = made.count;
   out.long_count = made.long_count;
+  return stopped;
 }
 
 } // namespace

@@ -22,7 +22,6 @@ public:
   // A bit for each that perhaps joins the one behind, which may be the seventeenth: by an entry that holds
   // both, and by one with a part of one of them.
   uint32_t wholly_joined = 0, partly_joined = 0;
-  uint32_t letters = 0; // for each that is a letter without case
   bool ends;            // what is behind the last is no such character
 
   CharacterBlock(const Tables &tables, const uint8_t *p, const uint8_t *stop) {
@@ -32,7 +31,6 @@ public:
     while (here && count < most) {
       const Characters::Character &character = characters.characters[Characters::code_point(p)];
       ids_[count] = character.ids;
-      letters |= static_cast<uint32_t>(character.ids >> 63) << count;
       p += 3;
       here = is_here();
       if (here) {

@@ -1,7 +1,6 @@
 // The sixteen characters of walk_characters.hpp in registers. Only for sources compiled for simd_avx512.hpp.
 #pragma once
 
-#include "cache/make_keys_avx512.hpp"
 #include "vocabulary/character_table.hpp"
 
 #include <immintrin.h>
@@ -35,6 +34,13 @@ constexpr CharacterConstants character_constants = [] {
   }
   return constants;
 }();
+
+// To be read one by one: GCC would rather take the register apart, two instructions each on one port.
+inline void store_to_read(uint32_t (&to)[16], __m512i from) {
+  _mm256_store_si256(reinterpret_cast<__m256i *>(to), _mm512_castsi512_si256(from));
+  _mm256_store_si256(reinterpret_cast<__m256i *>(to + 8), _mm512_extracti64x4_epi64(from, 1));
+  asm volatile("" : "+m"(to));
+}
 
 // Sixteen characters from the byte `start` of a register on: their bytes, the last lowest.
 inline __m512i characters_of(__m512i text, int start) {
@@ -84,7 +90,7 @@ public:
   };
 
   unsigned count;
-  uint32_t wholly_joined, partly_joined, letters;
+  uint32_t wholly_joined, partly_joined;
   bool ends;
 
   [[gnu::always_inline]] Avx512CharacterBlock(const Tables &tables, const uint8_t *p, const uint8_t *stop) {
@@ -97,10 +103,6 @@ public:
     ends = count < 16 || (behind >> 15) == 0;
     const __m512i code_points = _mm512_maskz_mov_epi32(static_cast<__mmask16>(lanes), code_points_of(here));
     load(tables.characters, code_points);
-    const auto top_bits = [](__m512i v) { // by a compare, as AVX512F has it
-      return static_cast<uint32_t>(_mm512_cmplt_epi64_mask(v, _mm512_setzero_si512()));
-    };
-    letters = (top_bits(first_) | top_bits(last_) << 8) & lanes;
     const __m512i x = bits(code_points, 63), y = bits(_mm512_srli_epi32(next, 16), 15);
     const __m512i end = _mm512_or_si512(_mm512_slli_epi32(x, 4), y);
     const __m512i last =

@@ -1,10 +1,11 @@
 // Where a text is cut so that threads can take pieces of it.
 #pragma once
 
-#include "pretokenize/pretokenize.hpp"
+#include "pretokenize/automaton.hpp"
 #include "text/special_tokens.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -14,15 +15,15 @@ namespace bpe {
 // matter (two threads, English cold 448 -> 460 MB/s, code 536 -> 546 against 1 MiB).
 inline constexpr size_t piece_bytes = 1 << 18;
 
-// What documents may be cut by: the pattern of their pretokens, and the special tokens they may hold.
+// What documents may be cut by: how their pretokens are cut, and the special tokens they may hold.
 struct WithinDocuments {
-  Pattern pattern;
+  const Automaton &automaton;
   const SpecialTokens &special;
 };
 
 // Where to cut a text into pieces of about piece_bytes: behind separators and, if it is said how, within long
 // documents. Starts of the pieces, then text.size().
 std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view separator,
-                                    const WithinDocuments *within);
+                                    const std::optional<WithinDocuments> &within);
 
 } // namespace bpe

@@ -3,30 +3,24 @@
 //
 // A pretoken is cut between characters that no entry of the vocabulary reaches across: what is left of such a
 // border and what is right of it have the ids they have in the whole, whatever the merges. Characters of
-// three bytes between two such borders have their ids in the CharacterTable. No token crosses the border of a
-// pretoken either, so a run of such characters goes on through the pretokens behind: a line of Chinese with
-// its commas is one item. What else there is becomes parts for the cache.
+// three bytes between two such borders have their ids in the CharacterTable. What else there is becomes parts
+// for the cache.
 #include "encode/encoder_session.hpp"
 
+#include "cache/short_key.hpp"
 #include "common/prefetch.hpp"
 #include "text/wordless_leads.hpp"
 
 #include <cstring>
+#include <stdexcept>
 
 namespace bpe {
 
 namespace {
 
 constexpr size_t max_word_bytes = 64;
-// Given pretokens may end within characters, and then what is found behind is found in vain: not all of it.
-constexpr ptrdiff_t most_found_bytes = 16 * 48;
-
 bool starts_character(uint8_t byte) { // of more than one byte
   return byte >= 0xC0;
-}
-
-bool continues_character(uint8_t byte) {
-  return (byte & 0xC0) == 0x80;
 }
 
 // Whether bytes[0, size), size >= 8, may be a word.
@@ -45,89 +39,43 @@ bool is_word(const uint8_t *bytes, size_t size) {
 
 } // namespace
 
-// Takes pretokens from run number i on: at least that one, from p on, and those behind it that its last
-// characters run on into.
-EncoderSession::Cut EncoderSession::push_cut(const PretokenSpans &run, size_t i, const uint8_t *p) {
-  const auto stop_of = [&](size_t k) { return run.origin + run.ends[k]; };
-  const size_t first = i;
-  const uint8_t *start = run.origin + (i > 0 ? run.ends[i - 1] : run.start);
-  // A short one may come too: where a walk over keys stops for another reason, it may be a single character.
-  if (const size_t size = static_cast<size_t>(stop_of(i) - start);
-      p == start && (!is_split(*start, size) ||
-                     (size > CacheKey::max_bytes && size <= max_word_bytes && is_word(start, size)))) {
-    push_part(start, size, true, run.readable);
-    return {1, 1};
-  }
-  size_t items = 0;
-  for (;;) {
-    if (const size_t size = run_of_characters(run, i, p)) {
-      push(characters, p, static_cast<uint32_t>(size));
-      ++items;
-      p += size;
-      while (stop_of(i) <= p) {
-        start = stop_of(i);
-        if (++i == run.count)
-          break;
-      }
-      if (p == start)
-        break;
+// What of the pretoken [start, stop) lies behind p, a safe border or its start.
+void EncoderSession::push_cut(const uint8_t *start, const uint8_t *p, const uint8_t *stop,
+                              const uint8_t *readable) {
+  if (const size_t size = static_cast<size_t>(stop - start); size > UINT32_MAX)
+    throw std::length_error("a pretoken of 4 GiB or more; cut the text into documents");
+  else if (p == start && (!needs_cutting(*start, size) || (size > CacheKey::max_bytes && size <= max_word_bytes &&
+                                                           is_word(start, size))))
+    return push_part(start, size, true, readable);
+  while (p < stop) {
+    if (const uint8_t *const end = characters_end(p, stop); end > p) {
+      push(characters, p, static_cast<uint32_t>(end - p));
+      p = end;
+      continue;
     }
-    const uint8_t *const stop = stop_of(i), *const part = p;
+    const uint8_t *const part = p;
     p = next_safe_border(start, p, stop);
-    push_part(part, static_cast<size_t>(p - part), part == start && p == stop, run.readable);
-    ++items;
-    if (p == stop) {
-      ++i;
-      break;
-    }
+    push_part(part, static_cast<size_t>(p - part), part == start && p == stop, readable);
   }
-  return {i - first, items};
 }
 
-// Size of the run of characters from p on, in pretoken number i, that stand between safe borders.
-size_t EncoderSession::run_of_characters(const PretokenSpans &run, size_t i, const uint8_t *p) {
-  const uint8_t *const start = p;
-  const uint8_t *stop = run.origin + run.ends[run.count - 1];
-  if (!Characters::starts_at(p, static_cast<size_t>(stop - p)))
-    return 0;
+// The end of the characters of three bytes from p on that stand between safe borders.
+const uint8_t *EncoderSession::characters_end(const uint8_t *p, const uint8_t *stop) {
+  const auto starts_at = [&](const uint8_t *q) {
+    return Characters::starts_at(q, static_cast<size_t>(stop - q));
+  };
+  if (!starts_at(p))
+    return p;
   if (!characters_) {
     characters_ = &lazy_characters_.get();
     character_view_ = characters_->view();
   }
-  if (!characters_->has_ids())
-    return 0;
-  if (whole_pretokens_ && characters_->has_unreachable())
-    stop = run.origin + run.ends[i];
-  for (;;) {
-    const uint8_t *const from = p;
-    const uint8_t *const limit = stop - p > most_found_bytes ? p + most_found_bytes : stop;
-    // One by itself, as quotes and dashes are, is not worth a block.
-    p += Characters::starts_at(p + 3, static_cast<size_t>(limit - p - 3))
-             ? find_characters_(character_view_, p, limit)
-             : 3;
-    const bool goes_on = p == limit && limit != stop;
-    if (goes_on)
-      p -= 3; // whether the border behind the last one is joined has not been seen
-    for (; run.origin + run.ends[i] < p; ++i)
-      if (const uint8_t *end = run.origin + run.ends[i]; continues_character(*end)) { // no UTF-8
-        while (continues_character(*end))
-          --end;
-        return static_cast<size_t>(end - start);
-      }
-    if (goes_on)
-      continue;
-    if (p == stop || p == run.origin + run.ends[i]) {
-      if (!Characters::starts_at(p, static_cast<size_t>(stop - p)))
-        break;
-      continue; // a joined border, but one between pretokens
-    }
-    const bool joined =
-        Characters::starts_at(p, static_cast<size_t>(stop - p)) || vocabulary_.may_join(p[-1], p[0]);
-    if (joined && p > from)
-      p -= 3;
-    break;
-  }
-  return static_cast<size_t>(p - start);
+  if (!characters_->has_ids() || (whole_pretokens_ && characters_->has_unreachable()))
+    return p;
+  // One by itself, as quotes and dashes are, is not worth a block.
+  const uint8_t *const end = p + (starts_at(p + 3) ? find_characters_(character_view_, p, stop) : 3);
+  const bool joined = end < stop && (starts_at(end) ? character_view_.may_join(end) : vocabulary_.may_join(end[-1], *end));
+  return joined ? end - 3 : end;
 }
 
 // The first safe border behind p in the pretoken [start, stop), or its end. Steps from character to character

@@ -65,7 +65,7 @@ public:
       outgrown = std::move(session_);
       --encoder.session_count_;
     }
-    session_ = std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.characters_, encoder.pattern_,
+    session_ = std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.characters_, encoder.automaton_.get(),
                                                 encoder.whole_pretokens_, encoder.budget_, share);
     ++encoder.session_count_;
   }
@@ -90,14 +90,14 @@ private:
 };
 
 Encoder::Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
-                 std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern,
+                 std::vector<SpecialToken> special_tokens, std::shared_ptr<const Automaton> automaton,
                  bool whole_pretokens, size_t cache_bytes)
-    : Encoder(Vocabulary(std::move(entries), merges, whole_pretokens), std::move(special_tokens), pattern,
+    : Encoder(Vocabulary(std::move(entries), merges, whole_pretokens), std::move(special_tokens), std::move(automaton),
               whole_pretokens, cache_bytes) {}
 
 Encoder::Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens,
-                 std::optional<Pattern> pattern, bool whole_pretokens, size_t cache_bytes)
-    : vocabulary_(std::move(vocabulary)), special_tokens_(std::move(special_tokens)), pattern_(pattern),
+                 std::shared_ptr<const Automaton> automaton, bool whole_pretokens, size_t cache_bytes)
+    : vocabulary_(std::move(vocabulary)), special_tokens_(std::move(special_tokens)), automaton_(std::move(automaton)),
       whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
 
 void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
@@ -162,11 +162,12 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
       if (token.text.find(separator) == std::string::npos)
         within.push_back(token);
   const SpecialTokens special_within(std::move(within));
-  const WithinDocuments by{pattern_.value_or(Pattern{}), special_within};
-
   const uint8_t *const bytes = bytes_of(text);
   const uint8_t *const readable = bytes + text.size();
-  const std::vector<size_t> starts = threads > 1 ? cut_into_pieces(text, separator, pattern_ ? &by : nullptr)
+  std::optional<WithinDocuments> within_documents;
+  if (automaton_)
+    within_documents.emplace(WithinDocuments{*automaton_, special_within});
+  const std::vector<size_t> starts = threads > 1 ? cut_into_pieces(text, separator, within_documents)
                                                  : std::vector<size_t>{0, text.size()};
   const size_t pieces = starts.size() - 1;
   const auto encode_piece = [&](EncoderSession &session, size_t piece) {
@@ -215,33 +216,18 @@ TokenBuffer Encoder::encode_pretokens(std::string_view text, const uint64_t *end
   if (text.size() >= reserve_tokens_at_least)
     session->tokens.try_reserve(text.size());
   const uint8_t *const bytes = bytes_of(text);
-  constexpr size_t block = 1024;
-  uint32_t block_ends[block];
-  uint64_t origin = 0, previous = 0;
-  size_t filled = 0;
-  const auto encode_block = [&] {
-    session->encode_spans({bytes + origin, block_ends, filled}, bytes + text.size());
-    origin = previous;
-    filled = 0;
-  };
+  uint64_t start = 0;
   for (size_t i = 0; i < count; ++i) {
-    if (ends[i] < previous || ends[i] > text.size())
+    if (ends[i] < start || ends[i] > text.size())
       throw std::invalid_argument(
           "ends[" + std::to_string(i) + "] = " + std::to_string(ends[i]) +
-          (ends[i] < previous ? " is below ends[" + std::to_string(i - 1) + "] = " + std::to_string(previous)
-                              : " is beyond the buffer of " + std::to_string(text.size()) + " bytes") +
+          (ends[i] < start ? " is below ends[" + std::to_string(i - 1) + "] = " + std::to_string(start)
+                           : " is beyond the buffer of " + std::to_string(text.size()) + " bytes") +
           "; ends must ascend within the buffer");
-    if (ends[i] == previous) // nothing to encode
-      continue;
-    if (filled == block || ends[i] - origin > UINT32_MAX)
-      encode_block();
-    if (ends[i] - origin > UINT32_MAX)
-      throw std::length_error("pretoken " + std::to_string(i) + " has " + std::to_string(ends[i] - origin) +
-                              " bytes; at most " + std::to_string(UINT32_MAX) + " are supported");
-    block_ends[filled++] = static_cast<uint32_t>(ends[i] - origin);
-    previous = ends[i];
+    if (ends[i] > start)
+      session->encode_pretoken(bytes + start, bytes + ends[i], bytes + text.size());
+    start = ends[i];
   }
-  encode_block();
   session->finish();
   session->tokens.shrink();
   return std::move(session->tokens);

@@ -31,13 +31,13 @@ namespace bpe {
 
 class Encoder {
 public:
-  // special_tokens: their values are the ids. pattern nullopt: only encode_pretokens may be called.
+  // special_tokens: their values are the ids. automaton null: only encode_pretokens may be called.
   // Throws std::invalid_argument as Vocabulary and SpecialTokens do, and for a special token whose id is
   // taken by an entry or another special token.
   Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
-          std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern, bool whole_pretokens,
+          std::vector<SpecialToken> special_tokens, std::shared_ptr<const Automaton> automaton, bool whole_pretokens,
           size_t cache_bytes);
-  Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern,
+  Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens, std::shared_ptr<const Automaton> automaton,
           bool whole_pretokens, size_t cache_bytes);
 
   // Texts are valid UTF-8. `special`: recognise special tokens; otherwise they are text like any other.
@@ -78,7 +78,7 @@ private:
   Vocabulary vocabulary_;
   mutable LazyCharacterTable characters_{vocabulary_};
   SpecialTokens special_tokens_;
-  std::optional<Pattern> pattern_;
+  std::shared_ptr<const Automaton> automaton_;
   bool whole_pretokens_;
   mutable CacheBudget budget_;
   mutable std::mutex pool_mutex_;

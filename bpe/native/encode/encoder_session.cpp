@@ -4,27 +4,23 @@
 #include "simd/simd_variants.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <stdexcept>
 
 namespace bpe {
 
 EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable &characters,
-                               std::optional<Pattern> pattern, bool whole_pretokens, CacheBudget &budget,
+                               const Automaton *automaton, bool whole_pretokens, CacheBudget &budget,
                                size_t cache_share_bytes)
     : vocabulary_(vocabulary), lazy_characters_(characters), merge_tables_(vocabulary.merge_tables()),
-      make_keys_(simd_variant().make_keys), find_characters_(simd_variant().find_characters),
+      walk_keys_(simd_variant().walk_keys), walk_characters_(simd_variant().walk_characters), find_characters_(simd_variant().find_characters),
       emit_characters_(simd_variant().emit_characters),
       merge_short_pretokens_(simd_variant().merge_short_pretokens),
       merge_long_pretoken_(simd_variant().merge_long_pretoken),
       merge_long_pretokens_(simd_variant().merge_long_pretokens),
       whole_pretokens_(whole_pretokens && !vocabulary.all_reachable()), cache_share_bytes_(cache_share_bytes),
       cache_(budget, cache_share_bytes) {
-  if (pattern) {
-    pretokenizer_.emplace(*pattern);
-    walk_keys_ = simd_variant().key_walks[static_cast<size_t>(*pattern)];
-    character_walks_ = &simd_variant().character_walks[static_cast<size_t>(*pattern)];
-  }
+  if (automaton)
+    window_.emplace(*automaton);
 }
 
 void EncoderSession::reset() {
@@ -77,34 +73,54 @@ void EncoderSession::finish() {
 }
 
 void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t *readable) {
-  if (!pretokenizer_)
-    throw std::invalid_argument(
-        "this encoder has no pattern of its own; give it pretokens (encode_pretokens)");
-  const uint8_t *at = text, *const stop = text + size;
-  if (size > 0 && may_walk_characters(at, stop))
-    walk_characters(at, stop, readable);
-  while (at < stop) {
-    if (spans_left_ == 0) {
-      walk_text(at, stop, readable);
+  if (!window_)
+    throw std::invalid_argument("this encoder has no pattern of its own; give it pretokens (encode_pretokens)");
+  window_->reset(text, size, readable);
+  for (const uint8_t *at = text, *const stop = text + size; at < stop;) {
+    window_->open(at);
+    if (window_->certain() == 0) {
+      const uint8_t *const end = window_->end_of_long_piece();
+      if (!window_->drops_first())
+        push_cut(at, at, end, readable);
+      at = end;
       continue;
     }
-    pretokenizer_->reset(at, static_cast<size_t>(stop - at));
-    const Spans spans =
-        pretokenizer_->next(std::clamp(spans_left_, Pretokenizer::block_spans, Pretokenizer::batch_spans));
-    at = encode_spans(spans, stop, readable);
-    spans_left_ -= std::min(spans_left_, spans.count);
+    if (window_->any_dropped())
+      encode_each_piece(readable);
+    else
+      encode_window(readable);
+    at += window_->certain();
   }
 }
 
-// Fills a batch from `at` on. Where that stops again and again, as in Chinese, the next pretokens are taken
-// as spans, ever more of them.
-void EncoderSession::walk_text(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable) {
-  constexpr size_t of_use = 32; // pretokens between two stops
+// The pieces of the window that are certain.
+void EncoderSession::encode_window(const uint8_t *readable) {
+  const uint8_t *const origin = window_->origin(), *const stop = origin + window_->certain();
+  for (size_t offset = 0; offset < window_->certain();) {
+    if (may_walk_characters(origin + offset, stop))
+      walk_characters(offset, readable);
+    else
+      walk_keys(offset, readable);
+  }
+}
+
+// The same where some are left out.
+void EncoderSession::encode_each_piece(const uint8_t *readable) {
+  const uint8_t *const origin = window_->origin();
+  for (size_t offset = 0, next; offset < window_->certain(); offset = next) {
+    next = window_->next_start(offset);
+    if (!window_->drops(offset))
+      push_cut(origin + offset, origin + offset, origin + next, readable);
+  }
+}
+
+// Fills a batch from `offset` on, up to where the walk over keys stops, and cuts the pretoken there.
+void EncoderSession::walk_keys(size_t &offset, const uint8_t *readable) {
   Batch &batch = open_batch(walk_step);
-  const size_t first = batch.count, first_long = batch.long_count;
-  WalkedKeys made{first,       batch_items,  batch.keys,       batch.hashes,
+  const size_t first_long = batch.long_count;
+  WalkedKeys made{batch.count, batch_items,  batch.keys,       batch.hashes,
                   batch.bytes, batch.values, batch.long_items, first_long};
-  walk_keys_(at, stop, readable, made);
+  const bool stopped = walk_keys_(window_->view(), offset, readable, made);
   for (size_t k = first_long; k < made.long_count; ++k) {
     const size_t i = made.long_items[k];
     batch.keys[i] = long_key(batch.bytes[i], batch.values[i]);
@@ -113,82 +129,13 @@ void EncoderSession::walk_text(const uint8_t *&at, const uint8_t *stop, const ui
   }
   batch.count = made.count;
   batch.long_count = made.long_count;
-  walked_ += made.count - first;
-  if (made.stop_bytes == 0) {
-    spans_left_ = at < stop && batch_items - made.count >= walk_step; // 4 GiB or more, which they refuse
+  if (!stopped)
     return;
-  }
-  if (may_walk_characters(at, stop))
-    return walk_characters(at, stop, readable);
-  const uint32_t stop_end = static_cast<uint32_t>(made.stop_bytes);
-  push_cut({at, 0, &stop_end, 1, readable}, 0, at);
-  at += made.stop_bytes;
-  if (!made.stopped_by_split)
+  const uint8_t *const p = window_->origin() + offset;
+  if (may_walk_characters(p, window_->origin() + window_->certain()))
     return;
-  if (walked_ >= of_use) {
-    spans_at_once_ = Pretokenizer::block_spans;
-  } else {
-    spans_left_ = spans_at_once_;
-    spans_at_once_ = std::min(2 * spans_at_once_, Pretokenizer::batch_spans);
-  }
-  walked_ = 0;
-}
-
-// Keys are made in the batch, for all pretokens that fit. Where a long one becomes several items, those
-// behind it have lost their places and are made again; while that happens, keys are made one by one and only
-// up to the next long one (several languages 165 -> 204 MB/s).
-//
-// text_stop: if not null, the pretokens are those of a text that goes on up to there, and Chinese is walked
-// over. Returns the end of what has been encoded, perhaps behind the last of them.
-const uint8_t *EncoderSession::encode_spans(const Spans &spans, const uint8_t *text_stop,
-                                            const uint8_t *readable) {
-  constexpr size_t careful_for = 256; // pretokens
-  PretokenSpans run{spans.origin, 0, spans.ends, 0, readable};
-  for (size_t left = spans.count; left > 0;) {
-    Batch &batch = open_batch();
-    const size_t first = batch.count;
-    run.count = std::min({batch_items - first, left, size_t{64}}); // what make_keys takes
-    CacheKey *const keys = batch.keys + first;
-    uint32_t *const hashes = batch.hashes + first;
-    size_t done = run.count;
-    uint64_t split = 0;
-    if (careful_ > 0) {
-      const size_t made = make_keys_to_split(run, keys, hashes);
-      if (made < run.count) {
-        split = uint64_t{1} << made;
-        done = made + 1;
-      }
-      careful_ -= std::min(careful_, done);
-    } else {
-      split = make_keys_(run, keys, hashes);
-    }
-    batch.count = first + done;
-    for (; split != 0; split &= split - 1) {
-      const size_t i = static_cast<size_t>(std::countr_zero(split));
-      batch.count = first + i;
-      run.count = left; // all that may belong to a run of characters
-      const uint8_t *p = run.origin + (i > 0 ? run.ends[i - 1] : run.start);
-      if (text_stop && may_walk_characters(p, text_stop)) {
-        walk_characters(p, text_stop, readable);
-        for (done = i + 1; done < left && run.origin + run.ends[done] <= p;)
-          ++done;
-        if (run.origin + run.ends[done - 1] < p)
-          return p;
-        careful_ = careful_for;
-        break;
-      }
-      if (const Cut cut = push_cut(run, i, p); cut.pretokens != 1 || cut.items != 1) {
-        done = i + cut.pretokens;
-        careful_ = careful_for;
-        break;
-      }
-      batch.count = first + done;
-    }
-    left -= done;
-    run.ends += done;
-    run.start = run.ends[-1];
-  }
-  return run.origin + run.start;
+  offset = window_->next_start(offset);
+  push_cut(p, p, window_->origin() + offset, readable);
 }
 
 } // namespace bpe

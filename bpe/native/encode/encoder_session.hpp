@@ -12,7 +12,7 @@
 #pragma once
 
 #include "cache/long_key.hpp"
-#include "cache/make_keys.hpp"
+#include "cache/key_walk.hpp"
 #include "cache/pretoken_cache.hpp"
 #include "common/token_buffer.hpp"
 #include "encode/character_runs.hpp"
@@ -20,7 +20,7 @@
 #include "encode/gathered_misses.hpp"
 #include "merge/long_merge.hpp"
 #include "merge/merge_pretoken.hpp"
-#include "pretokenize/pretokenize.hpp"
+#include "pretokenize/text_window.hpp"
 #include "vocabulary/character_table.hpp"
 #include "vocabulary/vocabulary.hpp"
 
@@ -34,8 +34,9 @@ namespace bpe {
 
 class EncoderSession {
 public:
-  // The vocabulary, its characters and the budget must outlive the session.
-  EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable &characters, std::optional<Pattern> pattern,
+  // The vocabulary, its characters, the automaton and the budget must outlive the session.
+  // automaton: how texts are cut; null: only encode_pretoken() may be called.
+  EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable &characters, const Automaton *automaton,
                  bool whole_pretokens, CacheBudget &budget, size_t cache_share_bytes);
 
   // What follows is appended to these; they are the caller's to take and to clear. Lent memory needs a token
@@ -44,10 +45,12 @@ public:
   static constexpr size_t spare_tokens = 2048;
   std::vector<uint64_t> row_ends; // token counts at the end_row() calls
 
-  // Bytes up to `readable` (>= text + size) may be read. Valid UTF-8 without special tokens; needs a pattern.
+  // Bytes up to `readable` (>= text + size) may be read. Valid UTF-8 without special tokens; needs an automaton.
   void encode_text(const uint8_t *text, size_t size, const uint8_t *readable);
-  // Given pretokens, as a Pretokenizer hands them out.
-  void encode_spans(const Spans &spans, const uint8_t *readable) { encode_spans(spans, nullptr, readable); }
+  // One given pretoken of any bytes, not empty, less than 4 GiB.
+  void encode_pretoken(const uint8_t *start, const uint8_t *stop, const uint8_t *readable) {
+    push_cut(start, start, stop, readable);
+  }
   void append_token(uint32_t id);
   void end_row();
   // Nothing is complete before this. After an exception the session is in order again, its output is not.
@@ -72,8 +75,8 @@ private:
   static constexpr size_t ready_room = 1024;
   struct Batch {
     size_t count = 0;
-    CacheKey keys[batch_items + key_spare];
-    uint32_t hashes[batch_items + key_spare]{};
+    CacheKey keys[batch_items + walk_step];
+    uint32_t hashes[batch_items + walk_step]{};
     uint32_t offsets[batch_items]{};   // of their first slots, once those are asked for
     const uint8_t *bytes[batch_items]; // of long and huge pretokens and of characters
     uint32_t values[batch_items];      // the size of the latter two, or the token
@@ -84,18 +87,16 @@ private:
   };
 
   Batch &open_batch(size_t room = 1);
-  const uint8_t *encode_spans(const Spans &spans, const uint8_t *text_stop, const uint8_t *readable);
-  void walk_text(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable);
-  void walk_characters(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable);
+  void encode_window(const uint8_t *readable);
+  void encode_each_piece(const uint8_t *readable);
+  void walk_keys(size_t &offset, const uint8_t *readable);
+  void walk_characters(size_t &offset, const uint8_t *readable);
   const uint8_t *push_start(const uint8_t *start, const uint8_t *p, const uint8_t *stop,
                             const uint8_t *readable);
   bool may_walk_characters(const uint8_t *at, const uint8_t *stop);
   void push(Item item, const uint8_t *bytes, uint32_t value);
-  struct Cut {
-    size_t pretokens, items; // how many of the ones, and what became of them
-  };
-  Cut push_cut(const PretokenSpans &run, size_t i, const uint8_t *p);
-  size_t run_of_characters(const PretokenSpans &run, size_t i, const uint8_t *p);
+  void push_cut(const uint8_t *start, const uint8_t *p, const uint8_t *stop, const uint8_t *readable);
+  const uint8_t *characters_end(const uint8_t *p, const uint8_t *stop);
   const uint8_t *next_safe_border(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const;
   bool may_join(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const;
   void push_part(const uint8_t *bytes, size_t size, bool whole, const uint8_t *readable);
@@ -117,9 +118,8 @@ private:
   const CharacterTable *characters_ = nullptr; // once asked for
   Characters character_view_{};                // of it
   const MergeTables merge_tables_;
-  const MakeKeys make_keys_;
-  WalkKeys walk_keys_ = nullptr;                    // if there is a pattern
-  const CharacterWalks *character_walks_ = nullptr; // the same
+  const WalkKeys walk_keys_;
+  const WalkCharacters walk_characters_;
   const FindCharacters find_characters_;
   const EmitCharacters emit_characters_;
   const MergeShortPretokens merge_short_pretokens_;
@@ -127,15 +127,11 @@ private:
   const MergeLongPretokens merge_long_pretokens_;
   const bool whole_pretokens_; // and there are entries that merges do not reach anyway
   const size_t cache_share_bytes_;
-  std::optional<Pretokenizer> pretokenizer_;
+  std::optional<TextWindow> window_; // if there is an automaton
   PretokenCache cache_;
   MergeScratch scratch_;
   std::unique_ptr<SweepScratch> sweep_scratch_; // once there is a long pretoken
-  // Where the text is not for walk_keys_: pretokens to take as spans before it is tried again, how many that
-  // will be the next time, and those it has made since.
-  size_t spans_left_ = 0, spans_at_once_ = Pretokenizer::block_spans, walked_ = 0;
   GatheredMisses misses_;
-  size_t careful_ = 0; // pretokens for which keys are made up to the next long one only
   Batch batches_[2];
   PretokenCache::FirstSlots first_slots_{}; // that their offsets are of
   size_t open_ = 0; // the batch being filled; the other one, if not empty, comes before it

@@ -1,10 +1,8 @@
 // How an encoder session goes through Chinese: by the walk of character_walk.hpp, and by pretokens where that
 // stops.
 #include "encode/encoder_session.hpp"
+#include "cache/short_key.hpp"
 #include "text/wordless_leads.hpp"
-
-#include <algorithm>
-#include <stdexcept>
 
 namespace bpe {
 
@@ -30,29 +28,20 @@ bool EncoderSession::may_walk_characters(const uint8_t *at, const uint8_t *stop)
   return characters_->has_ids() && !(whole_pretokens_ && characters_->has_unreachable());
 }
 
-// `at` moves to a pretoken's start behind which there are other characters, or to the end.
-void EncoderSession::walk_characters(const uint8_t *&at, const uint8_t *stop, const uint8_t *readable) {
-  constexpr size_t most_others = 8; // pretokens between Chinese ones (4: Japanese with code 1 to 2 % slower)
-  // start: of the pretoken that p is in, or of one before. end: of the same, if it is behind p. It is asked
-  // for once a pretoken, however long that is.
-  const uint8_t *p = at, *start = p, *end = p;
-  NearPretokens near{p, 0};
-  const auto end_of = [&](const uint8_t *pretoken) {
-    if (!near.have(pretoken))
-      near = {pretoken, character_walks_->boundaries(pretoken, stop)};
-    return near.have(pretoken) ? near.end_at(pretoken) : character_walks_->match_end(pretoken, stop);
-  };
-  for (;;) {
+// `offset` moves to a pretoken's start behind which there are other characters, or to the last certain one.
+void EncoderSession::walk_characters(size_t &offset, const uint8_t *readable) {
+  constexpr size_t most_others = 8; // pretokens between Chinese ones
+  const uint8_t *const origin = window_->origin();
+  const size_t certain = window_->certain();
+  CharacterWalk walk;
+  walk.window = window_->view();
+  walk.at = offset;
+  while (walk.at < certain) {
     Batch &batch = open_batch(2 * CharacterWalk::most_parts + 1);
     const uint32_t *ids = batch.ready_ids + batch.ready_count;
-    CharacterWalk walk;
-    walk.at = p;
-    walk.stop = stop;
-    walk.start = start;
-    walk.ask_whole = whole_pretokens_;
     walk.out = batch.ready_ids + batch.ready_count;
     walk.out_stop = batch.ready_ids + ready_room;
-    character_walks_->walk(character_view_, walk);
+    walk_characters_(character_view_, walk);
     const auto push_ids = [&](size_t count) {
       if (count > 0)
         push(ready_ids, reinterpret_cast<const uint8_t *>(ids), static_cast<uint32_t>(count));
@@ -65,38 +54,21 @@ void EncoderSession::walk_characters(const uint8_t *&at, const uint8_t *stop, co
     }
     push_ids(static_cast<size_t>(walk.out - ids));
     batch.ready_count = static_cast<size_t>(walk.out - batch.ready_ids); // now that all is in this batch
-    const uint8_t *const from = p;
-    p = walk.at;
-    start = walk.start;
-    if (p == stop)
-      break;
-    if (walk.full)
+    if (walk.full || walk.at == certain)
       continue;
-    if (p >= end) {
-      if (near.have(p))
-        start = near.start_at(p);
-      else if (p > start)
-        if (const uint8_t *const boundary = character_walks_->last_boundary(std::max(from, start), p, stop))
-          start = boundary;
-      for (end = end_of(start); end <= p; end = end_of(start))
-        start = end;
-    }
-    p = push_start(start, p, end, readable);
-    for (size_t others = 0; p == end && p < stop && !is_character_lead(*p);) {
+    size_t start = window_->last_start(walk.at), end = window_->next_start(walk.at);
+    walk.at = static_cast<size_t>(push_start(origin + start, origin + walk.at, origin + end, readable) - origin);
+    for (size_t others = 0; walk.at == end && end < certain && !is_character_lead(origin[end]);) {
       if (++others > most_others) {
-        at = p;
+        offset = end;
         return;
       }
-      start = p;
-      end = end_of(p);
-      p = push_start(start, p, end, readable);
+      start = end;
+      end = window_->next_start(start);
+      walk.at = static_cast<size_t>(push_start(origin + start, origin + start, origin + end, readable) - origin);
     }
-    if (p == end)
-      start = p;
-    if (p == stop)
-      break;
   }
-  at = stop;
+  offset = certain;
 }
 
 // What of the pretoken [start, stop) lies behind p, a safe border: all of it, or its first part if a walk
@@ -104,9 +76,7 @@ void EncoderSession::walk_characters(const uint8_t *&at, const uint8_t *stop, co
 const uint8_t *EncoderSession::push_start(const uint8_t *start, const uint8_t *p, const uint8_t *stop,
                                           const uint8_t *readable) {
   const size_t size = static_cast<size_t>(stop - start);
-  if (size > UINT32_MAX)
-    throw std::length_error("a pretoken of 4 GiB or more; cut the text into documents");
-  if (p == start && !is_split(*start, size)) {
+  if (p == start && !needs_cutting(*start, size)) {
     push_part(start, size, true, readable);
     return stop;
   }
@@ -117,8 +87,7 @@ const uint8_t *EncoderSession::push_start(const uint8_t *start, const uint8_t *p
       return border;
     }
   }
-  const uint32_t end = static_cast<uint32_t>(size);
-  push_cut({start, 0, &end, 1, readable}, 0, p);
+  push_cut(start, p, stop, readable);
   return stop;
 }
 

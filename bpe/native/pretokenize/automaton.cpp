@@ -16,9 +16,10 @@ void require(bool holds, const char *rule) {
 
 void Automaton::complete(size_t class_count) {
   require(class_count > 1 && class_count < row && then.size() == class_count * row, "a row for each class");
-  require(first_silent <= first_acting && first_acting <= row && first_acting + actions.size() <= row,
-          "states in three groups");
-  const size_t states = first_acting + actions.size();
+  require(before_end <= both_end && both_end <= here_end && here_end <= silent_end &&
+              silent_end + actions.size() <= row,
+          "states in groups");
+  const size_t states = silent_end + actions.size();
   require(initial < states && at_end.size() == states && oldest_pending.size() == states,
           "what is due by state");
   for (size_t place = 0; place < then.size(); ++place)

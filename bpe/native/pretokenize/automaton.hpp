@@ -1,8 +1,8 @@
 // The tables by which texts are cut into pieces; bpe/pretokenization/tables.py makes them.
 //
 // A state and the class of the next byte give the next state. A state tells what is due behind the character
-// that led to it: nothing, that a piece starts at that character, or one of `actions`. Where a start becomes
-// certain only later, its place is some characters back or was put into a register.
+// that led to it: that a piece starts there or a character before, nothing, or one of `actions`. Where a start
+// becomes certain only later, its place is some characters back or was put into a register.
 #pragma once
 
 #include <array>
@@ -34,6 +34,12 @@ struct CharacterClasses {
   }
 };
 
+// Groups of classes by which characters are told that change no state (bpe/pretokenization/repeats.py).
+namespace runs {
+constexpr uint8_t word = 1, unruly = 2, within = 3, first = 4, twice = 128;
+constexpr unsigned unruly_bytes = 16;
+} // namespace runs
+
 struct Automaton {
   static constexpr size_t row = 256;
 
@@ -57,12 +63,15 @@ struct Automaton {
   CharacterClasses classes;
   std::vector<uint8_t> then; // [class * row + state]
   uint8_t initial;
-  // States below first_silent start a piece and do nothing else; those from first_acting on have actions.
-  unsigned first_silent, first_acting;
-  std::vector<Actions> actions;      // of state first_acting + i
+  // Ends of the groups of states in which is due: a start one character before, that and one here, one here,
+  // nothing. The others have `actions`.
+  unsigned before_end, both_end, here_end, silent_end;
+  std::vector<Actions> actions;      // of state silent_end + i
   std::vector<Actions> at_end;       // by state
   std::vector<Start> oldest_pending; // by state
   bool drops;                        // whether any piece is left out
+  alignas(64) uint8_t runs[64];      // the group of a class, of Runs
+  bool has_runs;
 
   // Checks what was filled in, so that no table leads out of another, and fills in classes.of_byte. The last of
   // `class_count` classes is that of bytes within characters. Throws std::invalid_argument.

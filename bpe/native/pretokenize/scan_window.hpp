@@ -1,30 +1,42 @@
-// A window of text through an automaton: for each byte the state behind it.
+// A window of text through an automaton: for each byte what is due behind it.
 //
-// A state waits for the one before it, some five cycles a byte. So the window is cut into eight parts that go
-// side by side, each from a guess of its first state; where a part was guessed wrong, it is done again up to
-// where both ways meet, which in text is a word or so behind (after Mytkowicz, Musuvathi and Schulte,
-// "Data-parallel finite-state machines", 2014).
+// A state waits for the one before it, some five cycles a step. So steps that change nothing are left out, where
+// the classes of a few bytes tell which (Simd::keep), and those that are left go in eight parts side by side, each
+// from a guess of its first state; where a part was guessed wrong, it is done again up to where both ways meet,
+// which in text is a word or so behind (after Mytkowicz, Musuvathi and Schulte, "Data-parallel finite-state
+// machines", 2014).
 #pragma once
 
-#include "pretokenize/automaton.hpp"
+#include "pretokenize/classify.hpp"
 
 #include <cstring>
 
 namespace bpe {
 
 struct WindowStates {
-  static constexpr size_t max_bytes = 4096;
-  static constexpr size_t words = max_bytes / 64;
+  static constexpr size_t max_bytes = 4096, words = max_bytes / 64;
+  static constexpr size_t max_steps = 1024;
 
-  alignas(64) uint8_t classes[max_bytes + 64] = {}; // of the bytes
-  alignas(64) uint8_t states[max_bytes + 64];       // behind them
-  uint64_t starts[words], acting[words];            // a bit a byte: states below first_silent, from first_acting on
+  // Of each 64 bytes: the bytes that steps are made for, and the number of steps before. A bit a byte: whether a
+  // piece starts there, started one character before, or actions are due.
+  uint64_t kept[words], here[words], before[words], acting[words], within[words];
+  uint32_t steps_before[words + 1];
+  alignas(64) uint8_t classes[max_steps + 64] = {}; // of the steps
+  alignas(64) uint8_t states[max_steps + 64];       // behind them
+  uint8_t first_state;                              // before them
+
+  // The state behind byte number i: without what is due there, if no step was made for it.
+  uint8_t state_behind(size_t i) const {
+    const uint64_t up_to = kept[i / 64] & ~(~uint64_t{1} << i % 64);
+    const size_t steps = steps_before[i / 64] + static_cast<size_t>(__builtin_popcountll(up_to));
+    return steps == 0 ? first_state : states[steps - 1];
+  }
 };
 
-// The states behind text[0, size), 0 < size <= max_bytes, which `state` is before; bytes up to `readable` may
-// be read. The text starts and ends between characters.
-using ScanWindow = void (*)(const Automaton &automaton, const uint8_t *text, size_t size, const uint8_t *readable,
-                            uint8_t state, WindowStates &out);
+// As much of text[0, size), size > 0, as fits in a window, which `state` is before; bytes up to `readable` may be
+// read. Returns how many bytes that are. The text starts and ends between characters, and so does the window.
+using ScanWindow = size_t (*)(const Automaton &automaton, const uint8_t *text, size_t size,
+                              const uint8_t *readable, uint8_t state, WindowStates &out);
 
 namespace {
 
@@ -44,9 +56,9 @@ template <size_t stride> void run_chains(const uint8_t *then, uint8_t first, Win
   }
 }
 
-// From byte `from` on, where `state` is before it, until the state is what is there already.
-inline void run_on(const uint8_t *then, size_t from, size_t size, size_t state, WindowStates &out) {
-  for (size_t i = from; i < size; ++i) {
+// From step `from` on, where `state` is before it, until the state is what is there already.
+inline void run_on(const uint8_t *then, size_t from, size_t steps, size_t state, WindowStates &out) {
+  for (size_t i = from; i < steps; ++i) {
     state = then[out.classes[i] * Automaton::row + state];
     if (out.states[i] == state)
       return;
@@ -54,48 +66,79 @@ inline void run_on(const uint8_t *then, size_t from, size_t size, size_t state, 
   }
 }
 
-inline void run_states(const Automaton &automaton, size_t size, uint8_t first, WindowStates &out) {
-  constexpr size_t worth_chains = 112; // bytes
+inline void run_states(const Automaton &automaton, size_t steps, WindowStates &out) {
+  constexpr size_t worth_chains = 64; // steps
   const uint8_t *const then = automaton.then.data();
-  if (size <= worth_chains) {
-    size_t state = first;
-    for (size_t i = 0; i < size; ++i)
+  if (steps <= worth_chains) {
+    size_t state = out.first_state;
+    for (size_t i = 0; i < steps; ++i)
       out.states[i] = static_cast<uint8_t>(state = then[out.classes[i] * Automaton::row + state]);
     return;
   }
   using Run = void (*)(const uint8_t *, uint8_t, WindowStates &);
-  constexpr Run runs[] = {run_chains<64>,  run_chains<128>, run_chains<192>, run_chains<256>,
-                          run_chains<320>, run_chains<384>, run_chains<448>, run_chains<512>};
-  const size_t which = (size - 1) / (64 * scan_chains), stride = 64 * (which + 1);
-  runs[which](then, first, out);
-  for (size_t start = stride; start < size; start += stride)
-    run_on(then, start, size, out.states[start - 1], out);
+  constexpr Run runs[] = {run_chains<16>, run_chains<32>, run_chains<48>,  run_chains<64>,
+                          run_chains<80>, run_chains<96>, run_chains<112>, run_chains<128>};
+  static_assert(WindowStates::max_steps == 128 * scan_chains);
+  const size_t which = (steps - 1) / (16 * scan_chains), stride = 16 * (which + 1);
+  runs[which](then, out.first_state, out);
+  for (size_t start = stride; start < steps; start += stride)
+    run_on(then, start, steps, out.states[start - 1], out);
 }
 
 template <class Simd>
-void scan_window(const Automaton &automaton, const uint8_t *text, size_t size, const uint8_t *readable,
-                 uint8_t state, WindowStates &out) {
+size_t scan_window(const Automaton &automaton, const uint8_t *text, size_t size, const uint8_t *readable,
+                   uint8_t state, WindowStates &out) {
   constexpr size_t block = 64, reads = block + 3; // a character may go on behind the block
-  size_t at = 0;
-  for (; at < size && static_cast<size_t>(readable - text) - at >= reads; at += block)
-    Simd::classify(automaton.classes, text + at, out.classes + at);
-  for (; at < size; at += block) {
-    uint8_t copy[reads] = {};
-    std::memcpy(copy, text + at, size - at < reads ? size - at : reads);
-    Simd::classify(automaton.classes, copy, out.classes + at);
+  typename Simd::Keep keep(automaton);
+  size_t at = 0, steps = 0;
+  for (; at < size && at < WindowStates::max_bytes && steps + block <= WindowStates::max_steps; at += block) {
+    const uint8_t *p = text + at;
+    uint8_t copy[reads];
+    if (static_cast<size_t>(readable - p) < reads) [[unlikely]] {
+      std::memset(copy, 0, sizeof copy);
+      std::memcpy(copy, p, size - at < reads ? size - at : reads);
+      p = copy;
+    }
+    out.steps_before[at / block] = static_cast<uint32_t>(steps);
+    steps += keep.add(p, at / block, out.classes + steps, out);
   }
-  run_states(automaton, size, state, out);
-  const unsigned silent = automaton.first_silent, acting = automaton.first_acting;
-  for (size_t word = 0; word * block < size; ++word) {
-    out.starts[word] = Simd::below(out.states + word * block, silent);
-    out.acting[word] = ~Simd::below(out.states + word * block, acting);
+  if (at < size) // back to the end of a character
+    for (size = at; (text[size] & 0xC0) == 0x80;)
+      --size;
+  const size_t last = (size - 1) / block, rest = (size - 1) % block + 1;
+  out.kept[last] &= ~uint64_t{0} >> (block - rest);
+  steps = out.steps_before[last] + static_cast<size_t>(__builtin_popcountll(out.kept[last]));
+  out.first_state = state;
+  run_states(automaton, steps, out);
+  for (size_t word = 0; word <= last; ++word) {
+    const uint8_t *const states = out.states + out.steps_before[word];
+    const uint64_t before = Simd::below(states, automaton.both_end);
+    const uint64_t here = Simd::below(states, automaton.here_end) & ~Simd::below(states, automaton.before_end);
+    out.here[word] = Simd::spread(here, out.kept[word]);
+    out.before[word] = Simd::spread(before, out.kept[word]);
+    out.acting[word] = Simd::spread(~Simd::below(states, automaton.silent_end), out.kept[word]);
   }
-  if (const size_t rest = size % block; rest != 0) {
-    const uint64_t there = (uint64_t{1} << rest) - 1;
-    out.starts[size / block] &= there;
-    out.acting[size / block] &= there;
-  }
+  return size;
 }
+
+// Steps for all bytes, for instruction sets without a way to leave some out.
+class KeepAll {
+public:
+  explicit KeepAll(const Automaton &automaton) : classes_(automaton.classes) {}
+
+  // The classes of 64 bytes for which steps are made; returns how many.
+  size_t add(const uint8_t *p, size_t word, uint8_t *to, WindowStates &out) {
+    classify_each(classes_, p, to);
+    out.kept[word] = ~uint64_t{0};
+    out.within[word] = 0;
+    for (size_t i = 0; i < 64; ++i)
+      out.within[word] |= static_cast<uint64_t>((p[i] & 0xC0) == 0x80) << i;
+    return 64;
+  }
+
+private:
+  const CharacterClasses &classes_;
+};
 
 } // namespace
 } // namespace bpe

@@ -26,48 +26,65 @@ void TextWindow::reset(const uint8_t *text, size_t size, const uint8_t *readable
   certain_ = 0;
 }
 
-size_t TextWindow::window_size(const uint8_t *from) const {
-  size_t size = std::min(static_cast<size_t>(stop_ - from), WindowStates::max_bytes);
-  if (from + size < stop_)
-    while (continues_character(from[size]))
-      --size;
-  return size;
-}
-
 void TextWindow::open(const uint8_t *at) {
   if (at > origin_) {
-    before_ = window_.states[at - origin_ - 1];
+    before_ = window_.state_behind(static_cast<size_t>(at - origin_) - 1);
     origin_ = at;
   }
-  const size_t size = window_size(at);
   std::fill(std::begin(registers_), std::end(registers_), nullptr);
-  std::fill(std::begin(starts_), std::end(starts_), 0);
-  if (automaton_.drops)
-    std::fill(std::begin(drops_), std::end(drops_), 0);
   drops_first_ = false;
-  scan(at, size, before_);
-  const size_t limit = static_cast<size_t>(settled(at + size) - at);
+  const uint8_t *const end = scan(at, stop_, before_);
+  const size_t limit = static_cast<size_t>(settled(end) - at);
   starts_[limit / 64] &= (uint64_t{1} << limit % 64) - 1;
-  std::fill(starts_ + limit / 64 + 1, std::end(starts_), 0);
-  if (at + size == stop_)
-    starts_[size / 64] |= uint64_t{1} << size % 64;
-  certain_ = last_start(size);
+  std::fill(starts_ + limit / 64 + 1, starts_ + static_cast<size_t>(end - at) / 64 + 2, 0);
+  if (end == stop_)
+    starts_[limit / 64] |= uint64_t{1} << limit % 64;
+  certain_ = last_start(limit);
 }
 
-// Every state behind the text from `from` on, and what is due there.
-void TextWindow::scan(const uint8_t *from, size_t size, uint8_t before) {
+// What is due behind the characters from `from` on, as far as the window goes; returns its end.
+const uint8_t *TextWindow::scan(const uint8_t *from, const uint8_t *stop, uint8_t before) {
   scanned_ = from;
-  scan_window_(automaton_, from, size, readable_, before, window_);
-  last_state_ = window_.states[size - 1];
-  for (size_t word = 0; word * 64 < size; ++word) {
-    starts_[word] |= window_.starts[word];
+  const size_t size = scan_window_(automaton_, from, static_cast<size_t>(stop - from), readable_, before, window_);
+  const uint8_t *const end = from + size;
+  const size_t word_count = (size + 63) / 64;
+  last_state_ = window_.state_behind(size - 1);
+  std::copy_n(window_.here, word_count, starts_);
+  starts_[word_count] = starts_[word_count + 1] = 0;
+  if (automaton_.drops)
+    std::fill(std::begin(drops_), std::end(drops_), 0);
+  for (size_t word = 0; word < word_count; ++word) {
+    if (window_.before[word] != 0)
+      add_starts_before(word);
     for (uint64_t acting = window_.acting[word]; acting != 0; acting &= acting - 1) {
       const size_t i = word * 64 + static_cast<size_t>(std::countr_zero(acting));
-      act(automaton_.actions[window_.states[i] - automaton_.first_acting], from + i);
+      act(automaton_.actions[window_.state_behind(i) - automaton_.silent_end], from + i);
     }
   }
-  if (from + size == stop_)
+  if (end == stop_)
     act(automaton_.at_end[last_state_], last_character(stop_));
+  return end;
+}
+
+// Those one character before the ones that `before` tells.
+void TextWindow::add_starts_before(size_t word) {
+  uint64_t before = window_.before[word];
+  if ((before & 1) == 0 && (before >> 1 & window_.within[word]) == 0) {
+    starts_[word] |= before >> 1;
+    return;
+  }
+  for (; before != 0; before &= before - 1) {
+    const size_t i = word * 64 + static_cast<size_t>(std::countr_zero(before));
+    if (scanned_ + i == origin_)
+      continue; // it is known already
+    const uint8_t *const at = last_character(scanned_ + i);
+    if (at > origin_)
+      first_start_ = std::min(first_start_, at);
+    if (at < scanned_)
+      continue;
+    const size_t start = static_cast<size_t>(at - scanned_);
+    starts_[start / 64] |= uint64_t{1} << start % 64;
+  }
 }
 
 // last: where the character starts behind which the actions are due.
@@ -137,36 +154,28 @@ size_t TextWindow::last_start(size_t offset) const {
 }
 
 const uint8_t *TextWindow::end_of_long_piece() {
-  const uint8_t *from = origin_;
   uint8_t state = before_;
   std::fill(std::begin(registers_), std::end(registers_), nullptr);
   first_start_ = stop_;
-  for (;;) {
-    const size_t size = window_size(from);
-    std::fill(std::begin(starts_), std::end(starts_), 0);
-    scan(from, size, state);
+  for (const uint8_t *from = origin_, *end; from < stop_; from = end, state = last_state_) {
+    end = scan(from, stop_, state);
+    const size_t words_scanned = static_cast<size_t>(end - from + 63) / 64;
     if (from == origin_)
       starts_[0] &= ~uint64_t{1};
-    for (size_t word = 0; word * 64 < size; ++word)
+    for (size_t word = 0; word < words_scanned; ++word)
       if (starts_[word] != 0) {
         first_start_ = std::min(first_start_, from + word * 64 + std::countr_zero(starts_[word]));
         break;
       }
-    from += size;
-    state = last_state_;
-    if (from == stop_ || first_start_ < settled(from))
+    if (first_start_ < settled(end))
       break;
   }
   // The state before what is found.
   state = before_;
-  for (from = origin_; from < first_start_;) {
-    const size_t size = std::min(window_size(from), static_cast<size_t>(first_start_ - from));
-    scan_window_(automaton_, from, size, readable_, state, window_);
-    state = window_.states[size - 1];
-    from += size;
-  }
-  origin_ = first_start_;
+  for (const uint8_t *from = origin_; from < first_start_; state = last_state_)
+    from = scan(from, first_start_, state);
   before_ = state;
+  origin_ = first_start_;
   certain_ = 0;
   return origin_;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "pretokenize/scan_window.hpp"
+#include "pretokenize/window_view.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,14 +23,11 @@ public:
   // Looks at the text from `at` on: the start of the text or of a piece that is certain.
   void open(const uint8_t *at);
 
+  WindowView view() const { return {origin_, starts_, certain_}; }
   const uint8_t *origin() const { return origin_; }
-  // How far from the origin the last certain start lies, or the end of the text. 0: the first piece goes on
-  // behind the window.
   size_t certain() const { return certain_; }
-  // Bit i: a piece starts at origin + offset + i, or the text ends there. offset <= certain().
-  uint64_t starts_from(size_t offset) const { return bits_from(starts_, offset); }
-  // The same of pieces that are left out.
-  uint64_t drops_from(size_t offset) const { return automaton_.drops ? bits_from(drops_, offset) : 0; }
+  // Whether the piece at origin + offset is left out.
+  bool drops(size_t offset) const { return automaton_.drops && (bits_from(drops_, offset) & 1) != 0; }
   // The first start behind `offset` < certain(), the last one at or before it.
   size_t next_start(size_t offset) const;
   size_t last_start(size_t offset) const;
@@ -38,18 +36,14 @@ public:
   // there. Takes the time of two looks at the piece.
   const uint8_t *end_of_long_piece();
 
+  bool any_dropped() const { return automaton_.drops; }
   // Whether the piece that starts at the origin is left out: known once its end is.
   bool drops_first() const { return drops_first_; }
 
 private:
   static constexpr size_t words = WindowStates::words + 2;
-  static uint64_t bits_from(const uint64_t *bits, size_t offset) {
-    const size_t word = offset / 64, shift = offset % 64;
-    return bits[word] >> shift | (bits[word + 1] << 1) << (63 - shift);
-  }
-
-  size_t window_size(const uint8_t *from) const;
-  void scan(const uint8_t *from, size_t size, uint8_t before);
+  const uint8_t *scan(const uint8_t *from, const uint8_t *stop, uint8_t before);
+  void add_starts_before(size_t word);
   void act(const Automaton::Actions &actions, const uint8_t *last);
   const uint8_t *place(Automaton::Start start, const uint8_t *last) const;
   const uint8_t *settled(const uint8_t *stop) const;

@@ -1,8 +1,7 @@
 // 64 bytes to masks in two 32-byte registers. Only for sources compiled with -mavx2 -mbmi -mbmi2 -mpopcnt.
 #pragma once
 
-#include "pretokenize/classify.hpp"
-#include "simd/simd_masks.hpp"
+#include "pretokenize/scan_window.hpp"
 #include "text/utf8_blocks.hpp"
 
 #include <immintrin.h>
@@ -23,53 +22,8 @@ struct Avx2Simd {
   }
   static __m256i equal(__m256i v, char byte) { return _mm256_cmpeq_epi8(v, _mm256_set1_epi8(byte)); }
 
-  template <bool cased> static BlockMasks classify(const uint8_t *p) {
-    const __m256i a = load(p), b = load(p + 32), fold = _mm256_set1_epi8(0x20);
-    BlockMasks masks{};
-    if (cased) {
-      masks.upper = mask(between(a, 'A', 'Z'), between(b, 'A', 'Z'));
-      masks.lower = mask(between(a, 'a', 'z'), between(b, 'a', 'z'));
-      masks.slash = mask(equal(a, '/'), equal(b, '/'));
-    } else {
-      masks.lower =
-          mask(between(_mm256_or_si256(a, fold), 'a', 'z'), between(_mm256_or_si256(b, fold), 'a', 'z'));
-    }
-    masks.number = mask(between(a, '0', '9'), between(b, '0', '9'));
-    masks.blank = mask(equal(a, ' '), equal(b, ' '));
-    masks.space = masks.blank | mask(between(a, '\t', '\r'), between(b, '\t', '\r'));
-    masks.line_break = mask(_mm256_or_si256(equal(a, '\n'), equal(a, '\r')),
-                            _mm256_or_si256(equal(b, '\n'), equal(b, '\r')));
-    masks.apostrophe = mask(equal(a, '\''), equal(b, '\''));
-    masks.high = mask(a, b);
-    return masks;
-  }
-
-  template <bool cased> static LeadMasks leads(const uint8_t *p, uint64_t) {
-    const __m128i places =
-        _mm_load_si128(reinterpret_cast<const __m128i *>(cased ? caseless_leads : letter_leads));
-    const __m256i table = _mm256_broadcastsi128_si256(places);
-    const __m256i groups =
-        _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i *>(lead_groups)));
-    const __m256i low_four = _mm256_set1_epi8(15);
-    __m256i is_lead[2], unsure[2];
-    for (int half = 0; half < 2; ++half) {
-      const __m256i v = load(p + 32 * half);
-      is_lead[half] = _mm256_cmpgt_epi8(v, _mm256_set1_epi8(static_cast<char>(0xBF)));
-      is_lead[half] = _mm256_and_si256(is_lead[half], v);
-      const __m256i place = _mm256_shuffle_epi8(table, _mm256_and_si256(v, low_four));
-      const __m256i group = _mm256_shuffle_epi8(groups, _mm256_and_si256(_mm256_srli_epi16(v, 4), low_four));
-      unsure[half] = _mm256_cmpeq_epi8(_mm256_and_si256(place, group), _mm256_setzero_si256());
-    }
-    const uint64_t lead = mask(is_lead[0], is_lead[1]);
-    return {lead, lead & ~mask(unsure[0], unsure[1])};
-  }
-
-  // Tables as large as these need the byte permutations of AVX-512.
-  static uint64_t vector_classes(const uint8_t *, uint64_t, uint64_t *) { return 0; }
-
-  static void classify(const CharacterClasses &classes, const uint8_t *p, uint8_t *out) {
-    classify_each(classes, p, out);
-  }
+  using Keep = KeepAll;
+  static uint64_t spread(uint64_t bits, uint64_t to) { return bits & to; }
   static uint64_t below(const uint8_t *bytes, unsigned limit) {
     if (limit == 0)
       return 0;
@@ -111,18 +65,6 @@ struct Avx2Simd {
       faults = _mm256_or_si256(faults, _mm256_xor_si256(pair, expected));
     }
     return _mm256_testz_si256(faults, faults) == 0;
-  }
-
-  static uint32_t *emit(uint32_t *out, uint64_t bits, uint32_t base) {
-    uint32_t *end = out + _mm_popcnt_u64(bits);
-    while (bits != 0) { // a fixed eight at a time spares a hard-to-predict branch for each
-      for (int i = 0; i < 8; ++i) {
-        out[i] = base + static_cast<uint32_t>(_tzcnt_u64(bits));
-        bits = _blsr_u64(bits);
-      }
-      out += 8;
-    }
-    return end;
   }
 
   // The least of values[0, 64), and a bit for each of them that equals `value`.

@@ -1,8 +1,7 @@
 // 64 bytes to masks in four 16-byte registers, for arm64, of whose base instruction set NEON is a part.
 #pragma once
 
-#include "pretokenize/classify.hpp"
-#include "simd/simd_masks.hpp"
+#include "pretokenize/scan_window.hpp"
 #include "text/utf8_blocks.hpp"
 
 #include <arm_neon.h>
@@ -34,42 +33,8 @@ struct NeonSimd {
   }
   static uint8x16_t equal(uint8x16_t v, uint8_t byte) { return vceqq_u8(v, vdupq_n_u8(byte)); }
 
-  template <bool cased> static BlockMasks classify(const uint8_t *p) {
-    const Block block = load(p);
-    BlockMasks masks{};
-    if (cased) {
-      masks.upper = mask(block, [](uint8x16_t v) { return between(v, 'A', 'Z'); });
-      masks.lower = mask(block, [](uint8x16_t v) { return between(v, 'a', 'z'); });
-      masks.slash = mask(block, [](uint8x16_t v) { return equal(v, '/'); });
-    } else {
-      masks.lower =
-          mask(block, [](uint8x16_t v) { return between(vorrq_u8(v, vdupq_n_u8(0x20)), 'a', 'z'); });
-    }
-    masks.number = mask(block, [](uint8x16_t v) { return between(v, '0', '9'); });
-    masks.blank = mask(block, [](uint8x16_t v) { return equal(v, ' '); });
-    masks.space = masks.blank | mask(block, [](uint8x16_t v) { return between(v, '\t', '\r'); });
-    masks.line_break = mask(block, [](uint8x16_t v) { return vorrq_u8(equal(v, '\n'), equal(v, '\r')); });
-    masks.apostrophe = mask(block, [](uint8x16_t v) { return equal(v, '\''); });
-    masks.high = mask(block, [](uint8x16_t v) { return vcgeq_u8(v, vdupq_n_u8(0x80)); });
-    return masks;
-  }
-
-  template <bool cased> static LeadMasks leads(const uint8_t *p, uint64_t) {
-    const Block block = load(p);
-    const uint8x16_t places = vld1q_u8(cased ? caseless_leads : letter_leads), groups = vld1q_u8(lead_groups);
-    return {mask(block, [](uint8x16_t v) { return vcgeq_u8(v, vdupq_n_u8(0xC0)); }),
-            mask(block, [&](uint8x16_t v) {
-              return vtstq_u8(vqtbl1q_u8(places, vandq_u8(v, vdupq_n_u8(15))),
-                              vqtbl1q_u8(groups, vshrq_n_u8(v, 4)));
-            })};
-  }
-
-  // Tables as large as these need the byte permutations of AVX-512.
-  static uint64_t vector_classes(const uint8_t *, uint64_t, uint64_t *) { return 0; }
-
-  static void classify(const CharacterClasses &classes, const uint8_t *p, uint8_t *out) {
-    classify_each(classes, p, out);
-  }
+  using Keep = KeepAll;
+  static uint64_t spread(uint64_t bits, uint64_t to) { return bits & to; }
   static uint64_t below(const uint8_t *bytes, unsigned limit) {
     if (limit == 0)
       return 0;
@@ -106,18 +71,6 @@ struct NeonSimd {
       faults = vorrq_u8(faults, veorq_u8(pair, expected));
     }
     return vmaxvq_u8(faults) != 0;
-  }
-
-  static uint32_t *emit(uint32_t *out, uint64_t bits, uint32_t base) {
-    uint32_t *end = out + std::popcount(bits);
-    while (bits != 0) { // a fixed four at a time spares a hard-to-predict branch for each
-      for (int i = 0; i < 4; ++i) {
-        out[i] = base + static_cast<uint32_t>(std::countr_zero(bits));
-        bits &= bits - 1;
-      }
-      out += 4;
-    }
-    return end;
   }
 
   // The least of values[0, 64), and a bit for each of them that equals `value`.

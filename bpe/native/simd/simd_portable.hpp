@@ -1,8 +1,7 @@
 // 64 bytes to masks, eight at a time in general registers. Little-endian.
 #pragma once
 
-#include "pretokenize/classify.hpp"
-#include "simd/simd_masks.hpp"
+#include "pretokenize/scan_window.hpp"
 #include "text/wordless_leads.hpp"
 
 #include <bit>
@@ -23,34 +22,8 @@ struct PortableSimd {
     return (v + ones * (0x80u - low)) & ~(v + ones * (0x7Fu - high)) & tops;
   }
 
-  template <bool cased> static BlockMasks classify(const uint8_t *p) {
-    BlockMasks masks{};
-    for (unsigned i = 0; i < 64; i += 8) {
-      uint64_t word;
-      memcpy(&word, p + i, 8);
-      const uint64_t ascii = ~word & tops, v = word & ~tops;
-      const auto put = [&](uint64_t &mask, uint64_t bits) { mask |= gather(bits & ascii) << i; };
-      if (cased) {
-        put(masks.upper, between(v, 'A', 'Z'));
-        put(masks.lower, between(v, 'a', 'z'));
-        put(masks.slash, between(v, '/', '/'));
-      } else {
-        put(masks.lower, between(v | ones * 0x20, 'a', 'z'));
-      }
-      const uint64_t blank = between(v, ' ', ' ');
-      put(masks.number, between(v, '0', '9'));
-      put(masks.blank, blank);
-      put(masks.space, blank | between(v, '\t', '\r'));
-      put(masks.line_break, between(v, '\n', '\n') | between(v, '\r', '\r'));
-      put(masks.apostrophe, between(v, '\'', '\''));
-      masks.high |= gather(word & tops) << i;
-    }
-    return masks;
-  }
-
-  static void classify(const CharacterClasses &classes, const uint8_t *p, uint8_t *out) {
-    classify_each(classes, p, out);
-  }
+  using Keep = KeepAll;
+  static uint64_t spread(uint64_t bits, uint64_t to) { return bits & to; }
   static uint64_t below(const uint8_t *bytes, unsigned limit) {
     return below_each(bytes, limit);
   }
@@ -72,31 +45,6 @@ struct PortableSimd {
     for (const uint64_t word : words)
       any |= word;
     return (any & tops) != 0;
-  }
-
-  template <bool cased> static LeadMasks leads(const uint8_t *p, uint64_t high) {
-    LeadMasks masks{};
-    for (unsigned i = 0; i < 64; i += 8) {
-      uint64_t word;
-      memcpy(&word, p + i, 8);
-      masks.lead |= gather(word & (word << 1) & tops) << i;
-    }
-    masks.lead &= high;
-    for (uint64_t rest = masks.lead; rest != 0; rest &= rest - 1) {
-      const int i = std::countr_zero(rest);
-      masks.letter |= static_cast<uint64_t>(is_letter_lead(p[i], cased)) << i;
-    }
-    return masks;
-  }
-
-  // Tables as large as these need the byte permutations of AVX-512.
-  static uint64_t vector_classes(const uint8_t *, uint64_t, uint64_t *) { return 0; }
-
-  // Writes base + place of each bit of `bits`, ascending; may write up to 64 entries from out on.
-  static uint32_t *emit(uint32_t *out, uint64_t bits, uint32_t base) {
-    for (; bits != 0; bits &= bits - 1)
-      *out++ = base + static_cast<uint32_t>(std::countr_zero(bits));
-    return out;
   }
 
   // The least of values[0, 64), and a bit for each of them that equals `value`.

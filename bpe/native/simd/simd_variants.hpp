@@ -5,7 +5,6 @@
 #pragma once
 
 #include "cache/key_walk.hpp"
-#include "cache/make_keys.hpp"
 #include "encode/character_runs.hpp"
 #include "encode/character_walk.hpp"
 #include "merge/long_merge.hpp"
@@ -20,28 +19,18 @@
 namespace bpe {
 
 constexpr size_t block_bytes = 64; // what a variant works on at a time
-constexpr size_t max_pretoken_bytes = UINT32_MAX;
 
 struct SimdVariant {
-  // Writes the ends of pretokens from `at` on, as offsets from `origin` <= at and none above
-  // max_pretoken_bytes, until `room` (>= block_bytes) of them might be exceeded or the text is finished. `at`
-  // moves to the last end; the result is their number, 0 only if the text is finished or the next end is too
-  // far. The text must be valid UTF-8.
-  using Walk = size_t (*)(const uint8_t *origin, const uint8_t *&at, const uint8_t *stop, uint32_t *ends,
-                          size_t room);
-
   const char *name;
-  Walk walks[5]; // by Pattern
-  WalkKeys key_walks[5];
-  CharacterWalks character_walks[5];
+  ScanWindow scan_window;
+  WalkKeys walk_keys;
+  WalkCharacters walk_characters;
 
   // The end of a part of [text + start, text + size) that is valid UTF-8 and ends with a character;
   // block_bytes or so short of the first fault or the end. Needs start >= 3, a character's start, and valid
   // text before it. Null: none.
   size_t (*valid_prefix)(const uint8_t *text, size_t start, size_t size);
 
-  ScanWindow scan_window;
-  MakeKeys make_keys;
   FindCharacters find_characters;
   EmitCharacters emit_characters;
   MergeShortPretokens merge_short_pretokens;

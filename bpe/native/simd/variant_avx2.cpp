@@ -7,7 +7,7 @@
 namespace bpe {
 
 constinit const SimdVariant avx2_variant =
-    variant_of<Avx2Simd>("avx2", valid_prefix<Avx2Simd>, ShortSideBySide<Avx2Lanes>::merge, make_keys,
+    variant_of<Avx2Simd>("avx2", valid_prefix<Avx2Simd>, ShortSideBySide<Avx2Lanes>::merge,
                          LongSideBySide<Avx2Lanes, Avx2Simd>::merge);
 
 } // namespace bpe

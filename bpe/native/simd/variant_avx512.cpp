@@ -1,5 +1,4 @@
 #include "cache/block_keys_avx512.hpp"
-#include "cache/make_keys_avx512.hpp"
 #include "encode/character_block_avx512.hpp"
 #include "merge/merge_long_by_lanes.hpp"
 #include "merge/merge_short_by_lanes.hpp"
@@ -10,7 +9,7 @@
 namespace bpe {
 
 constinit const SimdVariant avx512_variant = variant_of<Avx512Simd, Avx512BlockKeys, Avx512CharacterBlock>(
-    "avx512", valid_prefix<Avx512Simd>, ShortSideBySide<Avx512Lanes>::merge, make_keys_avx512,
+    "avx512", valid_prefix<Avx512Simd>, ShortSideBySide<Avx512Lanes>::merge,
     LongSideBySide<Avx512Lanes, Avx512Simd>::merge);
 
 } // namespace bpe

@@ -6,7 +6,8 @@
 #include "encode/walk_characters.hpp"
 #include "merge/merge_by_sweeps.hpp"
 #include "merge/merge_in_turns.hpp"
-#include "pretokenize/pretokenize_blocks.hpp"
+#include "pretokenize/scan_window.hpp"
+#include "simd/simd_variants.hpp"
 
 namespace bpe {
 namespace {
@@ -15,21 +16,12 @@ namespace {
 template <class Simd, class BlockKeys = PlainBlockKeys, class Block = CharacterBlock>
 constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_prefix) valid_prefix,
                                  MergeShortPretokens merge_short_pretokens = merge_in_turns,
-                                 MakeKeys make_keys = bpe::make_keys,
                                  MergeLongPretokens merge_long_pretokens = merge_each_by_sweeps<Simd>) {
   return {name,
-          {walk_blocks<Simd, Pattern::gpt2>, walk_blocks<Simd, Pattern::cl100k>,
-           walk_blocks<Simd, Pattern::o200k>, walk_blocks<Simd, Pattern::llama3>,
-           walk_blocks<Simd, Pattern::qwen2>},
-          {walk_keys<Simd, Pattern::gpt2, BlockKeys>, walk_keys<Simd, Pattern::cl100k, BlockKeys>,
-           walk_keys<Simd, Pattern::o200k, BlockKeys>, walk_keys<Simd, Pattern::llama3, BlockKeys>,
-           walk_keys<Simd, Pattern::qwen2, BlockKeys>},
-          {character_walks<Block, Simd, Pattern::gpt2>(), character_walks<Block, Simd, Pattern::cl100k>(),
-           character_walks<Block, Simd, Pattern::o200k>(), character_walks<Block, Simd, Pattern::llama3>(),
-           character_walks<Block, Simd, Pattern::qwen2>()},
-          valid_prefix,
           scan_window<Simd>,
-          make_keys,
+          walk_keys<Simd, BlockKeys>,
+          walk_characters<Block>,
+          valid_prefix,
           find_characters<Block>,
           emit_characters<Block>,
           merge_short_pretokens,

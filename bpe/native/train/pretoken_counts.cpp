@@ -1,6 +1,7 @@
 #include "train/pretoken_counts.hpp"
 
 #include "common/run_threads.hpp"
+#include "pretokenize/safe_cut.hpp"
 #include "text/utf8.hpp"
 #include "train/merge_runs.hpp"
 
@@ -51,9 +52,9 @@ bool stand_apart(const SpecialTokens &special_tokens) {
 // Hands the text out in pieces and counts the documents on the way; any thread may ask.
 class PieceCutter {
 public:
-  PieceCutter(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, Pattern pattern,
+  PieceCutter(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, const Automaton &automaton,
               bool in_document)
-      : text_(text), size_(size), special_tokens_(special_tokens), pattern_(pattern),
+      : text_(text), size_(size), special_tokens_(special_tokens), automaton_(automaton),
         in_document_(in_document), match_(special_tokens.find(text, size, 0)) {}
 
   // The next parts, in all about piece_bytes; false when there is none. Each is pretokenized by itself.
@@ -93,7 +94,7 @@ private:
     const size_t bytes = match_.start - at_;
     for (size_t tried = piece_bytes; 2 * tried < bytes; tried *= 2) {
       const size_t stop = character_start(text_, at_, at_ + tried);
-      const size_t cut = last_safe_cut(pattern_, text_ + at_, stop - at_);
+      const size_t cut = last_safe_cut(automaton_, text_ + at_, stop - at_);
       if (cut > 0)
         return at_ + cut;
     }
@@ -104,7 +105,7 @@ private:
   const uint8_t *text_;
   size_t size_;
   const SpecialTokens &special_tokens_;
-  Pattern pattern_;
+  const Automaton &automaton_;
   size_t at_ = 0;
   uint64_t documents_ = 0;
   bool in_document_;
@@ -113,11 +114,11 @@ private:
 
 } // namespace
 
-PretokenCounter::PretokenCounter(std::optional<Pattern> pattern) : pattern_(pattern) {}
+PretokenCounter::PretokenCounter(std::shared_ptr<const Automaton> automaton) : automaton_(std::move(automaton)) {}
 
 uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialTokens &special_tokens,
                                 unsigned threads, bool &in_document) {
-  if (!pattern_)
+  if (!automaton_)
     throw std::invalid_argument("this counter has no pattern; only add() may be used");
   std::lock_guard busy(busy_);
   threads_ = std::max({1u, threads, threads_});
@@ -125,11 +126,11 @@ uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialT
       static_cast<unsigned>(std::min<size_t>(std::max(1u, threads), size / thread_bytes + 1));
   while (own_.size() < used)
     own_.emplace_back();
-  PieceCutter cutter(text, size, special_tokens, *pattern_, in_document);
+  PieceCutter cutter(text, size, special_tokens, *automaton_, in_document);
   std::vector<size_t> invalid(used, size);
   run_threads(used, [&](unsigned index) {
     Own &own = own_[index];
-    Pretokenizer pretokenizer(*pattern_);
+    TextWindow window(*automaton_);
     std::vector<Part> parts;
     try {
       while (cutter.next(parts)) {
@@ -141,9 +142,7 @@ uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialT
             invalid[index] = bad;
             return cutter.stop();
           }
-          pretokenizer.reset(text + part.start, part.stop - part.start);
-          for (Spans spans = pretokenizer.next(); spans.count > 0; spans = pretokenizer.next())
-            add_spans(spans, text + size, own);
+          add_text(window, text + part.start, part.stop - part.start, text + size, own);
         }
       }
     } catch (...) {
@@ -159,22 +158,44 @@ uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialT
   return cutter.documents();
 }
 
-void PretokenCounter::add_spans(const Spans &spans, const uint8_t *text_stop, Own &own) {
+void PretokenCounter::add_text(TextWindow &window, const uint8_t *text, size_t size, const uint8_t *readable,
+                               Own &own) {
   std::array<PretokenKey, batch_pretokens> keys;
-  uint32_t start = 0;
-  for (size_t i = 0; i < spans.count; i += batch_pretokens) {
-    const size_t count = std::min(batch_pretokens, spans.count - i);
-    for (size_t j = 0; j < count; j++) {
-      const uint32_t stop = spans.ends[i + j];
-      keys[j] = pretoken_key(spans.origin + start, stop - start, text_stop);
-      own.pretokens.prefetch(keys[j].hash);
-      start = stop;
-    }
+  size_t count = 0;
+  const auto flush = [&] {
     if (own.pretokens.is_full(batch_pretokens))
       pour(own);
-    for (size_t j = 0; j < count; j++)
-      own.pretokens.add(keys[j]);
+    for (size_t i = 0; i < count; i++)
+      own.pretokens.add(keys[i]);
+    count = 0;
+  };
+  const auto add = [&](const uint8_t *start, size_t bytes) {
+    keys[count] = pretoken_key(start, bytes, readable);
+    own.pretokens.prefetch(keys[count].hash);
+    if (++count == batch_pretokens)
+      flush();
+  };
+  window.reset(text, size, readable);
+  for (const uint8_t *at = text, *const stop = text + size; at < stop;) {
+    window.open(at);
+    const size_t certain = window.certain();
+    if (certain == 0) {
+      const uint8_t *const end = window.end_of_long_piece();
+      if (end - at > UINT32_MAX)
+        throw std::length_error("a pretoken of 4 GiB or more; cut the text into documents");
+      if (!window.drops_first())
+        add(at, static_cast<size_t>(end - at));
+      at = end;
+      continue;
+    }
+    for (size_t start = 0, next; start < certain; start = next) {
+      next = window.next_start(start);
+      if (!window.drops(start))
+        add(at + start, next - start);
+    }
+    at += certain;
   }
+  flush();
 }
 
 size_t PretokenCounter::last_cut(const uint8_t *text, size_t size,
@@ -193,13 +214,13 @@ size_t PretokenCounter::last_cut(const uint8_t *text, size_t size,
          match = special_tokens.find(text, size, match.stop))
       cut = match.stop;
     const bool found = cut > 0 || from == 0;
-    if (found && (!pattern_ || cut >= decided))
+    if (found && (!automaton_ || cut >= decided))
       return cut;
-    if (!pattern_)
+    if (!automaton_)
       continue;
     const size_t start = found ? cut : character_start(text, 0, from);
     const size_t stop = decided < size ? character_start(text, start, decided) : size;
-    const size_t safe = last_safe_cut(*pattern_, text + start, stop - start);
+    const size_t safe = last_safe_cut(*automaton_, text + start, stop - start);
     // A special token that starts before the tail may reach into it.
     if (found || safe > longest + 4)
       return start + safe;

@@ -8,14 +8,14 @@
 // neither on the number of threads nor on how these are scheduled.
 #pragma once
 
-#include "pretokenize/pretokenize.hpp"
+#include "pretokenize/text_window.hpp"
 #include "text/special_tokens.hpp"
 #include "train/own_pretokens.hpp"
 #include "train/pretoken_items.hpp"
 #include "train/run_sorter.hpp"
 
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 namespace bpe {
@@ -23,12 +23,12 @@ namespace bpe {
 // Calls from several threads wait for each other; count() itself uses the threads it is given.
 class PretokenCounter {
 public:
-  // Without a pattern only add() may be used.
-  explicit PretokenCounter(std::optional<Pattern> pattern);
+  // automaton null: only add() may be used.
+  explicit PretokenCounter(std::shared_ptr<const Automaton> automaton);
 
   // Counts the pretokens of a text. in_document: whether it goes on with a document; afterwards whether it
   // ends in one. Returns how many documents, stretches between special tokens that are not empty, start in
-  // it. Throws std::invalid_argument without a pattern or where the text is not valid UTF-8 (the lowest such
+  // it. Throws std::invalid_argument without an automaton or where the text is not valid UTF-8 (the lowest such
   // byte), std::length_error for a pretoken of 4 GiB or more, std::bad_alloc; the counts are then incomplete.
   uint64_t count(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, unsigned threads,
                  bool &in_document);
@@ -49,7 +49,7 @@ public:
   size_t counted_bytes();
 
   // The largest place at which a text that goes on may be cut without changing the counts; 0 if there is
-  // none. Without a pattern that is after a special token only. Looks at the end of the text alone where no
+  // none. Without an automaton that is after a special token only. Looks at the end of the text alone where no
   // special token can overlap another.
   size_t last_cut(const uint8_t *text, size_t size, const SpecialTokens &special_tokens) const;
 
@@ -62,14 +62,14 @@ private:
     RunSorter sorter;
   };
 
-  void add_spans(const Spans &spans, const uint8_t *text_stop, Own &own);
+  void add_text(TextWindow &window, const uint8_t *text, size_t size, const uint8_t *readable, Own &own);
   void pour(Own &own);
   void merge_if_many();
   void merge_runs();
   void merge_all();
 
   std::mutex busy_;
-  std::optional<Pattern> pattern_;
+  std::shared_ptr<const Automaton> automaton_;
   unsigned threads_ = 1;
   std::vector<Own> own_; // one a thread; not yet in the runs
 

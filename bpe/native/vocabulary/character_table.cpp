@@ -1,6 +1,5 @@
 #include "vocabulary/character_table.hpp"
 
-#include "text/unicode_classes.hpp"
 
 #include <algorithm>
 
@@ -126,7 +125,7 @@ std::vector<uint32_t> CharacterTable::fill_ids(const Vocabulary &vocabulary,
       has_ids_ &= i >= count || id < Characters::no_id;
       ids = ids << Characters::id_bits | id;
     }
-    characters_[c].ids = ids | uint64_t{char_class(c) == letter} << 63;
+    characters_[c].ids = ids;
   }
   return wholes;
 }

@@ -31,8 +31,7 @@ namespace bpe {
 
 // The table as plain data, for sources with instruction sets of their own. Valid while the table lives.
 struct Characters {
-  // Three ids of 21 bits each, the first lowest; no_id behind the last. The top bit is set for letters
-  // without case.
+  // Three ids of 21 bits each, the first lowest; no_id behind the last.
   static constexpr unsigned id_bits = 21;
   static constexpr uint32_t no_id = (1u << id_bits) - 1;
   struct Character {

@@ -1,0 +1,56 @@
+// Short pretokens to cache keys.
+//
+// Built for each SIMD variant, so nothing here may become a symbol that variants share.
+#pragma once
+
+#include "cache/cache_key.hpp"
+#include "text/wordless_leads.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bpe {
+
+namespace {
+
+// Whether a pretoken is not looked up whole: of more than CacheKey::max_bytes, or of more than 3 that begin with a
+// character of three that words are not made of (most of CJK and kana are cut into characters).
+inline bool needs_cutting(uint8_t first_byte, size_t size) { // one condition, one branch
+  return (size > CacheKey::max_bytes) | ((size > 3) & is_wordless_lead(first_byte) & (first_byte < 0xF0));
+}
+
+struct KeyMask {
+  uint64_t low, high, length;
+};
+
+// For a pretoken's size: which of sixteen loaded bytes are its own, and the length in its place.
+constexpr auto key_masks = [] {
+  struct {
+    KeyMask of[CacheKey::max_bytes + 1];
+  } masks{};
+  for (uint64_t size = 1; size <= CacheKey::max_bytes; ++size) {
+    masks.of[size].low = size >= 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * size) - 1;
+    masks.of[size].high = size <= 8 ? 0 : (uint64_t{1} << 8 * (size - 8)) - 1;
+    masks.of[size].length = size << 56;
+  }
+  return masks;
+}();
+
+// Of 1 to CacheKey::max_bytes bytes.
+inline CacheKey key_of(const uint8_t *bytes, size_t size, const uint8_t *readable) {
+  uint64_t low, high;
+  if (readable - bytes >= 16) [[likely]] {
+    std::memcpy(&low, bytes, 8);
+    std::memcpy(&high, bytes + 8, 8);
+  } else {
+    uint8_t copy[16] = {};
+    std::memcpy(copy, bytes, size);
+    std::memcpy(&low, copy, 8);
+    std::memcpy(&high, copy + 8, 8);
+  }
+  const KeyMask &mask = key_masks.of[size];
+  return {low & mask.low, (high & mask.high) | mask.length};
+}
+
+} // namespace
+} // namespace bpe
