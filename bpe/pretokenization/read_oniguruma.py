@@ -12,6 +12,7 @@ within a class is not folded by itself.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
 from bpe.errors import shown
@@ -481,6 +482,7 @@ def _fold_key(character: str) -> str:
     return next((chr(each) for each in alike if chr(each) in _fold_letters()), character)
 
 
+@cache
 def _fold_letters() -> frozenset[str]:
     return frozenset(each for folded in several_for_one() for each in folded)
 

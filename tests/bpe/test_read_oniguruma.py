@@ -180,7 +180,9 @@ UNSUPPORTED = [
 
 def some_texts(seed: int, count: int = 40) -> list[str]:
     generator = random.Random(seed)
-    alphabet = "aBcsSßẞſkKİı'tTreEvV12²½٣ \n\r\t\u00a0\u3000.,!?/#ǅʰªא\u0301々漢字かナ한글😀é-_()[]{}|^&\x07\x1b\x0b\u0130"
+    alphabet = (
+        "aBcsSßẞſkKİı'tTreEvV12²½٣ \n\r\t\u00a0\u3000.,!?/#ǅʰªא\u0301々漢字かナ한글😀é-_()[]{}|^&\x07\x1b"
+    )
     return ["", *("".join(generator.choices(alphabet, k=generator.randint(1, 20))) for _ in range(count))]
 
 
