@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -52,7 +52,8 @@ class CodePoints:
 
     def __invert__(self) -> CodePoints:
         edges = [0, *(edge for span in self.ranges for edge in span), END]
-        return CodePoints(_joined(zip(edges[::2], edges[1::2], strict=True)))
+        spans = zip(edges[::2], edges[1::2], strict=True)
+        return CodePoints(_without_surrogates([span for span in spans if span[0] < span[1]]))
 
     def __contains__(self, code_point: int) -> bool:
         index = bisect_right(self.ranges, (code_point, END))
@@ -77,10 +78,17 @@ def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
         elif stop > last_stop:
             joined[-1] = (joined[-1][0], stop)
             last_stop = stop
+    return _without_surrogates(joined)
+
+
+def _without_surrogates(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The same for ranges that are in that form but for surrogates."""
     first, last = _SURROGATES
-    if any(start < last and stop > first for start, stop in joined):
-        halves = (
-            half for start, stop in joined for half in ((start, min(stop, first)), (max(start, last), stop))
-        )
-        return tuple((start, stop) for start, stop in halves if start < stop)
-    return tuple(joined)
+    begin, end = bisect_left(ranges, first, key=_stop), bisect_left(ranges, (last, last))
+    halves = (((start, min(stop, first)), (max(start, last), stop)) for start, stop in ranges[begin:end])
+    ranges[begin:end] = [(start, stop) for pair in halves for start, stop in pair if start < stop]
+    return tuple(ranges)
+
+
+def _stop(span: tuple[int, int]) -> int:
+    return span[1]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Final
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from bpe.errors import shown
 from bpe.pretokenization.code_points import CodePoints
@@ -49,6 +49,17 @@ _UNSUPPORTED_ESCAPES: Final = {
     "M": "\\M-x",
 }
 _GENERAL_NEWLINES: Final = CodePoints.of("\n\v\f\r\x85\u2028\u2029")
+
+
+# Where a class is read: in front, behind what may begin a range or may not, behind a `-` that makes one.
+_State: TypeAlias = Literal["start", "value", "complete", "range"]
+
+
+class _Item(NamedTuple):
+    """One thing in a class, and the code points that it stands for."""
+
+    kind: Literal["character", "set", "class", "range", "and", "close"]
+    points: CodePoints = CodePoints()
 
 
 def read(expression: str) -> Node:
@@ -349,77 +360,76 @@ class _OnigurumaReader(PatternReader):
         negated = self.take("^")
         union: list[CodePoints] = []
         joined: CodePoints | None = None
-        state = "start"
-        last: str | None = None  # the character that may begin a range
+        state: _State = "start"
+        last: CodePoints | None = None  # the character of state "value" that may begin a range
         is_first = True
         while True:
             item = self._class_item(start, is_first, state)
             is_first = False
-            if item in ("]", "&&"):
-                union += [CodePoints.of(last)] if last is not None and state == "value" else []
-                listed = CodePoints.union(union)
-                joined = listed if joined is None else joined & listed
-                if item == "]":
-                    return joined, negated
-                union, state, last = [], "start", None
-            elif item == "-":
-                if state == "value":
+            if last is not None and state == "value" and item.kind != "range":
+                union.append(last)
+            match item.kind:
+                case "close" | "and":
+                    listed = CodePoints.union(union)
+                    joined = listed if joined is None else joined & listed
+                    if item.kind == "close":
+                        return joined, negated
+                    union, state, last = [], "start", None
+                case "range":
                     if last is None:
                         raise self.wrong("a range must begin with a character; write \\- for the character")
                     state = "range"
-            elif isinstance(item, CodePoints):
-                if state == "range" and not self._was_class:
-                    raise self.wrong("a range must end with a character; write \\- for the character")
-                union += [CodePoints.of(last)] if last is not None and state == "value" else []
-                union.append(item)
-                state, last = ("complete" if self._was_class else "value"), None
-            else:
-                character = item[1:]
-                if state == "range" and last is not None:
-                    if last > character:
-                        raise self.wrong("a range must not go backwards", start)
-                    union.append(CodePoints.of((ord(last), ord(character) + 1)))
+                case "class":
+                    union.append(item.points)
                     state, last = "complete", None
-                else:
-                    union += [CodePoints.of(last)] if last is not None and state == "value" else []
-                    state, last = "value", character
+                case "set":
+                    if state == "range":
+                        raise self.wrong("a range must end with a character; write \\- for the character")
+                    union.append(item.points)
+                    state, last = "value", None
+                case "character" if state == "range" and last is not None:
+                    first, end = last.ranges[0][0], item.points.ranges[0][1]
+                    if first >= end:
+                        raise self.wrong("a range must not go backwards", start)
+                    union.append(CodePoints.of((first, end)))
+                    state, last = "complete", None
+                case "character":
+                    state, last = "value", item.points
 
-    _was_class = False
-
-    def _class_item(self, start: int, is_first: bool, state: str) -> str | CodePoints:
-        """What stands at `place`: "]", "&&", a "-" that makes a range, "=c" for a character c, or a set."""
-        self._was_class = False
+    def _class_item(self, start: int, is_first: bool, state: _State) -> _Item:
+        """What stands at `place` of the class that opened at `start`, which is taken."""
         character = self.peek()
         if not character:
             raise self.wrong("the class is not closed", start)
-        if character == "[" and not self._is_posix():
+        if character == "[" and self._is_posix():
+            return _Item("set", self._posix())
+        if character == "[":
             with self.nested(start):
                 points, negated = self._class()
-            self._was_class = True
-            return ~points if negated else points
-        if character == "[":
-            return self._posix()
+            return _Item("class", ~points if negated else points)
         self.place += 1
-        if character == "]":
-            if is_first and self._another_bracket():
-                return "=]"
+        if character == "]" and not (is_first and self._another_bracket()):
             if is_first:
                 raise self.wrong("the class is empty", start)
-            return "]"
+            return _Item("close")
         if character == "&" and self.take("&"):
-            return "&&"
-        if character == "-":
-            is_last = self.peek() == "]" or self.text.startswith("&&", self.place)
-            return "-" if state == "value" and not is_last else "=-"
-        if character != "\\":
-            return "=" + character
-        place = self.place - 1
-        letter = self.peek()
-        if not letter:
-            raise self.wrong("a backslash ends the pattern", start)
-        self.place += 1
-        found = self._common_escape(letter, place, in_class=True)
-        return "=" + found if isinstance(found, str) else found
+            return _Item("and")
+        if character == "-" and state == "value":
+            if self.peek() != "]" and not self.text.startswith("&&", self.place):
+                return _Item("range")
+        elif character == "\\":
+            place = self.place - 1
+            letter = self.peek()
+            if not letter:
+                raise self.wrong("a backslash ends the pattern", start)
+            self.place += 1
+            found = self._common_escape(letter, place, in_class=True)
+            return (
+                _Item("set", found)
+                if isinstance(found, CodePoints)
+                else _Item("character", CodePoints.of(found))
+            )
+        return _Item("character", CodePoints.of(character))
 
     def _another_bracket(self) -> bool:
         """Whether a `]` that is not escaped comes behind."""

@@ -33,6 +33,15 @@ def required(dialect: Dialect, name: str) -> CodePoints:
     return _points(_indices(dialect)[name])
 
 
+def name_of(dialect: Dialect, points: CodePoints) -> str | None:
+    """The shortest name by which the dialect knows the set, as `named` takes it, or None."""
+    index = _by_ranges().get(_coded(points))
+    if index is None:
+        return None
+    names = [name for column in _COLUMNS[dialect] for name in unicode_ranges.NAMES[index][column].split()]
+    return min((name for name in names if name[0] != "["), key=len, default=None)
+
+
 @cache
 def case_classes() -> dict[int, tuple[int, ...]]:
     """The characters that are one under (?i), by each of them: 75 -> (75, 107, 8490), K, k and kelvin."""
@@ -92,7 +101,26 @@ def _points(index: int) -> CodePoints:
         start = stop + gap
         stop = start + next(numbers) + 1
         ranges.append((start, stop))
-    return CodePoints.of(*ranges)
+    return CodePoints(tuple(ranges))
+
+
+@cache
+def _by_ranges() -> dict[str, int]:
+    return {text: index for index, text in enumerate(unicode_ranges.RANGES)}
+
+
+def _coded(points: CodePoints) -> str:
+    """The set in the form of RANGES."""
+    digits: list[str] = []
+    last = 0
+    for start, stop in points.ranges:
+        for number in (start - last, stop - start - 1):
+            while number >= 32:
+                digits.append(unicode_ranges.DIGITS[32 + number % 32])
+                number //= 32
+            digits.append(unicode_ranges.DIGITS[number])
+        last = stop
+    return "".join(digits)
 
 
 def _numbers(text: str) -> Iterator[int]:

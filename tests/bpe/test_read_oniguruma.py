@@ -195,21 +195,21 @@ def assert_equal(expression: str, texts: list[str]) -> None:
 
 @pytest.mark.parametrize("name", FAMILY_PATTERNS)
 def test_patterns_of_published_tokenizers(name: str) -> None:
-    assert_equal(FAMILY_PATTERNS[name], some_texts(1, 60))
+    assert_equal(FAMILY_PATTERNS[name], some_texts(1, 40))
 
 
 @pytest.mark.parametrize("expression", CONSTRUCTS)
 def test_each_construct(expression: str) -> None:
     generator = random.Random(2)
     near = [each for each in expression if each.isalpha() or each > "\x7f"] + list("a bsSßſAB\n")
-    texts = ["".join(generator.choices(near, k=generator.randint(1, 12))) for _ in range(60)]
+    texts = ["".join(generator.choices(near, k=generator.randint(1, 12))) for _ in range(40)]
     folds = "ffi FFI ﬃ ﬀi ﬁ ﬅ st ŉ ʼN ΐ Ϊ́ ᾳ ΑΙ ᾼ αι İ i̇ և ԵՒ ass aß ßs sß ẞ a\n\n"
-    assert_equal(expression, [*texts, *some_texts(3, 25), folds, "a\n", "\na", "a\r\n", "你é好jqkg\0\x01A"])
+    assert_equal(expression, [*texts, *some_texts(3, 15), folds, "a\n", "\na", "a\r\n", "你é好jqkg\0\x01A"])
 
 
 def test_random_patterns() -> None:
     generator = random.Random(4)
-    for _ in range(150):
+    for _ in range(80):
         expression = random_pattern(generator, "oniguruma")
         assert_equal(expression, [random_text(generator, generator.randint(1, 20)) for _ in range(8)])
 
