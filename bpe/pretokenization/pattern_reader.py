@@ -64,6 +64,7 @@ class PatternReader(ABC):
         self.place = 0
         self.flags: frozenset[str] = frozenset()
         self._groups = 0
+        self._atoms = 0
 
     def read(self) -> Node:
         """The syntax tree; BadTokenizer for wrong syntax, UnsupportedPattern for what it can't say."""
@@ -80,8 +81,8 @@ class PatternReader(ABC):
         """What stands at `place`, without the repeats behind it."""
 
     @abstractmethod
-    def repeated(self, part: Part, start: int) -> Part:
-        """The part that began at `start` with the repeats that stand at `place`."""
+    def repeated(self, part: Part) -> Part:
+        """The part with the repeats that stand at `place`."""
 
     @abstractmethod
     def settled_letters(self, letters: Letters) -> Node:
@@ -123,8 +124,10 @@ class PatternReader(ABC):
             self.skip_ignored()
             if self.place >= len(self.text) or self.text[self.place] in "|)":
                 return self._joined(parts)
-            start = self.place
-            parts.append(self.repeated(self.atom(), start))
+            self._atoms += 1
+            if self._atoms > MAX_POSITIONS:
+                raise self._too_large()
+            parts.append(self.repeated(self.atom()))
 
     def _joined(self, parts: list[Part]) -> Part:
         joined: list[Part] = []
@@ -297,10 +300,13 @@ class PatternReader(ABC):
                 case Atomic(body) | Look(body):
                     left.append((body, times, depth + 1))
             if total > MAX_POSITIONS or times > MAX_POSITIONS:
-                raise BadTokenizer(
-                    f"pattern {shown(self.text, 80)} comes to more than {MAX_POSITIONS:,} characters with its repeats "
-                    "written out; use smaller repeats"
-                )
+                raise self._too_large()
+
+    def _too_large(self) -> BadTokenizer:
+        return BadTokenizer(
+            f"pattern {shown(self.text, 80)} comes to more than {MAX_POSITIONS:,} characters with its repeats written "
+            "out; use smaller repeats"
+        )
 
 
 def word_boundary(word: CodePoints, negated: bool) -> Choice:

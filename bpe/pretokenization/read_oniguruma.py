@@ -48,6 +48,8 @@ _UNSUPPORTED_ESCAPES: Final = {
     "Y": "\\Y",
     "M": "\\M-x",
 }
+_OCTAL_DIGITS: Final = "01234567"
+_HEX_DIGITS: Final = "0123456789abcdefABCDEF"
 _GENERAL_NEWLINES: Final = CodePoints.of("\n\v\f\r\x85\u2028\u2029")
 
 
@@ -81,7 +83,7 @@ class _OnigurumaReader(PatternReader):
 
     # Repeats.
 
-    def repeated(self, part: Part, start: int) -> Part:
+    def repeated(self, part: Part) -> Part:
         count = 0
         while True:
             self.skip_ignored()
@@ -270,8 +272,8 @@ class _OnigurumaReader(PatternReader):
                 raise self.wrong("\\u needs four hexadecimal digits", start)
             return self.scalar(int(digits, 16), start)
         if letter in "xo" and self.peek() == "{":
-            return self._braced_code_point(16 if letter == "x" else 8, start)
-        if letter == "x" or letter in "01234567":
+            return self._braced_code_point(letter, start)
+        if (letter == "x" and self.peek()) or letter in _OCTAL_DIGITS:
             self.place = start
             return self._byte_character(start)
         if letter == "c" or (letter == "C" and self.take("-")):
@@ -282,17 +284,21 @@ class _OnigurumaReader(PatternReader):
             return "\b"
         return self.escaped(letter) or letter
 
-    def _braced_code_point(self, base: int, start: int) -> str:
-        self.place += 1
-        first = self.place
-        while self.peek() and self.peek() in "0123456789abcdefABCDEF"[: 22 if base == 16 else 8]:
-            self.place += 1
-        digits = self.text[first : self.place]
-        if self.peek() == " ":
+    def _braced_code_point(self, letter: str, start: int) -> str:
+        """The character with the number in braces; without a digit the letter stands for itself."""
+        base, digits = (16, _HEX_DIGITS) if letter == "x" else (8, _OCTAL_DIGITS)
+        first = self.place + 1
+        stop = first
+        while self.text[stop : stop + 1] and self.text[stop] in digits:
+            stop += 1
+        if stop == first:
+            return letter
+        self.place = stop
+        if self.peek() in (" ", "\n"):
             raise self.unsupported("a list of code points", start)
-        if not digits or len(digits) > 11 or not self.take("}"):
+        if stop - first > 11 or not self.take("}"):
             raise self.wrong("the code point is not one number in braces", start)
-        return self.scalar(int(digits, base), start)
+        return self.scalar(int(self.text[first:stop], base), start)
 
     def _byte_character(self, start: int) -> str:
         r"""The character whose UTF-8 bytes stand at `place`, one `\xHH` or `\nnn` each."""
@@ -300,7 +306,7 @@ class _OnigurumaReader(PatternReader):
         length = 1 + (value >= 0xC0) + (value >= 0xE0) + (value >= 0xF0)
         values = [value]
         while len(values) < length:
-            if not (self.text.startswith("\\x", self.place) or self.peek(1) in tuple("01234567")):
+            if not (self.text.startswith("\\x", self.place) or self.peek(1) in tuple(_OCTAL_DIGITS)):
                 raise self.wrong("the bytes of a character are not complete", start)
             values.append(self._byte(start))
         try:
@@ -313,7 +319,7 @@ class _OnigurumaReader(PatternReader):
             return int(self.take_hex(0, 2) or "0", 16)
         self.place += 1
         first = self.place
-        while self.place - first < 3 and self.peek() and self.peek() in "01234567":
+        while self.place - first < 3 and self.peek() and self.peek() in _OCTAL_DIGITS:
             self.place += 1
         value = int(self.text[first : self.place] or "0", 8)
         if value > 255:
@@ -346,11 +352,7 @@ class _OnigurumaReader(PatternReader):
         points = any_case(points)
         if negated:
             return Characters(~points)
-        several = [
-            _letter_by_letter(folded)
-            for folded, ones in sorted(several_for_one().items(), key=lambda item: len(item[0]))
-            if any(one in points for one in ones)
-        ]
+        several = _several_in(points)
         return Choice((Characters(points), *several)) if several else Characters(points)
 
     def _class(self) -> tuple[CodePoints, bool]:
@@ -501,6 +503,18 @@ def _several(folded: str) -> Node:
     """The characters one by one, in any case, or the single ones that are as much."""
     ones = CodePoints.of(*((one, one + 1) for one in several_for_one()[folded]))
     return Choice((Characters(ones), _letter_by_letter(folded)))
+
+
+def _several_in(points: CodePoints) -> list[Node]:
+    """What is as much as one of the points, shorter ones first; those that end alike are one."""
+    firsts: dict[str, list[CodePoints]] = {}
+    for folded, ones in sorted(several_for_one().items(), key=lambda item: len(item[0])):
+        if any(one in points for one in ones):
+            firsts.setdefault(folded[1:], []).append(_folded(folded[0]))
+    return [
+        Sequence((Characters(CodePoints.union(first)), *(Characters(_folded(each)) for each in rest)))
+        for rest, first in firsts.items()
+    ]
 
 
 def _letter_by_letter(folded: str) -> Node:

@@ -91,7 +91,7 @@ class _RustReader(PatternReader):
         wanted = "i" in self.flags if is_any_case is None else is_any_case
         return any_case(points) if wanted else points
 
-    def repeated(self, part: Part, start: int) -> Part:
+    def repeated(self, part: Part) -> Part:
         self.skip_ignored()
         place = self.place
         bounds = self.operator() or self.interval(skip=True)
@@ -196,7 +196,8 @@ class _RustReader(PatternReader):
             case "z":
                 return TextEnd()
             case "Z":
-                return Look(Sequence((Repeat(Characters(NEWLINE), 0, None), TextEnd())))
+                newlines = Repeat(Characters(NEWLINE), 0, None)
+                return self._captured(Look(Sequence((newlines, TextEnd()))))
             case "b" | "B":
                 return self._boundary(letter, start)
             case "<":

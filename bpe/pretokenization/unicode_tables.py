@@ -7,7 +7,7 @@ package nor on this Python's `unicodedata`. Nothing is decoded before it is aske
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, TypeAlias
 
 from bpe.pretokenization import unicode_ranges
@@ -68,6 +68,7 @@ def several_for_one() -> dict[str, tuple[int, ...]]:
     return folds
 
 
+@lru_cache(maxsize=256)
 def any_case(points: CodePoints) -> CodePoints:
     """The points and all that are one with any of them under (?i), character by character."""
     classes = case_classes()

@@ -1,7 +1,7 @@
 """Random expressions of the dialects, for tests: the same seed gives the same expressions.
 
-They are of the constructs that both dialects have and read alike, but for those of `only`. Repeats are of what takes
-text, so that an engine's rule for empty rounds does not count.
+Most constructs are in both dialects; what one of them alone has is in _ONLY_SETS and _ONLY_GROUPS. Repeats are of what
+takes text, so that an engine's rule for empty rounds does not count.
 """
 
 from __future__ import annotations
@@ -33,6 +33,33 @@ _CHARACTERS = [
     r"\x{e9}",
     r"\x{1F600}",
 ]
+
+_ONLY_SETS = {
+    "rust": [
+        r"\pL",
+        r"\PN",
+        r"[a-z--[aeiou]]",
+        r"[\w~~\d]",
+        r"\p{scx=Hira}",
+        r"\p{gc=Lu}",
+        r"[[:alpha:]]",
+        r"(?s:.)",
+    ],
+    "oniguruma": [
+        r"\R",
+        r"(?m:.)",
+        r"[[:alpha:]]",
+        r"[[:^punct:]]",
+        r"[[:word:]]",
+        r"\p{Punct}",
+        r"\u00e9",
+        r"[\w-]",
+    ],
+}
+_ONLY_GROUPS = {
+    "rust": ["(?s:", "(?m:", "(?U:", "(?P<n>"],
+    "oniguruma": ["(?m:", "(?i-m:", "(?x:", "(?i)(?:"],
+}
 
 
 def random_text(generator: random.Random, length: int) -> str:
@@ -80,6 +107,8 @@ class _Generator:
             return self._random.choice(_ESCAPES)
         if choice < 0.5:
             return "."
+        if choice < 0.6:
+            return self._random.choice(_ONLY_SETS[self._dialect])
         return self._property()
 
     def _property(self) -> str:
@@ -122,7 +151,8 @@ class _Generator:
         return body + bounds + mode
 
     def _group(self, depth: int) -> str:
-        opening = self._random.choice(["(?:", "(?:", "(", "(?>", "(?i:", "(?i:", "(?-i:", "(?<name>"])
+        both = ["(?:", "(?:", "(", "(?>", "(?i:", "(?i:", "(?-i:", "(?<name>"]
+        opening = self._random.choice([*both, self._random.choice(_ONLY_GROUPS[self._dialect])])
         return f"{opening}{self.alternatives(depth - 1)})"
 
     def _look(self, depth: int) -> str:
