@@ -206,7 +206,7 @@ class _OnigurumaReader(PatternReader):
                 flags = flags | {letter} if sign else flags - {letter}
             elif letter and letter in _OTHER_FLAGS:
                 raise self.unsupported(f"the flag {letter}", start)
-            elif letter and letter in ":)":
+            elif letter and letter in ":)" and self.place > start + 3:
                 break
             else:
                 raise self.wrong("no such group or flag", start)

@@ -152,6 +152,7 @@ BAD = [
     (r"\p{L", "the property's name is not closed"),
     ("[[:foo:]]", "no such POSIX bracket"),
     ("(?s)a", "no such group or flag"),
+    ("(?)a", "no such group or flag"),
     ("(?P<n>a)", "the flag P"),
     ("(?<>a)", "the group's name is empty"),
     ("(?#a", "the comment is not closed"),
