@@ -20,7 +20,7 @@ CONTENDERS = ("tokenmill", "gigatoken", "rustbpe", "tiktoken", "tokenizers")
 QUESTIONS = {
     "train": "Training",
     "encode": "Encoding",
-    "families": "Families of vocabularies",
+    "tokenizers": "Tokenizers of published models",
     "conversion": "From a file to a verified dataset",
     "stages": "The stages of a conversion",
     "compression": "Compression of the dataset",
