@@ -6,6 +6,7 @@ its processor time and its memory are its own. The text is in memory, in the for
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import hashlib
 import json
@@ -48,13 +49,15 @@ class Loaded:
     def run(self, what: str, text: Path, limit_bytes: float) -> harness.Row:
         """what: "time", "digests" or "memory"; see the functions of these names. {"failed": reason} if it failed."""
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps([what, str(text), limit_bytes]) + "\n")
-        self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it ended before; there is no answer then
+            self.process.stdin.write(json.dumps([what, str(text), limit_bytes]) + "\n")
+            self.process.stdin.flush()
         return self._answer()
 
     def close(self) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.wait()
 
     def _answer(self) -> harness.Row:

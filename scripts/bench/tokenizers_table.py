@@ -14,7 +14,7 @@ tokenizers and tiktoken are measured on the first documents (--slow-mb).
 ours stand to one; --memory-mb takes one document of that size and says how much memory it needs beside the text.
 --quick takes 2 MB of each text and 3 turns. What tokenizers gave is kept in data/bench/ids, by the content of file and
 text, so that a second run need not wait for it. Peers are installed into .bench-venv. The tables for the README are
-written to data/bench/tokenizers.md. On a machine that others use, only figures of one run may be compared.
+written to data/bench/tokenizers_table.md. On a machine that others use, only figures of one run may be compared.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def main() -> None:
             reports.append(measure(path, corpus, options))
     finally:
         notes = [note for report in reports for note in report.notes] + missing
-        harness.save("tokenizers", machine, [row for r in reports for row in r.rows], described, notes)
+        harness.save("tokenizers_table", machine, [row for r in reports for row in r.rows], described, notes)
         page = "\n\n".join(readme_tables(reports, [path.stem for path in corpus], options.threads))
-        (harness.SAVED / "tokenizers.md").write_text(page + "\n")
+        (harness.SAVED / "tokenizers_table.md").write_text(page + "\n")
         print(f"\n{page}")
     if any(report.wrong for report in reports):
         sys.exit("error: ids differ from those of tokenizers; see the notes")
