@@ -24,6 +24,7 @@ import functools
 import hashlib
 import json
 import os
+import signal
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -71,6 +72,7 @@ def main() -> None:
     machine = harness.facts()
     described = [harness.describe(path, harness.read_text(path, options.limit_mb * 1e6)) for path in corpus]
     reports = []
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("error: stopped; the tables have the files until then"))
     try:
         for path in options.files:
             reports.append(measure(path, corpus, options))
