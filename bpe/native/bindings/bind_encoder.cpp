@@ -122,20 +122,20 @@ void bind_encoder(nb::module_ &m) {
       .def(
           "__init__",
           [](Codec *self, nb::dict entries, nb::object merges, nb::dict special_tokens,
-             std::shared_ptr<bpe::Automaton> automaton, bool whole_pretokens, int64_t cache_bytes) {
+             std::shared_ptr<bpe::Automaton> automaton, bool ignore_merges, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
             nb::object merge_tuple;
             std::vector<bpe::Vocabulary::Entry> entry_list = entries_from(entries);
             const std::optional<bpe::Vocabulary::Merges> merge_list = merges_from(merges, merge_tuple);
             new (self) Codec(std::move(entry_list), merge_list, special_tokens_from(special_tokens),
-                             std::move(automaton), whole_pretokens, cache_size);
+                             std::move(automaton), ignore_merges, cache_size);
           },
           nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"), nb::arg("automaton").none(),
-          nb::arg("whole_pretokens"), nb::arg("cache_bytes") = default_cache_bytes)
+          nb::arg("ignore_merges"), nb::arg("cache_bytes") = default_cache_bytes)
       .def_static(
           "from_image",
           [](nb::object image, nb::dict special_tokens, std::shared_ptr<bpe::Automaton> automaton,
-             bool whole_pretokens, int64_t cache_bytes) {
+             bool ignore_merges, int64_t cache_bytes) {
             const BufferView bytes(image);
             const size_t cache_size = cache_size_from(cache_bytes);
             std::vector<bpe::SpecialToken> special_list = special_tokens_from(special_tokens);
@@ -144,10 +144,10 @@ void bind_encoder(nb::module_ &m) {
             bpe::Vocabulary vocabulary(reader);
             if (!reader.at_end())
               throw std::invalid_argument("the image goes on behind its end");
-            return new Codec(std::move(vocabulary), std::move(special_list), std::move(automaton), whole_pretokens,
+            return new Codec(std::move(vocabulary), std::move(special_list), std::move(automaton), ignore_merges,
                              cache_size);
           },
-          nb::arg("image"), nb::arg("special_tokens"), nb::arg("automaton").none(), nb::arg("whole_pretokens"),
+          nb::arg("image"), nb::arg("special_tokens"), nb::arg("automaton").none(), nb::arg("ignore_merges"),
           nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)
       .def_static(
           "from_merges",

@@ -111,7 +111,7 @@ void bind_entry_file(nb::module_ &m) {
       .def(
           "encoder",
           [](const EntryFile &file, nb::dict special_tokens, const Items<uint32_t> &dropped_ids,
-             std::shared_ptr<bpe::Automaton> automaton, bool whole_pretokens, int64_t cache_bytes) {
+             std::shared_ptr<bpe::Automaton> automaton, bool ignore_merges, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
             std::vector<bpe::SpecialToken> special_list = special_tokens_from(special_tokens);
             const bpe::EntryList &entries = file.entries();
@@ -130,13 +130,13 @@ void bind_entry_file(nb::module_ &m) {
                 merges->emplace_back(file.model.merge_part(i), file.model.merge_part(i + 1));
             }
             auto codec = std::make_unique<Codec>(std::move(kept), merges, std::move(special_list),
-                                                 std::move(automaton), whole_pretokens, cache_size);
+                                                 std::move(automaton), ignore_merges, cache_size);
             if (merges && codec->encoder.vocabulary().pair_count() < merges->size())
               throw std::invalid_argument("a merge is listed twice");
             return codec.release();
           },
           nb::arg("special_tokens"), nb::arg("dropped_ids"), nb::arg("automaton").none(),
-          nb::arg("whole_pretokens"), nb::arg("cache_bytes") = default_cache_bytes,
+          nb::arg("ignore_merges"), nb::arg("cache_bytes") = default_cache_bytes,
           nb::rv_policy::take_ownership);
 }
 

@@ -70,7 +70,7 @@ const uint8_t *EncoderSession::characters_end(const uint8_t *p, const uint8_t *s
     characters_ = &lazy_characters_.get();
     character_view_ = characters_->view();
   }
-  if (!characters_->has_ids() || (whole_pretokens_ && characters_->has_unreachable()))
+  if (!characters_->has_ids() || (ignore_merges_ && characters_->has_unreachable()))
     return p;
   // One by itself, as quotes and dashes are, is not worth a block.
   const uint8_t *const end = p + (starts_at(p + 3) ? find_characters_(character_view_, p, stop) : 3);
@@ -121,7 +121,7 @@ void EncoderSession::push_part(const uint8_t *bytes, size_t size, bool whole, co
     batch.bytes[i] = bytes;
     batch.long_items[batch.long_count++] = static_cast<uint8_t>(i);
   }
-  key.high |= whole_pretokens_ && !whole ? CacheKey::part_bit : 0;
+  key.high |= ignore_merges_ && !whole ? CacheKey::part_bit : 0;
   batch.keys[i] = key;
   batch.hashes[i] = key.hash();
   if (size > CacheKey::max_bytes)

@@ -66,7 +66,7 @@ public:
       --encoder.session_count_;
     }
     session_ = std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.characters_, encoder.automaton_.get(),
-                                                encoder.whole_pretokens_, encoder.budget_, share);
+                                                encoder.ignore_merges_, encoder.budget_, share);
     ++encoder.session_count_;
   }
   ~SessionLoan() {
@@ -91,14 +91,14 @@ private:
 
 Encoder::Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
                  std::vector<SpecialToken> special_tokens, std::shared_ptr<const Automaton> automaton,
-                 bool whole_pretokens, size_t cache_bytes)
-    : Encoder(Vocabulary(std::move(entries), merges, whole_pretokens), std::move(special_tokens), std::move(automaton),
-              whole_pretokens, cache_bytes) {}
+                 bool ignore_merges, size_t cache_bytes)
+    : Encoder(Vocabulary(std::move(entries), merges, ignore_merges), std::move(special_tokens), std::move(automaton),
+              ignore_merges, cache_bytes) {}
 
 Encoder::Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens,
-                 std::shared_ptr<const Automaton> automaton, bool whole_pretokens, size_t cache_bytes)
+                 std::shared_ptr<const Automaton> automaton, bool ignore_merges, size_t cache_bytes)
     : vocabulary_(std::move(vocabulary)), special_tokens_(std::move(special_tokens)), automaton_(std::move(automaton)),
-      whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
+      ignore_merges_(ignore_merges), budget_(cache_bytes) {}
 
 void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
                           const SpecialTokens &special) const {

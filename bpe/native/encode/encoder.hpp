@@ -35,10 +35,10 @@ public:
   // Throws std::invalid_argument as Vocabulary and SpecialTokens do, and for a special token whose id is
   // taken by an entry or another special token.
   Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
-          std::vector<SpecialToken> special_tokens, std::shared_ptr<const Automaton> automaton, bool whole_pretokens,
+          std::vector<SpecialToken> special_tokens, std::shared_ptr<const Automaton> automaton, bool ignore_merges,
           size_t cache_bytes);
   Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens, std::shared_ptr<const Automaton> automaton,
-          bool whole_pretokens, size_t cache_bytes);
+          bool ignore_merges, size_t cache_bytes);
 
   // Texts are valid UTF-8. `special`: recognise special tokens; otherwise they are text like any other.
   void encode(std::string_view text, bool special, std::vector<uint32_t> &ids) const;
@@ -79,7 +79,7 @@ private:
   mutable LazyCharacterTable characters_{vocabulary_};
   SpecialTokens special_tokens_;
   std::shared_ptr<const Automaton> automaton_;
-  bool whole_pretokens_;
+  bool ignore_merges_;
   mutable CacheBudget budget_;
   mutable std::mutex pool_mutex_;
   mutable std::vector<IdleSession> idle_;

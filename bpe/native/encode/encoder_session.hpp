@@ -37,7 +37,7 @@ public:
   // The vocabulary, its characters, the automaton and the budget must outlive the session.
   // automaton: how texts are cut; null: only encode_pretoken() may be called.
   EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable &characters, const Automaton *automaton,
-                 bool whole_pretokens, CacheBudget &budget, size_t cache_share_bytes);
+                 bool ignore_merges, CacheBudget &budget, size_t cache_share_bytes);
 
   // What follows is appended to these; they are the caller's to take and to clear. Lent memory needs a token
   // for each byte of text and spare_tokens beyond.
@@ -125,7 +125,7 @@ private:
   const MergeShortPretokens merge_short_pretokens_;
   const MergeLongPretoken merge_long_pretoken_;
   const MergeLongPretokens merge_long_pretokens_;
-  const bool whole_pretokens_; // and there are entries that merges do not reach anyway
+  const bool ignore_merges_; // and there are entries that merges do not reach anyway
   const size_t cache_share_bytes_;
   std::optional<TextWindow> window_; // if there is an automaton
   PretokenCache cache_;

@@ -25,7 +25,7 @@ bool EncoderSession::may_walk_characters(const uint8_t *at, const uint8_t *stop)
     characters_ = &lazy_characters_.get();
     character_view_ = characters_->view();
   }
-  return characters_->has_ids() && !(whole_pretokens_ && characters_->has_unreachable());
+  return characters_->has_ids() && !(ignore_merges_ && characters_->has_unreachable());
 }
 
 // `offset` moves to a pretoken's start behind which there are other characters, or to the last certain one.
