@@ -110,10 +110,10 @@ void bind_entry_file(nb::module_ &m) {
           nb::arg("wanted"))
       .def(
           "encoder",
-          [](const EntryFile &file, nb::dict special_tokens, const Items<uint32_t> &dropped_ids,
+          [](const EntryFile &file, nb::handle special_tokens, const Items<uint32_t> &dropped_ids,
              const std::optional<std::string> &pattern, bool whole_pretokens, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
-            std::vector<bpe::SpecialToken> special_list = special_tokens_from(special_tokens);
+            bpe::AddedTokens special_list = added_tokens_from(special_tokens);
             const std::optional<bpe::Pattern> known_pattern = pattern_from(pattern);
             const bpe::EntryList &entries = file.entries();
             nb::gil_scoped_release unlocked;
