@@ -68,11 +68,10 @@ class Vocabulary:
             return self.merges
         return every_split(self.entries)
 
-    def make_encoder(self, pattern: str | None) -> _core.Encoder:
+    def make_encoder(self, pattern: str | None, tokens: _core.AddedTokens) -> _core.Encoder:
         """A core encoder of it; pattern: the name of one of the core's, None: only given pretokens can be encoded."""
-        special = {text.encode(): id_ for text, id_ in self.special_tokens.items()}
         try:
-            return _core.Encoder(self.entries, self.merges, special, pattern, self.whole_pretokens)
+            return _core.Encoder(self.entries, self.merges, tokens, pattern, self.whole_pretokens)
         except ValueError as error:
             raise BadTokenizer(str(error)) from None
 

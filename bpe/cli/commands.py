@@ -99,8 +99,8 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
     }
     if not facts["never produced"]:
         del facts["for example"]
-    if tokenizer.template is not None:
-        facts["template"] = "kept in the file, not applied: encoding adds no begin or end tokens"
+    if tokenizer.post_processor is not None:
+        facts["post-processor"] = "kept in the file, not applied: encoding adds no begin or end tokens"
     return facts
 
 
