@@ -100,7 +100,7 @@ class EntryFile:
         self,
         special_tokens: dict[bytes, int] | AddedTokens,
         pattern: str | None,
-        whole_pretokens: bool,
+        ignore_merges: bool,
         cache_bytes: int = 256 << 20,
     ) -> Encoder:
         """An encoder of all merges and all entries, but for special tokens that no merge needs. ValueError as for
@@ -115,7 +115,7 @@ class Encoder:
         merges: Sequence[tuple[bytes, bytes]] | None,
         special_tokens: dict[bytes, int] | AddedTokens,
         pattern: str | None,
-        whole_pretokens: bool,
+        ignore_merges: bool,
         cache_bytes: int = 256 << 20,
     ) -> None:
         """entries: without special tokens; merges None: a rank file (rank = id, every adjacent pair that is an entry).
@@ -128,7 +128,7 @@ class Encoder:
         image: Buffer,
         special_tokens: dict[bytes, int] | AddedTokens,
         pattern: str | None,
-        whole_pretokens: bool,
+        ignore_merges: bool,
         cache_bytes: int = 256 << 20,
     ) -> Encoder:
         """An encoder of the entries and merges of an encoder that gave this image, in a tenth of the time.

@@ -39,7 +39,7 @@ def compile_parts(parts: Parts) -> bytes:
         "form": [FORM, _core.IMAGE_VERSION, sys.byteorder],
         "added_tokens": [astuple(token) for token in parts.tokens],
         "stages": [[stage.expression, stage.unmatched] for stage in parts.pretokenizer.stages],
-        "whole_pretokens": parts.vocabulary.whole_pretokens,
+        "ignore_merges": parts.vocabulary.ignore_merges,
         "normalizer": parts.normalizer,
         "post_processor": None if parts.post_processor is None else astuple(parts.post_processor),
         "truncation": parts.truncation,
@@ -84,10 +84,10 @@ def _parts_of(body: memoryview, header_bytes: int) -> Parts:
         body[header_bytes:],
         core_tokens(added, header["normalizer"]),
         pretokenizer.core_pattern,
-        header["whole_pretokens"],
+        header["ignore_merges"],
     )
     return Parts(
-        CoreVocabulary(encoder, {token.text: token.id for token in added}, header["whole_pretokens"]),
+        CoreVocabulary(encoder, {token.text: token.id for token in added}, header["ignore_merges"]),
         pretokenizer,
         header["normalizer"],
         added,

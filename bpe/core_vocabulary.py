@@ -19,7 +19,7 @@ class CoreVocabulary:
 
     encoder: _core.Encoder
     special_tokens: dict[str, int]
-    whole_pretokens: bool
+    ignore_merges: bool
 
     @property
     def is_rank_file(self) -> bool:

@@ -63,7 +63,7 @@ def make_parts(
     special_tokens: SpecialTokens | Iterable[AddedToken],
     pattern: str | Pretokenizer,
     *,
-    whole_pretokens: bool | None = None,
+    ignore_merges: bool | None = None,
     normalizer: Literal["NFC"] | None = None,
     post_processor: PostProcessor | None = None,
 ) -> Parts:
@@ -79,7 +79,7 @@ def make_parts(
             added = tuple(sorted(tokens, key=lambda token: token.id))
         else:
             special_tokens = given  # type: ignore[assignment] # texts, or what make_vocabulary refuses
-    vocabulary = make_vocabulary(vocab, merges, special_tokens, whole_pretokens)  # type: ignore[arg-type]
+    vocabulary = make_vocabulary(vocab, merges, special_tokens, ignore_merges)  # type: ignore[arg-type]
     return Parts(vocabulary, Pretokenizer.from_pattern(pattern), normalizer, added, post_processor)
 
 
@@ -111,9 +111,9 @@ class Description:
         return self._vocabulary.is_rank_file
 
     @property
-    def whole_pretokens(self) -> bool:
+    def ignore_merges(self) -> bool:
         """Whether a pretoken that is an entry is emitted at once, be it reached by merges or not."""
-        return self._vocabulary.whole_pretokens
+        return self._vocabulary.ignore_merges
 
     @property
     def special_tokens(self) -> dict[str, int]:

@@ -54,8 +54,8 @@ class Encoding(Description):
 
         allowed_special: () takes all of them as plain text, a collection recognises just those in it.
         NO BEGIN OR END TOKEN IS ADDED unless add_special_tokens is True; Hugging Face's default is the other way round.
-        Then the ids are those of the file's post_processor. Truncation and padding are never applied. InvalidText if the
-        text holds a lone surrogate. A short text costs about 1 µs and its work.
+        Then those of the file's post_processor are. Truncation and padding are never applied. InvalidText if the text
+        holds a lone surrogate. A short text costs about 1 µs and its work.
         """
         try:
             tokens = True if allowed_special == "all" else self._recognised(allowed_special)

@@ -43,7 +43,7 @@ class Tokenizer(Encoding):
         special_tokens: SpecialTokens | Iterable[AddedToken] = None,
         pattern: str | Pretokenizer = "gpt2",
         *,
-        whole_pretokens: bool | None = None,
+        ignore_merges: bool | None = None,
         normalizer: Literal["NFC"] | None = None,
         post_processor: PostProcessor | None = None,
     ) -> None:
@@ -51,9 +51,10 @@ class Tokenizer(Encoding):
 
         vocab: id -> bytes, with or without the special tokens. merges: lowest rank first; None for a rank file,
         where the id is the rank and every adjacent pair whose bytes together are an entry may merge. special_tokens:
-        as a list they have the id of the entry of their bytes, or the next free ids; AddedTokens have ids and flags. pattern: gpt2, cl100k, o200k,
-        llama3, qwen2, or an expression for the `regex` package; text between its matches is an UncoveredText.
-        whole_pretokens: a pretoken that is an entry is emitted at once (default: for rank files only).
+        as a list they have the id of the entry of their bytes, or the next free ids; AddedTokens have ids and flags.
+        pattern: gpt2, cl100k, o200k, llama3, qwen2, or an expression for the `regex` package; text between its matches
+        is an UncoveredText.
+        ignore_merges: a pretoken that is an entry is emitted at once (default: for rank files only).
         normalizer: "NFC" is applied to the text between special tokens, with this Python's Unicode tables.
         post_processor: the begin and end tokens that `encode` adds when it is asked to.
         """
@@ -63,7 +64,7 @@ class Tokenizer(Encoding):
                 merges,
                 special_tokens,
                 pattern,
-                whole_pretokens=whole_pretokens,
+                ignore_merges=ignore_merges,
                 normalizer=normalizer,
                 post_processor=post_processor,
             )

@@ -85,7 +85,7 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
         "highest id": tokenizer.max_token_id,
         "merges": merges,
         "whole pretokens": "emitted if they are entries"
-        if tokenizer.whole_pretokens
+        if tokenizer.ignore_merges
         else "reached by merges only",
         "pattern": shown(tokenizer.pattern, 500)[1:-1],
         "normalizer": tokenizer.normalizer or "none",

@@ -38,7 +38,8 @@ def read(data: bytes) -> Parts:
     file = _core.EntryFile.read_model_json(data)
     if file is None or file.fault is not None:
         wrong = check_root(parse(data))["model"]
-        raise _wrong_item(wrong, *(file.fault if file is not None else ("vocab", None)))
+        place, index = (file and file.fault) or ("vocab", None)
+        raise _wrong_item(wrong, place, index)
     try:
         root = check_root(parse(file.outline()))
     except BadTokenizer:
@@ -57,7 +58,8 @@ def read(data: bytes) -> Parts:
     try:
         encoder = file.encoder(tokens, around.pretokenizer.core_pattern, ignore_merges)
     except ValueError as error:
-        raise BadTokenizer(f"model: {error}") from None
+        path = "model." if str(error).startswith("merges[") else "model.vocab: "
+        raise BadTokenizer(path + str(error)) from None
     return Parts(CoreVocabulary(encoder, around.special_tokens, ignore_merges), *around)
 
 
@@ -100,7 +102,9 @@ def _wrong_item(model: dict[str, Any], place: str, index: int | None) -> BadToke
     if not isinstance(value, dict) or index is None:
         return BadTokenizer(f"model.vocab must be an object of entries and their ids, found {shown(value)}")
     characters, id_ = list(value.items())[index]
-    return BadTokenizer(f"model.vocab[{shown(characters)}] is {shown(id_)}: ids must be whole numbers 0 .. 2^31 - 1")
+    return BadTokenizer(
+        f"model.vocab[{shown(characters)}] is {shown(id_)}: ids must be whole numbers 0 .. 2^31 - 1"
+    )
 
 
 def _wrong_merge(merge: Any, where: str) -> BadTokenizer:
@@ -160,7 +164,7 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
             "end_of_word_suffix": None,
             "fuse_unk": False,
             "byte_fallback": False,
-            "ignore_merges": tokenizer.whole_pretokens,
+            "ignore_merges": tokenizer.ignore_merges,
             **_STAND_INS,
         },
     }
@@ -168,7 +172,7 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
     text = json.dumps(root, ensure_ascii=False, separators=(",", ":")).encode()
     ending = json.dumps(_STAND_INS, separators=(",", ":")).encode()[1:] + b"}"
     keys = special_keys(tokenizer)
-    if tokenizer.whole_pretokens:
+    if tokenizer.ignore_merges:
         _check_no_other_text(keys)
     encoder = tokenizer.core_encoder
     yield text.removesuffix(ending) + b'"vocab":'

@@ -80,9 +80,7 @@ class Around(NamedTuple):
 
 def read_around(root: dict[str, Any], model: Model) -> Around:
     """What the document says around the entries and the merges; errors name the JSON path."""
-    added = _added_tokens(
-        root.get("added_tokens") or [], model, root["model"].get("ignore_merges", False)
-    )
+    added = _added_tokens(root.get("added_tokens") or [], model, root["model"].get("ignore_merges", False))
     normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
     pretokenizer = pretokenizer_from_json(root.get("pre_tokenizer"))
     require_byte_level_decoder(root.get("decoder"))

@@ -1,4 +1,4 @@
-"""tokenizer.json's normalizer and decoder. Honoured are NFC and ByteLevel; what else there is, is refused by its path."""
+"""tokenizer.json's normalizer and decoder. NFC and ByteLevel are supported; all others are refused by their path."""
 
 from __future__ import annotations
 

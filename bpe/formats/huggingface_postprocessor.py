@@ -34,7 +34,9 @@ def post_processor_from_json(value: Any, special_tokens: Mapping[str, int]) -> P
                 f"{path} is {shown(name)}; supported: ByteLevel, TemplateProcessing, RobertaProcessing, BertProcessing"
             )
         if adds:
-            raise UnsupportedTokenizer(f"{path} is {shown(name)} beside {adds}; supported: one that adds tokens")
+            raise UnsupportedTokenizer(
+                f"{path} is {shown(name)} beside {adds}; supported: one that adds tokens"
+            )
         adds = name
         if name == "TemplateProcessing":
             items.append(_template(item, path, special_tokens))
@@ -94,15 +96,18 @@ def _pieces(value: Any, path: str, named: dict[str, Any]) -> list[dict[str, Any]
     pieces = expect_list(value, path)
     for index, piece in enumerate(pieces):
         where = f"{path}[{index}]"
-        (kind, content), *more = expect_object(piece, where, {"Sequence", "SpecialToken"}).items() or [("", None)]
-        if more or not kind:
+        expect_object(piece, where, {"Sequence", "SpecialToken"})
+        if len(piece) != 1:
             raise BadTokenizer(f"{where} is {shown(piece)}: must be a Sequence or a SpecialToken")
-        expect_object(content, f"{where}.{kind}", {"id", "type_id"})
+        kind = next(iter(piece))
+        content = expect_object(piece[kind], f"{where}.{kind}", {"id", "type_id"})
         _whole(content.get("type_id"), f"{where}.{kind}.type_id", 2**32 - 1)
         if kind == "Sequence":
             expect(content.get("id"), ("A", "B"), f"{where}.Sequence.id")
         elif content.get("id") not in named:
-            raise BadTokenizer(f"{where}.SpecialToken.id {shown(content.get('id'))} is not among its special_tokens")
+            raise BadTokenizer(
+                f"{where}.SpecialToken.id {shown(content.get('id'))} is not among its special_tokens"
+            )
     return pieces
 
 

@@ -20,6 +20,7 @@ from bpe.pretokenization.components import (
     ByteLevel,
     CharDelimiterSplit,
     Component,
+    Dialect,
     Digits,
     FixedLength,
     Metaspace,
@@ -82,7 +83,7 @@ def _split(item: dict[str, Any], path: str) -> Component:
         raise BadTokenizer(
             f"{path}.pattern.{kind} is {shown(text)}: must be a text of at least one character"
         )
-    dialect = "oniguruma" if kind == "Regex" else "text"
+    dialect: Dialect = "oniguruma" if kind == "Regex" else "text"
     return Split(text, dialect, item["behavior"], item.get("invert", False))
 
 
@@ -132,9 +133,7 @@ _READERS: Final[dict[str, Callable[[dict[str, Any], str], Component]]] = {
     "ByteLevel": _byte_level,
     "Split": _split,
     "Digits": lambda item, path: Digits(**_fields(item, path, individual_digits=(False, _FLAG))),
-    "Punctuation": lambda item, path: Punctuation(
-        **_fields(item, path, behavior=("Isolated", _BEHAVIORS))
-    ),
+    "Punctuation": lambda item, path: Punctuation(**_fields(item, path, behavior=("Isolated", _BEHAVIORS))),
     "Whitespace": _plain(Whitespace()),
     "WhitespaceSplit": _plain(WhitespaceSplit()),
     "BertPreTokenizer": _plain(BertPreTokenizer()),

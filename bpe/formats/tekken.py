@@ -5,8 +5,8 @@
 
 The id of a special token is its rank, that of an entry its rank and the number of special tokens more; of the entries
 only so many count that all are default_vocab_size. Special tokens that the list leaves out are `<SPECIAL_n>`, as
-mistral-common names them. Merges follow from the ranks, as in tiktoken's rank files; the expression is in the dialect of
-Rust. Images and audio that a file may speak of are no text and are passed over.
+mistral-common names them. Merges follow from the ranks, as in tiktoken's rank files; the expression is in Rust's
+dialect. Settings for images and audio are passed over.
 """
 
 from __future__ import annotations
@@ -75,13 +75,19 @@ def read(data: bytes) -> Parts:
     specials = _special_tokens(root.get("special_tokens"), specials_count)
     lines: list[str] = []
     for index, item in enumerate(vocab[:entry_count]):
-        if not isinstance(item, dict) or item.get("rank") != index or not isinstance(item.get("token_bytes"), str):
+        if (
+            not isinstance(item, dict)
+            or item.get("rank") != index
+            or not isinstance(item.get("token_bytes"), str)
+        ):
             raise BadTokenizer(f"vocab[{index}] is {shown(item)}: must have rank {index} and token_bytes")
         lines.append(f"{item['token_bytes']} {index + specials_count}")
     file = _core.EntryFile.read_rank_file("\n".join(lines).encode())
     if file.fault is not None:
         index = file.fault[1] or 0
-        raise BadTokenizer(f"vocab[{index}].token_bytes is {shown(vocab[index]['token_bytes'])}: must be base64")
+        raise BadTokenizer(
+            f"vocab[{index}].token_bytes is {shown(vocab[index]['token_bytes'])}: must be base64"
+        )
     return tiktoken.from_entries(file, pattern, specials)
 
 

@@ -38,9 +38,7 @@ def read_entries(data: bytes) -> _core.EntryFile:
     return file
 
 
-def from_entries(
-    file: _core.EntryFile, pattern: str | Pretokenizer, special_tokens: SpecialTokens
-) -> Parts:
+def from_entries(file: _core.EntryFile, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Parts:
     """The tokenizer of entries whose ids are their ranks, with special tokens that are none of them."""
     specials = _special_ids(file, special_tokens)
     entries = file.find([text.encode() for text in specials])
@@ -48,7 +46,9 @@ def from_entries(
         if entry_id is not None:
             raise BadTokenizer(f"special token {shown(text)} is an ordinary entry of the rank file")
         if file.has_id(specials[text]):
-            raise BadTokenizer(f"special token {shown(text)} has id {specials[text]}, which is the id of an entry")
+            raise BadTokenizer(
+                f"special token {shown(text)} has id {specials[text]}, which is the id of an entry"
+            )
     pretokenizer = Pretokenizer.from_pattern(pattern)
     tokens = {text.encode(): id_ for text, id_ in specials.items()}
     try:
@@ -77,16 +77,14 @@ def to_ranks(tokenizer: Description) -> bytes:
     """The rank file of a tokenizer's ordinary entries, by rank; BadTokenizer if its ids would change."""
     entries = tokenizer.ordinary_entries
     if not tokenizer.is_rank_file:
-        check_ranks_do(entries, tokenizer.merges, tokenizer.whole_pretokens)
+        check_ranks_do(entries, tokenizer.merges, tokenizer.ignore_merges)
     lines = [
         binascii.b2a_base64(entry, newline=False) + b" %d\n" % id_ for id_, entry in sorted(entries.items())
     ]
     return b"".join(lines)
 
 
-def check_ranks_do(
-    entries: dict[int, bytes], merges: list[tuple[bytes, bytes]], whole_pretokens: bool
-) -> None:
+def check_ranks_do(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]], ignore_merges: bool) -> None:
     """Nothing, or BadTokenizer if ranks equal to the ids do not merge as the list does."""
     id_of = {entry: id_ for id_, entry in entries.items()}
     highest = -1
@@ -103,7 +101,7 @@ def check_ranks_do(
             )
         highest = id_of[product]
     unreached = first_unreached(entries, merges)
-    if unreached is None or (whole_pretokens and set(merges) == set(every_split(entries))):
+    if unreached is None or (ignore_merges and set(merges) == set(every_split(entries))):
         return
     raise BadTokenizer(
         f"entry {unreached} ({shown(entries[unreached])}) is not what its bytes encode to, but would be in a rank file"

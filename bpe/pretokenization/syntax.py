@@ -1,8 +1,8 @@
 """The syntax tree of a pattern, one for all dialects.
 
 A reader of a dialect (`read_rust`, `read_oniguruma`) resolves all that dialects mean in their own ways: classes with
-their Unicode properties and letter case become sets of code points; `.`, `\\d`, `^`, `$`, `\\b` and the like become sets
-and looks around. What is left means one thing only.
+their Unicode properties and letter case become sets of code points; `.`, `\\d`, `^`, `$`, `\\b` and the like become
+sets and looks around. What is left means one thing only.
 
 Matching is that of backtracking engines: at a place of the text the first way to match counts, where a `Choice` tries
 its options in order, a greedy `Repeat` tries one more before it stops, and a lazy one the other way round.

@@ -19,15 +19,14 @@ from bpe.tokenizer import Tokenizer
 
 # Whitespace of all kinds, word characters of all kinds and what is none, letters that NFC changes.
 ATOMS = [
-    *("a", "b", "ab", "<", ">", "<s>", "s>", "<s", "</s>", "[M]", "M", "é", "e\u0301", "\u0301", "ﬁ", "日", "日本", "_"),
-    *(" ", "  ", "\t", "\n", "\r\n", "\u00a0", "\u2003", "\u3000", "\u0085", "\u200b", "\u200d", "²", "Ⅷ", "ⓐ", "٣", "-", "'"),
+    *("a", "b", "ab", "<", ">", "<s>", "s>", "<s", "</s>", "[M]", "M", "-", "'", "_", "²", "Ⅷ", "ⓐ", "٣"),
+    *("é", "e\u0301", "\u0301", "ﬁ", "日", "日本", "\u200b", "\u200d"),
+    *(" ", "  ", "\t", "\n", "\r\n", "\u00a0", "\u2003", "\u3000", "\u0085"),
 ]
 
 
 def random_tokens(rng: random.Random, first_id: int, flags: bool = True) -> list[AddedToken]:
-    texts = {
-        "".join(rng.choices(ATOMS, k=rng.randint(1, 3))) for _ in range(rng.randint(1, 9))
-    }
+    texts = {"".join(rng.choices(ATOMS, k=rng.randint(1, 3))) for _ in range(rng.randint(1, 9))}
     normalized = rng.random()
     return [
         AddedToken(
@@ -78,8 +77,9 @@ def theirs_of(theirs: tokenizers.Tokenizer, text: str) -> list[int] | None:
     """None where they panic: two tokens that take the same whitespace."""
     try:
         return theirs.encode(text, add_special_tokens=False).ids
-    except BaseException as error:  # noqa: BLE001 - pyo3's PanicException is no Exception
-        assert "bad split" in str(error), error
+    except BaseException as error:  # pyo3's PanicException is no Exception
+        if "bad split" not in str(error):
+            raise
         return None
 
 
@@ -171,13 +171,16 @@ def test_some_of_the_tokens(listed: Any) -> None:
 
 
 def test_word_characters_and_whitespace_are_theirs(listed: Any) -> None:
-    """Every code point beside a single_word token and beside one that strips."""
+    """Code points beside a single_word token and beside one that strips."""
     tokenizer = listed(special_tokens=[])
     first = tokenizer.vocab_size
-    tokens = [AddedToken("@@", first, single_word=True), AddedToken("@=", first + 1, lstrip=True, rstrip=True)]
+    tokens = [
+        AddedToken("@@", first, single_word=True),
+        AddedToken("@=", first + 1, lstrip=True, rstrip=True),
+    ]
     pair = both(document_of(tokenizer, tokens, None))
     assert pair is not None
-    points = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    points = [chr(c) for c in range(0x110000) if (c < 0x3200 or c % 19 == 0) and not 0xD800 <= c < 0xE000]
     texts = [
         "".join(f"=@@{c}=#{c}@@#{c}@={c}" for c in points[start : start + 64])
         for start in range(0, len(points), 64)
@@ -213,7 +216,9 @@ def test_ids_with_gaps(listed: Any) -> None:
     assert pair[0].special_tokens == {"<y>": size + 1, "<x>": size + 7}
     root["model"]["vocab"]["<z>"] = size + 1
     root["added_tokens"].append(dict(root["added_tokens"][0], content="<z>", id=size + 1))
-    with pytest.raises(BadTokenizer, match=r"added_tokens\[1\].id of '<y>' is .*Hugging Face's readers give it"):
+    with pytest.raises(
+        BadTokenizer, match=r"added_tokens\[1\].id of '<y>' is .*Hugging Face's readers give it"
+    ):
         huggingface.read(json.dumps(root).encode())
 
 

@@ -133,7 +133,8 @@ void bind_encoder(nb::module_ &m) {
             std::vector<bpe::SpecialToken> contents, raw, normalized;
             for (const nb::tuple &item : tokens) {
               if (nb::len(item) != 6)
-                throw nb::type_error("a token is (text, id, normalized text or None, lstrip, rstrip, single_word)");
+                throw nb::type_error(
+                    "a token is (text, id, normalized text or None, lstrip, rstrip, single_word)");
               bpe::SpecialToken token{std::string(view_of_bytes(item[0], "an added token")),
                                       id_from(item[1], "added token id"), nb::cast<bool>(item[3]),
                                       nb::cast<bool>(item[4]), nb::cast<bool>(item[5])};
@@ -171,20 +172,20 @@ void bind_encoder(nb::module_ &m) {
       .def(
           "__init__",
           [](Codec *self, nb::dict entries, nb::object merges, nb::handle special_tokens,
-             std::optional<std::string> pattern, bool whole_pretokens, int64_t cache_bytes) {
+             std::optional<std::string> pattern, bool ignore_merges, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
             nb::object merge_tuple;
             std::vector<bpe::Vocabulary::Entry> entry_list = entries_from(entries);
             const std::optional<bpe::Vocabulary::Merges> merge_list = merges_from(merges, merge_tuple);
             new (self) Codec(std::move(entry_list), merge_list, added_tokens_from(special_tokens),
-                             pattern_from(pattern), whole_pretokens, cache_size);
+                             pattern_from(pattern), ignore_merges, cache_size);
           },
           nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"), nb::arg("pattern").none(),
-          nb::arg("whole_pretokens"), nb::arg("cache_bytes") = default_cache_bytes)
+          nb::arg("ignore_merges"), nb::arg("cache_bytes") = default_cache_bytes)
       .def_static(
           "from_image",
           [](nb::object image, nb::handle special_tokens, const std::optional<std::string> &pattern,
-             bool whole_pretokens, int64_t cache_bytes) {
+             bool ignore_merges, int64_t cache_bytes) {
             const BufferView bytes(image);
             const size_t cache_size = cache_size_from(cache_bytes);
             bpe::AddedTokens special_list = added_tokens_from(special_tokens);
@@ -194,10 +195,10 @@ void bind_encoder(nb::module_ &m) {
             bpe::Vocabulary vocabulary(reader);
             if (!reader.at_end())
               throw std::invalid_argument("the image goes on behind its end");
-            return new Codec(std::move(vocabulary), std::move(special_list), known_pattern, whole_pretokens,
+            return new Codec(std::move(vocabulary), std::move(special_list), known_pattern, ignore_merges,
                              cache_size);
           },
-          nb::arg("image"), nb::arg("special_tokens"), nb::arg("pattern").none(), nb::arg("whole_pretokens"),
+          nb::arg("image"), nb::arg("special_tokens"), nb::arg("pattern").none(), nb::arg("ignore_merges"),
           nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)
       .def_static(
           "from_merges",
@@ -311,8 +312,8 @@ void bind_encoder(nb::module_ &m) {
           nb::arg("texts"), nb::arg("threads"), nb::arg("special") = true)
       .def(
           "encode_documents",
-          [](const Codec &codec, nb::object buffer, nb::bytes separator, int64_t threads,
-             nb::handle special, bool check, std::optional<LentTokens> out) {
+          [](const Codec &codec, nb::object buffer, nb::bytes separator, int64_t threads, nb::handle special,
+             bool check, std::optional<LentTokens> out) {
             const bpe::AddedTokens &tokens_to_cut_at = tokens_to_find(codec, special);
             const BufferView text(buffer);
             const size_t thread_limit = thread_count(threads);

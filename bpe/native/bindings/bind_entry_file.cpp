@@ -99,7 +99,9 @@ void bind_entry_file(nb::module_ &m) {
                      const bpe::Fault &fault = file.model.fault;
                      if (fault.place == bpe::Fault::none)
                        return nb::none();
-                     return nb::make_tuple(names[fault.place], fault.index == bpe::Fault::whole ? nb::none() : nb::object(nb::int_(fault.index)));
+                     return nb::make_tuple(names[fault.place], fault.index == bpe::Fault::whole
+                                                                   ? nb::none()
+                                                                   : nb::object(nb::int_(fault.index)));
                    })
       .def("outline",
            [](const EntryFile &file) {
@@ -168,7 +170,8 @@ void bind_entry_file(nb::module_ &m) {
           nb::arg("wanted"))
       .def(
           "encoder",
-          [](const EntryFile &file, nb::handle special_tokens, const std::optional<std::string> &pattern, bool whole_pretokens, int64_t cache_bytes) {
+          [](const EntryFile &file, nb::handle special_tokens, const std::optional<std::string> &pattern,
+             bool ignore_merges, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
             bpe::AddedTokens special_list = added_tokens_from(special_tokens);
             const std::optional<bpe::Pattern> known_pattern = pattern_from(pattern);
@@ -199,14 +202,13 @@ void bind_entry_file(nb::module_ &m) {
                 merges->emplace_back(file.model.merge_part(i), file.model.merge_part(i + 1));
             }
             auto codec = std::make_unique<Codec>(std::move(kept), merges, std::move(special_list),
-                                                 known_pattern, whole_pretokens, cache_size);
+                                                 known_pattern, ignore_merges, cache_size);
             if (merges && codec->encoder.vocabulary().pair_count() < merges->size())
               require_own_merges(file.model);
             return codec.release();
           },
-          nb::arg("special_tokens"), nb::arg("pattern").none(),
-          nb::arg("whole_pretokens"), nb::arg("cache_bytes") = default_cache_bytes,
-          nb::rv_policy::take_ownership);
+          nb::arg("special_tokens"), nb::arg("pattern").none(), nb::arg("ignore_merges"),
+          nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership);
 }
 
 } // namespace bpe::python

@@ -66,7 +66,7 @@ public:
       --encoder.session_count_;
     }
     session_ = std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.characters_, encoder.pattern_,
-                                                encoder.whole_pretokens_, encoder.budget_, share);
+                                                encoder.ignore_merges_, encoder.budget_, share);
     ++encoder.session_count_;
   }
   ~SessionLoan() {
@@ -90,15 +90,15 @@ private:
 };
 
 Encoder::Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
-                 AddedTokens added_tokens, std::optional<Pattern> pattern, bool whole_pretokens,
+                 AddedTokens added_tokens, std::optional<Pattern> pattern, bool ignore_merges,
                  size_t cache_bytes)
-    : Encoder(Vocabulary(std::move(entries), merges, whole_pretokens), std::move(added_tokens), pattern,
-              whole_pretokens, cache_bytes) {}
+    : Encoder(Vocabulary(std::move(entries), merges, ignore_merges), std::move(added_tokens), pattern,
+              ignore_merges, cache_bytes) {}
 
 Encoder::Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::optional<Pattern> pattern,
-                 bool whole_pretokens, size_t cache_bytes)
+                 bool ignore_merges, size_t cache_bytes)
     : vocabulary_(std::move(vocabulary)), added_tokens_(std::move(added_tokens)), pattern_(pattern),
-      whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
+      ignore_merges_(ignore_merges), budget_(cache_bytes) {}
 
 void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
                           const AddedTokens &special) const {
@@ -151,8 +151,8 @@ EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, si
   });
 }
 
-// The tokens that a document may hold: not those that hold the separator. So the usual case, one special token that
-// is the separator, needs no second search.
+// The tokens that a document may hold: not those that hold the separator. So the usual case, one special
+// token that is the separator, needs no second search.
 std::shared_ptr<const AddedTokens> Encoder::tokens_within_documents(std::string_view separator,
                                                                     const AddedTokens &special) const {
   if (!special.any_holds(separator))

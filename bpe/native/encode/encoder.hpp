@@ -34,10 +34,9 @@ public:
   // added_tokens: their values are the ids. pattern nullopt: only encode_pretokens may be called.
   // Throws std::invalid_argument as Vocabulary does.
   Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
-          AddedTokens added_tokens, std::optional<Pattern> pattern, bool whole_pretokens,
+          AddedTokens added_tokens, std::optional<Pattern> pattern, bool ignore_merges, size_t cache_bytes);
+  Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::optional<Pattern> pattern, bool ignore_merges,
           size_t cache_bytes);
-  Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::optional<Pattern> pattern,
-          bool whole_pretokens, size_t cache_bytes);
 
   // Texts are valid UTF-8. `special`: the tokens to recognise; all others are text like any other.
   void encode(std::string_view text, const AddedTokens &special, std::vector<uint32_t> &ids) const;
@@ -81,7 +80,7 @@ private:
   mutable LazyCharacterTable characters_{vocabulary_};
   AddedTokens added_tokens_;
   std::optional<Pattern> pattern_;
-  bool whole_pretokens_;
+  bool ignore_merges_;
   mutable CacheBudget budget_;
   mutable std::mutex pool_mutex_;
   mutable std::vector<IdleSession> idle_;

@@ -1,5 +1,6 @@
-// A tokenizer's added tokens in the two passes in which they are found: those that are not normalized in the text as
-// it is, the others in the normalized text between those. Without a normalizer both passes see the same text.
+// A tokenizer's added tokens in the two passes in which they are found: those that are not normalized in the
+// text as it is, the others in the normalized text between those. Without a normalizer both passes see the
+// same text.
 #pragma once
 
 #include "text/special_tokens.hpp"
@@ -13,7 +14,8 @@ namespace bpe {
 class AddedTokens {
 public:
   AddedTokens() = default;
-  // contents: what ids decode to. raw, normalized: what is searched for in each pass. Throws as SpecialTokens does.
+  // contents: what ids decode to. raw, normalized: what is searched for in each pass. Throws as SpecialTokens
+  // does.
   AddedTokens(std::vector<SpecialToken> contents, std::vector<SpecialToken> raw,
               std::vector<SpecialToken> normalized)
       : contents_(std::move(contents)), raw_(std::move(raw)), normalized_(std::move(normalized)) {}

@@ -1,12 +1,13 @@
 // Special tokens in a text: leftmost first, of those at one place the longest, not overlapping.
 //
-// As Hugging Face's added tokens, one may be no token beside a word (single_word) or take the whitespace before and
-// behind it with it (lstrip, rstrip). That is decided after the search: a token that is refused hides what it
-// overlaps all the same, and whitespace that one takes may hold others, which are found too.
+// As Hugging Face's added tokens, one may be no token beside a word (single_word) or take the whitespace
+// before and behind it with it (lstrip, rstrip). That is decided after the search: a token that is refused
+// hides what it overlaps all the same, and whitespace that one takes may hold others, which are found too.
 //
 // Places where none can start are passed over by their first two bytes: where those of all tokens are at most
-// four different pairs ("<|", "</"), 64 places at a time on x86-64. Linear in the text whatever the tokens are: long
-// ones are looked for at all places of a block at once. Immutable, so any number of threads may search.
+// four different pairs ("<|", "</"), 64 places at a time on x86-64. Linear in the text whatever the tokens
+// are: long ones are looked for at all places of a block at once. Immutable, so any number of threads may
+// search.
 #pragma once
 
 #include "text/token_trie.hpp"
@@ -29,8 +30,8 @@ inline constexpr uint32_t no_special = UINT32_MAX;
 
 class SpecialTokens {
 public:
-  // What stands between the last match's stop and this one's start is text. Whitespace that two tokens take can make
-  // a stop fall behind the last one, and a match empty: that is a token no more.
+  // What stands between the last match's stop and this one's start is text. Whitespace that two tokens take
+  // can make a stop fall behind the last one, and a match empty: that is a token no more.
   struct Match {
     size_t start, stop; // the text's size if there is none
     uint32_t value;     // what was given with the token, or no_special
@@ -47,8 +48,8 @@ public:
   bool plain() const { return !looks_around_; }
   // The first match in text[start, size).
   Match find(const uint8_t *text, size_t size, size_t start) const;
-  // Whether a token begins before `place` and ends behind it, or looks over it: if none does, the parts before and
-  // behind it may be searched apart.
+  // Whether a token begins before `place` and ends behind it, or looks over it: if none does, the parts
+  // before and behind it may be searched apart.
   bool stands_across(const uint8_t *text, size_t size, size_t place) const;
 
 private:
@@ -84,9 +85,9 @@ private:
   const SpecialTokens &tokens_;
   const uint8_t *text_;
   size_t size_, place_;
-  size_t taken_;                            // the stop of the last match
+  size_t taken_;                              // the stop of the last match
   size_t spaces_start_ = 0, spaces_stop_ = 0; // whitespace that was looked at
-  size_t block_start_ = 0, block_stop_ = 0; // of the longest tokens at each place
+  size_t block_start_ = 0, block_stop_ = 0;   // of the longest tokens at each place
   std::vector<uint32_t> longest_;
 };
 

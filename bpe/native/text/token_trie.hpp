@@ -1,9 +1,9 @@
 // The longest of many byte strings at a place of a text.
 //
-// Forwards, `longest_at` walks the trie from one place: at most the longest string's bytes. `longest_at_each` gives
-// the answer for every place of a block in a time that depends on no string's length: it runs Aho and Corasick's
-// automaton of the reversed strings over the block from its end to its start, and where that stands, the longest
-// reversed string that it has just read is the longest string that begins there.
+// Forwards, `longest_at` walks the trie from one place: at most the longest string's bytes. `longest_at_each`
+// gives the answer for every place of a block in a time that depends on no string's length: it runs Aho and
+// Corasick's automaton of the reversed strings over the block from its end to its start, and where that
+// stands, the longest reversed string that it has just read is the longest string that begins there.
 #pragma once
 
 #include <cstddef>

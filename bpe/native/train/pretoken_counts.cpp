@@ -53,8 +53,7 @@ class PieceCutter {
 public:
   PieceCutter(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, Pattern pattern,
               bool in_document)
-      : text_(text), size_(size), pattern_(pattern),
-        in_document_(in_document),
+      : text_(text), size_(size), pattern_(pattern), in_document_(in_document),
         search_(special_tokens, text, size), match_(search_.next()) {}
 
   // The next parts, in all about piece_bytes; false when there is none. Each is pretokenized by itself.

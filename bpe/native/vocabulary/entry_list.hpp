@@ -1,5 +1,5 @@
-// Entries as plain arrays, and the two file formats they are read from. What is wrong with a file is said by its place;
-// Python, which has seen none of the items, looks there and words the error (bpe/formats).
+// Entries as plain arrays, and the two file formats they are read from. What is wrong with a file is said by
+// its place; Python, which has seen none of the items, looks there and words the error (bpe/formats).
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,8 @@ struct EntryList {
   }
 };
 
-// The first item that is not what its format wants. whole: the value that holds the items is not of their kind.
+// The first item that is not what its format wants. whole: the value that holds the items is not of their
+// kind.
 struct Fault {
   static constexpr size_t whole = SIZE_MAX;
   enum Place { none, vocab, merges, line } place = none;
@@ -51,8 +52,8 @@ struct ModelJson {
   }
 };
 
-// nullopt for a document without the two values, and where it is no JSON as far as it was looked at: not beyond what
-// finding them takes.
+// nullopt for a document without the two values, and where it is no JSON as far as it was looked at: not
+// beyond what finding them takes.
 std::optional<ModelJson> read_model_json(std::string_view document);
 
 // The document with {} and [] in place of the two values.
