@@ -131,20 +131,18 @@ def test_what_is_written_is_read_alike(listed: Any, tmp_path: Any) -> None:
             assert theirs_of(saved, text) == theirs_of(theirs, text)
 
 
-def test_pieces_of_threads_respect_flags(listed: Any) -> None:
+@pytest.mark.parametrize("flags", [{"lstrip": True}, {"rstrip": True}, {"single_word": True}, {}], ids=str)
+@pytest.mark.parametrize("unit", ["w<s> the", "w <s>w", "the\n\n<s>\n\nw", "1<s> a<s>w", " w <s", "s> w<s>", "w  <s>  \n\n"])
+def test_pieces_of_threads_respect_flags(unit: str, flags: dict[str, bool], listed: Any) -> None:
     """Long documents are cut into pieces of 256 KiB: not where a token looks over the cut."""
-    rng = random.Random(7)
     tokenizer = listed(special_tokens=[])
-    for _ in range(8):
-        tokens = random_tokens(rng, tokenizer.vocab_size)
-        pair = both(document_of(tokenizer, tokens, None))
-        if pair is None:
-            continue
-        words = [" the", " and", " of\n", "  x", *ATOMS, *(token.text for token in tokens)]
-        weights = [100] * 4 + [1] * (len(words) - 4)
-        text = "".join(rng.choices(words, weights, k=500_000)).encode()
-        alone = pair[0].encode_documents(text, b"\xff", threads=1)
-        assert np.array_equal(alone.tokens, pair[0].encode_documents(text, b"\xff", threads=2).tokens)
+    for normalized in (False, True):
+        token = AddedToken("<s>", tokenizer.vocab_size, normalized=normalized, **flags)
+        ours = Tokenizer(tokenizer.ordinary_entries, tokenizer.merges, [token])
+        # Words of their own now and then, so that there are places to cut at.
+        text = "".join(unit * 3 + " then" * (place % 7 == 0) for place in range(900_000 // len(unit) // 3)).encode()
+        alone = ours.encode_documents(text, b"\xff", threads=1)
+        assert np.array_equal(alone.tokens, ours.encode_documents(text, b"\xff", threads=2).tokens)
 
 
 def test_some_of_the_tokens(listed: Any) -> None:

@@ -66,6 +66,8 @@ constexpr size_t piece_bytes = size_t{1} << 20;
 // `special` as Python gives it: all of the encoder's tokens, none, or those of a set.
 const bpe::AddedTokens &tokens_to_find(const Codec &codec, nb::handle special) {
   static const bpe::AddedTokens none;
+  if (special.ptr() == Py_True)
+    return codec.encoder.added_tokens();
   if (nb::isinstance<bpe::AddedTokens>(special))
     return *nb::inst_ptr<bpe::AddedTokens>(special);
   return nb::cast<bool>(special) ? codec.encoder.added_tokens() : none;
