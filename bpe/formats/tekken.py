@@ -53,8 +53,8 @@ _FIRST_SPECIAL: Final = (
 
 
 def is_tekken(data: bytes) -> bool:
-    """Whether a JSON file says that it is one: tokenizer.json has no config and no list of entries."""
-    return b'"config"' in data and b'"token_bytes"' in data
+    """Whether a JSON file says that it is one: its entries have bytes, those of a tokenizer.json merges."""
+    return b'"token_bytes"' in data and b'"merges"' not in data
 
 
 def read(data: bytes) -> Parts:

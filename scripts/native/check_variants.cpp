@@ -185,8 +185,8 @@ struct Rules { // what a Vocabulary is made from
 
   bpe::Vocabulary vocabulary() const { return {views(), merge_views(), true}; }
   bpe::Encoder encoder(bpe::Pattern pattern, bool ignore_merges, size_t cache_bytes) const {
-    return {views(), merge_views(), {{"<|end|>", static_cast<uint32_t>(entries.size())}},
-            pattern, ignore_merges, cache_bytes};
+    const std::vector<bpe::SpecialToken> end{{"<|end|>", static_cast<uint32_t>(entries.size())}};
+    return {views(), merge_views(), bpe::AddedTokens(end, end, {}), pattern, ignore_merges, cache_bytes};
   }
 
 private:
@@ -418,7 +418,7 @@ std::vector<uint32_t> encode_all(const Rules &rules, bpe::Pattern pattern, bool 
   for (int warm = 0; warm < 2; ++warm) // merged the first time, found in the cache the second
     for (const GuardedText &text : texts) {
       row.clear();
-      encoder.encode(text.view(), true, row);
+      encoder.encode(text.view(), encoder.added_tokens(), row);
       std::string decoded;
       for (const uint32_t id : row)
         decoded += id < rules.entries.size() ? rules.entries[id] : "<|end|>";

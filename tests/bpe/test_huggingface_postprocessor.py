@@ -80,7 +80,9 @@ def test_ids_are_theirs_with_and_without(name: str, listed: Any, nasty_texts: di
         assert [ours.encode(text, add_special_tokens=add) for text in texts] == expected
         assert ours.encode_batch(texts, add_special_tokens=add).tolist() == expected
         assert [written.encode(text, add_special_tokens=add).ids for text in texts] == expected
-    assert [ours.encode(text) for text in texts] == [ours.encode(text, add_special_tokens=False) for text in texts]
+    assert [ours.encode(text) for text in texts] == [
+        ours.encode(text, add_special_tokens=False) for text in texts
+    ]
 
 
 @pytest.mark.parametrize(("front", "back"), [((), ()), ((1,), ()), ((), (2, 3)), ((1, 4), (2,))])
@@ -106,7 +108,10 @@ WRONG = [
     (template(TEXT, TEXT), "post_processor.single has the text 2 times; supported: once"),
     (template(piece("Sequence", "B")), "post_processor.single[0].Sequence.id is 'B'; supported: 'A'"),
     (template(piece("Sequence", "C")), "post_processor.single[0].Sequence.id is 'C'"),
-    (template(piece("SpecialToken", "<t>"), TEXT), "single[0].SpecialToken.id '<t>' is not among its special_tokens"),
+    (
+        template(piece("SpecialToken", "<t>"), TEXT),
+        "single[0].SpecialToken.id '<t>' is not among its special_tokens",
+    ),
     (template({}), "post_processor.single[0] is {}: must be a Sequence or a SpecialToken"),
     (template(TEXT | piece("SpecialToken", "<s>")), "must be a Sequence or a SpecialToken"),
     (template({"Sequence": {"id": "A"}}), "post_processor.single[0].Sequence.type_id is None"),
@@ -162,7 +167,11 @@ def test_truncation_and_padding_are_kept_and_not_applied(listed: Any) -> None:
     [
         (truncation_from_json, 5, "truncation must be an object, found 5"),
         (truncation_from_json, TRUNCATION | {"more": 1}, "truncation.more: unknown field"),
-        (truncation_from_json, TRUNCATION | {"strategy": "longest_first"}, "truncation.strategy is 'longest_first'"),
+        (
+            truncation_from_json,
+            TRUNCATION | {"strategy": "longest_first"},
+            "truncation.strategy is 'longest_first'",
+        ),
         (truncation_from_json, TRUNCATION | {"max_length": -1}, "truncation.max_length is -1"),
         (truncation_from_json, TRUNCATION | {"direction": "left"}, "truncation.direction is 'left'"),
         (padding_from_json, PADDING | {"more": 1}, "padding.more: unknown field"),

@@ -168,12 +168,18 @@ WRONG = [
     (SPLIT | {"pattern": {"Regex": ""}}, "pre_tokenizer.pattern.Regex is ''"),
     (SPLIT | {"pattern": {"String": 5}}, "pre_tokenizer.pattern.String is 5"),
     ({"type": "Punctuation", "behavior": None}, "pre_tokenizer.behavior is None"),
-    ({"type": "CharDelimiterSplit", "delimiter": "ab"}, "pre_tokenizer.delimiter is 'ab': must be one character"),
+    (
+        {"type": "CharDelimiterSplit", "delimiter": "ab"},
+        "pre_tokenizer.delimiter is 'ab': must be one character",
+    ),
     ({"type": "CharDelimiterSplit"}, "pre_tokenizer.delimiter is None"),
     ({"type": "FixedLength", "length": 0}, "pre_tokenizer.length is 0"),
     ({"type": "FixedLength", "length": True}, "pre_tokenizer.length is True"),
     ({"type": "Metaspace"}, "pre_tokenizer.replacement is None"),
-    ({"type": "Metaspace", "replacement": "_", "prepend_scheme": "last"}, "pre_tokenizer.prepend_scheme is 'last'"),
+    (
+        {"type": "Metaspace", "replacement": "_", "prepend_scheme": "last"},
+        "pre_tokenizer.prepend_scheme is 'last'",
+    ),
     (
         {"type": "Metaspace", "replacement": "_", "add_prefix_space": False},
         "pre_tokenizer.add_prefix_space is False, but prepend_scheme is 'always'",

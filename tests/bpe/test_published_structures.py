@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -81,7 +82,11 @@ STRUCTURES: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     ),
     "Pythia": (
         [token("<|endoftext|>"), *RUNS_OF_SPACES],
-        {"normalizer": {"type": "NFC"}, "pre_tokenizer": BYTE_LEVEL, "post_processor": lambda ids: BYTE_LEVEL},
+        {
+            "normalizer": {"type": "NFC"},
+            "pre_tokenizer": BYTE_LEVEL,
+            "post_processor": lambda ids: BYTE_LEVEL,
+        },
     ),
     "Phi-4": (
         [
@@ -118,12 +123,17 @@ STRUCTURES: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
             token("<th", special=False),
         ],
         {
-            "pre_tokenizer": sequence(split(r"\p{N}{1,3}"), split("[一-龥぀-ゟ゠-ヿ]+"), split(LLAMA3), NO_REGEX),
+            "pre_tokenizer": sequence(
+                split(r"\p{N}{1,3}"), split("[一-龥぀-ゟ゠-ヿ]+"), split(LLAMA3), NO_REGEX
+            ),
             "post_processor": lambda ids: template(["<｜begin▁of▁sentence｜>"], [], ids),
         },
     ),
     "words": (
-        [token("the", single_word=True, special=False, normalized=True), token("Größe", special=False, rstrip=True)],
+        [
+            token("the", single_word=True, special=False, normalized=True),
+            token("Größe", special=False, rstrip=True),
+        ],
         {"pre_tokenizer": BYTE_LEVEL, "normalizer": {"type": "NFC"}},
     ),
 }
@@ -146,7 +156,7 @@ def test_ids_are_theirs(name: str, listed: Any, nasty_texts: dict[str, str], ran
     ours, theirs = Tokenizer.from_parts(huggingface.read(data)), tokenizers.Tokenizer.from_buffer(data)
     written = tokenizers.Tokenizer.from_buffer(ours.canonical_json)
     contents = [item["content"] for item in tokens]
-    joined = [f"a {one} {other}\tb{one}{other}e\u0301 " for one, other in zip(contents, contents[1:], strict=False)]
+    joined = [f"a {one} {other}\tb{one}{other}e\u0301 " for one, other in pairwise(contents)]
     random = list(random_texts(seed=3, count=30, size=40))
     mixed = [f"{text[:9]}{contents[place % len(contents)]}{text[9:]}" for place, text in enumerate(random)]
     for text in [*nasty_texts.values(), *joined, *mixed, *random]:
