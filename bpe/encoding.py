@@ -227,7 +227,7 @@ class Encoding(Description):
         have flags (lstrip, rstrip, single_word, normalized), by the whole.
         """
         if not self.finds_by_bytes(allowed_special):
-            return iter(self.encode("".join(texts), allowed_special))
+            return chain.from_iterable(self.encode("".join(each), allowed_special) for each in (texts,))
         return chain.from_iterable(encode_stretches(self, texts, self._allowed(allowed_special)))
 
     def normalize(self, text: bytes) -> bytes:

@@ -38,13 +38,15 @@ def read(data: bytes) -> Parts:
     file = _core.EntryFile.read_model_json(data)
     if file is None or file.fault is not None:
         wrong = check_root(parse(data))["model"]
-        place, index = (file and file.fault) or ("vocab", None)
-        raise _wrong_item(wrong, place, index)
+        if file is None or file.fault is None:
+            raise BadTokenizer("model.vocab and model.merges are not in the file as they must be")
+        raise _wrong_item(wrong, *file.fault)
     try:
-        root = check_root(parse(file.outline()))
+        root = parse(file.outline())
     except BadTokenizer:
         parse(data)  # which knows the lines
         raise
+    root = check_root(root)
     try:
         model = _Model(file, root.get("added_tokens"))
     except ValueError as error:

@@ -102,23 +102,31 @@ Encoder::Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::optional<
 
 void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
                           const AddedTokens &special) const {
-  SpecialTokens::Search raw(special.raw(), text, size);
+  if (special.raw().empty())
+    return encode_between(session, text, size, readable, special.normalized());
+  SpecialTokens::Search search(special.raw(), text, size);
   for (size_t done = 0; done < size;) {
-    const SpecialTokens::Match outer = raw.next();
-    const uint8_t *const part = text + done;
-    const size_t part_size = outer.start > done ? outer.start - done : 0;
-    SpecialTokens::Search normalized(special.normalized(), part, part_size);
-    for (size_t part_done = 0; part_done < part_size;) {
-      const SpecialTokens::Match inner = normalized.next();
-      if (part_done < inner.start)
-        session.encode_text(part + part_done, inner.start - part_done, readable);
-      if (inner.start < inner.stop)
-        session.append_token(inner.value);
-      part_done = inner.stop;
-    }
-    if (outer.start < outer.stop)
-      session.append_token(outer.value);
-    done = outer.stop;
+    const SpecialTokens::Match match = search.next();
+    if (done < match.start)
+      encode_between(session, text + done, match.start - done, readable, special.normalized());
+    if (match.start < match.stop)
+      session.append_token(match.value);
+    done = match.stop;
+  }
+}
+
+void Encoder::encode_between(EncoderSession &session, const uint8_t *text, size_t size,
+                             const uint8_t *readable, const SpecialTokens &normalized) const {
+  if (normalized.empty())
+    return session.encode_text(text, size, readable);
+  SpecialTokens::Search search(normalized, text, size);
+  for (size_t done = 0; done < size;) {
+    const SpecialTokens::Match match = search.next();
+    if (done < match.start)
+      session.encode_text(text + done, match.start - done, readable);
+    if (match.start < match.stop)
+      session.append_token(match.value);
+    done = match.stop;
   }
 }
 

@@ -71,6 +71,9 @@ private:
 
   void encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
                    const AddedTokens &special) const;
+  // The text between two tokens that are not normalized.
+  void encode_between(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
+                      const SpecialTokens &normalized) const;
   std::shared_ptr<const AddedTokens> tokens_within_documents(std::string_view separator,
                                                              const AddedTokens &special) const;
   EncodedRows encode_pieces(size_t piece_count, size_t threads, size_t max_tokens, const EncodePiece &encode,
