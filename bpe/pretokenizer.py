@@ -1,55 +1,46 @@
-"""How a text without special tokens falls into pretokens: a named pattern of the core, or expressions for `regex`.
+r"""How a text without special tokens falls into pretokens: the components of a pre-tokenizer, compiled for the core.
 
-A `Pretokenizer` is a list of stages, each cutting the pieces of the one before at the matches of its expression. What
-lies between the matches is an error, since text would be lost, unless a tokenizer file says what becomes of it: it is a
-pretoken of its own (Hugging Face's `Isolated`) or is dropped (`Removed`). One stage with a named pattern runs in the
-core, where nothing lies between matches; all else runs here, at some 10 MB/s. There, an expression means what the
-`regex` package says it means (`$` also matches before a last newline), but for the classes within classes and `&&` of
-the dialects that patterns are published in (`bpe.pattern_dialect`).
+What lies between the matches of a pattern of one's own is an error, since text would be lost, unless a tokenizer file
+says what becomes of it. An expression given in Python or on the command line means what tiktoken reads in it, one in a
+tokenizer.json what Hugging Face's tokenizers read.
 
-An expression that backtracks without end, such as `(a+)+$`, is stopped after `TIMEOUT_SECONDS` for one text.
+Where an expression says what no table can (a backreference, a count of what is still to come), the text is cut by the
+`regex` package, at some 3 MB/s; `slow_because` says why.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe.errors import BadArgument, BadTokenizer, UncoveredText, shown
-from bpe.pattern_dialect import in_common_dialect
-from bpe.pattern_size import check_size
+from bpe import _core
+from bpe.errors import BadArgument, BadTokenizer, UncoveredText, UnsupportedPattern, shown
 from bpe.patterns import PATTERNS, pattern_name
-
-Unmatched = Literal["error", "keep", "drop"]
+from bpe.pretokenization import components as known_components
+from bpe.pretokenization.by_regex import RegexCutter
+from bpe.pretokenization.compiled import Compiled, compiled_of
+from bpe.pretokenization.components import ByteLevel, Component, Split
 
 _BARE_WORD: Final = re.compile(r"[A-Za-z][\w.-]+")  # a mistyped name, such as gpt3
-TIMEOUT_SECONDS: Final = 60  # 1 MB of text takes 0.1 to 1 s; what takes 60 s backtracks
-
-
-class Stage(NamedTuple):
-    """expression: a name of PATTERNS or an expression. unmatched: what becomes of text between the matches."""
-
-    expression: str
-    unmatched: Unmatched = "error"
 
 
 @dataclass(frozen=True)
 class Pretokenizer:
-    """The stages in their order; equal ones cut alike."""
+    """The components in their order; equal ones cut alike."""
 
-    stages: tuple[Stage, ...]
+    components: tuple[Component, ...]
 
     @staticmethod
     def from_pattern(pattern: str | Pretokenizer) -> Pretokenizer:
         """One stage; an expression that is a known spelling of a named pattern becomes that name.
 
-        BadTokenizer if the expression does not compile or means one thing here and another in the dialects.
+        BadTokenizer if the expression is wrong or asks for what neither the core nor the `regex` package does.
         """
         if isinstance(pattern, Pretokenizer):
             return pattern
@@ -68,31 +59,35 @@ class Pretokenizer:
                 "that word alone, and all other text would be lost"
             )
         if name:
-            return Pretokenizer((Stage(name),))
-        pretokenizer = Pretokenizer((Stage(in_common_dialect(pattern)),))
-        _ = pretokenizer.compiled
-        return pretokenizer
+            return named(name)
+        return Pretokenizer((Split(pattern, "rust", gaps_are_errors=True),)).checked()
+
+    def checked(self) -> Pretokenizer:
+        """Itself, once it is known that its texts can be cut."""
+        if self._compiled is None:
+            _ = self._cutter
+        return self
 
     @property
-    def core_pattern(self) -> str | None:
-        """The name of the pattern if the core can do it, else None."""
-        if len(self.stages) == 1 and self.stages[0].expression in PATTERNS:
-            return self.stages[0].expression
-        return None
+    def name(self) -> str | None:
+        """The name of PATTERNS that it is, if any."""
+        return next((name for name in PATTERNS if named(name) == self), None)
 
     @property
     def description(self) -> str:
-        """The name, or the expressions joined by " then "."""
-        return " then ".join(stage.expression for stage in self.stages)
+        """The name, or the components joined by " then "."""
+        return self.name or " then ".join(map(_described, self.components)) or "none"
 
-    @cached_property
-    def compiled(self) -> list[tuple[Any, Unmatched]]:
-        """(compiled expression, what becomes of unmatched text) of each stage."""
-        check_size(PATTERNS.get(stage.expression, stage.expression) for stage in self.stages)
-        return [
-            (compile_expression(PATTERNS.get(stage.expression, stage.expression)), stage.unmatched)
-            for stage in self.stages
-        ]
+    @property
+    def automaton(self) -> _core.Automaton | None:
+        """The tables by which the core cuts texts; None where texts are cut here."""
+        compiled = self._compiled
+        return None if compiled is None or compiled.may_leave_out else compiled.automaton
+
+    @property
+    def slow_because(self) -> str | None:
+        """Why the `regex` package has to cut the texts, if it has."""
+        return None if self._compiled is not None else _why_not(self.components)
 
     def pretokens(self, text: str) -> list[str]:
         """The pretokens of a text without special tokens, in order; none is empty.
@@ -104,73 +99,75 @@ class Pretokenizer:
 
     def iterate(self, text: str) -> Iterator[str]:
         """The same, one by one, for texts whose pretokens are too many to be held."""
-        pieces: Iterator[str] = iter([text] if text else [])
-        for expression, unmatched in self.compiled:
-            pieces = _cut_each(text, pieces, expression, unmatched)
-        return pieces
+        if self._compiled is None:
+            return self._cutter.cut(text)
+        data, ends = self.pretoken_spans(text)
+        starts = [0, *ends[:-1].tolist()] if len(ends) else []
+        return (data[start:end].decode() for start, end in zip(starts, ends.tolist(), strict=True))
 
     def pretoken_spans(self, text: str) -> tuple[bytes, NDArray[np.uint64]]:
         """(the pretokens' UTF-8 end to end, uint64 ends of each), as the core's calls for given pretokens take them."""
-        pretokens = [pretoken.encode() for pretoken in self.pretokens(text)]
-        ends = np.cumsum([len(pretoken) for pretoken in pretokens], dtype=np.uint64)
-        return b"".join(pretokens), ends
+        data = text.encode()
+        if self._compiled is None:
+            pretokens = [pretoken.encode() for pretoken in self._cutter.cut(text)]
+            return b"".join(pretokens), np.cumsum([len(each) for each in pretokens], dtype=np.uint64)
+        starts, dropped = _core.pieces(self._compiled.automaton, data)
+        ends = np.append(starts[1:], np.uint64(len(data))) if len(starts) else starts
+        left_out = np.flatnonzero(dropped)
+        if not len(left_out):
+            return data, ends
+        if self._compiled.may_leave_out:
+            place, stop = int(starts[left_out[0]]), int(ends[left_out[0]])
+            raise UncoveredText(self.description, data[place:stop].decode()[:20], place)
+        kept = [data[s:e] for s, e, drop in zip(starts.tolist(), ends.tolist(), dropped.tolist(), strict=True) if not drop]
+        return b"".join(kept), np.cumsum([len(each) for each in kept], dtype=np.uint64)
 
+    def to_data(self) -> list[dict[str, Any]]:
+        """The components for JSON."""
+        return [{"type": type(each).__name__} | asdict(each) for each in self.components]
 
-def compile_expression(expression: str) -> Any:
-    """The compiled expression, or BadTokenizer with what the `regex` package says is wrong and where."""
-    import regex  # 10 ms to import, and not needed for the named patterns
+    @staticmethod
+    def from_data(data: Sequence[dict[str, Any]]) -> Pretokenizer:
+        """What `to_data` gave; KeyError, TypeError or ValueError for anything else."""
+        components = []
+        for each in data:
+            fields = dict(each)
+            kind = getattr(known_components, fields.pop("type"))
+            component = kind(**fields)
+            if not isinstance(component, Component):
+                raise ValueError(fields)
+            components.append(component)
+        return Pretokenizer(tuple(components))
 
-    try:
-        return regex.compile(expression)
-    except RecursionError:
-        raise BadTokenizer(f"pattern {shown(expression, 100)} nests groups too deeply") from None
-    except regex.error as error:
-        raise BadTokenizer(f"pattern {shown(expression, 100)} is no valid expression: {error}") from None
-
-
-def _cut_each(text: str, pieces: Iterator[str], expression: Any, unmatched: Unmatched) -> Iterator[str]:
-    """What each piece is cut into. text: what the pieces come from, whole unless a stage before dropped some."""
-    before = 0  # characters
-    for piece in pieces:
+    @cached_property
+    def _compiled(self) -> Compiled | None:
         try:
-            yield from cut(piece, expression, unmatched)
-        except UncoveredText as error:
-            raise error.moved(len(text[:before].encode())) from None
-        before += len(piece)
+            return compiled_of(self.components)
+        except UnsupportedPattern:
+            return None
+
+    @cached_property
+    def _cutter(self) -> RegexCutter:
+        return RegexCutter(self.components, _why_not(self.components))
 
 
-def cut(text: str, expression: Any, unmatched: Unmatched) -> Iterator[str]:
-    """The matches in `text` and, with "keep", what lies between them; an empty match only separates.
+@cache
+def named(name: str) -> Pretokenizer:
+    """That of a name of PATTERNS."""
+    return Pretokenizer((Split(PATTERNS[name], "rust", gaps_are_errors=True),))
 
-    Behind an empty match the search goes on a character further, as in Hugging Face's readers, where no other
-    alternative is tried: "12ab", [0-9]*|[a-z]+ -> "12", "a", "b" with "keep". UncoveredText with "error".
-    """
-    start = 0
-    place = 0
+
+def _why_not(components: tuple[Component, ...]) -> str:
     try:
-        while place <= len(text):
-            matches = expression.finditer(text, place, timeout=TIMEOUT_SECONDS)
-            place = len(text) + 1
-            for match in matches:
-                first = match.start()
-                if first > start and unmatched != "drop":
-                    yield _between(text, start, first, expression, unmatched)
-                start = match.end()
-                if start == first:
-                    place = start + 1
-                    break
-                yield match.group()
-    except TimeoutError:
-        raise BadTokenizer(
-            f"pattern {shown(expression.pattern, 100)} took over {TIMEOUT_SECONDS} s on a text of {len(text)} "
-            "characters: it backtracks; use possessive quantifiers or a named pattern"
-        ) from None
-    if start < len(text) and unmatched != "drop":
-        yield _between(text, start, len(text), expression, unmatched)
+        compiled_of(components)
+    except UnsupportedPattern as error:
+        return str(error)
+    raise BadTokenizer(f"{components} is compiled")
 
 
-def _between(text: str, start: int, stop: int, expression: Any, unmatched: Unmatched) -> str:
-    if unmatched == "error":
-        left_out = text[start : min(stop, start + 20)]
-        raise UncoveredText(expression.pattern, left_out, len(text[:start].encode()))
-    return text[start:stop]
+def _described(component: Component) -> str:
+    if isinstance(component, Split):
+        return component.expression
+    if isinstance(component, ByteLevel) and component.use_regex:
+        return "gpt2"
+    return type(component).__name__

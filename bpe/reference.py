@@ -177,15 +177,15 @@ def encode_pretoken(
     pretoken: bytes,
     id_of: Mapping[bytes, int],
     ranks: Mapping[tuple[bytes, bytes], int] | None,
-    whole_pretokens: bool = False,
+    ignore_merges: bool = False,
 ) -> list[int]:
     """The ids of one pretoken.
 
     id_of: bytes of an entry -> its id. ranks: the allowed pairs, lowest first; None for a rank file, where every
     adjacent pair whose bytes together are an entry may merge and the entry's id is its rank.
-    whole_pretokens: a pretoken that is an entry is emitted at once (rank files, and `ignore_merges`).
+    ignore_merges: a pretoken that is an entry is emitted at once (rank files, and `ignore_merges`).
     """
-    if whole_pretokens and pretoken in id_of:
+    if ignore_merges and pretoken in id_of:
         return [id_of[pretoken]]
     parts = [bytes([byte]) for byte in pretoken]
 
@@ -209,7 +209,7 @@ def encode(
     merges: Sequence[tuple[bytes, bytes]] | None,
     special_tokens: Mapping[str, int] | None = None,
     pattern: str = "gpt2",
-    whole_pretokens: bool | None = None,
+    ignore_merges: bool | None = None,
 ) -> list[int]:
     """The ids of a text; `merges` None means a rank file (whole pretokens are then emitted at once).
 
@@ -225,7 +225,7 @@ def encode(
         if entry not in id_of and (len(entry) == 1 or entry in in_merges):
             id_of[entry] = id_
     ranks = None if merges is None else {pair: rank for rank, pair in enumerate(merges)}
-    whole = merges is None if whole_pretokens is None else whole_pretokens
+    whole = merges is None if ignore_merges is None else ignore_merges
     ids: list[int] = []
     for part, is_special in cut_at_special_tokens(text, special_tokens):
         if is_special:

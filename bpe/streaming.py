@@ -108,7 +108,7 @@ class _StretchEncoder:
 
     def __init__(self, tokenizer: Encodes, block_bytes: int) -> None:
         self._tokenizer = tokenizer
-        self._pattern = tokenizer.pretokenizer.core_pattern
+        self._pattern = tokenizer.pretokenizer.automaton
         self._block_bytes = block_bytes
         self._raw: list[bytes] = []  # text of which the normalization is not decided
         self._held = bytearray()  # normalized text of which the pretokens are not decided

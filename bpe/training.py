@@ -191,7 +191,7 @@ def train_on(
         holds = "the sample of the inputs holds" if facts.sample else "the inputs hold"
         raise BadArgument(
             f"{holds} no text to train on: nothing but special tokens, or nothing at all"
-            if counts.text_bytes == 0 or Pretokenizer.from_pattern(pattern).core_pattern
+            if counts.text_bytes == 0 or Pretokenizer.from_pattern(pattern).automaton
             else f"the pattern {shown(str(pattern))} matches nothing in the inputs; "
             f"the named ones are {', '.join(PATTERNS)}"
         )
@@ -306,7 +306,7 @@ def _tokenizer(
             bytes(printable_bytes()),
             len(specials),
             {token.encode(): id_ for token, id_ in specials.items()},
-            pretokenizer.core_pattern,
+            pretokenizer.automaton,
             memory_limit=0 if budget is None else budget.limit_bytes,
         )
     except MemoryError:

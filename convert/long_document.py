@@ -41,9 +41,14 @@ def encode_pieces(
     pieces: valid UTF-8, cut between characters. allowed_special: as for Tokenizer.encode. try_bytes: how much is
     gathered before a cut is tried. folder: see convert/long_pretoken.py; None for the system's.
     """
+    if not tokenizer.finds_by_bytes(allowed_special):
+        # Where such tokens begin and end depends on what stands around them: the document is held whole.
+        text = b"".join(bytes(piece) for piece in pieces)
+        yield tokenizer.encode_documents(text, b"\xff", checked=True, allowed_special=allowed_special).tokens
+        return
     every = isinstance(allowed_special, str) and allowed_special == "all"
     allowed = tokenizer.special_tokens if every else allowed_special
-    pattern = tokenizer.pretokenizer.core_pattern
+    pattern = tokenizer.pretokenizer.automaton
     if pattern is None:
         yield from _encode_as_text(tokenizer, pieces, allowed)
         return

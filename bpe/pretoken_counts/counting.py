@@ -140,9 +140,9 @@ class _Counting:
         self._workspace = workspace
         self._threads = options.threads or available_threads()
         self._pretokenizer = Pretokenizer.from_pattern(options.pattern)
-        self._by_expression = self._pretokenizer.core_pattern is None
+        self._by_expression = self._pretokenizer.automaton is None
         self._specials = [token.encode() for token in options.special_tokens]
-        self._counter = _core.PretokenCounter(self._pretokenizer.core_pattern)
+        self._counter = _core.PretokenCounter(self._pretokenizer.automaton)
         self._block_bytes = options.block_bytes or min(self._threads * THREAD_BLOCK_BYTES, MAX_BLOCK_BYTES)
         if self._by_expression:
             self._block_bytes = min(self._block_bytes, EXPRESSION_BLOCK_BYTES)

@@ -17,7 +17,8 @@ from bpe import _core
 from bpe.errors import BadArgument, shown
 from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.count_sums import LIMIT
-from bpe.pretokenizer import Pretokenizer, Stage
+from bpe.pretokenization.components import Split
+from bpe.pretokenizer import Pretokenizer, named
 
 TOOL: Final = f"tokenmill {_core.__version__}"
 
@@ -82,9 +83,8 @@ class CountsFacts:
 
     def to_json(self) -> dict[str, Any]:
         """The facts as a counts file has them."""
-        stages = self.pretokenizer.stages if self.pretokenizer else ()
         return {
-            "pattern": [{"expression": stage.expression, "unmatched": stage.unmatched} for stage in stages],
+            "pattern": self.pretokenizer.to_data() if self.pretokenizer else [],
             "special_tokens": list(self.special_tokens),
             "text_bytes": self.text_bytes,
             "documents": self.documents,
@@ -99,13 +99,8 @@ class CountsFacts:
     @staticmethod
     def from_json(facts: Mapping[str, Any]) -> CountsFacts:
         """The facts of a counts file; KeyError, TypeError or ValueError for what `to_json` does not write."""
-        stages = tuple(Stage(_text(stage["expression"]), stage["unmatched"]) for stage in facts["pattern"])
-        if any(stage.unmatched not in ("error", "keep", "drop") for stage in stages):
-            raise ValueError("unmatched")
-        # Nothing lies between the matches of a named pattern; former versions wrote "drop".
-        stages = tuple(Stage(stage.expression) if stage.expression in PATTERNS else stage for stage in stages)
         return CountsFacts(
-            pretokenizer=Pretokenizer(stages) if stages else None,
+            pretokenizer=_pretokenizer(facts["pattern"]),
             special_tokens=tuple(map(_text, facts["special_tokens"])),
             text_bytes=whole(facts["text_bytes"]),
             documents=whole(facts["documents"]),
@@ -116,6 +111,29 @@ class CountsFacts:
             sources=_sources_from_json(facts["sources"], complete=facts["complete"]),
             part=_part(facts["part"]) if "part" in facts else None,
         )
+
+
+def _pretokenizer(data: Sequence[dict[str, Any]]) -> Pretokenizer | None:
+    """The pre-tokenizer; former versions wrote a name or an expression and what becomes of the text between matches."""
+    if not data:
+        return None
+    if "type" in data[0]:
+        return Pretokenizer.from_data(data)
+    if len(data) == 1 and data[0]["expression"] in PATTERNS:
+        return named(data[0]["expression"])
+    splits = []
+    for stage in data:
+        drops = {"error": False, "keep": False, "drop": True}[stage["unmatched"]]
+        splits.append(
+            Split(
+                _text(PATTERNS.get(stage["expression"], stage["expression"])),
+                "rust",
+                "Removed" if drops else "Isolated",
+                drops,
+                gaps_are_errors=stage["unmatched"] == "error",
+            )
+        )
+    return Pretokenizer(tuple(splits))
 
 
 def _sources_from_json(rows: Iterable[Sequence[Any]], complete: bool) -> tuple[CountedSource, ...]:

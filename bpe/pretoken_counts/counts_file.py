@@ -153,7 +153,7 @@ class CountsFile:
             )
             self.total = whole(facts["total"], below=1 << 128)  # beyond 2^63 it has an error of its own
             if self.facts.pretokenizer is not None:
-                _ = self.facts.pretokenizer.compiled if self.facts.pretokenizer.core_pattern is None else None
+                self.facts.pretokenizer.checked()
         except (ValueError, KeyError, TypeError, RecursionError, BadTokenizer) as error:
             what = f"no {error}" if isinstance(error, KeyError) else printable(str(error))[:100]
             raise self._bad(f"its footer is not as version {VERSION} has it ({what})") from None

@@ -13,7 +13,7 @@ start before the end of a run is seen: `NotBounded`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -50,6 +50,18 @@ NO_ACTIONS: Final = Actions((), ())
 _Walks = tuple[Where, ...]  # a state of each stage
 _Pending = tuple[Start, ...]
 _State = tuple[tuple[_Walks, _Pending, int], ...]  # with the set of right contexts, a bit each
+_NOTHING: Final = Turn(False, False, 0, False)
+
+
+class _Way(NamedTuple):
+    """How the first stages go over a character: their right contexts before it, what the places before and behind it
+    are, their walks behind it, and the right contexts of all stages for which that is so, a bit each."""
+
+    before: tuple[int, ...]
+    turn: Turn
+    walks: _Walks
+    next_turn: Turn
+    rights: int
 
 
 @dataclass(frozen=True)
@@ -75,6 +87,11 @@ class _Builder:
         self._classes = told_apart_by([points for stage in stages for points in stage.sets()])
         self._rights = self._right_contexts()
         self._number_of_right = {right: number for number, right in enumerate(self._rights)}
+        self._rights_with: list[dict[int, int]] = [{} for _ in stages]  # by stage and its context, a bit for each
+        for number, right in enumerate(self._rights):
+            for context, rights in zip(right, self._rights_with, strict=True):
+                rights[context] = rights.get(context, 0) | 1 << number
+        self._known_ways: dict[tuple[_Walks, int], list[tuple[int, Turn, _Walks, int]]] = {}
 
     def build(self) -> Automaton:
         everything = (1 << len(self._rights)) - 1
@@ -145,44 +162,59 @@ class _Builder:
         groups: dict[tuple[_Walks, _Pending], int] = {}
         for walks, pending, rights in state:
             aged = tuple(Start(start.age + 1, 0, start.drops) if start.age else start for start in pending)
-            for number, right in enumerate(self._rights):
-                passed = self._pass(walks, character, right)
-                if passed is None:
+            for before, turn, following, behind in self._ways(walks, character):
+                if not rights >> before & 1:
                     continue
-                before, turn, following = passed
-                if not rights >> self._number_of_right[before] & 1:
-                    continue
-                starts = (*aged, Start(1, 0, turn.drops)) if turn.starts else aged
-                key = (following, starts)
-                groups[key] = groups.get(key, 0) | 1 << number
+                key = (following, (*aged, Start(1, 0, turn.drops)) if turn.starts else aged)
+                groups[key] = groups.get(key, 0) | behind
         return _settled(groups)
 
-    def _pass(
-        self, walks: _Walks, character: int, right: tuple[int, ...]
-    ) -> tuple[tuple[int, ...], Turn, _Walks] | None:
-        """(the right context before the character, the place's turn, the walks behind it), if that stands behind."""
-        before: list[int] = []
-        following: list[Where] = []
-        place = Turn(False, False, 0, False)
-        next_place = Turn(False, False, 0, False)
-        for stage, walk, context in zip(self._stages, walks, right, strict=True):
-            if place.starts:
-                walk = Where(SKIPPING, None, stage.first.left) if place.drops else stage.first
-            left = stage.left_behind(walk.left, character) if walk.step != SKIPPING else walk.left
-            before.append(stage.back(character, left, END if next_place.starts else context))
-            turn = stage.resolve(walk, before[-1])
+    def _ways(self, walks: _Walks, character: int) -> list[tuple[int, Turn, _Walks, int]]:
+        """How the walks may go on over a character: the number of the right context before it, the place's turn, the
+        walks behind it, and the right contexts behind it for which that is so, a bit each."""
+        known = self._known_ways.get((walks, character))
+        if known is None:
+            known = self._known_ways[walks, character] = list(self._find_ways(walks, character))
+        return known
+
+    def _find_ways(self, walks: _Walks, character: int) -> Iterator[tuple[int, Turn, _Walks, int]]:
+        ways = [_Way((), _NOTHING, (), _NOTHING, (1 << len(self._rights)) - 1)]
+        for number, (stage, walk) in enumerate(zip(self._stages, walks, strict=True)):
+            ways = [after for way in ways for after in self._over(number, stage, walk, character, way)]
+        for way in ways:
+            if way.before in self._number_of_right:
+                yield self._number_of_right[way.before], way.turn, way.walks, way.rights
+
+    def _over(self, number: int, stage: Stage, walk: Where, character: int, way: _Way) -> Iterator[_Way]:
+        """One stage more: of each way, those that its right contexts before and behind the character tell apart."""
+        if way.turn.starts:
+            walk = Where(SKIPPING, None, stage.first.left) if way.turn.drops else stage.first
+        left = stage.left_behind(walk.left, character) if walk.step != SKIPPING else walk.left
+        by_before: dict[int, int] = {}
+        if way.next_turn.starts:  # the piece ends behind the character
+            by_before[stage.back(character, left, END)] = way.rights
+        else:
+            for context, rights in self._rights_with[number].items():
+                if rights & way.rights:
+                    before = stage.back(character, left, context)
+                    by_before[before] = by_before.get(before, 0) | rights & way.rights
+        for before, rights in by_before.items():
+            turn = stage.resolve(walk, before)
             if turn is None:
-                return None
-            behind = stage.advance(walk, turn, character)
-            following.append(behind)
-            place = _joined(place, turn)
-            if next_place.starts:
                 continue
-            next_turn = stage.resolve(behind, context)
-            if next_turn is None:
-                return None
-            next_place = _joined(next_place, next_turn)
-        return tuple(before), place, tuple(following)
+            behind = stage.advance(walk, turn, character)
+            place, passed = _joined(way.turn, turn), ((*way.before, before), (*way.walks, behind))
+            if way.next_turn.starts or number + 1 == len(self._stages):
+                yield _Way(passed[0], place, passed[1], way.next_turn, rights)
+                continue
+            by_turn: dict[Turn, int] = {}
+            for context, with_context in self._rights_with[number].items():
+                next_turn = stage.resolve(behind, context) if with_context & rights else None
+                if next_turn is not None:
+                    joined = _joined(way.next_turn, next_turn)._replace(taker=0, in_match=False)
+                    by_turn[joined] = by_turn.get(joined, 0) | with_context & rights
+            for next_turn, those in by_turn.items():
+                yield _Way(passed[0], place, passed[1], next_turn, those)
 
     def _at_end(self, state: _State) -> tuple[Start, ...]:
         end = 1 << self._number_of_right[(END,) * len(self._stages)]

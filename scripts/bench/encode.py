@@ -100,14 +100,14 @@ def stages(name: str, text: bytes, threads: int, options: argparse.Namespace) ->
     if threads != 1:
         return []
     tokenizer = bpe.Tokenizer.load(options.tokenizer)
-    pattern = tokenizer.pretokenizer.core_pattern
+    pattern = tokenizer.pretokenizer.automaton
     separator = harness.SEPARATOR
     special = {token.encode(): id_ for token, id_ in tokenizer.special_tokens.items()}
     image = tokenizer.core_encoder.image()
     room = np.zeros(_core.Encoder.out_tokens(len(text)), np.uint32)
 
     def encoder(cache_bytes: int) -> _core.Encoder:
-        return _core.Encoder.from_image(image, special, pattern, tokenizer.whole_pretokens, cache_bytes)
+        return _core.Encoder.from_image(image, special, pattern, tokenizer.ignore_merges, cache_bytes)
 
     warm: dict[str, list[float]] = {}
 

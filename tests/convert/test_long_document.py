@@ -14,6 +14,7 @@ from input_kinds import write_kind
 from naive_conversion import END, Naive, expected_dataset, make_documents, read_dataset
 
 from bpe import utf8
+from bpe.added_tokens import AddedToken
 from bpe.errors import InvalidText
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
@@ -65,6 +66,19 @@ def test_what_is_not_in_the_core_has_the_same_ids(
     rng = random.Random(6)
     for text in nasty_texts.values():
         assert ids_of(tokenizer, pieces_of(text.encode(), rng, 9), 20) == tokenizer.encode(text)
+
+
+@pytest.mark.parametrize("flags", [{"lstrip": True}, {"rstrip": True, "single_word": True}], ids=str)
+def test_tokens_that_look_around(flags: dict[str, bool], listed: Any) -> None:
+    """Where one ends depends on what comes in the next piece."""
+    rng = random.Random(4)
+    plain = listed(special_tokens=[])
+    tokens = [AddedToken("<s>", plain.vocab_size, **flags), AddedToken("s>", plain.vocab_size + 1)]
+    tokenizer = Tokenizer(plain.ordinary_entries, plain.merges, tokens)
+    for _ in range(30):
+        text = "".join(rng.choices(["<s>", "<", "s>", "  ", "\n", "a", "the ", "é"], k=60))
+        pieces = pieces_of(text.encode(), rng, 9)
+        assert ids_of(tokenizer, pieces, 16) == tokenizer.encode(text)
 
 
 def test_memory_is_not_that_of_the_document(listed: Callable[..., Tokenizer]) -> None:

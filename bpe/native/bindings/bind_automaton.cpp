@@ -79,7 +79,8 @@ std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std:
 void bind_automaton(nb::module_ &m) {
   nb::class_<Automaton>(m, "Automaton")
       .def(nb::new_(&automaton_of), nb::arg("then"), nb::arg("initial"), nb::arg("group_ends"), nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"),
-           nb::arg("runs"), nb::arg("page_of"), nb::arg("pages"));
+           nb::arg("runs"), nb::arg("page_of"), nb::arg("pages"))
+      .def_ro("drops", &Automaton::drops);
   m.def(
       "pieces",
       [](const Automaton &automaton, nb::object buffer) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pretokenize/automaton.hpp"
-#include "text/special_tokens.hpp"
+#include "text/added_tokens.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -18,7 +18,7 @@ inline constexpr size_t piece_bytes = 1 << 18;
 // What documents may be cut by: how their pretokens are cut, and the special tokens they may hold.
 struct WithinDocuments {
   const Automaton &automaton;
-  const SpecialTokens &special;
+  const AddedTokens &special;
 };
 
 // Where to cut a text into pieces of about piece_bytes: behind separators and, if it is said how, within long

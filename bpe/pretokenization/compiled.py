@@ -1,0 +1,51 @@
+"""The core's tables of a pre-tokenizer, made once a process for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bpe import _core
+from bpe.errors import UnsupportedPattern
+from bpe.pretokenization.automaton import NotBounded, automaton_of
+from bpe.pretokenization.components import Component, Split
+from bpe.pretokenization.stages import stages_of
+from bpe.pretokenization.tables import Tables, tables_of
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """may_leave_out: whether text may lie between the matches, which is an error."""
+
+    automaton: _core.Automaton
+    may_leave_out: bool
+
+
+@lru_cache(maxsize=64)
+def compiled_of(components: tuple[Component, ...]) -> Compiled:
+    """The tables; UnsupportedPattern says what can't be compiled, BadTokenizer what is wrong."""
+    try:
+        tables = tables_of(automaton_of(stages_of(components)))
+    except NotBounded as error:
+        raise UnsupportedPattern(f"the pattern can't be compiled: {error}") from None
+    gaps_are_errors = any(isinstance(each, Split) and each.gaps_are_errors for each in components)
+    automaton = core_automaton(tables)
+    return Compiled(automaton, gaps_are_errors and automaton.drops)
+
+
+def core_automaton(tables: Tables) -> _core.Automaton:
+    """The tables in the core."""
+    return _core.Automaton(
+        tables.then,
+        tables.initial,
+        list(tables.group_ends),
+        [
+            (list(map(tuple, due.certain)), [(register, tuple(start)) for register, start in due.registers])
+            for due in tables.actions
+        ],
+        [list(map(tuple, starts)) for starts in tables.at_end],
+        [None if start is None else tuple(start) for start in tables.pending],
+        tables.runs,
+        tables.page_of,
+        tables.pages,
+    )

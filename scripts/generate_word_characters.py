@@ -1,0 +1,62 @@
+"""Writes bpe/native/text/word_characters.cpp out of the project's Unicode tables; prints nothing.
+
+python scripts/generate_word_characters.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bpe.pretokenization.unicode_tables import required
+
+TARGET = Path(__file__).resolve().parent.parent / "bpe" / "native" / "text" / "word_characters.cpp"
+TEXT = """// Written by scripts/generate_word_characters.py; do not edit.
+#include "text/word_characters.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace bpe {{
+
+namespace {{
+
+struct Range {{
+  uint32_t start, stop;
+}};
+
+// clang-format off
+constexpr Range words[] = {{
+{words}
+}};
+constexpr Range spaces[] = {{
+{spaces}
+}};
+// clang-format on
+
+template <size_t size> bool is_in(const Range (&ranges)[size], uint32_t code_point) {{
+  const Range *const behind =
+      std::upper_bound(std::begin(ranges), std::end(ranges), code_point,
+                       [](uint32_t c, const Range &range) {{ return c < range.start; }});
+  return behind != ranges && code_point < behind[-1].stop;
+}}
+
+}} // namespace
+
+bool is_word_character(uint32_t code_point) {{
+  return is_in(words, code_point);
+}}
+
+bool is_space(uint32_t code_point) {{
+  return is_in(spaces, code_point);
+}}
+
+}} // namespace bpe
+"""
+
+
+def rows(name: str) -> str:
+    spans = [f"{{{start},{stop}}}" for start, stop in required("rust", name).ranges]
+    return ",\n".join(",".join(spans[place : place + 8]) for place in range(0, len(spans), 8))
+
+
+TARGET.write_text(TEXT.format(words=rows(r"\w"), spaces=rows(r"\s")))
