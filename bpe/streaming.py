@@ -108,7 +108,7 @@ class _StretchEncoder:
 
     def __init__(self, tokenizer: Encodes, block_bytes: int) -> None:
         self._tokenizer = tokenizer
-        self._pattern = tokenizer.pretokenizer.automaton
+        self._automaton = tokenizer.pretokenizer.automaton
         self._block_bytes = block_bytes
         self._raw: list[bytes] = []  # text of which the normalization is not decided
         self._held = bytearray()  # normalized text of which the pretokens are not decided
@@ -118,9 +118,9 @@ class _StretchEncoder:
     def feed(self, part: bytes) -> list[int]:
         """The ids that are decided once `part` is there and whatever follows."""
         self._held += self._normalized(part)
-        if self._pattern is None or len(self._held) < self._try_at_bytes:
+        if self._automaton is None or len(self._held) < self._try_at_bytes:
             return []
-        cut = _core.last_safe_cut(self._held, self._pattern)
+        cut = _core.last_safe_cut(self._automaton, self._held)
         ids = self._encode(memoryview(self._held)[:cut])
         del self._held[:cut]
         self._try_at_bytes = max(self._block_bytes, 2 * len(self._held))

@@ -260,7 +260,7 @@ class DocumentEncoder:
 
     def _encode_pieces(self, source: Source, pieces: Iterator[Buffer], special: str) -> None:
         allowed: AllowedSpecial = "all" if special == "encode" else ()
-        for tokens in encode_pieces(self._tokenizer, pieces, allowed, STRETCH_BYTES, self._shard.folder):
+        for tokens in encode_pieces(self._tokenizer, pieces, allowed, STRETCH_BYTES):
             self._clock.lap("encode")
             self._shard.extend(tokens, _split_of(source))
             self._clock.lap("split")

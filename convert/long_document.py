@@ -2,17 +2,17 @@
 
 Text is gathered until it may be cut, whatever follows: in front of the place where a special token could still begin,
 and there where the core knows that no pretoken can cross, or right behind a special token. What lies before the cut is
-encoded and forgotten. Where there is no such place for a while, the pretokens that are certain are given out, and one
-that is itself too long to be held is encoded bit by bit (convert/long_pretoken.py). Memory is a few stretches. With an
-expression as pattern no place is known but special tokens, and all between them is held.
+encoded and forgotten. Where there is no such place for a while, the core goes through the text as a stream: pretokens
+that are certain are given out, and one that is itself too long to be held is encoded bit by bit
+(convert/long_pretoken.py). Memory is a few stretches, and what waits for the text behind it: spaces after a line break
+belong to it if another one follows them. Where the core does not cut the texts, no place is known but special tokens,
+and all between them is held.
 """
 
 from __future__ import annotations
 
 import codecs
 from collections.abc import Collection, Iterable, Iterator
-from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 TRY_BYTES = 4 << 20
+WINDOW_BYTES = 1 << 20
 
 
 def encode_pieces(
@@ -34,12 +35,11 @@ def encode_pieces(
     pieces: Iterable[Buffer],
     allowed_special: AllowedSpecial = "all",
     try_bytes: int = TRY_BYTES,
-    folder: Path | None = None,
 ) -> Iterator[NDArray[np.uint32]]:
     """The ids of the pieces joined, some at a time, each array valid until the next is asked for.
 
     pieces: valid UTF-8, cut between characters. allowed_special: as for Tokenizer.encode. try_bytes: how much is
-    gathered before a cut is tried. folder: see convert/long_pretoken.py; None for the system's.
+    gathered before a cut is tried.
     """
     if not tokenizer.finds_by_bytes(allowed_special):
         # Where such tokens begin and end depends on what stands around them: the document is held whole.
@@ -48,8 +48,8 @@ def encode_pieces(
         return
     every = isinstance(allowed_special, str) and allowed_special == "all"
     allowed = tokenizer.special_tokens if every else allowed_special
-    pattern = tokenizer.pretokenizer.automaton
-    if pattern is None:
+    automaton = tokenizer.pretokenizer.automaton
+    if automaton is None:
         yield from _encode_as_text(tokenizer, pieces, allowed)
         return
     if tokenizer.normalizer is not None:
@@ -57,91 +57,110 @@ def encode_pieces(
         ids = [tokenizer.special_tokens[token] for token in allowed]
         while True:
             texts = normalized(tokenizer, stretches.next())
-            yield from _Pieces(tokenizer, pattern, (), (), try_bytes, folder).encode(texts)
+            yield from _Pieces(tokenizer, automaton, (), (), try_bytes).encode(texts)
             if stretches.special < 0:
                 return
             yield np.array([ids[stretches.special]], np.uint32)
-    yield from _Pieces(tokenizer, pattern, allowed_special, allowed, try_bytes, folder).encode(pieces)
+    yield from _Pieces(tokenizer, automaton, allowed_special, allowed, try_bytes).encode(pieces)
 
 
 class _Pieces:
-    """Text that is held and what became of the text before it: ids, or the beginning of a long pretoken."""
+    """Text that is held and, where it goes through the core as a stream, what is known of its pretokens."""
 
     def __init__(
         self,
         tokenizer: Tokenizer,
-        pattern: str,
+        automaton: _core.Automaton,
         allowed_special: AllowedSpecial,
         allowed: Collection[str],
         try_bytes: int,
-        folder: Path | None,
     ) -> None:
-        self._tokenizer, self._pattern = tokenizer, pattern
+        self._tokenizer, self._automaton = tokenizer, automaton
         self._allowed_special = allowed_special
         self._special = [token.encode() for token in allowed]
-        self._try_bytes, self._folder = try_bytes, folder
+        self._try_bytes = try_bytes
         self._held = bytearray()
-        self._long: LongPretoken | None = None
+        self._stream: _core.PieceStream | None = None
+        self._base = self._fed = 0  # bytes of the stream before what is held, and of what is held that it has seen
+        self._dropped = False  # whether the pretoken that is held is left out
+        self._long: LongPretoken | None = None  # which it is the rest of
         self._out = np.empty(0, np.uint32)
 
     def encode(self, pieces: Iterable[Buffer]) -> Iterator[NDArray[np.uint32]]:
-        coming = iter(pieces)
-        final = False
-        while not final:
-            piece = next(coming, None)
-            final = piece is None
-            if piece is not None:
-                self._held += piece
-                del piece
-            if self._long is not None:
-                yield from self._go_on(self._long, final)
-                if self._long.over:
-                    if self._long.waiting is not None:
-                        # It stands before all that is held, and is looked at anew.
-                        coming = chain(self._long.waiting, [bytes(self._held)], coming)
-                        self._held.clear()
-                        final = False
-                    self._long = None
-            if self._long is None and (final or len(self._held) >= self._try_bytes):
-                yield from self._give(final)
+        for piece in pieces:
+            self._held += piece
+            del piece
+            if self._stream is not None:
+                yield from self._go_on(final=False)
+            if self._stream is None and len(self._held) >= self._try_bytes:
+                yield from self._give()
+        if self._stream is not None:
+            yield from self._go_on(final=True)
+        yield self._encoded(len(self._held))
 
-    def _give(self, final: bool) -> Iterator[NDArray[np.uint32]]:
-        """The ids of what is certain of the text that is held; a pretoken that is too long for that becomes `_long`."""
-        held = self._held
-        if final:
-            yield self._encoded(len(held))
-            return
-        if cut := safe_cut(held, self._pattern, self._special):
+    def _give(self) -> Iterator[NDArray[np.uint32]]:
+        """The ids of what may be cut off; without such a place the text becomes a stream."""
+        if cut := safe_cut(self._held, self._automaton, self._special):
             yield self._encoded(cut)
-            del held[:cut]
+            del self._held[:cut]
             return
-        stop = _decided(held, self._special)
-        with memoryview(held) as view, view[:stop] as part:
-            start, _, _ = _core.open_pretoken(part, self._pattern)
-            if start:
-                # By themselves they might end otherwise: spaces at the end of a text are one pretoken.
-                ends = _core.pretokenize(part, self._pattern)
-                ends = ends[: int(np.searchsorted(ends, np.uint64(start))) + 1]
-                yield self._tokenizer.encode_pretokens(held[:start], ends)
-        del held[:start]
-        if stop - start >= self._try_bytes // 2:
-            long = LongPretoken(
-                self._tokenizer, self._pattern, self._folder, self._try_bytes, 4 * self._try_bytes
-            )
-            yield from long.take(held, stop - start)
-            self._long = long if long.taken else None
+        self._stream = _core.PieceStream(self._automaton)
+        self._base = self._fed = 0
+        yield from self._go_on(final=False)
 
-    def _go_on(self, long: LongPretoken, final: bool) -> Iterator[NDArray[np.uint32]]:
+    def _go_on(self, final: bool) -> Iterator[NDArray[np.uint32]]:
+        """What the stream makes certain of the text that came; it ends at a special token, and where it may be cut."""
         held = self._held
-        stop = len(held) if final else _decided(held, self._special)
-        with memoryview(held) as view, view[long.taken :] as rest:
-            special = long.taken + first_special(rest, self._special)[0]
-        if special < stop:
-            yield from long.end(held, special)
-        elif final:
-            yield from long.end(held, stop)
-        else:
-            yield from long.take(held, stop)
+        assert self._stream is not None
+        stop = len(held) if final else max(_decided(held, self._special), self._fed)
+        with memoryview(held) as view, view[self._fed :] as rest:
+            special = self._fed + first_special(rest, self._special)[0]
+        over = final or special < stop
+        stop = min(stop, special)
+        with memoryview(held) as view, view[self._fed : stop] as rest:
+            starts, drops, settled = self._stream.feed(rest, over)
+        self._fed = stop
+        places = (starts.astype(np.int64) - self._base).tolist()
+        if cut := 0 if over else _core.last_safe_cut(self._automaton, bytes(held[:stop])):
+            places, drops = [place for place in places if place <= cut], drops[: sum(p <= cut for p in places)]
+        yield from self._pieces(places, drops.tolist())
+        if over or (cut and self._long is None and places and places[-1] == cut):
+            self._stream = None
+            return
+        yield from self._settle(int(settled) - self._base)
+
+    def _pieces(self, places: list[int], drops: list[int]) -> Iterator[NDArray[np.uint32]]:
+        """The pretokens that end at the places, but for those behind which the others start."""
+        texts: list[bytes] = []
+        start = 0
+        for place, next_drops in zip(places, drops, strict=True):
+            if place > start or self._long is not None:
+                text = bytes(self._held[start:place])
+                if self._long is not None:
+                    yield from self._long.take(text)
+                    yield self._long.finish()
+                    self._long = None
+                elif not self._dropped:
+                    texts.append(text)
+            start, self._dropped = place, bool(next_drops)
+        if texts:
+            ends = np.cumsum([len(text) for text in texts], dtype=np.uint64)
+            yield self._tokenizer.encode_pretokens(b"".join(texts), ends)
+        self._forget(start)
+
+    def _settle(self, settled: int) -> Iterator[NDArray[np.uint32]]:
+        """Of a pretoken too long to be held, what is certain to belong to it."""
+        if settled < self._try_bytes // 2 and self._long is None:
+            return
+        if not self._dropped:
+            self._long = self._long or LongPretoken(self._tokenizer, WINDOW_BYTES)
+            yield from self._long.take(bytes(self._held[:settled]))
+        self._forget(settled)
+
+    def _forget(self, stop: int) -> None:
+        del self._held[:stop]
+        self._base += stop
+        self._fed -= stop
 
     def _encoded(self, stop: int) -> NDArray[np.uint32]:
         if len(self._out) < _core.Encoder.out_tokens(stop):
@@ -166,10 +185,10 @@ def _decided(text: bytearray, special_tokens: Collection[bytes]) -> int:
     return decided
 
 
-def safe_cut(text: bytearray, pattern: str, special_tokens: Collection[bytes]) -> int:
+def safe_cut(text: bytearray, automaton: _core.Automaton, special_tokens: Collection[bytes]) -> int:
     """The last place found at which the text may be cut whatever follows it, 0 if there is none.
 
-    "a<s>bc de<" with "<s>" for gpt2 -> 6, before " de"; a special token may begin with the last byte.
+    "a<s>bc de<" with "<s>" for GPT-2 -> 6, before " de"; a special token may begin with the last byte.
     """
     decided = _decided(text, special_tokens)
     cut = 0
@@ -182,7 +201,7 @@ def safe_cut(text: bytearray, pattern: str, special_tokens: Collection[bytes]) -
     if cut >= decided:
         return cut
     with memoryview(text) as view, view[cut:decided] as rest:
-        return cut + _core.last_safe_cut(rest, pattern)
+        return cut + _core.last_safe_cut(automaton, rest)
 
 
 def _encode_as_text(

@@ -1,127 +1,21 @@
-"""One pretoken of any length in bounded memory: the ids of the whole, given out while it still comes.
-
-Two questions are open while only its beginning is known. Where does it end? The core says how much of it is settled
-whatever follows, and which few characters stand for that to find the rest (`_core.open_pretoken`). And what are its
-ids? Those of the beginning, but for the last ones, found by encoding it a window at a time (`_Windows`).
-
-Of some texts the first question stays open for long: spaces after a line break belong to it if another one follows
-them. What has to wait so goes to a file without a name, in `folder`.
-"""
+"""The ids of one pretoken of any length, in bounded memory: given out while it still comes."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe import _core
 from bpe.tokenizer import Tokenizer
-from convert.errors import BadInput, naming
+from convert.errors import BadInput
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-WINDOW_BYTES = 1 << 20
-WAITING_BYTES = 4 << 20  # more of what waits goes to the file
-_KEPT_BYTES = 16  # of what waits, to see how it goes on
-
 
 class LongPretoken:
-    """Takes a pretoken from the front of a text that grows. `taken`: so many bytes of it stand for what was encoded.
-
-    pattern: a named one. When it is `over`, it is gone from the text, and `waiting` is text that belongs before the
-    rest: pieces of it, or None.
-    """
-
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        pattern: str,
-        folder: Path | None = None,
-        window_bytes: int = WINDOW_BYTES,
-        waiting_bytes: int = WAITING_BYTES,
-    ) -> None:
-        self._pattern = pattern
-        self._windows = _Windows(tokenizer, window_bytes)
-        self._folder, self._waiting_bytes = folder, waiting_bytes
-        self._file: IO[bytes] | None = None
-        self.taken = 0
-        self.over = False
-        self.waiting: Iterator[bytes] | None = None
-
-    def take(self, text: bytearray, stop: int) -> Iterator[NDArray[np.uint32]]:
-        """Take what is settled of text[:stop], which other text follows; `text` is shortened."""
-        with memoryview(text) as view, view[:stop] as part:
-            start, settled, head = _core.open_pretoken(part, self._pattern)
-        if start > 0:
-            yield from self.end(text, stop)
-            return
-        if settled > self.taken:
-            yield from self._take_waiting()
-            yield from self._windows.take(text[self.taken : settled])
-            last = settled - 1
-            while text[last] & 0xC0 == 0x80:
-                last -= 1
-            self.taken = settled
-            if last > 0:
-                text[:last] = head
-                self.taken += len(head) - last
-        elif 0 < settled == self.taken and stop - settled > self._waiting_bytes + 2 * _KEPT_BYTES:
-            self._set_aside(text, stop)
-
-    def end(self, text: bytearray, stop: int) -> Iterator[NDArray[np.uint32]]:
-        """The pretoken ends within text[:stop], or with it; what is left of `text` is what follows."""
-        with memoryview(text) as view, view[:stop] as part:
-            end = int(_core.pretokenize(part, self._pattern)[0])
-        if end > self.taken:
-            yield from self._take_waiting()
-            yield from self._windows.take(text[self.taken : end])
-        yield self._windows.finish()
-        del text[:end]
-        self.over = True
-        if self._file is not None:
-            self.waiting = self._read_back()
-
-    def _set_aside(self, text: bytearray, stop: int) -> None:
-        """Put what waits into the file, but for its last characters: it is a run of one kind, however long."""
-        kept = stop - _KEPT_BYTES
-        while text[kept] & 0xC0 == 0x80:
-            kept -= 1
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115 - until it is read back
-        with naming(self._folder), memoryview(text) as view, view[self.taken : kept] as rest:
-            written = 0
-            while written < len(rest):
-                written += self._file.write(rest[written:])
-        del text[self.taken : kept]
-
-    def _take_waiting(self) -> Iterator[NDArray[np.uint32]]:
-        if self._file is not None:
-            for piece in self._read_back():
-                yield from self._windows.take(piece)
-
-    def _read_back(self) -> Iterator[bytes]:
-        file, self._file = self._file, None
-        assert file is not None
-        with file, naming(self._folder):
-            file.seek(0)
-            rest = b""
-            while piece := file.read(WINDOW_BYTES):
-                piece = rest + piece
-                whole = len(piece)
-                while whole and piece[whole - 1] & 0xC0 == 0x80:
-                    whole -= 1
-                whole = max(whole - 1, 0)  # the last character may be cut
-                rest = piece[whole:]
-                yield piece[:whole]
-            yield rest
-
-
-class _Windows:
     """The ids of a pretoken that comes bit by bit, those that are settled as they are.
 
     Let A be the tokens of the beginning, p a border between two of them, and B those of a window from p to beyond the

@@ -16,10 +16,11 @@ from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
 from bpe.pretoken_counts.counts_file import CountsFile, CountsWriter, write_counts_file
 from bpe.pretoken_counts.merge_counts import joined
-from bpe.pretokenizer import Pretokenizer, Stage
+from bpe.pretokenizer import Pretokenizer
+from tests.bpe.splits import split
 
 FACTS = CountsFacts(
-    Pretokenizer((Stage(r"\w+", "keep"), Stage("gpt2"))),
+    Pretokenizer((split(r"\w+", "keep"), split("gpt2"))),
     ("<|endoftext|>", "é\n"),
     text_bytes=2**40,
     documents=17,
@@ -201,7 +202,7 @@ def test_foreign_footers(footer: bytes, tmp_path: Path) -> None:
 
 
 def test_a_pattern_that_does_not_compile(tmp_path: Path) -> None:
-    written(tmp_path / "a.counts", {b"a": 1}, CountsFacts(Pretokenizer((Stage("(", "keep"),))))
+    written(tmp_path / "a.counts", {b"a": 1}, CountsFacts(Pretokenizer((split("(", "keep"),))))
     with pytest.raises(BadCounts, match=r"is no valid expression: missing \)"):
         CountsFile(tmp_path / "a.counts")
 

@@ -10,13 +10,14 @@ import pytest
 
 from bpe import _core, reference
 from bpe.errors import BadArgument, BadTokenizer, InvalidText
-from bpe.pretokenizer import Pretokenizer, Stage
+from bpe.pretokenizer import Pretokenizer
+from tests.bpe.splits import split
 from bpe.tokenizer import Tokenizer
 
 CUSTOM = r"[A-Za-z]+|\p{N}| ?[^\sA-Za-z\p{N}]+|\s+"  # matches all text
 
 
-GAPPY = Pretokenizer((Stage(r"[A-Za-z]+|\p{N}{2}", "drop"),))
+GAPPY = Pretokenizer((split(r"[A-Za-z]+|\p{N}{2}", "drop"),))
 
 
 def texts_of(nasty_texts, random_texts, count=150):

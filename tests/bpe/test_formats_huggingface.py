@@ -12,7 +12,8 @@ from bpe.added_tokens import AddedToken
 from bpe.errors import BadTokenizer, EnvironmentFailure, UnsupportedTokenizer
 from bpe.formats import huggingface
 from bpe.formats.huggingface import to_json
-from bpe.pretokenizer import Pretokenizer, Stage
+from bpe.pretokenizer import Pretokenizer
+from tests.bpe.splits import split
 from bpe.tokenizer import Tokenizer
 
 GAPPY = r"[A-Za-z]+|\p{N}{2}"
@@ -62,8 +63,8 @@ def test_round_trips(listed, ranked, pattern, tmp_path):
             pattern,
             special_tokens=[AddedToken("<s>", 900), AddedToken("<t>", 901, special=False, lstrip=True)],
         ),
-        listed(Pretokenizer((Stage(GAPPY, "drop"),))),
-        listed(Pretokenizer((Stage(r"\p{N}", "keep"), Stage("gpt2")))),
+        listed(Pretokenizer((split(GAPPY, "drop"),))),
+        listed(Pretokenizer((split(r"\p{N}", "keep"), split("gpt2")))),
     ]
     for place, tokenizer in enumerate(tokenizers):
         path = tmp_path / f"{place}.json"

@@ -8,7 +8,8 @@ import pytest
 
 from bpe.errors import UnsupportedTokenizer
 from bpe.formats.oniguruma import from_oniguruma, to_oniguruma
-from bpe.pretokenizer import Pretokenizer, Stage
+from bpe.pretokenizer import Pretokenizer
+from tests.bpe.splits import split
 
 SAME = [
     r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+",
@@ -65,7 +66,7 @@ def texts(nasty_texts):
 def test_what_is_the_same_stays_as_it_is(expression, nasty_texts):
     assert to_oniguruma(expression) == expression == from_oniguruma(expression)
     for text in texts(nasty_texts):
-        assert Pretokenizer((Stage(expression, "drop"),)).pretokens(text) == onig_pieces(expression, text), (
+        assert Pretokenizer((split(expression, "drop"),)).pretokens(text) == onig_pieces(expression, text), (
             repr(text)
         )
 
@@ -73,9 +74,9 @@ def test_what_is_the_same_stays_as_it_is(expression, nasty_texts):
 @pytest.mark.parametrize("expression", REWRITTEN)
 def test_what_differs_is_rewritten(expression, nasty_texts):
     for text in texts(nasty_texts):
-        ours = Pretokenizer((Stage(expression, "drop"),)).pretokens(text)
+        ours = Pretokenizer((split(expression, "drop"),)).pretokens(text)
         assert ours == onig_pieces(to_oniguruma(expression), text), repr(text)
-        read = Pretokenizer((Stage(from_oniguruma(expression), "drop"),)).pretokens(text)
+        read = Pretokenizer((split(from_oniguruma(expression), "drop"),)).pretokens(text)
         assert read == onig_pieces(expression, text), repr(text)
 
 
@@ -83,7 +84,7 @@ def test_a_dash_behind_word_characters_makes_no_range(nasty_texts):
     """To Oniguruma `[\\w-é]` is an error."""
     expression = r"[\w-é]+"
     for text in texts(nasty_texts):
-        ours = Pretokenizer((Stage(expression, "drop"),)).pretokens(text)
+        ours = Pretokenizer((split(expression, "drop"),)).pretokens(text)
         assert ours == onig_pieces(to_oniguruma(expression), text), repr(text)
 
 
@@ -93,8 +94,8 @@ def test_there_and_back_cuts_alike(expression, nasty_texts):
     again = from_oniguruma(once)
     assert to_oniguruma(again) == once
     for text in texts(nasty_texts):
-        pretokens = Pretokenizer((Stage(expression, "drop"),)).pretokens(text)
-        assert Pretokenizer((Stage(again, "drop"),)).pretokens(text) == pretokens, repr(text)
+        pretokens = Pretokenizer((split(expression, "drop"),)).pretokens(text)
+        assert Pretokenizer((split(again, "drop"),)).pretokens(text) == pretokens, repr(text)
 
 
 def test_word_characters_over_all_of_unicode():
@@ -103,9 +104,9 @@ def test_word_characters_over_all_of_unicode():
     import unicodedata
 
     text = "".join(character for character in text if unicodedata.category(character) != "Cn")
-    ours = Pretokenizer((Stage(from_oniguruma(r"\w"), "drop"),)).pretokens(text)
+    ours = Pretokenizer((split(from_oniguruma(r"\w"), "drop"),)).pretokens(text)
     assert ours == onig_pieces(r"\w", text)
-    assert Pretokenizer((Stage(r"\w", "drop"),)).pretokens(text) == onig_pieces(to_oniguruma(r"\w"), text)
+    assert Pretokenizer((split(r"\w", "drop"),)).pretokens(text) == onig_pieces(to_oniguruma(r"\w"), text)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +145,7 @@ def test_a_property_of_one_letter_gets_braces(nasty_texts):
     expression = r"\pL+|\PL|[^\pL\s]"
     assert to_oniguruma(expression) == r"\p{L}+|\P{L}|[^\p{L}\s]"
     for text in texts(nasty_texts):
-        ours = Pretokenizer((Stage(expression, "drop"),)).pretokens(text)
+        ours = Pretokenizer((split(expression, "drop"),)).pretokens(text)
         assert ours == onig_pieces(to_oniguruma(expression), text), repr(text)
     with pytest.raises(UnsupportedTokenizer, match=r"\\pL does not mean the same .* write \\p{L}"):
         from_oniguruma(expression)
@@ -158,6 +159,6 @@ def test_empty_matches_cut_alike(expression, nasty_texts):
     from tokenizers import Regex, pre_tokenizers
 
     split = pre_tokenizers.Split(Regex(expression), "isolated")
-    ours = Pretokenizer((Stage(from_oniguruma(expression), "keep"),))
+    ours = Pretokenizer((split(from_oniguruma(expression), "keep"),))
     for text in [*texts(nasty_texts), "12ab3", "aBbbC", "xxabab", ""]:
         assert ours.pretokens(text) == [piece for piece, _ in split.pre_tokenize_str(text)], repr(text)

@@ -11,7 +11,8 @@ from bpe.errors import UnsupportedTokenizer
 from bpe.formats.oniguruma import from_oniguruma, to_oniguruma
 from bpe.pattern_dialect import in_common_dialect
 from bpe.patterns import PATTERNS
-from bpe.pretokenizer import Pretokenizer, Stage
+from bpe.pretokenizer import Pretokenizer
+from tests.bpe.splits import split
 
 _UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
 _LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
@@ -57,8 +58,8 @@ def test_classes_of_classes_equal_hugging_face(expression: str) -> None:
     every = {"keep": pre_tokenizers.Split(Regex(expression), "isolated")}
     every["drop"] = pre_tokenizers.Split(Regex(expression), "removed", invert=True)
     for unmatched, theirs in every.items():
-        ours = Pretokenizer((Stage(from_oniguruma(expression), unmatched),))  # type: ignore[arg-type]
-        again = Pretokenizer((Stage(from_oniguruma(to_oniguruma(ours.description)), unmatched),))  # type: ignore[arg-type]
+        ours = Pretokenizer((split(from_oniguruma(expression), unmatched),))  # type: ignore[arg-type]
+        again = Pretokenizer((split(from_oniguruma(to_oniguruma(ours.description)), unmatched),))  # type: ignore[arg-type]
         for text in texts(1, 300):
             expected = [piece for piece, _ in theirs.pre_tokenize_str(text)]
             assert ours.pretokens(text) == again.pretokens(text) == expected, repr(text)

@@ -9,10 +9,11 @@ import tracemalloc
 import pytest
 
 from bpe.errors import InvalidText
-from bpe.pretokenizer import Pretokenizer, Stage
+from bpe.pretokenizer import Pretokenizer
+from tests.bpe.splits import split
 from bpe.streaming import encode_stretches
 
-GAPPY = Pretokenizer((Stage(r"[A-Za-z]+|\p{N}{2}", "drop"),))
+GAPPY = Pretokenizer((split(r"[A-Za-z]+|\p{N}{2}", "drop"),))
 
 
 def in_parts(tokenizer, parts, block_bytes=1, allowed=None):

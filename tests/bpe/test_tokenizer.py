@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from bpe.errors import BadArgument, BadTokenizer
-from bpe.pretokenizer import Pretokenizer, Stage
+from bpe.pretokenizer import Pretokenizer
+from tests.bpe.splits import split
 from bpe.ragged import Ragged
 from bpe.tokenizer import Tokenizer
 
-GAPPY = Pretokenizer((Stage(r"[A-Za-z]+|\p{N}{2}", "drop"),))
+GAPPY = Pretokenizer((split(r"[A-Za-z]+|\p{N}{2}", "drop"),))
 
 
 def test_properties(listed, ranked):

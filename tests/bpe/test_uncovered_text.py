@@ -15,7 +15,8 @@ from bpe.formats.huggingface import read
 from bpe.normalization import place_before_nfc, to_nfc
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
-from bpe.pretokenizer import Pretokenizer, Stage
+from bpe.pretokenizer import Pretokenizer
+from tests.bpe.splits import split
 from bpe.reference import pretokenize
 from bpe.tokenizer import Tokenizer
 from bpe.training import train
@@ -39,7 +40,7 @@ def test_the_first_byte_is_named(text: str, place: int, left_out: str) -> None:
 
 
 def test_of_several_stages_the_place_is_in_the_text() -> None:
-    stages = (Stage(r"\d", "keep"), Stage("[é0-9]+"))
+    stages = (split(r"\d", "keep"), split("[é0-9]+"))
     with pytest.raises(UncoveredText, match="text: byte 8 "):
         Pretokenizer(stages).pretokens("é1é2éa")
 
@@ -131,7 +132,7 @@ def test_counts_of_a_version_that_dropped_text(tmp_path: Path) -> None:
     """Its named patterns are those of today; other patterns are refused beside the pattern of the same name."""
     path = tmp_path / "old.counts"
     for name, unmatched in (("gpt2", "drop"), (LETTERS, "drop")):
-        pretokenizer = Pretokenizer((Stage(name, unmatched),))  # type: ignore[arg-type]
+        pretokenizer = Pretokenizer((split(name, unmatched),))  # type: ignore[arg-type]
         count_pretokens([b"a b"], pattern=pretokenizer).save(path)
         if name == "gpt2":
             assert PretokenCounts.load(path).facts.pretokenizer == Pretokenizer.from_pattern("gpt2")

@@ -11,6 +11,7 @@ import pytest
 from bpe import _core
 from bpe.patterns import PATTERNS
 from bpe.reference import count_pretokens, encode, train
+from tests.bpe.pretoken_ends import pretoken_ends
 
 SEPARATOR = b"<|endoftext|>"
 # Letters that often stand together, other letters, and what is no letter but has three bytes: others, whitespace,
@@ -124,7 +125,7 @@ def test_long_runs_equal_what_their_pretokens_are(variant: str, pattern: str, li
     text = (line * 3000).encode()
     with_pattern = _core.Encoder(entries, merges, {}, pattern, False)
     given = _core.Encoder(entries, merges, {}, None, False)
-    ends = _core.pretokenize(text, pattern)
+    ends = pretoken_ends(text, pattern)
     assert np.array_equal(
         with_pattern.encode_documents(text, SEPARATOR, 1)[0], given.encode_pretokens(text, ends)
     )

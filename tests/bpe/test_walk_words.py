@@ -10,6 +10,7 @@ import pytest
 from bpe import _core
 from bpe.patterns import PATTERNS
 from bpe.reference import count_pretokens, encode, train
+from tests.bpe.pretoken_ends import pretoken_ends
 
 SEPARATOR = b"<|endoftext|>"
 # By the first byte of their characters: ASCII, C3, CF, D0, D8, E0, E1 (four ranges of them), EA (two), EB, EC, ED.
@@ -77,6 +78,6 @@ def test_many_words_equal_those_one_by_one(variant: str) -> None:
     for pattern in PATTERNS:
         text = text_of("many", 4000).encode()
         encoder = _core.Encoder(ENTRIES, MERGES, {}, pattern, False)
-        ends = _core.pretokenize(text, pattern)
+        ends = pretoken_ends(text, pattern)
         plain = _core.Encoder(ENTRIES, MERGES, {}, None, False)
         assert encoder.encode(text.decode()) == plain.encode_pretokens(text, ends).tolist()

@@ -1,6 +1,7 @@
 // The tables of a pre-tokenizer, for Python.
 #include "bindings/bindings.hpp"
 #include "pretokenize/automaton.hpp"
+#include "pretokenize/piece_stream.hpp"
 #include "pretokenize/safe_cut.hpp"
 #include "pretokenize/text_window.hpp"
 
@@ -81,6 +82,29 @@ void bind_automaton(nb::module_ &m) {
       .def(nb::new_(&automaton_of), nb::arg("then"), nb::arg("initial"), nb::arg("group_ends"), nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"),
            nb::arg("runs"), nb::arg("page_of"), nb::arg("pages"))
       .def_ro("drops", &Automaton::drops);
+  nb::class_<PieceStream>(m, "PieceStream")
+      .def("__init__",
+           [](PieceStream *self, std::shared_ptr<Automaton> automaton) {
+             new (self) PieceStream(std::move(automaton));
+           },
+           nb::arg("automaton"))
+      .def(
+          "feed",
+          [](PieceStream &self, nb::object buffer, bool final) {
+            const BufferView text(buffer);
+            std::vector<uint64_t> starts;
+            std::vector<uint64_t> dropped;
+            {
+              nb::gil_scoped_release unlocked;
+              self.feed(text.data(), text.size(), final);
+              for (const auto &[start, drops] : self.take()) {
+                starts.push_back(start);
+                dropped.push_back(drops);
+              }
+            }
+            return nb::make_tuple(owned_array(std::move(starts)), owned_array(std::move(dropped)), self.settled());
+          },
+          nb::arg("buffer"), nb::arg("final"));
   m.def(
       "pieces",
       [](const Automaton &automaton, nb::object buffer) {
