@@ -40,6 +40,10 @@ class UnsupportedTokenizer(BadTokenizer):
     """A tokenizer file that asks for something this package does not do; the message names its JSON path."""
 
 
+class UnsupportedPattern(UnsupportedTokenizer):
+    """A pattern with a construct that no syntax tree here can say; the message names it and its place."""
+
+
 class UncoveredText(BpeError, ValueError):
     """Text that the matches of a tokenizer's pattern leave out, which would be lost.
 

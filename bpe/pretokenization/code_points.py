@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -33,17 +34,30 @@ class CodePoints:
         return CodePoints.union((self, other))
 
     def __and__(self, other: CodePoints) -> CodePoints:
-        return ~(~self | ~other)
+        common: list[tuple[int, int]] = []
+        left, right = iter(self.ranges), iter(other.ranges)
+        mine, theirs = next(left, None), next(right, None)
+        while mine and theirs:
+            start, stop = max(mine[0], theirs[0]), min(mine[1], theirs[1])
+            if start < stop:
+                common.append((start, stop))
+            if mine[1] < theirs[1]:
+                mine = next(left, None)
+            else:
+                theirs = next(right, None)
+        return CodePoints(tuple(common))
 
     def __sub__(self, other: CodePoints) -> CodePoints:
-        return ~(~self | other)
+        return self & ~other
 
     def __invert__(self) -> CodePoints:
         edges = [0, *(edge for span in self.ranges for edge in span), END]
-        return CodePoints(_joined(zip(edges[::2], edges[1::2], strict=True)))
+        spans = zip(edges[::2], edges[1::2], strict=True)
+        return CodePoints(_without_surrogates([span for span in spans if span[0] < span[1]]))
 
     def __contains__(self, code_point: int) -> bool:
-        return any(start <= code_point < stop for start, stop in self.ranges)
+        index = bisect_right(self.ranges, (code_point, END))
+        return index > 0 and code_point < self.ranges[index - 1][1]
 
     def __bool__(self) -> bool:
         return bool(self.ranges)
@@ -55,15 +69,26 @@ class CodePoints:
 def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """The code points in any of the ranges but surrogates, in the form of `CodePoints.ranges`."""
     joined: list[tuple[int, int]] = []
+    last_stop = -1
     for start, stop in sorted(ranges):
-        if start >= stop:
-            continue
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(stop, joined[-1][1]))
-        else:
-            joined.append((start, stop))
+        if start > last_stop:
+            if start < stop:
+                joined.append((start, stop))
+                last_stop = stop
+        elif stop > last_stop:
+            joined[-1] = (joined[-1][0], stop)
+            last_stop = stop
+    return _without_surrogates(joined)
+
+
+def _without_surrogates(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The same for ranges that are in that form but for surrogates."""
     first, last = _SURROGATES
-    halves = (
-        half for start, stop in joined for half in ((start, min(stop, first)), (max(start, last), stop))
-    )
-    return tuple((start, stop) for start, stop in halves if start < stop)
+    begin, end = bisect_left(ranges, first, key=_stop), bisect_left(ranges, (last, last))
+    halves = (((start, min(stop, first)), (max(start, last), stop)) for start, stop in ranges[begin:end])
+    ranges[begin:end] = [(start, stop) for pair in halves for start, stop in pair if start < stop]
+    return tuple(ranges)
+
+
+def _stop(span: tuple[int, int]) -> int:
+    return span[1]

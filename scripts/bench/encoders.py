@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from harness import SEPARATOR
 from numpy.typing import NDArray
+from published import GPT2
+from tokenizer_files import byte_alphabet
 
 import bpe
-from bpe import patterns, reference
 
 Ids = NDArray[np.uint32]
 
@@ -73,15 +74,14 @@ class Tiktoken(Ours):
 
     def __init__(self, tokenizer: Path, threads: int) -> None:
         super().__init__(tokenizer, threads)
-        ours = bpe.Tokenizer.load(tokenizer)
-        specials = set(ours.special_tokens.values())
-        id_of = {entry: i for i, entry in ours.vocab.items() if i not in specials}
-        entries = [bytes([byte]) for byte in reference.printable_bytes()]
-        entries += dict.fromkeys(left + right for left, right in ours.merges)
-        self.ranks = {entry: rank for rank, entry in enumerate(entries)}
+        file = json.loads(tokenizer.read_text())
+        self.pattern = expression_of(file)
+        byte_of = {character: byte for byte, character in enumerate(byte_alphabet())}
+        id_of, merges = file["model"]["vocab"], file["model"]["merges"]
+        pairs = (merge.split(" ") if isinstance(merge, str) else merge for merge in merges)
+        entries = list(dict.fromkeys((*byte_of, *("".join(pair) for pair in pairs))))
+        self.ranks = {bytes(map(byte_of.__getitem__, entry)): rank for rank, entry in enumerate(entries)}
         self.id_of_rank = np.array([id_of[entry] for entry in entries], dtype=np.uint32)
-        pattern = str(ours.pattern)
-        self.pattern = patterns.PATTERNS.get(pattern, pattern).replace(r"\Z", "$")
 
     def prepare(self, text: bytes) -> Any:
         return text.decode().split(SEPARATOR.decode())
@@ -202,6 +202,18 @@ ENCODERS: tuple[type[Ours], ...] = (
     Riptoken,
     Kitoken,
 )
+
+
+def expression_of(file: dict[str, Any]) -> str:
+    """The one expression that cuts all text, which is what tiktoken takes; ValueError where a file has another way."""
+    steps = file["pre_tokenizer"].get("pretokenizers", [file["pre_tokenizer"]])
+    last, before = steps[-1], steps[:-1]
+    plain = last["type"] == "ByteLevel" and not last["add_prefix_space"] and file["normalizer"] is None
+    if plain and not before and last.get("use_regex", True):
+        return GPT2
+    if plain and len(before) == 1 and before[0]["type"] == "Split" and not last.get("use_regex", True):
+        return str(before[0]["pattern"]["Regex"])
+    raise ValueError("tiktoken takes one expression and no normalizer")
 
 
 def installed(encoders: tuple[type[Ours], ...] = ENCODERS) -> tuple[list[type[Ours]], list[str]]:

@@ -93,6 +93,12 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
+def resident_bytes() -> int:
+    """The memory that this process holds now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def run_child(script: str, arguments: Sequence[str], threads: int) -> Any:
     """What the script prints as its last line, as JSON; a process of its own with `threads` threads in its pools."""
     environment = os.environ | {
@@ -128,9 +134,9 @@ def arguments(description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
+def parse(parser: argparse.ArgumentParser, needs_tokenizer: bool = True) -> argparse.Namespace:
     options = parser.parse_args()
-    for path in [*options.corpus, options.tokenizer]:
+    for path in [*options.corpus, *([options.tokenizer] if needs_tokenizer else [])]:
         if not path.is_file():
             parser.error(
                 f"{path}: no such file; scripts/demo makes a corpus and a tokenizer, or name your own"
@@ -155,7 +161,7 @@ def read_text(path: Path, limit_bytes: float) -> bytes:
 def facts() -> Row:
     """Machine, versions and commit."""
     packages = ["numpy", "zarr", "numcodecs", "tiktoken", "tokenizers", "rustbpe", "gigatoken", "fastokens"]
-    packages += ["tokie", "splintr-rs", "riptoken", "kitoken"]
+    packages += ["tokie", "splintr-rs", "riptoken", "kitoken", "gigabpe", "ffbpe", "sentencepiece"]
     return {
         "cpu": cpu_name(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),

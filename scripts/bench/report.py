@@ -16,11 +16,12 @@ import harness
 
 PAGE = harness.ROOT / "docs" / "performance.md"
 README = harness.ROOT / "README.md"
+TOKENIZERS = harness.SAVED / "tokenizers_table.md"
 CONTENDERS = ("tokenmill", "gigatoken", "rustbpe", "tiktoken", "tokenizers")
 QUESTIONS = {
     "train": "Training",
     "encode": "Encoding",
-    "families": "Families of vocabularies",
+    "tokenizers_table": "Tokenizers of published models",
     "conversion": "From a file to a verified dataset",
     "stages": "The stages of a conversion",
     "compression": "Compression of the dataset",
@@ -41,6 +42,8 @@ def main() -> None:
     options = parser.parse_args() if "--from-saved" in sys.argv else harness.parse(parser)
     if not options.from_saved:
         for question in options.only:
+            if question == "tokenizers_table":  # it takes files of its own: run it before, by itself
+                continue
             script = Path(__file__).with_name(f"{question}.py")
             command = [sys.executable, str(script), "--corpus", *map(str, options.corpus)]
             command += ["--tokenizer", str(options.tokenizer), "--turns", str(options.turns)]
@@ -55,6 +58,12 @@ def main() -> None:
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text("\n".join([OPENING, *map(section, saved)]))
     text = README.read_text()
+    if TOKENIZERS.exists():
+        around = re.compile(
+            r"(?<=<!-- tokenizers: from scripts/bench/tokenizers_table.py -->\n).*?(?=<!-- /tokenizers -->)",
+            re.DOTALL,
+        )
+        text = around.sub(lambda _: TOKENIZERS.read_text(), text)
     marked = re.compile(r"(?<=<!-- speed: from docs/performance.md -->\n).*?(?=<!-- /speed -->)", re.DOTALL)
     README.write_text(marked.sub(lambda _: readme_table({each["question"]: each for each in saved}), text))
     print(f"wrote {PAGE.relative_to(harness.ROOT)} and the table of {README.name}")

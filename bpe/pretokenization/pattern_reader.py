@@ -1,0 +1,320 @@
+"""What the dialects of patterns have in common: alternatives, sequences, repeats, and the limits of size.
+
+A dialect (read_rust.py, read_oniguruma.py) adds its escapes, classes, groups and flags. Literal text stays `Letters`
+until it is known what stands next to it: under (?i) Oniguruma takes "ss" for "ß".
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal, TypeAlias
+
+from bpe.errors import BadTokenizer, UnsupportedPattern, shown
+from bpe.pretokenization.code_points import CodePoints
+from bpe.pretokenization.syntax import (
+    Atomic,
+    Characters,
+    Choice,
+    Look,
+    Node,
+    Repeat,
+    Sequence,
+    TextEnd,
+    TextStart,
+)
+from bpe.pretokenization.unicode_tables import Dialect, required
+
+MAX_POSITIONS: Final = 2_000  # characters of the expression with its repeats written out
+MAX_GROUPS: Final = 64  # one in the other; fancy-regex ends there as well
+MAX_DEPTH: Final = 200  # of the syntax tree
+
+Mode: TypeAlias = Literal["greedy", "lazy", "possessive"]
+NEWLINE: Final = CodePoints.of("\n")
+ANY: Final = ~CodePoints()
+EMPTY: Final = Sequence(())
+# Whether it looks behind, and is negated.
+LOOKS: Final = {"?=": (False, False), "?!": (False, True), "?<=": (True, False), "?<!": (True, True)}
+_ESCAPED: Final = {"a": "\a", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_OPERATORS: Final = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+_HEX: Final = frozenset("0123456789abcdefABCDEF")
+
+
+@dataclass(frozen=True)
+class Letters:
+    """Characters one behind the other that stand for themselves. any_case: whether (?i) holds for them."""
+
+    text: str
+    any_case: bool
+
+
+Part: TypeAlias = Node | Letters
+
+
+class PatternReader(ABC):
+    """One reading of one expression. `flags`: the letters of the flags that hold at `place`."""
+
+    dialect: ClassVar[Dialect]
+    blanks: ClassVar[str]  # what (?x) makes nothing
+
+    def __init__(self, expression: str) -> None:
+        self.text = expression
+        self.place = 0
+        self.flags: frozenset[str] = frozenset()
+        self._groups = 0
+        self._atoms = 0
+
+    def read(self) -> Node:
+        """The syntax tree; BadTokenizer for wrong syntax, UnsupportedPattern for what it can't say."""
+        node = self.settled(self.alternatives())
+        if self.place < len(self.text):
+            raise self.wrong(") closes no group; write \\) for the character")
+        self._check_size(node)
+        return node
+
+    # What a dialect adds.
+
+    @abstractmethod
+    def atom(self) -> Part:
+        """What stands at `place`, without the repeats behind it."""
+
+    @abstractmethod
+    def repeated(self, part: Part) -> Part:
+        """The part with the repeats that stand at `place`."""
+
+    @abstractmethod
+    def settled_letters(self, letters: Letters) -> Node:
+        """What the letters match."""
+
+    # The grammar of all.
+
+    def skip_ignored(self) -> None:
+        """Move behind comments, and behind blanks under (?x)."""
+        while True:
+            if self.text.startswith("(?#", self.place):
+                self._skip_comment()
+            elif "x" in self.flags and self.peek() == "#":
+                stop = self.text.find("\n", self.place)
+                self.place = stop + 1 if stop >= 0 else len(self.text)
+            elif "x" in self.flags and self.peek() and self.peek() in self.blanks:
+                self.place += 1
+            else:
+                return
+
+    def _skip_comment(self) -> None:
+        start = self.place
+        while self.peek() != ")":
+            self.place += 2 if self.peek() == "\\" else 1
+            if self.place >= len(self.text):
+                raise self.wrong("the comment is not closed", start)
+        self.place += 1
+
+    def alternatives(self) -> Part:
+        """What stands up to the end or to a `)`, which is left."""
+        options = [self.branch()]
+        while self.take("|"):
+            options.append(self.branch())
+        return options[0] if len(options) == 1 else Choice(tuple(map(self.settled, options)))
+
+    def branch(self) -> Part:
+        parts: list[Part] = []
+        while True:
+            self.skip_ignored()
+            if self.place >= len(self.text) or self.text[self.place] in "|)":
+                return self._joined(parts)
+            self._atoms += 1
+            if self._atoms > MAX_POSITIONS:
+                raise self._too_large()
+            parts.append(self.repeated(self.atom()))
+
+    def _joined(self, parts: list[Part]) -> Part:
+        joined: list[Part] = []
+        for part in parts:
+            last = joined[-1] if joined else None
+            if isinstance(part, Letters) and isinstance(last, Letters) and part.any_case == last.any_case:
+                joined[-1] = Letters(last.text + part.text, part.any_case)
+            elif part != EMPTY:
+                joined.append(part)
+        if len(joined) == 1:
+            return joined[0]
+        nodes: list[Node] = []
+        for part in joined:
+            node = self.settled(part)
+            nodes += node.parts if isinstance(node, Sequence) else [node]
+        return Sequence(tuple(nodes))
+
+    def settled(self, part: Part) -> Node:
+        return self.settled_letters(part) if isinstance(part, Letters) else part
+
+    def closed_group(self, start: int) -> Part:
+        """The alternatives up to the `)` and that; start: where the group began."""
+        with self.nested(start):
+            part = self.alternatives()
+        if not self.take(")"):
+            raise self.wrong("the group is not closed", start)
+        return part
+
+    @contextmanager
+    def nested(self, start: int) -> Iterator[None]:
+        """One group or class further in; BadTokenizer where there are too many."""
+        self._groups += 1
+        if self._groups > MAX_GROUPS:
+            raise self.wrong(f"more than {MAX_GROUPS} groups one in the other", start)
+        yield
+        self._groups -= 1
+
+    def operator(self) -> tuple[int, int | None] | None:
+        """(least, most) of the `?`, `*` or `+` at `place`, which is taken; None where there is none."""
+        found = _OPERATORS.get(self.peek())
+        if found:
+            self.place += 1
+        return found
+
+    def interval(self, skip: bool) -> tuple[int, int | None] | None:
+        """(least, most) of the `{n,m}`, `{n}`, `{n,}` or `{,m}` at `place`, which is taken; None where there is none.
+
+        skip: whether comments and blanks may stand between.
+        """
+        start = self.place
+        least: int | None = None
+        most: int | None = None
+        if self.take("{"):
+            least = self._number(skip)
+            comma = self.take(",")
+            most = self._number(skip) if comma else least
+            closed = self.take("}")
+            if closed and (least is not None or (comma and (most is not None or skip))):
+                return least or 0, most
+        self.place = start
+        return None
+
+    def _number(self, skip: bool) -> int | None:
+        if skip:
+            self.skip_ignored()
+        start = self.place
+        while self.peek().isascii() and self.peek().isdigit():
+            self.place += 1
+        digits = self.text[start : self.place].lstrip("0") or "0"
+        found = None if self.place == start else int(digits[:20])
+        if skip:
+            self.skip_ignored()
+        return found
+
+    def repeat(self, part: Part, least: int, most: int | None, mode: Mode) -> Node:
+        return Repeat(self.settled(part), least, most, mode)
+
+    # Pieces of syntax.
+
+    def peek(self, ahead: int = 0) -> str:
+        """The character so far behind `place`, "" at the end."""
+        return self.text[self.place + ahead : self.place + ahead + 1]
+
+    def take(self, what: str) -> bool:
+        """Whether it stands at `place`, which moves behind it."""
+        found = self.text.startswith(what, self.place)
+        self.place += len(what) if found else 0
+        return found
+
+    def take_hex(self, least: int, most: int) -> str | None:
+        """So many hexadecimal digits at `place`, or None."""
+        stop = self.place
+        while stop < len(self.text) and stop - self.place < most and self.text[stop] in _HEX:
+            stop += 1
+        if stop - self.place < least:
+            return None
+        digits = self.text[self.place : stop]
+        self.place = stop
+        return digits
+
+    def escaped(self, letter: str) -> str | None:
+        """The control character that `\\n` and the like are in all dialects, or None."""
+        return _ESCAPED.get(letter)
+
+    def scalar(self, value: int, start: int) -> str:
+        if value >= 0x110000 or 0xD800 <= value < 0xE000:
+            raise self.wrong(f"U+{value:X} is no character", start)
+        return chr(value)
+
+    def name_behind(self, opening: str, start: int) -> None:
+        """Move behind the name of a group that a quote or `<` opened."""
+        stop = self.text.find(">" if opening == "<" else opening, self.place)
+        if stop <= self.place:
+            raise self.wrong("the group's name is empty or not closed", start)
+        self.place = stop + 1
+
+    def property_text(self, start: int) -> str:
+        """What stands between the braces of a property; `place` is behind the opening one."""
+        stop = self.text.find("}", self.place)
+        if stop < 0:
+            raise self.wrong("the property's name is not closed", start)
+        name, self.place = self.text[self.place : stop], stop + 1
+        return name
+
+    # Shorthands that are looks.
+
+    def line_start(self) -> Node:
+        return Choice((TextStart(), Look(Characters(NEWLINE), behind=True)))
+
+    def line_end(self) -> Node:
+        return Choice((TextEnd(), Look(Characters(NEWLINE))))
+
+    def word(self, negated: bool = False) -> Choice:
+        r"""`\b`, or `\B`."""
+        return word_boundary(required(self.dialect, "\\w"), negated)
+
+    # Errors.
+
+    def wrong(self, what: str, place: int | None = None) -> BadTokenizer:
+        return BadTokenizer(self._message(what, place))
+
+    def unsupported(self, what: str, place: int) -> UnsupportedPattern:
+        return UnsupportedPattern(
+            self._message(f"{what} is not supported; use a pattern without it, or a named one", place)
+        )
+
+    def _message(self, what: str, place: int | None) -> str:
+        at = self.place if place is None else place
+        return f"pattern {shown(self.text, 80)}, character {at} ({shown(self.text[at : at + 12])}): {what}"
+
+    def _check_size(self, root: Node) -> None:
+        """Nothing, or BadTokenizer for a tree that is too large or too deep."""
+        total = 0
+        left: list[tuple[Node, int, int]] = [(root, 1, 1)]  # a node, how often it is written out, its depth
+        while left:
+            node, times, depth = left.pop()
+            if depth > MAX_DEPTH:
+                raise BadTokenizer(
+                    f"pattern {shown(self.text, 80)}: repeats and groups lie deeper than {MAX_DEPTH}"
+                )
+            match node:
+                case Characters():
+                    total += times
+                case Sequence(parts):
+                    left += [(part, times, depth + 1) for part in parts]
+                case Choice(options):
+                    left += [(option, times, depth + 1) for option in options]
+                case Repeat(body, least, most):
+                    left.append((body, times * max(least, most or 1, 1), depth + 1))
+                case Atomic(body) | Look(body):
+                    left.append((body, times, depth + 1))
+            if total > MAX_POSITIONS or times > MAX_POSITIONS:
+                raise self._too_large()
+
+    def _too_large(self) -> BadTokenizer:
+        return BadTokenizer(
+            f"pattern {shown(self.text, 80)} comes to more than {MAX_POSITIONS:,} characters with its repeats written "
+            "out; use smaller repeats"
+        )
+
+
+def word_boundary(word: CodePoints, negated: bool) -> Choice:
+    """Between a word character and none, or elsewhere."""
+    inside = Characters(word)
+    before, after = Look(inside, behind=True), Look(inside)
+    not_before, not_after = Look(inside, behind=True, negated=True), Look(inside, negated=True)
+    pairs = (
+        ((before, after), (not_before, not_after)) if negated else ((before, not_after), (not_before, after))
+    )
+    return Choice(tuple(Sequence(pair) for pair in pairs))

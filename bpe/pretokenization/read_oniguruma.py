@@ -1,0 +1,521 @@
+r"""The dialect of tokenizers' patterns: Oniguruma with its own syntax, on text of UTF-8.
+
+`^`, `$` are the ends of lines and `\Z` is before a last newline; `(?m)` is what other dialects call (?s); `(?i)` holds
+up to the end of its group, over `|`; `{n,m}+` is a repeat of a repeat, `{n}?` an optional one, `{n,m}` with n > m a
+possessive `{m,n}`. `\w` has another meaning in classes, and `\pL` are the letters pL.
+
+Under (?i) literal text and classes match what folds alike, also where one character is as much as several: "ss" and
+"ß". Properties, `\w` and the like do so only in classes, where `[^...]` is folded before it is turned around; a class
+within a class is not folded by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from bpe.errors import shown
+from bpe.pretokenization.code_points import CodePoints
+from bpe.pretokenization.pattern_reader import ANY, LOOKS, NEWLINE, Letters, Mode, Part, PatternReader
+from bpe.pretokenization.syntax import (
+    Atomic,
+    Characters,
+    Choice,
+    Look,
+    Node,
+    Repeat,
+    Sequence,
+    TextEnd,
+    TextStart,
+)
+from bpe.pretokenization.unicode_tables import any_case, case_classes, named, required, several_for_one
+
+_FLAGS: Final = frozenset("imx")
+_OTHER_FLAGS: Final = frozenset("WDSPyCIL")
+_GREATEST_REPEAT: Final = 100_000
+_UNSUPPORTED_GROUPS: Final = {
+    "?(": "a condition, (?(",
+    "?~": "an absent operator, (?~",
+    "?{": "a callout, (?{",
+    "*": "a callout, (*",
+}
+_UNSUPPORTED_ESCAPES: Final = {
+    "G": "\\G",
+    "K": "\\K",
+    "X": "a grapheme cluster, \\X",
+    "y": "a boundary of grapheme clusters, \\y",
+    "Y": "\\Y",
+    "M": "\\M-x",
+}
+_OCTAL_DIGITS: Final = "01234567"
+_HEX_DIGITS: Final = "0123456789abcdefABCDEF"
+_GENERAL_NEWLINES: Final = CodePoints.of("\n\v\f\r\x85\u2028\u2029")
+
+
+# Where a class is read: in front, behind what may begin a range or may not, behind a `-` that makes one.
+_State: TypeAlias = Literal["start", "value", "complete", "range"]
+
+
+class _Item(NamedTuple):
+    """One thing in a class, and the code points that it stands for."""
+
+    kind: Literal["character", "set", "class", "range", "and", "close"]
+    points: CodePoints = CodePoints()
+
+
+def read(expression: str) -> Node:
+    """The syntax tree of the expression as tokenizers reads it.
+
+    BadTokenizer for wrong syntax, UnsupportedPattern for what a syntax tree can't say.
+    """
+    return _OnigurumaReader(expression).read()
+
+
+class _OnigurumaReader(PatternReader):
+    dialect = "oniguruma"
+    blanks = " \t\n\r\f"
+
+    def __init__(self, expression: str) -> None:
+        super().__init__(expression)
+        self._looks_behind = 0  # that are open
+        self._captures = 0  # groups that began
+
+    # Repeats.
+
+    def repeated(self, part: Part) -> Part:
+        count = 0
+        while True:
+            self.skip_ignored()
+            place = self.place
+            is_interval = self.peek() == "{"
+            bounds = self.operator() or self.interval(skip=False)
+            if bounds is None:
+                return part
+            if _is_anchor(part):
+                raise self.wrong("the repeat has nothing before it that can be repeated", place)
+            count += 1
+            part = self._repeated_once(part, *bounds, is_interval, place)
+
+    def _repeated_once(self, part: Part, least: int, most: int | None, is_interval: bool, place: int) -> Part:
+        if max(least, most or 0) > _GREATEST_REPEAT:
+            raise self.wrong(f"a repeat of more than {_GREATEST_REPEAT:,} times", place)
+        mode: Mode = "greedy"
+        if is_interval and most is not None and most < least:
+            least, most, mode = most, least, "possessive"
+        elif not is_interval and self.take("+"):
+            mode = "possessive"
+        elif not (is_interval and "," not in self.text[place : self.place]) and self.take("?"):
+            mode = "lazy"
+        if least == most == 1:
+            return part
+        return self.repeat(part, least, most, mode)
+
+    # Literal text.
+
+    def settled_letters(self, letters: Letters) -> Node:
+        if not letters.any_case:
+            return _one_or_all([Characters(CodePoints.of(each)) for each in letters.text])
+        nodes: list[Node] = []
+        rest = letters.text
+        while rest:
+            length, node = self._first_folded(rest)
+            nodes.append(node)
+            rest = rest[length:]
+        return _one_or_all(nodes)
+
+    def _first_folded(self, text: str) -> tuple[int, Node]:
+        """(how many of the first characters, what they match under (?i)), by unicode.c's get_case_fold_codes_by_str."""
+        first = _folded(text[0])
+        if self._looks_behind:
+            return 1, Characters(first)
+        for length in (3, 2):
+            folded = _lowest(text[:length])
+            if len(folded) == length and folded in several_for_one():
+                return length, _several(folded)
+        for folded, ones in several_for_one().items():
+            if ord(text[0]) in ones:
+                return 1, _several(folded)
+        return 1, Characters(first)
+
+    # Atoms.
+
+    def atom(self) -> Part:
+        start = self.place
+        character = self.peek()
+        if character == "(":
+            return self._group()
+        if character == "[":
+            return self._top_class()
+        if character == "\\":
+            return self._escape()
+        if character in "?*+" or (character == "{" and self.interval(skip=False)):
+            raise self.wrong("nothing stands before the repeat", start)
+        self.place += 1
+        if character == ".":
+            return Characters(ANY if "m" in self.flags else ~NEWLINE)
+        if character == "^":
+            not_at_end = Look(TextEnd(), negated=True)
+            behind = Look(Characters(NEWLINE), behind=True)
+            return Choice((TextStart(), Sequence((behind, not_at_end))))
+        if character == "$":
+            return self.line_end()
+        return self._letters(character)
+
+    def _letters(self, text: str) -> Letters:
+        return Letters(text, "i" in self.flags)
+
+    def _group(self) -> Part:
+        start = self.place
+        self.place += 1
+        for opening, what in _UNSUPPORTED_GROUPS.items():
+            if self.text.startswith(opening, self.place):
+                raise self.unsupported(what, start)
+        for opening, (behind, negated) in LOOKS.items():
+            if self.take(opening):
+                flags = self.flags
+                self._looks_behind += behind
+                body = self.settled(self.closed_group(start))
+                self._looks_behind -= behind
+                self.flags = flags
+                return Look(body, behind, negated)
+        if self.take("?:"):
+            return self.closed_group(start)
+        if self.take("?>"):
+            return Atomic(self.settled(self.closed_group(start)))
+        for opening in ("?<", "?'"):
+            if self.take(opening):
+                self.name_behind(opening[-1], start)
+                break
+        else:
+            if self.take("?"):
+                return self._flag_group(start)
+        self._captures += 1
+        return _enclosed(self.settled(self.closed_group(start)))
+
+    def _flag_group(self, start: int) -> Part:
+        before = self.flags
+        flags = before
+        sign = True
+        while True:
+            letter = self.peek()
+            self.place += 1
+            if letter == "-":
+                sign = False
+            elif letter and letter in _FLAGS:
+                flags = flags | {letter} if sign else flags - {letter}
+            elif letter and letter in _OTHER_FLAGS:
+                raise self.unsupported(f"the flag {letter}", start)
+            elif letter and letter in ":)" and self.place > start + 3:
+                break
+            else:
+                raise self.wrong("no such group or flag", start)
+        self.flags = flags
+        if letter == ":":
+            part = self.closed_group(start)
+        else:
+            with self.nested(start):
+                part = self.alternatives()
+        node = self.settled(part)
+        self.flags = before
+        return _enclosed(node)
+
+    def _escape(self) -> Part:
+        start = self.place
+        letter = self.peek(1)
+        self.place += 2
+        match letter:
+            case "":
+                raise self.wrong("a backslash ends the pattern", start)
+            case "A":
+                return TextStart()
+            case "z":
+                return TextEnd()
+            case "Z":
+                newline = Repeat(Characters(NEWLINE), 0, 1)
+                return Look(Sequence((newline, TextEnd())))
+            case "b" | "B":
+                return self.word(negated=letter == "B")
+            case "R":
+                pair = Sequence((Characters(CodePoints.of("\r")), Characters(NEWLINE)))
+                return Atomic(Choice((pair, Characters(_GENERAL_NEWLINES))))
+            case "O":
+                return Characters(ANY)
+            case "N":
+                return Characters(~NEWLINE)
+            case "k" | "g" if self.peek() and self.peek() in "<'":
+                raise self.unsupported(f"a reference to a group, \\{letter}", start)
+        if letter in _UNSUPPORTED_ESCAPES:
+            raise self.unsupported(_UNSUPPORTED_ESCAPES[letter], start)
+        if letter in "123456789" and self._is_reference(start):
+            raise self.unsupported(f"a backreference, \\{letter}", start)
+        found = self._common_escape(letter, start, in_class=False)
+        return self._letters(found) if isinstance(found, str) else Characters(found)
+
+    def _is_reference(self, start: int) -> bool:
+        """Whether it is the number of a group; else `\\303` is a byte. Up to 9 it is."""
+        found = re.compile(r"[0-9]{1,9}").match(self.text, start + 1)
+        number = int(found.group()) if found else 0
+        return number <= 9 or number <= self._captures
+
+    def _common_escape(self, letter: str, start: int, in_class: bool) -> CodePoints | str:
+        """The escape that `place` is behind, a set or a character."""
+        if letter in "dswhDSWH":
+            name = "\\" + letter.lower()
+            points = required("oniguruma", f"[{name}]" if in_class else name)
+            return points if letter.islower() else ~points
+        if letter in "pP" and self.take("{"):
+            return self._property(letter == "P", start, in_class)
+        if letter == "u":
+            digits = self.take_hex(4, 4)
+            if digits is None:
+                raise self.wrong("\\u needs four hexadecimal digits", start)
+            return self.scalar(int(digits, 16), start)
+        if letter in "xo" and self.peek() == "{":
+            return self._braced_code_point(letter, start)
+        if (letter == "x" and self.peek()) or letter in _OCTAL_DIGITS:
+            self.place = start
+            return self._byte_character(start)
+        if letter == "c" or (letter == "C" and self.take("-")):
+            return self._control(start)
+        if letter in "CM":
+            raise self.unsupported(f"\\{letter}", start)
+        if in_class and letter == "b":
+            return "\b"
+        return self.escaped(letter) or letter
+
+    def _braced_code_point(self, letter: str, start: int) -> str:
+        """The character with the number in braces; without a digit the letter stands for itself."""
+        base, digits = (16, _HEX_DIGITS) if letter == "x" else (8, _OCTAL_DIGITS)
+        first = self.place + 1
+        stop = first
+        while self.text[stop : stop + 1] and self.text[stop] in digits:
+            stop += 1
+        if stop == first:
+            return letter
+        self.place = stop
+        if self.peek() in (" ", "\n"):
+            raise self.unsupported("a list of code points", start)
+        if stop - first > 11 or not self.take("}"):
+            raise self.wrong("the code point is not one number in braces", start)
+        return self.scalar(int(self.text[first:stop], base), start)
+
+    def _byte_character(self, start: int) -> str:
+        r"""The character whose UTF-8 bytes stand at `place`, one `\xHH` or `\nnn` each."""
+        value = self._byte(start)
+        length = 1 + (value >= 0xC0) + (value >= 0xE0) + (value >= 0xF0)
+        values = [value]
+        while len(values) < length:
+            if not (self.text.startswith("\\x", self.place) or self.peek(1) in tuple(_OCTAL_DIGITS)):
+                raise self.wrong("the bytes of a character are not complete", start)
+            values.append(self._byte(start))
+        try:
+            return bytes(values).decode()
+        except UnicodeDecodeError:
+            raise self.wrong("the bytes are no UTF-8", start) from None
+
+    def _byte(self, start: int) -> int:
+        if self.take("\\x"):
+            return int(self.take_hex(0, 2) or "0", 16)
+        self.place += 1
+        first = self.place
+        while self.place - first < 3 and self.peek() and self.peek() in _OCTAL_DIGITS:
+            self.place += 1
+        value = int(self.text[first : self.place] or "0", 8)
+        if value > 255:
+            raise self.wrong("an octal number of more than one byte", start)
+        return value
+
+    def _control(self, start: int) -> str:
+        letter = self.peek()
+        if letter in ("", "\\"):
+            raise self.unsupported("such a control character", start)
+        self.place += 1
+        return "\x7f" if letter == "?" else self.scalar(ord(letter) & 0x9F, start)
+
+    def _property(self, negated: bool, start: int, in_class: bool) -> CodePoints:
+        text = self.property_text(start)
+        if text.startswith("^"):
+            negated, text = not negated, text[1:]
+        name = "".join(each for each in text.lower() if each not in " _-")
+        points = named("oniguruma", r"[\w]" if in_class and name == "word" else name)
+        if points is None or any(each in text for each in "[]\\"):
+            raise self.unsupported(f"the property {shown(text)}", start)
+        return ~points if negated else points
+
+    # Classes.
+
+    def _top_class(self) -> Node:
+        points, negated = self._class()
+        if "i" not in self.flags:
+            return Characters(~points if negated else points)
+        points = any_case(points)
+        if negated:
+            return Characters(~points)
+        several = _several_in(points)
+        return Choice((Characters(points), *several)) if several else Characters(points)
+
+    def _class(self) -> tuple[CodePoints, bool]:
+        """(what the class that opens at `place` lists, whether it is negated), by regparse.c's prs_cc."""
+        start = self.place
+        self.place += 1
+        negated = self.take("^")
+        union: list[CodePoints] = []
+        joined: CodePoints | None = None
+        state: _State = "start"
+        last: CodePoints | None = None  # the character of state "value" that may begin a range
+        is_first = True
+        while True:
+            item = self._class_item(start, is_first, state)
+            is_first = False
+            if last is not None and state == "value" and item.kind != "range":
+                union.append(last)
+            match item.kind:
+                case "close" | "and":
+                    listed = CodePoints.union(union)
+                    joined = listed if joined is None else joined & listed
+                    if item.kind == "close":
+                        return joined, negated
+                    union, state, last = [], "start", None
+                case "range":
+                    if last is None:
+                        raise self.wrong("a range must begin with a character; write \\- for the character")
+                    state = "range"
+                case "class":
+                    union.append(item.points)
+                    state, last = "complete", None
+                case "set":
+                    if state == "range":
+                        raise self.wrong("a range must end with a character; write \\- for the character")
+                    union.append(item.points)
+                    state, last = "value", None
+                case "character" if state == "range" and last is not None:
+                    first, end = last.ranges[0][0], item.points.ranges[0][1]
+                    if first >= end:
+                        raise self.wrong("a range must not go backwards", start)
+                    union.append(CodePoints.of((first, end)))
+                    state, last = "complete", None
+                case "character":
+                    state, last = "value", item.points
+
+    def _class_item(self, start: int, is_first: bool, state: _State) -> _Item:
+        """What stands at `place` of the class that opened at `start`, which is taken."""
+        character = self.peek()
+        if not character:
+            raise self.wrong("the class is not closed", start)
+        if character == "[" and self._is_posix():
+            return _Item("set", self._posix())
+        if character == "[":
+            with self.nested(start):
+                points, negated = self._class()
+            return _Item("class", ~points if negated else points)
+        self.place += 1
+        if character == "]" and not (is_first and self._another_bracket()):
+            if is_first:
+                raise self.wrong("the class is empty", start)
+            return _Item("close")
+        if character == "&" and self.take("&"):
+            return _Item("and")
+        if character == "-" and state == "value":
+            if self.peek() != "]" and not self.text.startswith("&&", self.place):
+                return _Item("range")
+        elif character == "\\":
+            place = self.place - 1
+            letter = self.peek()
+            if not letter:
+                raise self.wrong("a backslash ends the pattern", start)
+            self.place += 1
+            found = self._common_escape(letter, place, in_class=True)
+            return (
+                _Item("set", found)
+                if isinstance(found, CodePoints)
+                else _Item("character", CodePoints.of(found))
+            )
+        return _Item("character", CodePoints.of(character))
+
+    def _another_bracket(self) -> bool:
+        """Whether a `]` that is not escaped comes behind."""
+        place = self.place
+        while place < len(self.text):
+            if self.text[place] == "]":
+                return True
+            place += 2 if self.text[place] == "\\" else 1
+        return False
+
+    def _is_posix(self) -> bool:
+        if not self.text.startswith("[:", self.place):
+            return False
+        stop = self.text.find(":", self.place + 2)
+        name = self.text[self.place + 2 : stop] if stop >= 0 else ""
+        return self.text.startswith(":]", stop) and bool(name) and name.removeprefix("^").isalpha()
+
+    def _posix(self) -> CodePoints:
+        start = self.place
+        self.place += 2
+        negated = self.take("^")
+        stop = self.text.index(":", self.place)
+        points = named("oniguruma", f"[:{self.text[self.place : stop]}:]")
+        if points is None:
+            raise self.wrong("no such POSIX bracket", start)
+        self.place = stop + 2
+        return ~points if negated else points
+
+
+def _is_anchor(part: Part) -> bool:
+    """Whether it is nothing but a condition, which can't be repeated."""
+    if isinstance(part, Choice):
+        return any(map(_is_anchor, part.options)) or all(
+            isinstance(option, Sequence) and option.parts and all(map(_is_anchor, option.parts))
+            for option in part.options
+        )
+    return isinstance(part, TextStart | TextEnd | Look)
+
+
+def _enclosed(node: Node) -> Node:
+    """A group that is one thing to what stands behind it."""
+    return Sequence((node,)) if _is_anchor(node) or isinstance(node, Repeat) else node
+
+
+def _one_or_all(nodes: list[Node]) -> Node:
+    return nodes[0] if len(nodes) == 1 else Sequence(tuple(nodes))
+
+
+def _folded(character: str) -> CodePoints:
+    return any_case(CodePoints.of(character))
+
+
+def _lowest(text: str) -> str:
+    """Each character as the one that several of a table are listed by."""
+    return "".join(_fold_key(character) for character in text)
+
+
+def _fold_key(character: str) -> str:
+    alike = case_classes().get(ord(character), (ord(character),))
+    return next((chr(each) for each in alike if chr(each) in _fold_letters()), character)
+
+
+@cache
+def _fold_letters() -> frozenset[str]:
+    return frozenset(each for folded in several_for_one() for each in folded)
+
+
+def _several(folded: str) -> Node:
+    """The characters one by one, in any case, or the single ones that are as much."""
+    ones = CodePoints.of(*((one, one + 1) for one in several_for_one()[folded]))
+    return Choice((Characters(ones), _letter_by_letter(folded)))
+
+
+def _several_in(points: CodePoints) -> list[Node]:
+    """What is as much as one of the points, shorter ones first; those that end alike are one."""
+    firsts: dict[str, list[CodePoints]] = {}
+    for folded, ones in sorted(several_for_one().items(), key=lambda item: len(item[0])):
+        if any(one in points for one in ones):
+            firsts.setdefault(folded[1:], []).append(_folded(folded[0]))
+    return [
+        Sequence((Characters(CodePoints.union(first)), *(Characters(_folded(each)) for each in rest)))
+        for rest, first in firsts.items()
+    ]
+
+
+def _letter_by_letter(folded: str) -> Node:
+    return Sequence(tuple(Characters(_folded(character)) for character in folded))

@@ -1,0 +1,400 @@
+r"""The dialect of tiktoken's patterns: fancy-regex, which hands classes to Rust's regex-syntax.
+
+`^`, `$` are the ends of the text but under (?m); `\Z` is before any number of newlines at the end; a flag that is set
+inside a capturing group or a look holds behind it as well, up to the end of the next `(?flags:...)` around it; an
+escaped character that stands for itself does so under (?i), too. Case folds by Unicode's simple folding.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bpe.errors import shown
+from bpe.pretokenization.code_points import CodePoints
+from bpe.pretokenization.pattern_reader import (
+    ANY,
+    EMPTY,
+    LOOKS,
+    NEWLINE,
+    Letters,
+    Mode,
+    Part,
+    PatternReader,
+)
+from bpe.pretokenization.syntax import (
+    Atomic,
+    Characters,
+    Choice,
+    Look,
+    Node,
+    Repeat,
+    Sequence,
+    TextEnd,
+    TextStart,
+)
+from bpe.pretokenization.unicode_tables import any_case, named, required
+
+_FLAGS: Final = frozenset("imsxU")
+_HEX_DIGITS: Final = CodePoints.of("0123456789abcdefABCDEF")
+_GENERAL_NEWLINES: Final = CodePoints.of("\n\v\f\r\x85\u2028\u2029")
+_LITERAL_IN_CLASS: Final = frozenset("kAzBKGR")
+_UNSUPPORTED_GROUPS: Final = {
+    "?(": "a condition, (?(",
+    "?~": "an absent operator, (?~",
+    "?P=": "a backreference, (?P=",
+    "?P>": "a call of a group, (?P>",
+    "*": "a backtracking verb, (*",
+}
+# fancy-regex puts && before the second of these in a class.
+_JOINED_IN_CLASS: Final = {("alnum", True), ("blank", True), ("graph", False), ("print", False)}
+_POSIX: Final = {
+    "alnum": CodePoints.of((0x30, 0x3A), (0x41, 0x5B), (0x61, 0x7B)),
+    "alpha": CodePoints.of((0x41, 0x5B), (0x61, 0x7B)),
+    "ascii": CodePoints.of((0, 0x80)),
+    "blank": CodePoints.of("\t "),
+    "cntrl": CodePoints.of((0, 0x20), (0x7F, 0x80)),
+    "digit": CodePoints.of((0x30, 0x3A)),
+    "graph": CodePoints.of((0x21, 0x7F)),
+    "lower": CodePoints.of((0x61, 0x7B)),
+    "print": CodePoints.of((0x20, 0x7F)),
+    "punct": CodePoints.of((0x21, 0x30), (0x3A, 0x41), (0x5B, 0x61), (0x7B, 0x7F)),
+    "space": CodePoints.of("\t\n\v\f\r "),
+    "upper": CodePoints.of((0x41, 0x5B)),
+    "word": CodePoints.of((0x30, 0x3A), (0x41, 0x5B), (0x61, 0x7B), "_"),
+    "xdigit": _HEX_DIGITS,
+}
+
+
+def read(expression: str) -> Node:
+    """The syntax tree of the expression as tiktoken reads it.
+
+    BadTokenizer for wrong syntax, UnsupportedPattern for what a syntax tree can't say.
+    """
+    return _RustReader(expression).read()
+
+
+class _RustReader(PatternReader):
+    dialect = "rust"
+    blanks = " \t\n\r"
+
+    def __init__(self, expression: str) -> None:
+        super().__init__(expression)
+        self._joined_in_class = 0
+
+    def settled_letters(self, letters: Letters) -> Node:
+        nodes = tuple(
+            Characters(self._folded(CodePoints.of(each), letters.any_case)) for each in letters.text
+        )
+        return nodes[0] if len(nodes) == 1 else Sequence(nodes)
+
+    def _folded(self, points: CodePoints, is_any_case: bool | None = None) -> CodePoints:
+        wanted = "i" in self.flags if is_any_case is None else is_any_case
+        return any_case(points) if wanted else points
+
+    def repeated(self, part: Part) -> Part:
+        self.skip_ignored()
+        place = self.place
+        bounds = self.operator() or self.interval(skip=True)
+        if bounds is None:
+            return part
+        least, most = bounds
+        if part == EMPTY or isinstance(part, Look):
+            raise self.wrong("nothing stands before the repeat that can be repeated", place)
+        if most is not None and most < least:
+            raise self.wrong("the repeat's greatest number is below its least", place)
+        self.skip_ignored()
+        is_lazy = self.take("?") != ("U" in self.flags)
+        mode: Mode = "lazy" if is_lazy else "greedy"
+        if self.take("+"):
+            if is_lazy:
+                return Atomic(self.repeat(part, least, most, mode))
+            mode = "possessive"
+        return self.repeat(part, least, most, mode)
+
+    def atom(self) -> Part:
+        start = self.place
+        character = self.peek()
+        if character == "(":
+            return self._group()
+        if character == "[":
+            self._joined_in_class = 0
+            return Characters(self._class())
+        if character == "\\":
+            return self._escape()
+        if character in "?*+":
+            raise self.wrong("nothing stands before the repeat", start)
+        self.place += 1
+        if character == ".":
+            return Characters(ANY if "s" in self.flags else ~NEWLINE)
+        if character == "^":
+            return self.line_start() if "m" in self.flags else TextStart()
+        if character == "$":
+            return self.line_end() if "m" in self.flags else TextEnd()
+        return Letters(character, "i" in self.flags)
+
+    def _group(self) -> Part:
+        start = self.place
+        self.place += 1
+        self.skip_ignored()
+        for opening, what in _UNSUPPORTED_GROUPS.items():
+            if self.text.startswith(opening, self.place):
+                raise self.unsupported(what, start)
+        for opening, (behind, negated) in LOOKS.items():
+            if self.take(opening):
+                return Look(self.settled(self.closed_group(start)), behind, negated)
+        if self.take("?>"):
+            return Atomic(self.settled(self.closed_group(start)))
+        for opening in ("?P<", "?<", "?'"):
+            if self.take(opening):
+                self.name_behind(opening[-1], start)
+                break
+        else:
+            if self.take("?"):
+                return self._flag_group(start)
+        return self._captured(self.settled(self.closed_group(start)))
+
+    def _captured(self, node: Node) -> Node:
+        """A group that may be repeated, whatever is in it."""
+        return Sequence((node,)) if isinstance(node, Look) or node == EMPTY else node
+
+    def _flag_group(self, start: int) -> Part:
+        before = self.flags
+        sign = True
+        letters = 0
+        while True:
+            self.skip_ignored()
+            letter = self.peek()
+            self.place += 1
+            if letter == "-" and sign:
+                sign = False
+            elif letter == "u" and sign:
+                letters += 1
+            elif letter in ("R", "u"):
+                raise self.unsupported(f"the flag {letter}", start)
+            elif letter and letter in _FLAGS:
+                letters += 1
+                self.flags = self.flags | {letter} if sign else self.flags - {letter}
+            elif letter == ")" and letters:
+                return EMPTY
+            elif letter == ":" and (letters or sign):
+                break
+            else:
+                raise self.wrong("no such group or flag", start)
+        part = self.closed_group(start)
+        self.flags = before
+        return part
+
+    def _escape(self) -> Part:
+        start = self.place
+        letter = self.peek(1)
+        self.place += 2
+        match letter:
+            case "":
+                raise self.wrong("a backslash ends the pattern", start)
+            case "A":
+                return TextStart()
+            case "z":
+                return TextEnd()
+            case "Z":
+                newlines = Repeat(Characters(NEWLINE), 0, None)
+                return self._captured(Look(Sequence((newlines, TextEnd()))))
+            case "b" | "B":
+                return self._boundary(letter, start)
+            case "<":
+                return self._word_start()
+            case ">":
+                return self._word_end()
+            case "R":
+                pair = Sequence((Characters(CodePoints.of("\r")), Characters(NEWLINE)))
+                return Atomic(Choice((pair, Characters(_GENERAL_NEWLINES))))
+            case "O":
+                return Characters(ANY)
+            case "N":
+                return Characters(~NEWLINE)
+            case "K" | "G":
+                raise self.unsupported(f"\\{letter}", start)
+            case "k":
+                raise self.unsupported("a backreference, \\k", start)
+            case "g":
+                raise self.unsupported("a call of a group, \\g", start)
+        found = self._common_escape(letter, start, in_class=False)
+        if isinstance(found, CodePoints):
+            return Characters(found)
+        return found
+
+    def _boundary(self, letter: str, start: int) -> Node:
+        self.skip_ignored()
+        if self.peek() != "{" or self.peek(1).isdigit() or self.peek(1) == ",":
+            return self.word(negated=letter == "B")
+        self.place += 1
+        name = self.property_text(start)
+        word = Characters(required("rust", "\\w"))
+        halves: dict[str, Node] = {
+            "start": self._word_start(),
+            "end": self._word_end(),
+            "start-half": Sequence((Look(word, behind=True, negated=True),)),
+            "end-half": Sequence((Look(word, negated=True),)),
+        }
+        if letter == "B" or name not in halves:
+            raise self.wrong("no such boundary", start)
+        return halves[name]
+
+    def _word_start(self) -> Node:
+        word = Characters(required("rust", "\\w"))
+        return Sequence((Look(word, behind=True, negated=True), Look(word)))
+
+    def _word_end(self) -> Node:
+        word = Characters(required("rust", "\\w"))
+        return Sequence((Look(word, behind=True), Look(word, negated=True)))
+
+    def _common_escape(self, letter: str, start: int, in_class: bool) -> CodePoints | Letters:
+        """The escape that `place` is behind, a set or a character."""
+        if letter in "dswDSW":
+            points = required("rust", "\\" + letter.lower())
+            return points if letter.islower() else ~points
+        if letter in "hH":
+            return _HEX_DIGITS if letter == "h" else ~_HEX_DIGITS
+        if letter in "pP":
+            return self._property(letter == "P", start, in_class)
+        if letter in "xuU":
+            return self._hexadecimal({"x": 2, "u": 4, "U": 8}[letter], start)
+        if letter.isascii() and letter.isdigit():
+            raise self.unsupported(f"a backreference, \\{letter}", start)
+        if letter == "b":
+            return Letters("\b", False)
+        if control := self.escaped(letter):
+            return Letters(control, False)
+        if letter.isascii() and letter.isalpha() and not (in_class and letter in _LITERAL_IN_CLASS):
+            raise self.wrong(f"no such escape, \\{letter}", start)
+        return Letters(letter, False)
+
+    def _hexadecimal(self, digits: int, start: int) -> Letters:
+        self.skip_ignored()
+        found = self.take_hex(digits, digits)
+        if found is None and self.take("{"):
+            found = self.take_hex(1, 8)
+            if not self.take("}"):
+                found = None
+        if found is None:
+            raise self.wrong("the escape needs hexadecimal digits", start)
+        return Letters(self.scalar(int(found, 16), start), "i" in self.flags)
+
+    def _property(self, negated: bool, start: int, in_class: bool) -> CodePoints:
+        if self.take("{"):
+            text = self.property_text(start)
+            if text.startswith("^"):
+                negated, text = not negated, text[1:]
+        else:
+            text = self.peek()
+            self.place += 1
+        name = _normalized(text)
+        if "!=" in text:
+            negated = not negated
+        points = named("rust", name)
+        if points is None:
+            raise self.unsupported(f"the property {shown(text)}", start)
+        if in_class and (name, negated) in _JOINED_IN_CLASS:
+            self._joined_in_class += 1
+            if self._joined_in_class > 1:
+                raise self.unsupported("a second such property in a class", start)
+        folded = self._folded(points)
+        return ~folded if negated else folded
+
+    def _class(self) -> CodePoints:
+        """The class that opens at `place`, by the rules of regex-syntax's ast parser."""
+        start = self.place
+        self.place += 1
+        negated = self.take("^")
+        union: list[CodePoints] = []
+        while self.take("-"):
+            union.append(CodePoints.of("-"))
+        if not union and self.take("]"):
+            union.append(CodePoints.of("]"))
+        joined: CodePoints | None = None
+        operation = ""
+        while True:
+            character = self.peek()
+            if not character:
+                raise self.wrong("the class is not closed", start)
+            if character == "[":
+                posix = self._posix()
+                if posix is None:
+                    with self.nested(start):
+                        posix = self._class()
+                union.append(posix)
+            elif character == "]" or self.text.startswith(("&&", "--", "~~"), self.place):
+                joined = self._combined(joined, operation, CodePoints.union(union))
+                operation, union = character, []
+                self.place += 1 if character == "]" else 2
+                if character == "]":
+                    points = self._folded(joined)
+                    return ~points if negated else points
+            else:
+                union.append(self._range_or_item(start))
+
+    def _combined(self, left: CodePoints | None, operation: str, right: CodePoints) -> CodePoints:
+        if left is None:
+            return right
+        left, right = self._folded(left), self._folded(right)
+        if operation == "&":
+            return left & right
+        return left - right if operation == "-" else (left | right) - (left & right)
+
+    def _range_or_item(self, start: int) -> CodePoints:
+        place = self.place
+        first = self._item()
+        if self.peek() != "-" or self.peek(1) in ("]", "-", ""):
+            return CodePoints.of(first) if isinstance(first, str) else first
+        self.place += 1
+        last = self._item()
+        if not isinstance(first, str) or not isinstance(last, str):
+            raise self.wrong("a range must go from a character to a character", place)
+        if first > last:
+            raise self.wrong("a range must not go backwards", place)
+        return CodePoints.of((ord(first), ord(last) + 1))
+
+    def _item(self) -> str | CodePoints:
+        start = self.place
+        if not self.take("\\"):
+            self.place += 1
+            return self.text[start]
+        letter = self.peek()
+        if not letter:
+            raise self.wrong("a backslash ends the pattern", start)
+        self.place += 1
+        found = self._common_escape(letter, start, in_class=True)
+        return found.text if isinstance(found, Letters) else found
+
+    def _posix(self) -> CodePoints | None:
+        """The POSIX bracket at `place`, which is taken; None where there is none."""
+        start = self.place
+        if self.take("[:"):
+            negated = self.take("^")
+            stop = self.text.find(":]", self.place)
+            points = _POSIX.get(self.text[self.place : stop]) if stop >= 0 else None
+            if points is not None:
+                self.place = stop + 2
+                folded = self._folded(points)
+                return ~folded if negated else folded
+        self.place = start
+        return None
+
+
+def _normalized(text: str) -> str:
+    """A property's name as the tables have it: "Script = Han" -> "sc=han"."""
+    for sign in ("!=", ":", "="):
+        if sign in text:
+            key, _, value = text.partition(sign)
+            key = _loose(key)
+            return f"{_KEYS.get(key, key)}={_loose(value)}"
+    return _loose(text)
+
+
+_KEYS: Final = {"generalcategory": "gc", "script": "sc", "scriptextensions": "scx"}
+
+
+def _loose(name: str) -> str:
+    """By rule LM3 of UAX 44, as regex-syntax has it."""
+    lowered = name.lower()
+    loose = "".join(each for each in lowered.removeprefix("is") if each not in " _-" and each < "\x80")
+    return "isc" if loose == "c" and lowered.startswith("is") else loose

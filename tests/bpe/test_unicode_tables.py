@@ -1,0 +1,167 @@
+"""The tables hold what tiktoken and tokenizers match: some sets over all scalars, others where sets begin and end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from bpe.pretokenization import read_oniguruma, read_rust, unicode_ranges, unicode_tables
+from bpe.pretokenization.code_points import CodePoints
+from bpe.pretokenization.syntax import Characters, Node
+from bpe.pretokenization.unicode_tables import any_case, case_classes, named, several_for_one
+
+SCALARS = "".join(chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000)
+SCALARS_BY_POINT = SCALARS[:0xD800] + "-" * 0x800 + SCALARS[0xD800:]
+SETS = [
+    *[rf"\p{{{name}}}" for name in "L M N P S Z C Lu Ll Lt Lm Lo Mn Nd No Pc Sc Sk Cf Cn Co".split()],
+    *[
+        rf"\p{{{name}}}"
+        for name in "Han Latin Greek Cyrillic Hiragana Katakana Hangul Arabic Thai Common".split()
+    ],
+    *[
+        rf"\p{{{name}}}"
+        for name in "Alphabetic White_Space Uppercase Lowercase Emoji Ideographic XID_Start".split()
+    ],
+    *[rf"\p{{{name}}}" for name in "Extended_Pictographic Cased alnum blank cntrl print graph word".split()],
+    r"\P{L}",
+    r"\p{^Nd}",
+    r"\w",
+    r"\W",
+    r"\d",
+    r"\s",
+    r"\S",
+    r"\h",
+    r".",
+    r"[^\s\p{L}\p{N}]",
+    r"[\w]",
+    r"[[:alpha:][:digit:]]",
+    r"[[:punct:]]",
+    r"(?i:[a-zß])",
+    r"(?i:[^\p{Lu}])",
+]
+RUST_SETS = [r"\p{scx=Han}", r"\p{scx=Deva}", r"\p{sc=Inherited}", r"\p{gc!=L}", r"(?i:\p{Lu})", r"\pL"]
+ONIGURUMA_SETS = [
+    r"[[:graph:]]",
+    r"[[:print:]]",
+    r"[[:word:]]",
+    r"[\W]",
+    r"\p{Punct}",
+    r"(?i:\p{Lu})",
+    r"(?m:.)",
+]
+
+
+def tiktoken_members(expression: str, text: str) -> str:
+    import tiktoken
+
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    encoding = tiktoken.Encoding("set", pat_str=expression, mergeable_ranks=ranks, special_tokens={})
+    return bytes(encoding.encode_ordinary(text)).decode()
+
+
+def tokenizers_members(expression: str, text: str) -> str:
+    """By what is left of the text when all matches are taken out of it."""
+    from tokenizers import Regex, normalizers
+
+    left = set(normalizers.Replace(Regex(expression), "").normalize_str(text))
+    return "".join(character for character in text if character not in left)
+
+
+def members(node: Node) -> CodePoints:
+    points = node.points if isinstance(node, Characters) else node.options[0].points  # type: ignore[union-attr]
+    assert isinstance(points, CodePoints)
+    return points
+
+
+@pytest.fixture(scope="module")
+def edges() -> str:
+    """The scalars at which some set of the tables begins or ends, on both sides, and some others."""
+    around = {
+        point
+        for index in range(len(unicode_ranges.RANGES))
+        for span in unicode_tables._points(index).ranges
+        for edge in span
+        for point in (edge - 1, edge)
+    }
+    around |= set(range(0, 0x110000, 499))
+    return "".join(
+        chr(each) for each in sorted(around) if 0 <= each < 0x110000 and not 0xD800 <= each < 0xE000
+    )
+
+
+@pytest.mark.parametrize("expression", [*SETS, *RUST_SETS])
+def test_sets_are_those_of_tiktoken(expression: str, edges: str) -> None:
+    points = members(read_rust.read(expression))
+    assert tiktoken_members(f"(?:{expression})+", edges) == "".join(
+        each for each in edges if ord(each) in points
+    )
+
+
+@pytest.mark.parametrize("expression", [*SETS, *ONIGURUMA_SETS])
+def test_sets_are_those_of_tokenizers(expression: str, edges: str) -> None:
+    points = members(read_oniguruma.read(expression))
+    assert tokenizers_members(f"(?:{expression})+", edges) == "".join(
+        each for each in edges if ord(each) in points
+    )
+
+
+@pytest.mark.parametrize("expression", [r"\w", r"\s", r"\p{L}", r"\p{N}"])
+def test_some_sets_over_all_scalars(expression: str) -> None:
+    for read, found in ((read_rust.read, tiktoken_members), (read_oniguruma.read, tokenizers_members)):
+        ranges = members(read(expression)).ranges
+        assert found(f"{expression}+", SCALARS) == "".join(SCALARS_BY_POINT[slice(*span)] for span in ranges)
+
+
+def test_case_folds_as_in_tiktoken() -> None:
+    cased = "".join(map(chr, sorted(case_classes())))
+    for character in cased[::9]:
+        expected = "".join(map(chr, case_classes()[ord(character)]))
+        assert tiktoken_members(f"(?i:{character})", cased) == expected
+    every = "".join(rf"\x{{{ord(character):x}}}" for character in cased)
+    assert tiktoken_members(f"(?i:[{every}])+", SCALARS) == cased
+
+
+def test_case_folds_as_in_tokenizers() -> None:
+    cased = "".join(map(chr, sorted(case_classes())))
+    apart = "\n".join(cased)
+    for character in cased[::9]:
+        expected = "".join(map(chr, case_classes()[ord(character)]))
+        assert tokenizers_members(f"(?i:{character})", apart) == expected
+    for folded, ones in several_for_one().items():
+        for one in ones:
+            assert tokenizers_members(f"(?i:{folded})", chr(one)) == chr(one)
+            assert tokenizers_members(f"(?i:{chr(one)})", folded) == folded
+
+
+def test_names_are_those_of_a_dialect() -> None:
+    assert (
+        named("rust", "l") == named("rust", "letter") == named("rust", "gc=l") == named("oniguruma", "letter")
+    )
+    assert named("rust", "han") == named("rust", "sc=hani") != named("rust", "scx=han")
+    assert named("oniguruma", "sc=hani") is None
+    assert named("oniguruma", "[:alpha:]") == named("oniguruma", "alphabetic")
+    assert named("oniguruma", "\\w") != named("oniguruma", "[\\w]")
+    assert named("rust", "nosuch") is None
+    k = named("rust", "asciihexdigit")
+    assert k is not None
+    assert any_case(k) == k
+
+
+def test_unicode_is_16() -> None:
+    """Garay is new in 16.0; U+1CCFA and the script Sidetic are of 17.0."""
+    letters, assigned = named("rust", "l"), named("rust", "assigned")
+    assert letters is not None
+    assert assigned is not None
+    assert 0x10D4A in letters
+    assert 0x1CCFA not in assigned
+    assert named("rust", "sidetic") is None
+
+
+def test_importing_decodes_nothing() -> None:
+    code = (
+        "from bpe.pretokenization import unicode_tables as tables, read_rust\n"
+        "assert tables._points.cache_info().currsize == 0 and tables.case_classes.cache_info().currsize == 0"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
