@@ -87,7 +87,9 @@ def test_tokens_that_look_around(flags: dict[str, bool], listed: Any) -> None:
 def test_memory_is_bounded_where_tokens_look_around(listed: Any) -> None:
     """What is certain is given out while the rest is still to come."""
     plain = listed(special_tokens=[])
-    tokenizer = Tokenizer(plain.ordinary_entries, plain.merges, [AddedToken("<s>", plain.vocab_size, rstrip=True)])
+    tokenizer = Tokenizer(
+        plain.ordinary_entries, plain.merges, [AddedToken("<s>", plain.vocab_size, rstrip=True)]
+    )
     parts = encode_pieces(tokenizer, (b"the then <s>  a, " * 100 for _ in range(1000)), try_bytes=10_000)
     sizes = [len(part) for part in parts]
     assert len(sizes) > 100
