@@ -19,7 +19,8 @@ from bpe.errors import BadTokenizer, shown
 from bpe.formats import tiktoken
 from bpe.formats.json_input import expect_list, expect_object, parse
 
-_TOP_LEVEL: Final = {"config", "vocab", "special_tokens", "type", "version", "image", "multimodal", "audio", "model_settings_builder"}
+_PASSED_OVER: Final = {"type", "version", "image", "multimodal", "audio", "model_settings_builder"}
+_TOP_LEVEL: Final = {"config", "vocab", "special_tokens"} | _PASSED_OVER
 _CONFIG: Final = {
     "pattern",
     "num_vocab_tokens",
