@@ -70,6 +70,8 @@ class AddedTokens:
         """
     def find(self, buffer: Buffer, normalized: bool) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
         """(start and stop of each, uint64[2 * n]; ids, uint32[n]) of one pass, in order; see SpecialTokens::Match."""
+    def last_cut(self, buffer: Buffer, pattern: str) -> int:
+        """The last place found at which UTF-8 may be cut into two that are encoded apart, whatever follows; 0: none."""
 
 class EntryFile:
     """The entries and merges of a tokenizer's file, before it is known which entries are special tokens."""

@@ -80,7 +80,10 @@ def make_parts(
         else:
             special_tokens = given  # type: ignore[assignment] # texts, or what make_vocabulary refuses
     vocabulary = make_vocabulary(vocab, merges, special_tokens, ignore_merges)  # type: ignore[arg-type]
-    return Parts(vocabulary, Pretokenizer.from_pattern(pattern), normalizer, added, post_processor)
+    parts = Parts(vocabulary, Pretokenizer.from_pattern(pattern), normalizer, added, post_processor)
+    if added:
+        _ = parts.core_tokens  # refuses two that are one text once normalized
+    return parts
 
 
 class Description:

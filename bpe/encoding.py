@@ -22,7 +22,7 @@ from bpe.description import Description, Parts
 from bpe.errors import BadArgument, UncoveredText, shown
 from bpe.normalization import place_before_nfc, stretches_to_change, to_nfc
 from bpe.ragged import Ragged
-from bpe.streaming import encode_stretches
+from bpe.streaming import blocks_of, encode_by_cuts, encode_stretches
 from bpe.threads import thread_count
 
 if TYPE_CHECKING:
@@ -223,11 +223,12 @@ class Encoding(Description):
         """The ids of the texts joined, one by one and lazily; where one ends and the next begins does not matter.
 
         ["Hel", "lo"] gives the ids of "Hello". Memory is bounded by the longest stretch that can't be cut, a
-        pretoken or so; with an expression as pattern, by the longest stretch between special tokens; with tokens that
-        have flags (lstrip, rstrip, single_word, normalized), by the whole.
+        pretoken or so; with an expression as pattern, by the longest stretch between special tokens. The whole is held
+        if tokens have flags (lstrip, rstrip, single_word, normalized) beside an expression or a normalizer.
         """
         if not self.finds_by_bytes(allowed_special):
-            return chain.from_iterable(self.encode("".join(each), allowed_special) for each in (texts,))
+            parts = encode_by_cuts(self, blocks_of(texts), allowed_special)
+            return chain.from_iterable(part.tolist() for part in parts)
         return chain.from_iterable(encode_stretches(self, texts, self._allowed(allowed_special)))
 
     def normalize(self, text: bytes) -> bytes:
@@ -291,6 +292,13 @@ class Encoding(Description):
         if self.normalizer is None and all(token.normalized for token in tokens):
             tokens = [replace(token, normalized=False) for token in tokens]
         return all(token.is_plain for token in tokens)
+
+    def last_cut(self, text: Buffer, allowed_special: AllowedSpecial = "all") -> int:
+        """The last place found at which a text may be cut in two that are encoded apart, whatever follows; 0: none."""
+        pattern = self.pretokenizer.core_pattern
+        if pattern is None or self.normalizer is not None:
+            return 0
+        return self._tokens_of(self._recognised(allowed_special)).last_cut(text, pattern)
 
     def _recognised(self, allowed_special: AllowedSpecial) -> Recognised:
         """The special tokens to recognise as the core takes them: all (True), none (False) or some."""

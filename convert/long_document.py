@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core, utf8
+from bpe.streaming import encode_by_cuts
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from convert.long_pretoken import LongPretoken
 from convert.normalized_pieces import Stretches, first_special, normalized
@@ -42,9 +43,8 @@ def encode_pieces(
     gathered before a cut is tried.
     """
     if not tokenizer.finds_by_bytes(allowed_special):
-        # Where such tokens begin and end depends on what stands around them: the document is held whole.
-        text = b"".join(bytes(piece) for piece in pieces)
-        yield tokenizer.encode_documents(text, b"\xff", checked=True, allowed_special=allowed_special).tokens
+        # Where such tokens begin and end depends on what stands around them.
+        yield from encode_by_cuts(tokenizer, pieces, allowed_special, try_bytes)
         return
     every = isinstance(allowed_special, str) and allowed_special == "all"
     allowed = tokenizer.special_tokens if every else allowed_special

@@ -100,7 +100,9 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
     if not facts["never produced"]:
         del facts["for example"]
     if tokenizer.post_processor is not None:
-        facts["post-processor"] = "kept in the file, not applied: encoding adds no begin or end tokens"
+        facts["post-processor"] = (
+            "kept in the file, applied by Tokenizer.encode(..., add_special_tokens=True) alone"
+        )
     return facts
 
 

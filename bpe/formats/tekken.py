@@ -6,7 +6,7 @@
 The id of a special token is its rank, that of an entry its rank and the number of special tokens more; of the entries
 only so many count that all are default_vocab_size. Special tokens that the list leaves out are `<SPECIAL_n>`, as
 mistral-common names them. Merges follow from the ranks, as in tiktoken's rank files; the expression is in Rust's
-dialect. Settings for images and audio are passed over.
+dialect. Settings for images, audio and prompts are passed over.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from bpe.errors import BadTokenizer, shown
 from bpe.formats import tiktoken
 from bpe.formats.json_input import expect_list, expect_object, parse
 
-_TOP_LEVEL: Final = {"config", "vocab", "special_tokens", "type", "version", "image", "multimodal", "audio"}
+_PASSED_OVER: Final = {"type", "version", "image", "multimodal", "audio", "model_settings_builder"}
+_TOP_LEVEL: Final = {"config", "vocab", "special_tokens"} | _PASSED_OVER
 _CONFIG: Final = {
     "pattern",
     "num_vocab_tokens",

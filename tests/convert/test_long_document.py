@@ -75,10 +75,25 @@ def test_tokens_that_look_around(flags: dict[str, bool], listed: Any) -> None:
     plain = listed(special_tokens=[])
     tokens = [AddedToken("<s>", plain.vocab_size, **flags), AddedToken("s>", plain.vocab_size + 1)]
     tokenizer = Tokenizer(plain.ordinary_entries, plain.merges, tokens)
-    for _ in range(30):
-        text = "".join(rng.choices(["<s>", "<", "s>", "  ", "\n", "a", "the ", "é"], k=60))
-        pieces = pieces_of(text.encode(), rng, 9)
-        assert ids_of(tokenizer, pieces, 16) == tokenizer.encode(text)
+    for words in (["<s>", "<", "s>", "  ", "\n", "a", "the ", "é"], ["<s> ", "w<s> the", " then"]):
+        for size in (60, 20_000):
+            text = "".join(rng.choices(words, k=size))
+            pieces = pieces_of(text.encode(), rng, size // 6)
+            assert ids_of(tokenizer, pieces, 16) == tokenizer.encode(text)
+            halves = [text[:99], text[99:]]
+            assert list(tokenizer.encode_iterable(halves)) == tokenizer.encode(text)
+
+
+def test_memory_is_bounded_where_tokens_look_around(listed: Any) -> None:
+    """What is certain is given out while the rest is still to come."""
+    plain = listed(special_tokens=[])
+    tokenizer = Tokenizer(
+        plain.ordinary_entries, plain.merges, [AddedToken("<s>", plain.vocab_size, rstrip=True)]
+    )
+    parts = encode_pieces(tokenizer, (b"the then <s>  a, " * 100 for _ in range(1000)), try_bytes=10_000)
+    sizes = [len(part) for part in parts]
+    assert len(sizes) > 100
+    assert max(sizes) < 20_000
 
 
 def test_memory_is_not_that_of_the_document(listed: Callable[..., Tokenizer]) -> None:

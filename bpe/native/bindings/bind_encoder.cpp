@@ -1,6 +1,7 @@
 // Vocabularies and encoding, for Python.
 #include "bindings/bind_codec.hpp"
 #include "common/image.hpp"
+#include "encode/cut_into_pieces.hpp"
 #include "vocabulary/model_text.hpp"
 
 #include <algorithm>
@@ -168,7 +169,15 @@ void bind_encoder(nb::module_ &m) {
             }
             return std::pair(owned_array(std::move(spans)), owned_array(std::move(ids)));
           },
-          nb::arg("buffer"), nb::arg("normalized"));
+          nb::arg("buffer"), nb::arg("normalized"))
+      .def(
+          "last_cut",
+          [](const bpe::AddedTokens &tokens, nb::object buffer, const std::string &pattern) {
+            const BufferView text(buffer);
+            nb::gil_scoped_release unlocked;
+            return bpe::last_cut(view_of(text), {bpe::pattern_from_name(pattern), tokens});
+          },
+          nb::arg("buffer"), nb::arg("pattern"));
   nb::class_<Codec> encoder(m, "Encoder");
   encoder
       .def(

@@ -5,6 +5,7 @@
 
 #include "text/special_tokens.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -32,6 +33,8 @@ public:
   bool stands_across(const uint8_t *text, size_t size, size_t place) const {
     return raw_.stands_across(text, size, place) || normalized_.stands_across(text, size, place);
   }
+
+  size_t reach() const { return std::max(raw_.reach(), normalized_.reach()); }
 
 private:
   static bool holds(const SpecialTokens &tokens, std::string_view text) {

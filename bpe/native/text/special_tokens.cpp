@@ -162,7 +162,6 @@ SpecialTokens::Match SpecialTokens::find(const uint8_t *text, size_t size, size_
 }
 
 bool SpecialTokens::stands_across(const uint8_t *text, size_t size, size_t place) const {
-  constexpr size_t most_spaces = 1 << 10; // bytes; of more it is not known
   if (tokens_.empty())
     return false;
   // An occurrence that begins before `last` and ends behind `first` would make a difference.

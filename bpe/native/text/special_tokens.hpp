@@ -51,12 +51,15 @@ public:
   // Whether a token begins before `place` and ends behind it, or looks over it: if none does, the parts
   // before and behind it may be searched apart.
   bool stands_across(const uint8_t *text, size_t size, size_t place) const;
+  // So many bytes behind a place decide it, whatever follows them.
+  size_t reach() const { return longest_ + (looks_around_ ? most_spaces + 4 : 0); }
 
 private:
   size_t next_start(const uint8_t *text, size_t size, size_t place) const;
 
   // Up to here a walk of the trie at each place costs less than a look at all places.
   static constexpr size_t short_bytes = 64;
+  static constexpr size_t most_spaces = 1 << 10; // bytes beside a place that are looked at
   static constexpr size_t max_pairs = 4;
   std::vector<SpecialToken> tokens_;
   TokenTrie trie_;                 // reversed where a token has more than short_bytes
