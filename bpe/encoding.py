@@ -295,10 +295,10 @@ class Encoding(Description):
 
     def last_cut(self, text: Buffer, allowed_special: AllowedSpecial = "all") -> int:
         """The last place found at which a text may be cut in two that are encoded apart, whatever follows; 0: none."""
-        pattern = self.pretokenizer.core_pattern
-        if pattern is None or self.normalizer is not None:
+        automaton = self.pretokenizer.automaton
+        if automaton is None or self.normalizer is not None:
             return 0
-        return self._tokens_of(self._recognised(allowed_special)).last_cut(text, pattern)
+        return self._tokens_of(self._recognised(allowed_special)).last_cut(text, automaton)
 
     def _recognised(self, allowed_special: AllowedSpecial) -> Recognised:
         """The special tokens to recognise as the core takes them: all (True), none (False) or some."""

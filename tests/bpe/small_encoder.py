@@ -6,6 +6,7 @@ import random
 
 from bpe import _core
 from bpe.reference import count_pretokens, encode, train
+from tests.bpe.pretoken_ends import automaton_of
 
 BYTES = [bytes([value]) for value in range(256)]
 SENTENCES = [
@@ -38,7 +39,12 @@ ENTRIES |= {4000: b" fo", 4001: "字と".encode(), 4002: b"-" * 41, 4003: b"inte
 def core(rule: str, pattern: str | None = "gpt2", **options: int) -> _core.Encoder:
     special = {text.encode(): id_ for text, id_ in SPECIAL.items()}
     return _core.Encoder(
-        ENTRIES, None if rule == "ranks" else MERGES, special, pattern, rule != "merges", **options
+        ENTRIES,
+        None if rule == "ranks" else MERGES,
+        special,
+        pattern and automaton_of(pattern),
+        rule != "merges",
+        **options,
     )
 
 

@@ -18,6 +18,7 @@ from bpe.added_tokens import AddedToken
 from bpe.errors import BadTokenizer, UncoveredText
 from bpe.post_processing import PostProcessor
 from bpe.tokenizer import Tokenizer
+from tests.bpe.pretoken_ends import automaton_of
 
 TEXT = "Hello, wörld!  It's the lazy dogs 12345 你好 xyzzy<|endoftext|>e\u0301 the the <s>"
 
@@ -86,7 +87,7 @@ def test_the_core_stays_within_a_changed_image(kind: str, request: pytest.Fixtur
             value = generator.choice([0, 1, 2**64 - 1, 2**63, 2**32, generator.getrandbits(64), len(image)])
             changed[place : place + 8] = struct.pack("<Q", value)
         try:
-            encoder = _core.Encoder.from_image(changed, {b"<|endoftext|>": 90_000}, "gpt2", True)
+            encoder = _core.Encoder.from_image(changed, {b"<|endoftext|>": 90_000}, automaton_of("gpt2"), True)
         except ValueError:
             outcomes["refused"] += 1
             continue
@@ -94,7 +95,7 @@ def test_the_core_stays_within_a_changed_image(kind: str, request: pytest.Fixtur
         assert len(encoder.encode(TEXT + "a" * 100)) > 0
     assert min(outcomes.values()) > 0
     with pytest.raises(ValueError, match="behind its end"):
-        _core.Encoder.from_image(image + bytes(8), {}, "gpt2", True)
+        _core.Encoder.from_image(image + bytes(8), {}, automaton_of("gpt2"), True)
 
 
 def test_an_image_of_another_form_is_refused(listed: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from bpe import _core, reference
 from bpe.errors import BadArgument, InvalidText, MissingInput
 from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.counting import PretokenCounts, count_pretokens
+from tests.bpe.pretoken_ends import automaton_of
 
 END = "<|endoftext|>"
 
@@ -164,7 +165,7 @@ def test_items_are_sorted_and_counts_are_64_bit() -> None:
 
 
 def test_added_counts_add_up() -> None:
-    counter = _core.PretokenCounter("gpt2")
+    counter = _core.PretokenCounter(automaton_of("gpt2"))
     counter.count(b"ab ab", [], 1)
     counter.add(b"ababc", np.array([2, 2, 5], np.uint64), np.array([2**40, 5, 0], np.uint64))
     assert len(counter) == 2
@@ -173,7 +174,7 @@ def test_added_counts_add_up() -> None:
 
 
 def test_a_drained_counter_is_empty_and_counts_on() -> None:
-    counter = _core.PretokenCounter("gpt2")
+    counter = _core.PretokenCounter(automaton_of("gpt2"))
     empty_bytes = counter.memory_bytes()
     pretokens = [str(number) for number in range(100_000)] + ["long" * 10 + str(n) for n in range(3_000)]
     text = " ".join(pretokens).encode()
@@ -196,7 +197,7 @@ def test_core_refuses() -> None:
     with pytest.raises(ValueError, match="unknown pattern 'gpt5'"):
         _core.PretokenCounter("gpt5")
     with pytest.raises(ValueError, match="not valid UTF-8 at byte 2"):
-        _core.PretokenCounter("gpt2").count(b"ab\xff", [], 1)
+        _core.PretokenCounter(automaton_of("gpt2")).count(b"ab\xff", [], 1)
     with pytest.raises(ValueError, match=r"ends\[0\] = 4"):
         _core.PretokenCounter(None).add(b"ab", np.array([4], np.uint64), np.array([1], np.uint64))
 
@@ -206,7 +207,7 @@ def test_lowest_invalid_byte_is_named_whatever_the_threads() -> None:
     text[3_000_001] = text[1_500_000] = 0xFF
     for threads in (1, 2, 3):
         with pytest.raises(ValueError, match=r"at byte 1500000$"):
-            _core.PretokenCounter("gpt2").count(text, [], threads)
+            _core.PretokenCounter(automaton_of("gpt2")).count(text, [], threads)
 
 
 def test_last_cut_is_behind_a_special_token_that_no_longer_one_could_be() -> None:
@@ -222,7 +223,7 @@ def test_last_cut_is_behind_a_special_token_that_no_longer_one_could_be() -> Non
 @pytest.mark.parametrize("after", [0, 5, 65_530, 65_536, 65_545, 70_000, 400_000])
 @pytest.mark.parametrize("pattern", ["gpt2", None])
 def test_last_cut_does_not_depend_on_how_far_back_it_is(pattern: str | None, after: int) -> None:
-    counter = _core.PretokenCounter(pattern)
+    counter = _core.PretokenCounter(automaton_of(pattern))
     text = b"some words " * 20_000 + END.encode() + b"x" * after
     assert counter.last_cut(text, [END.encode()]) == len(text) - after
     # "x" starts no token here, but in the second list one can lie in another: the search is one from the front.
@@ -232,7 +233,7 @@ def test_last_cut_does_not_depend_on_how_far_back_it_is(pattern: str | None, aft
 
 @pytest.mark.parametrize("shift", range(16))
 def test_last_cut_is_not_within_a_special_token_where_the_search_begins(shift: int) -> None:
-    counter = _core.PretokenCounter("gpt2")
+    counter = _core.PretokenCounter(automaton_of("gpt2"))
     token = b"<| a b c d |>"
     text = b"some words " * 20_000 + token + b"x" * (65_536 - 13 + shift)
     assert counter.last_cut(text, [token]) == text.index(b"<|") + 13
@@ -257,7 +258,7 @@ def test_last_cut_is_not_within_a_special_token_where_the_search_begins(shift: i
 def test_documents_that_start_in_a_block(
     text: str, started: int, ends_within: bool | None, in_document: bool, threads: int
 ) -> None:
-    counted = _core.PretokenCounter("gpt2").count(text.encode(), [END.encode()], threads, in_document)
+    counted = _core.PretokenCounter(automaton_of("gpt2")).count(text.encode(), [END.encode()], threads, in_document)
     started -= in_document and text != "" and not text.startswith(END)
     assert counted == (started, in_document if ends_within is None else ends_within)
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from bpe import _core
+from tests.bpe.pretoken_ends import automaton_of
 
 BYTES = {id_: bytes([id_]) for id_ in range(256)}
 
 
 def encoder(entries: dict[int, bytes], special_tokens: dict[bytes, int] | None = None) -> _core.Encoder:
-    return _core.Encoder(entries, [], special_tokens or {}, "gpt2", False)
+    return _core.Encoder(entries, [], special_tokens or {}, automaton_of("gpt2"), False)
 
 
 def test_round_trip_with_special_tokens() -> None:

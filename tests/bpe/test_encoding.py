@@ -11,8 +11,8 @@ import pytest
 from bpe import _core, reference
 from bpe.errors import BadArgument, BadTokenizer, InvalidText
 from bpe.pretokenizer import Pretokenizer
-from tests.bpe.splits import split
 from bpe.tokenizer import Tokenizer
+from tests.bpe.splits import split
 
 CUSTOM = r"[A-Za-z]+|\p{N}| ?[^\sA-Za-z\p{N}]+|\s+"  # matches all text
 

@@ -16,6 +16,7 @@ from bpe.formats import huggingface, tiktoken
 from bpe.formats.byte_alphabet import to_characters
 from bpe.tokenizer import Tokenizer
 from bpe.vocabulary import every_split
+from tests.bpe.pretoken_ends import automaton_of
 
 
 def same(ours: Tokenizer | Parts, other: Tokenizer | Parts) -> None:
@@ -318,4 +319,4 @@ def test_no_merges_make_an_empty_list() -> None:
     tokenizer = Tokenizer(entries, [])
     assert json.loads(tokenizer.canonical_json)["model"]["merges"] == []
     assert read(tokenizer.canonical_json) == tokenizer
-    assert _core.Encoder(entries, [], {}, "gpt2", False).merges_json(True).__next__() == b"[]"
+    assert _core.Encoder(entries, [], {}, automaton_of("gpt2"), False).merges_json(True).__next__() == b"[]"

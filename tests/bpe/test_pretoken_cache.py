@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from bpe import _core
+from tests.bpe.pretoken_ends import automaton_of
 
 
 def encoder_of(**options: int) -> _core.Encoder:
     pieces = [b" wor", b"ds", b" a", b"ga", b"in", b"xx", b"xxxx", b" words", "曉".encode()]
     entries = dict(enumerate([*(bytes([value]) for value in range(256)), *pieces]))
-    return _core.Encoder(entries, None, {}, "gpt2", True, **options)
+    return _core.Encoder(entries, None, {}, automaton_of("gpt2"), True, **options)
 
 
 def check_same_again(text: bytes, **options: int) -> _core.Encoder:

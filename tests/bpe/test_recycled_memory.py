@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bpe import _core
+from tests.bpe.pretoken_ends import automaton_of
 
 # Ids of a text of so many bytes take four times as many: below and above what is kept, and in huge pages.
 SIZES = [100_000, 300_000, 1 << 20, (1 << 20) + 1, 3_000_000]
@@ -22,7 +23,7 @@ def byte_text(seed: int, size: int) -> bytes:
 @pytest.fixture(scope="module")
 def encoder() -> _core.Encoder:
     """Ids are the bytes."""
-    return _core.Encoder({i: bytes([i]) for i in range(256)}, [], {}, "gpt2", False)
+    return _core.Encoder({i: bytes([i]) for i in range(256)}, [], {}, automaton_of("gpt2"), False)
 
 
 def encode(encoder: _core.Encoder, text: bytes, threads: int = 1) -> np.ndarray:

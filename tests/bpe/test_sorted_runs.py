@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bpe import _core
+from tests.bpe.pretoken_ends import automaton_of
 
 OWN_PRETOKENS = 3 << 15  # what a thread holds before it pours a run
 
@@ -81,7 +82,7 @@ def test_many_runs() -> None:
     # 24 runs, which are merged as they are poured and at the end.
     numbers = np.random.default_rng(7)
     values = numbers.integers(0, 1 << 21, 24 * OWN_PRETOKENS, dtype=np.uint32)
-    counter = _core.PretokenCounter("gpt2")
+    counter = _core.PretokenCounter(automaton_of("gpt2"))
     text = b"".join(b" %x" % value for value in values.tolist())
     text = text.translate(bytes.maketrans(b"0123456789", b"ghijklmnop"))  # letters only: one pretoken each
     for part in range(2):
@@ -98,7 +99,7 @@ def test_memory_is_used_again(size: int) -> None:
     numbers = random.Random(size)
     text = b" ".join(numbers.randbytes(size // 2).hex().encode() for _ in range((6 << 20) // size))
     text = text.translate(bytes.maketrans(b"0123456789", b"ghijklmnop"))
-    counter = _core.PretokenCounter("gpt2")
+    counter = _core.PretokenCounter(automaton_of("gpt2"))
     sizes = []
     for _ in range(24):
         counter.count(text, [], threads=1)

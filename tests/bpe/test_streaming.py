@@ -10,8 +10,8 @@ import pytest
 
 from bpe.errors import InvalidText
 from bpe.pretokenizer import Pretokenizer
-from tests.bpe.splits import split
 from bpe.streaming import encode_stretches
+from tests.bpe.splits import split
 
 GAPPY = Pretokenizer((split(r"[A-Za-z]+|\p{N}{2}", "drop"),))
 

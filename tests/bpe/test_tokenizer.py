@@ -10,9 +10,9 @@ import pytest
 
 from bpe.errors import BadArgument, BadTokenizer
 from bpe.pretokenizer import Pretokenizer
-from tests.bpe.splits import split
 from bpe.ragged import Ragged
 from bpe.tokenizer import Tokenizer
+from tests.bpe.splits import split
 
 GAPPY = Pretokenizer((split(r"[A-Za-z]+|\p{N}{2}", "drop"),))
 

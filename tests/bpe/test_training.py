@@ -31,6 +31,7 @@ from bpe.pretoken_counts.memory import MemoryBudget, used_bytes
 from bpe.tokenizer import Tokenizer
 from bpe.training import Training, train, train_on
 from bpe.training_options import TrainingOptions
+from tests.bpe.pretoken_ends import automaton_of
 
 TIE_BREAKS = ["lexicographic", "huggingface"]
 END = "<|endoftext|>"
@@ -181,7 +182,7 @@ def test_entries_that_do_not_fit_are_refused_before_they_are_made() -> None:
 )
 def test_merges_that_make_no_vocabulary(merges: list[list[int]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        _core.Encoder.from_merges(np.array(merges, np.uint32), bytes(range(256)), 0, {}, "gpt2")
+        _core.Encoder.from_merges(np.array(merges, np.uint32), bytes(range(256)), 0, {}, automaton_of("gpt2"))
 
 
 # -- train() -------------------------------------------------------------------------------------------------

@@ -16,10 +16,10 @@ from bpe.normalization import place_before_nfc, to_nfc
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretokenizer import Pretokenizer
-from tests.bpe.splits import split
 from bpe.reference import pretokenize
 from bpe.tokenizer import Tokenizer
 from bpe.training import train
+from tests.bpe.splits import split
 
 LETTERS = r"[a-zé]+| "
 END = "<|endoftext|>"

@@ -9,7 +9,7 @@ import pytest
 from bpe import _core
 from bpe.patterns import PATTERNS
 from bpe.reference import count_pretokens, train
-from tests.bpe.pretoken_ends import pretoken_ends
+from tests.bpe.pretoken_ends import automaton_of, pretoken_ends
 
 WORDS = ["the", " fox", "x", " ", "'s", "1234", ".", ";)", "\n", "\t", "internationalization", "  ", "/", "A"]
 BEYOND_ASCII = ["é", " ça", "“", "—", "漢字", "ё", "уменьшить", "🙂", "\u00a0", "e\u0301"]
@@ -22,7 +22,7 @@ ENTRIES = dict(enumerate(dict.fromkeys(BYTES + [left + right for left, right in 
 
 
 def encoder(pattern: str | None) -> _core.Encoder:
-    return _core.Encoder(ENTRIES, MERGES, {}, pattern, True)
+    return _core.Encoder(ENTRIES, MERGES, {}, pattern and automaton_of(pattern), True)
 
 
 def texts(rng: random.Random) -> list[str]:

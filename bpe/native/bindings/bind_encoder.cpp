@@ -172,12 +172,12 @@ void bind_encoder(nb::module_ &m) {
           nb::arg("buffer"), nb::arg("normalized"))
       .def(
           "last_cut",
-          [](const bpe::AddedTokens &tokens, nb::object buffer, const std::string &pattern) {
+          [](const bpe::AddedTokens &tokens, nb::object buffer, const bpe::Automaton &automaton) {
             const BufferView text(buffer);
             nb::gil_scoped_release unlocked;
-            return bpe::last_cut(view_of(text), {bpe::pattern_from_name(pattern), tokens});
+            return bpe::last_cut(view_of(text), {automaton, tokens});
           },
-          nb::arg("buffer"), nb::arg("pattern"));
+          nb::arg("buffer"), nb::arg("automaton"));
   nb::class_<Codec> encoder(m, "Encoder");
   encoder
       .def(
