@@ -119,7 +119,11 @@ class Pretokenizer:
         if self._compiled.may_leave_out:
             place, stop = int(starts[left_out[0]]), int(ends[left_out[0]])
             raise UncoveredText(self.description, data[place:stop].decode()[:20], place)
-        kept = [data[s:e] for s, e, drop in zip(starts.tolist(), ends.tolist(), dropped.tolist(), strict=True) if not drop]
+        kept = [
+            data[s:e]
+            for s, e, drop in zip(starts.tolist(), ends.tolist(), dropped.tolist(), strict=True)
+            if not drop
+        ]
         return b"".join(kept), np.cumsum([len(each) for each in kept], dtype=np.uint64)
 
     def to_data(self) -> list[dict[str, Any]]:

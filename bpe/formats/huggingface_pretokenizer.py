@@ -196,7 +196,10 @@ def _name_of(components: Sequence[Component]) -> str | None:
     match components:
         case [ByteLevel()]:
             return "gpt2"
-        case [Split(expression, "oniguruma", "Isolated", False) | Split(expression, "oniguruma", "Removed", True)]:
+        case [
+            Split(expression, "oniguruma", "Isolated", False)
+            | Split(expression, "oniguruma", "Removed", True)
+        ]:
             # `{1,3}+` is a repetition to Oniguruma, so tiktoken's spelling of cl100k is not cl100k in this file.
             return None if POSSESSIVE_INTERVAL.search(expression) else pattern_name(expression)
     return None

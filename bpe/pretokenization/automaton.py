@@ -8,7 +8,7 @@ actions: starts that have become certain, and places that go into registers (a s
 after Laurikari's tagged automata, 2000).
 
 Patterns for which this takes too many states or registers are those in which no bounded memory tells where pieces
-start before the end of a run is seen: `NotBounded`.
+start before the end of a run is seen: `NotBoundedError`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from bpe.pretokenization.stage import SKIPPING, Stage, Turn, Where
 
 OLDEST: Final = 2  # characters; a pending start that is older is held in a register
 MOST_REGISTERS: Final = 3
-MOST_STATES: Final = 2_000
+MOST_STATES: Final = 1_000
+MOST_RIGHT_CONTEXTS: Final = 500
 
 
-class NotBounded(Exception):
+class NotBoundedError(Exception):
     """No automaton of this kind does what the stages do."""
 
 
 class Start(NamedTuple):
-    """Where a piece starts: `age` characters ago, or, if that is 0, at the place in `register`; whether it is dropped."""
+    """Where a piece starts: `age` characters ago or, if that is 0, where `register` says; whether it is dropped."""
 
     age: int
     register: int
@@ -67,7 +68,10 @@ class _Way(NamedTuple):
 @dataclass(frozen=True)
 class Automaton:
     """State 0 is that at the start of a text. Behind a character of class c, state s becomes `then[s][c]`, and
-    `actions[s][c]` are due; where the text ends in state s, the starts `at_end[s]` are certain, too. oldest_pending: by state."""
+    `actions[s][c]` are due; where the text ends in state s, the starts `at_end[s]` are certain, too.
+
+    oldest_pending: by state, the first start that is not certain.
+    """
 
     classes: Classes
     then: list[list[int]]
@@ -77,7 +81,7 @@ class Automaton:
 
 
 def automaton_of(stages: Sequence[Stage]) -> Automaton:
-    """The automaton of stages, each of which cuts the pieces of those before; NotBounded where there is none."""
+    """The automaton of stages, each of which cuts the pieces of those before; NotBoundedError where there is none."""
     return _Builder(stages).build()
 
 
@@ -87,7 +91,9 @@ class _Builder:
         self._classes = told_apart_by([points for stage in stages for points in stage.sets()])
         self._rights = self._right_contexts()
         self._number_of_right = {right: number for number, right in enumerate(self._rights)}
-        self._rights_with: list[dict[int, int]] = [{} for _ in stages]  # by stage and its context, a bit for each
+        self._rights_with: list[dict[int, int]] = [
+            {} for _ in stages
+        ]  # by stage and its context, a bit for each
         for number, right in enumerate(self._rights):
             for context, rights in zip(right, self._rights_with, strict=True):
                 rights[context] = rights.get(context, 0) | 1 << number
@@ -107,7 +113,7 @@ class _Builder:
                 following, due = self._step(state, character)
                 if following not in numbers:
                     if len(states) == MOST_STATES:
-                        raise NotBounded(f"more than {MOST_STATES} states")
+                        raise NotBoundedError(f"more than {MOST_STATES} states")
                     numbers[following] = len(states)
                     states.append(following)
                 then[-1].append(numbers[following])
@@ -137,6 +143,8 @@ class _Builder:
                         befores = [(*before, context) for before in befores for context in contexts]
                     for before in befores:
                         if before not in found:
+                            if len(found) == MOST_RIGHT_CONTEXTS:
+                                raise NotBoundedError("too much hangs on what is to the right")
                             found[before] = None
                             rest.append(before)
         return list(found)
@@ -243,7 +251,7 @@ def _settled(groups: dict[tuple[_Walks, _Pending], int]) -> tuple[_State, Action
     pending = sorted(set.union(*pendings) - certain, key=_by_place)
     old = [start for start in pending if start.age == 0 or start.age > OLDEST]
     if len(old) > MOST_REGISTERS:
-        raise NotBounded(
+        raise NotBoundedError(
             f"more than {MOST_REGISTERS} starts of pieces at a time hang on what is far to the right"
         )
     renamed = {start: Start(0, register, start.drops) for register, start in enumerate(old)}

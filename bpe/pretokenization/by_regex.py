@@ -50,7 +50,9 @@ def _stage(component: Component, why: str) -> tuple[str, Unmatched]:
     match component:
         case Split(expression, "text", "Isolated", False):
             return regex.escape(expression, special_only=True), "keep"
-        case Split(expression, dialect, "Isolated", False) if component.gaps_are_errors or dialect == "oniguruma":
+        case Split(expression, dialect, "Isolated", False) if (
+            component.gaps_are_errors or dialect == "oniguruma"
+        ):
             there = in_common_dialect(expression) if dialect == "rust" else from_oniguruma(expression)
             return there, "error" if component.gaps_are_errors else "keep"
         case Split(expression, "oniguruma", "Removed", True):

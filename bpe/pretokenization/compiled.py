@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from bpe import _core
 from bpe.errors import UnsupportedPattern
-from bpe.pretokenization.automaton import NotBounded, automaton_of
+from bpe.pretokenization.automaton import NotBoundedError, automaton_of
 from bpe.pretokenization.components import Component, Split
 from bpe.pretokenization.stages import stages_of
 from bpe.pretokenization.tables import Tables, tables_of
@@ -26,7 +26,7 @@ def compiled_of(components: tuple[Component, ...]) -> Compiled:
     """The tables; UnsupportedPattern says what can't be compiled, BadTokenizer what is wrong."""
     try:
         tables = tables_of(automaton_of(stages_of(components)))
-    except NotBounded as error:
+    except NotBoundedError as error:
         raise UnsupportedPattern(f"the pattern can't be compiled: {error}") from None
     gaps_are_errors = any(isinstance(each, Split) and each.gaps_are_errors for each in components)
     automaton = core_automaton(tables)

@@ -161,6 +161,10 @@ class Program:
         """
         return self._succeeds(step, scope, right, left, {(choice, scope): False for choice in passed})
 
+    def matches(self, start: int, right: int, left: int) -> bool:
+        """The same of a whole pattern: that of this program, or the body of a look."""
+        return self.succeeds(start, self.scopes_around(self.steps[start].scope)[-1], right, left)
+
     def _succeeds(
         self, number: int, scope: int, right: int, left: int, known: dict[tuple[int, int], bool]
     ) -> bool:
@@ -189,7 +193,7 @@ class Program:
         """Whether the condition that a step is holds; of those that are none it does."""
         match step.kind:
             case "look":
-                return self.succeeds(step.body, self.steps[step.body].scope, right, left) != step.negated
+                return self.matches(step.body, right, left) != step.negated
             case "behind":
                 return bool(left >> step.number & 1) != step.negated
             case "end":

@@ -93,7 +93,8 @@ class Stage:
             return Turn(False, False, SKIPPING, False)
         program, left = self._program, where.left.bits
         if where.step != SEARCHING:
-            if not program.succeeds(where.step, program.steps[where.step].scope, right, left):
+            scopes = program.scopes_around(program.steps[where.step].scope)
+            if not all(program.succeeds(where.step, scope, right, left) for scope in scopes):
                 return None
             taker = program.follow(where.step, right, left)
             if program.steps[taker].kind == "take":
@@ -106,7 +107,7 @@ class Stage:
             return Turn(False, False, SEARCHING, False)
         taker = SEARCHING
         empty = False
-        if program.succeeds(program.start, program.steps[program.start].scope, right, left):
+        if program.matches(program.start, right, left):
             taker = program.follow(program.start, right, left)
             if (
                 program.steps[taker].kind == "accept"

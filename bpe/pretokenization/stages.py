@@ -90,5 +90,3 @@ def _space() -> Node:
 
 def _punctuation() -> CodePoints:
     return _ASCII_PUNCTUATION | required("rust", "p")
-
-

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe.pretokenization import repeats
-from bpe.pretokenization.automaton import NO_ACTIONS, Actions, Automaton, NotBounded, Start
+from bpe.pretokenization.automaton import NO_ACTIONS, Actions, Automaton, NotBoundedError, Start
 from bpe.pretokenization.classes import Classes
 from bpe.pretokenization.code_points import END
 
@@ -52,7 +52,7 @@ class Tables:
 
 
 def tables_of(automaton: Automaton) -> Tables:
-    """The tables; NotBounded if states or classes are too many for bytes."""
+    """The tables; NotBoundedError if states or classes are too many for bytes."""
     classes, then, actions = _merged(automaton)
     # A state of the tables is one of the automaton with what is due behind the character that led there.
     twins = sorted(
@@ -66,7 +66,7 @@ def tables_of(automaton: Automaton) -> Tables:
         key=lambda twin: (_group(twin[1]), twin),
     )
     if len(twins) > ROW or len(classes.sets) >= ROW:
-        raise NotBounded(f"{len(twins)} states and {len(classes.sets)} classes, more than {ROW}")
+        raise NotBoundedError(f"{len(twins)} states and {len(classes.sets)} classes, more than {ROW}")
     numbers = {twin: number for number, twin in enumerate(twins)}
     table = np.zeros((len(classes.sets) + 1, ROW), np.uint8)
     for number, (state, _) in enumerate(twins):

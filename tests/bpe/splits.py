@@ -12,5 +12,9 @@ def split(pattern: str, unmatched: Literal["error", "keep", "drop"] = "error") -
     """A name of PATTERNS, or an expression in Rust's dialect."""
     behavior: Literal["Removed", "Isolated"] = "Removed" if unmatched == "drop" else "Isolated"
     return Split(
-        PATTERNS.get(pattern, pattern), "rust", behavior, unmatched == "drop", gaps_are_errors=unmatched == "error"
+        PATTERNS.get(pattern, pattern),
+        "rust",
+        behavior,
+        unmatched == "drop",
+        gaps_are_errors=unmatched == "error",
     )

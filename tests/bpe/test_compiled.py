@@ -87,7 +87,9 @@ def test_the_core_stays_within_a_changed_image(kind: str, request: pytest.Fixtur
             value = generator.choice([0, 1, 2**64 - 1, 2**63, 2**32, generator.getrandbits(64), len(image)])
             changed[place : place + 8] = struct.pack("<Q", value)
         try:
-            encoder = _core.Encoder.from_image(changed, {b"<|endoftext|>": 90_000}, automaton_of("gpt2"), True)
+            encoder = _core.Encoder.from_image(
+                changed, {b"<|endoftext|>": 90_000}, automaton_of("gpt2"), True
+            )
         except ValueError:
             outcomes["refused"] += 1
             continue

@@ -258,7 +258,9 @@ def test_last_cut_is_not_within_a_special_token_where_the_search_begins(shift: i
 def test_documents_that_start_in_a_block(
     text: str, started: int, ends_within: bool | None, in_document: bool, threads: int
 ) -> None:
-    counted = _core.PretokenCounter(automaton_of("gpt2")).count(text.encode(), [END.encode()], threads, in_document)
+    counted = _core.PretokenCounter(automaton_of("gpt2")).count(
+        text.encode(), [END.encode()], threads, in_document
+    )
     started -= in_document and text != "" and not text.startswith(END)
     assert counted == (started, in_document if ends_within is None else ends_within)
 

@@ -406,7 +406,9 @@ def test_lines_of_characters_with_commas_in_them(variant: str, whole: bool, firs
 @pytest.mark.parametrize("first_id", [0, (1 << 18) - 110, 1 << 18, (1 << 31) - 256])
 def test_a_cached_pretoken_of_any_count_of_ids(first_id: int) -> None:
     """A slot of the cache has room for up to seven ids below 2^18; others lie in its arena."""
-    encoder = _core.Encoder({first_id + i: bytes([i]) for i in range(256)}, None, {}, automaton_of("gpt2"), False)
+    encoder = _core.Encoder(
+        {first_id + i: bytes([i]) for i in range(256)}, None, {}, automaton_of("gpt2"), False
+    )
     rng = random.Random(first_id)
     words = ["".join(rng.choices("abcklmnoxyz", k=size)) for size in range(1, 20) for _ in range(20)]
     for _ in range(3):  # merged, then from the cache

@@ -1,0 +1,247 @@
+"""Pre-tokenizers as automata cut texts as tokenizers does; the core runs the same tables (test_pieces.py)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+from engines import tiktoken_pieces, tokenizers_pieces
+from family_patterns import FAMILY_PATTERNS
+from random_patterns import random_pattern, random_text
+
+from bpe.errors import BadTokenizer, UnsupportedTokenizer
+from bpe.pretokenization import read_oniguruma, read_rust, repeats
+from bpe.pretokenization.automaton import NotBoundedError, automaton_of
+from bpe.pretokenization.components import (
+    Behavior,
+    BertPreTokenizer,
+    ByteLevel,
+    CharDelimiterSplit,
+    Component,
+    Digits,
+    FixedLength,
+    Metaspace,
+    Punctuation,
+    Split,
+    Whitespace,
+    WhitespaceSplit,
+)
+from bpe.pretokenization.stage import Stage
+from bpe.pretokenization.stages import stages_of
+from bpe.pretokenization.tables import Tables, starts_of, tables_of
+
+SPELLINGS: dict[Behavior, str] = {
+    "Isolated": "isolated",
+    "Removed": "removed",
+    "MergedWithPrevious": "merged_with_previous",
+    "MergedWithNext": "merged_with_next",
+    "Contiguous": "contiguous",
+}
+ALPHABETS = [
+    "ab1 .,'\n",
+    "aB中1 \n\r\t",
+    "'stlLrReE ",
+    "aé\u0301ǅʰ 2½٣ſ",
+    " \u3000\xa0\n",
+    "12٣ a-_/!(",
+    "中文。，a \n",
+]
+
+
+def tables(stages: Sequence[Stage]) -> Tables:
+    return tables_of(automaton_of(stages))
+
+
+def pieces(of: Tables, text: str) -> list[str]:
+    """The pieces that are not dropped."""
+    starts = starts_of(of, text)
+    stops = [*(start for start, _ in starts[1:]), len(text)][: len(starts)]
+    return [text[start:stop] for (start, drops), stop in zip(starts, stops, strict=True) if not drops]
+
+
+def texts(rng: random.Random, count: int) -> list[str]:
+    made = ["", "a", " ", "\n"]
+    for _ in range(count):
+        alphabet = rng.choice(ALPHABETS)
+        made.append("".join(rng.choices(alphabet, k=rng.choice([1, 2, 3, 5, 9, 30]))))
+        made.append(random_text(rng, rng.choice([2, 8, 40])))
+    return made
+
+
+@pytest.mark.parametrize("family", FAMILY_PATTERNS)
+def test_families_cut_as_both_engines_do(family: str) -> None:
+    expression = FAMILY_PATTERNS[family]
+    rng = random.Random(family)
+    some = texts(rng, 40)
+    try:
+        for read, engine in (
+            (read_oniguruma.read, tokenizers_pieces(expression)),
+            (read_rust.read, tiktoken_pieces(expression, some)),
+        ):
+            cut = tables([Stage(read(expression), gaps_are_errors=read is read_rust.read)])
+            for text in some:
+                assert pieces(cut, text) == [piece for piece in engine(text) if piece], repr(text)
+    except NotBoundedError:
+        assert "(?=(?:" in expression  # digits in threes, counted from the end of their run
+
+
+def by_tokenizers(splits: Sequence[tuple[str, Behavior, bool]]) -> Callable[[str], list[str]]:
+    from tokenizers import Regex, pre_tokenizers
+
+    chain = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(expression), SPELLINGS[behavior], invert)
+            for expression, behavior, invert in splits
+        ]
+    )
+    return lambda text: [piece for piece, _ in chain.pre_tokenize_str(text) if piece]
+
+
+@pytest.mark.parametrize("invert", [False, True])
+@pytest.mark.parametrize("behavior", SPELLINGS)
+@pytest.mark.parametrize("expression", ["a|b+", r"\s+(?!\S)|\p{N}{2}", "(?<=a)b|1*?2", r"(?>a?)b|\b1"])
+def test_every_behavior(expression: str, behavior: Behavior, invert: bool) -> None:
+    rng = random.Random(7)
+    cut = tables([Stage(read_oniguruma.read(expression), behavior, invert=invert)])
+    reference = by_tokenizers([(expression, behavior, invert)])
+    for text in ["".join(rng.choices("ab12 \n", k=rng.randint(0, 12))) for _ in range(150)]:
+        assert pieces(cut, text) == reference(text), repr(text)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_sequences_of_splits(seed: int) -> None:
+    rng = random.Random(seed)
+    compiled = 0
+    while compiled < 12:
+        splits = [
+            (
+                random_pattern(rng, "oniguruma", rng.choice([0, 0, 1])),
+                rng.choice(list(SPELLINGS)),
+                rng.random() < 0.3,
+            )
+            for _ in range(rng.choice([1, 1, 2, 3]))
+        ]
+        try:
+            reference = by_tokenizers(splits)
+            cut = tables(
+                [Stage(read_oniguruma.read(e), behavior, invert=invert) for e, behavior, invert in splits]
+            )
+        except (NotBoundedError, BadTokenizer):
+            continue
+        except Exception as error:  # tokenizers raises nothing narrower
+            if "Onig" not in str(error):
+                raise
+            continue
+        compiled += 1
+        for text in texts(rng, 4):
+            assert pieces(cut, text) == reference(text), (splits, text)
+
+
+def components_by_tokenizers(components: Sequence[Component]) -> Callable[[str], list[str]]:
+    from tokenizers import Regex, pre_tokenizers
+
+    made = []
+    for component in components:
+        match component:
+            case Split():
+                pattern = component.expression if component.dialect == "text" else Regex(component.expression)
+                made.append(pre_tokenizers.Split(pattern, SPELLINGS[component.behavior], component.invert))
+            case Digits():
+                made.append(pre_tokenizers.Digits(component.individual_digits))
+            case Punctuation():
+                made.append(pre_tokenizers.Punctuation(SPELLINGS[component.behavior]))
+            case CharDelimiterSplit():
+                made.append(pre_tokenizers.CharDelimiterSplit(component.delimiter))
+            case FixedLength():
+                made.append(pre_tokenizers.FixedLength(component.length))
+            case _:
+                made.append(getattr(pre_tokenizers, type(component).__name__)())
+    chain = pre_tokenizers.Sequence(made)
+    return lambda text: [piece for piece, _ in chain.pre_tokenize_str(text) if piece]
+
+
+@pytest.mark.parametrize(
+    "components",
+    [
+        (Digits(),),
+        (Digits(individual_digits=True),),
+        (Punctuation(),),
+        (Punctuation("Contiguous"), Digits()),
+        (Punctuation("MergedWithNext"),),
+        (Whitespace(),),
+        (WhitespaceSplit(), Punctuation("MergedWithPrevious")),
+        (BertPreTokenizer(),),
+        (CharDelimiterSplit("a"),),
+        (FixedLength(3),),
+        (Split("a.", "text"), Digits()),
+        (Split(r"\p{N}{1,3}", "oniguruma"), Split("[一-龥]+", "oniguruma"), Whitespace()),
+    ],
+    ids=str,
+)
+def test_components(components: tuple[Component, ...]) -> None:
+    cut = tables(stages_of(components))
+    reference = components_by_tokenizers(components)
+    for text in texts(random.Random(3), 60):
+        assert pieces(cut, text) == reference(text), repr(text)
+
+
+def test_byte_level_is_gpt2s_expression() -> None:
+    from tokenizers import pre_tokenizers
+
+    reference = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    cut = tables(stages_of([ByteLevel(add_prefix_space=False)]))
+    for text in texts(random.Random(4), 60):
+        spans = [span for _, span in reference.pre_tokenize_str(text)]
+        assert pieces(cut, text) == [text[start:stop] for start, stop in spans], repr(text)
+
+
+def test_without_components_a_text_is_one_piece() -> None:
+    assert pieces(tables(stages_of([])), "a b\n c") == ["a b\n c"]
+
+
+@pytest.mark.parametrize("components", [(ByteLevel(), Digits()), (Metaspace(),)], ids=str)
+def test_what_no_stage_can_say_is_named(components: tuple[Component, ...]) -> None:
+    with pytest.raises(UnsupportedTokenizer, match="Digits behind ByteLevel|Metaspace is not supported"):
+        stages_of(components)
+
+
+@pytest.mark.parametrize("expression", [r"\d{1,3}(?=(?:\d{3})*\b)", "a*b|a"])
+def test_what_hangs_on_a_far_end_is_not_bounded(expression: str) -> None:
+    with pytest.raises(NotBoundedError, match="far to the right"):
+        automaton_of([Stage(read_oniguruma.read(expression))])
+
+
+@pytest.mark.parametrize("family", ["gpt2", "o200k", "qwen 3.5"])
+def test_characters_that_repeat_others_change_nothing(family: str) -> None:
+    """The core leaves out the steps that the groups of classes tell: `repeats` says when."""
+    cut = tables([Stage(read_oniguruma.read(FAMILY_PATTERNS[family]))])
+    quiet = cut.then[-1]
+    rng = random.Random(9)
+    left_out = 0
+    for _ in range(300):
+        text = "".join(rng.choices(rng.choice(["ab'stlre ", "aB 中'é", "1 -\n ", "     \n\t"]), k=60))
+        state = cut.initial
+        groups: list[int] = []
+        for place, character in enumerate(text):
+            code_point = ord(character)
+            class_ = cut.pages[cut.page_of[code_point // 64], code_point % 64]
+            group = int(cut.runs[class_])
+            near = groups[max(0, place - repeats.UNRULY_BYTES) :]
+            repeated = (
+                group == repeats.WORD
+                and groups[-1:] == [repeats.WORD]
+                and repeats.UNRULY not in near
+                and place > repeats.UNRULY_BYTES
+            ) or (
+                group >= repeats.FIRST
+                and groups[-1 if group < repeats.TWICE else -2 :]
+                == [group] * (1 if group < repeats.TWICE else 2)
+            )
+            following = int(cut.then[class_, state])
+            if repeated:
+                left_out += 1
+                assert following == quiet[state], (text, place)
+            state = following
+            groups.append(group)
+    assert left_out > 400
