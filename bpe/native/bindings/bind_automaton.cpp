@@ -39,10 +39,10 @@ Automaton::Actions actions_of(const Due &due) {
 }
 
 std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std::vector<unsigned> &group_ends,
-                                              const std::vector<Due> &actions,
-                                              const std::vector<std::vector<Start>> &at_end,
-                                              const std::vector<std::optional<Start>> &oldest_pending, ByteRow runs, Pages page_of,
-                                              Bytes pages) {
+                                        const std::vector<Due> &actions,
+                                        const std::vector<std::vector<Start>> &at_end,
+                                        const std::vector<std::optional<Start>> &oldest_pending, ByteRow runs,
+                                        Pages page_of, Bytes pages) {
   auto made = std::make_shared<Automaton>();
   if (then.shape(1) != Automaton::row || pages.shape(1) != 64 || initial >= Automaton::row)
     throw std::invalid_argument("tables of a pre-tokenizer: rows of 256 states and pages of 64 code points");
@@ -63,7 +63,8 @@ std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std:
   for (const std::optional<Start> &start : oldest_pending)
     made->oldest_pending.push_back(start ? start_of(*start) : Automaton::Start{0, Automaton::nothing, false});
   const auto drops = [](const Automaton::Actions &due) {
-    return std::any_of(due.starts, due.starts + due.start_count, [](Automaton::Start start) { return start.drops; });
+    return std::any_of(due.starts, due.starts + due.start_count,
+                       [](Automaton::Start start) { return start.drops; });
   };
   made->drops = std::any_of(made->actions.begin(), made->actions.end(), drops) ||
                 std::any_of(made->at_end.begin(), made->at_end.end(), drops);
@@ -79,15 +80,17 @@ std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std:
 
 void bind_automaton(nb::module_ &m) {
   nb::class_<Automaton>(m, "Automaton")
-      .def(nb::new_(&automaton_of), nb::arg("then"), nb::arg("initial"), nb::arg("group_ends"), nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"),
-           nb::arg("runs"), nb::arg("page_of"), nb::arg("pages"))
+      .def(nb::new_(&automaton_of), nb::arg("then"), nb::arg("initial"), nb::arg("group_ends"),
+           nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"), nb::arg("runs"),
+           nb::arg("page_of"), nb::arg("pages"))
       .def_ro("drops", &Automaton::drops);
   nb::class_<PieceStream>(m, "PieceStream")
-      .def("__init__",
-           [](PieceStream *self, std::shared_ptr<Automaton> automaton) {
-             new (self) PieceStream(std::move(automaton));
-           },
-           nb::arg("automaton"))
+      .def(
+          "__init__",
+          [](PieceStream *self, std::shared_ptr<Automaton> automaton) {
+            new (self) PieceStream(std::move(automaton));
+          },
+          nb::arg("automaton"))
       .def(
           "feed",
           [](PieceStream &self, nb::object buffer, bool final) {
@@ -102,7 +105,8 @@ void bind_automaton(nb::module_ &m) {
                 dropped.push_back(drops);
               }
             }
-            return nb::make_tuple(owned_array(std::move(starts)), owned_array(std::move(dropped)), self.settled());
+            return nb::make_tuple(owned_array(std::move(starts)), owned_array(std::move(dropped)),
+                                  self.settled());
           },
           nb::arg("buffer"), nb::arg("final"));
   m.def(

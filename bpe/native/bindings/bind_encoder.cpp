@@ -191,8 +191,8 @@ void bind_encoder(nb::module_ &m) {
             new (self) Codec(std::move(entry_list), merge_list, added_tokens_from(special_tokens),
                              std::move(automaton), ignore_merges, cache_size);
           },
-          nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"), nb::arg("automaton").none(),
-          nb::arg("ignore_merges"), nb::arg("cache_bytes") = default_cache_bytes)
+          nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"),
+          nb::arg("automaton").none(), nb::arg("ignore_merges"), nb::arg("cache_bytes") = default_cache_bytes)
       .def_static(
           "from_image",
           [](nb::object image, nb::handle special_tokens, std::shared_ptr<bpe::Automaton> automaton,
@@ -205,8 +205,8 @@ void bind_encoder(nb::module_ &m) {
             bpe::Vocabulary vocabulary(reader);
             if (!reader.at_end())
               throw std::invalid_argument("the image goes on behind its end");
-            return new Codec(std::move(vocabulary), std::move(special_list), std::move(automaton), ignore_merges,
-                             cache_size);
+            return new Codec(std::move(vocabulary), std::move(special_list), std::move(automaton),
+                             ignore_merges, cache_size);
           },
           nb::arg("image"), nb::arg("special_tokens"), nb::arg("automaton").none(), nb::arg("ignore_merges"),
           nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)

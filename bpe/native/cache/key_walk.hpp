@@ -26,10 +26,10 @@ struct WalkedKeys {
 };
 
 // Makes keys of the pretokens of a window from `offset` on, while there is room for walk_step more. `offset`
-// moves to the end of the last. Stops before a pretoken that is not looked up whole (with characters that words
-// are not made of: of more than 15 bytes, or of more than 3 that begin with one of three bytes), and before one
-// that does not end within 64 bytes. Returns whether it stopped so.
-// Bytes up to `readable` >= the window's end may be read.
+// moves to the end of the last. Stops before a pretoken that is not looked up whole (with characters that
+// words are not made of: of more than 15 bytes, or of more than 3 that begin with one of three bytes), and
+// before one that does not end within 64 bytes. Returns whether it stopped so. Bytes up to `readable` >= the
+// window's end may be read.
 using WalkKeys = bool (*)(const WindowView &window, size_t &offset, const uint8_t *readable, WalkedKeys &out);
 
 } // namespace bpe

@@ -13,8 +13,8 @@ namespace bpe {
 
 namespace {
 
-// Whether a pretoken is not looked up whole: of more than CacheKey::max_bytes, or of more than 3 that begin with a
-// character of three that words are not made of (most of CJK and kana are cut into characters).
+// Whether a pretoken is not looked up whole: of more than CacheKey::max_bytes, or of more than 3 that begin
+// with a character of three that words are not made of (most of CJK and kana are cut into characters).
 inline bool needs_cutting(uint8_t first_byte, size_t size) { // one condition, one branch
   return (size > CacheKey::max_bytes) | ((size > 3) & is_wordless_lead(first_byte) & (first_byte < 0xF0));
 }

@@ -22,7 +22,7 @@ public:
   // A bit for each that perhaps joins the one behind, which may be the seventeenth: by an entry that holds
   // both, and by one with a part of one of them.
   uint32_t wholly_joined = 0, partly_joined = 0;
-  bool ends;            // what is behind the last is no such character
+  bool ends; // what is behind the last is no such character
 
   CharacterBlock(const Tables &tables, const uint8_t *p, const uint8_t *stop) {
     const Characters &characters = tables.characters;

@@ -44,8 +44,8 @@ void EncoderSession::push_cut(const uint8_t *start, const uint8_t *p, const uint
                               const uint8_t *readable) {
   if (const size_t size = static_cast<size_t>(stop - start); size > UINT32_MAX)
     throw std::length_error("a pretoken of 4 GiB or more; cut the text into documents");
-  else if (p == start && (!needs_cutting(*start, size) || (size > CacheKey::max_bytes && size <= max_word_bytes &&
-                                                           is_word(start, size))))
+  else if (p == start && (!needs_cutting(*start, size) ||
+                          (size > CacheKey::max_bytes && size <= max_word_bytes && is_word(start, size))))
     return push_part(start, size, true, readable);
   while (p < stop) {
     if (const uint8_t *const end = characters_end(p, stop); end > p) {
@@ -74,7 +74,8 @@ const uint8_t *EncoderSession::characters_end(const uint8_t *p, const uint8_t *s
     return p;
   // One by itself, as quotes and dashes are, is not worth a block.
   const uint8_t *const end = p + (starts_at(p + 3) ? find_characters_(character_view_, p, stop) : 3);
-  const bool joined = end < stop && (starts_at(end) ? character_view_.may_join(end) : vocabulary_.may_join(end[-1], *end));
+  const bool joined =
+      end < stop && (starts_at(end) ? character_view_.may_join(end) : vocabulary_.may_join(end[-1], *end));
   return joined ? end - 3 : end;
 }
 

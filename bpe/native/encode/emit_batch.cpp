@@ -256,7 +256,7 @@ uint32_t *EncoderSession::room_for(size_t count, uint32_t *out) {
 // The entry that a whole pretoken is emitted as at once, or no_symbol.
 uint32_t EncoderSession::find_whole(const uint8_t *bytes, size_t size) const {
   return ignore_merges_ ? vocabulary_.find_unreachable({reinterpret_cast<const char *>(bytes), size})
-                          : PairTable::no_symbol;
+                        : PairTable::no_symbol;
 }
 
 SweepScratch &EncoderSession::sweep_scratch() {

@@ -65,8 +65,9 @@ public:
       outgrown = std::move(session_);
       --encoder.session_count_;
     }
-    session_ = std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.characters_, encoder.automaton_.get(),
-                                                encoder.ignore_merges_, encoder.budget_, share);
+    session_ =
+        std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.characters_, encoder.automaton_.get(),
+                                         encoder.ignore_merges_, encoder.budget_, share);
     ++encoder.session_count_;
   }
   ~SessionLoan() {
@@ -92,13 +93,13 @@ private:
 Encoder::Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
                  AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton, bool ignore_merges,
                  size_t cache_bytes)
-    : Encoder(Vocabulary(std::move(entries), merges, ignore_merges), std::move(added_tokens), std::move(automaton),
-              ignore_merges, cache_bytes) {}
+    : Encoder(Vocabulary(std::move(entries), merges, ignore_merges), std::move(added_tokens),
+              std::move(automaton), ignore_merges, cache_bytes) {}
 
 Encoder::Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton,
                  bool ignore_merges, size_t cache_bytes)
-    : vocabulary_(std::move(vocabulary)), added_tokens_(std::move(added_tokens)), automaton_(std::move(automaton)),
-      ignore_merges_(ignore_merges), budget_(cache_bytes) {}
+    : vocabulary_(std::move(vocabulary)), added_tokens_(std::move(added_tokens)),
+      automaton_(std::move(automaton)), ignore_merges_(ignore_merges), budget_(cache_bytes) {}
 
 void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
                           const AddedTokens &special) const {
@@ -187,8 +188,8 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
   std::optional<WithinDocuments> within_documents;
   if (automaton_)
     within_documents.emplace(WithinDocuments{*automaton_, *within});
-  const std::vector<size_t> starts = threads > 1 ? cut_into_pieces(text, separator, within_documents)
-                                                 : std::vector<size_t>{0, text.size()};
+  const std::vector<size_t> starts =
+      threads > 1 ? cut_into_pieces(text, separator, within_documents) : std::vector<size_t>{0, text.size()};
   const size_t pieces = starts.size() - 1;
   const auto encode_piece = [&](EncoderSession &session, size_t piece) {
     const size_t stop = starts[piece + 1];

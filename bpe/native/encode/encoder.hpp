@@ -34,9 +34,10 @@ public:
   // added_tokens: their values are the ids. automaton null: only encode_pretokens may be called.
   // Throws std::invalid_argument as Vocabulary does.
   Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
-          AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton, bool ignore_merges, size_t cache_bytes);
-  Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton, bool ignore_merges,
+          AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton, bool ignore_merges,
           size_t cache_bytes);
+  Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton,
+          bool ignore_merges, size_t cache_bytes);
 
   // Texts are valid UTF-8. `special`: the tokens to recognise; all others are text like any other.
   void encode(std::string_view text, const AddedTokens &special, std::vector<uint32_t> &ids) const;

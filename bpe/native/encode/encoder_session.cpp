@@ -12,8 +12,8 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable 
                                const Automaton *automaton, bool ignore_merges, CacheBudget &budget,
                                size_t cache_share_bytes)
     : vocabulary_(vocabulary), lazy_characters_(characters), merge_tables_(vocabulary.merge_tables()),
-      walk_keys_(simd_variant().walk_keys), walk_characters_(simd_variant().walk_characters), find_characters_(simd_variant().find_characters),
-      emit_characters_(simd_variant().emit_characters),
+      walk_keys_(simd_variant().walk_keys), walk_characters_(simd_variant().walk_characters),
+      find_characters_(simd_variant().find_characters), emit_characters_(simd_variant().emit_characters),
       merge_short_pretokens_(simd_variant().merge_short_pretokens),
       merge_long_pretoken_(simd_variant().merge_long_pretoken),
       merge_long_pretokens_(simd_variant().merge_long_pretokens),
@@ -74,7 +74,8 @@ void EncoderSession::finish() {
 
 void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t *readable) {
   if (!window_)
-    throw std::invalid_argument("this encoder has no pattern of its own; give it pretokens (encode_pretokens)");
+    throw std::invalid_argument(
+        "this encoder has no pattern of its own; give it pretokens (encode_pretokens)");
   window_->reset(text, size, readable);
   for (const uint8_t *at = text, *const stop = text + size; at < stop;) {
     window_->open(at);

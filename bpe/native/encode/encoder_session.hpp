@@ -11,8 +11,8 @@
 // Belongs to one thread at a time. Texts must stay where they are until finish().
 #pragma once
 
-#include "cache/long_key.hpp"
 #include "cache/key_walk.hpp"
+#include "cache/long_key.hpp"
 #include "cache/pretoken_cache.hpp"
 #include "common/token_buffer.hpp"
 #include "encode/character_runs.hpp"
@@ -45,7 +45,8 @@ public:
   static constexpr size_t spare_tokens = 2048;
   std::vector<uint64_t> row_ends; // token counts at the end_row() calls
 
-  // Bytes up to `readable` (>= text + size) may be read. Valid UTF-8 without special tokens; needs an automaton.
+  // Bytes up to `readable` (>= text + size) may be read. Valid UTF-8 without special tokens; needs an
+  // automaton.
   void encode_text(const uint8_t *text, size_t size, const uint8_t *readable);
   // One given pretoken of any bytes, not empty, less than 4 GiB.
   void encode_pretoken(const uint8_t *start, const uint8_t *stop, const uint8_t *readable) {

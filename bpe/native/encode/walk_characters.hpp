@@ -1,9 +1,9 @@
 // From Chinese text to ids, sixteen characters at a time.
 //
 // Nearly all borders between characters are safe (character_table.hpp), and between those a character has the
-// same ids whatever the pretokens are. A border that is not safe is looked at only where no pretoken ends. Two
-// characters that merge with nothing else are looked up as a pair; what is left is handed over as a part for
-// the cache, or to be cut in the ordinary way.
+// same ids whatever the pretokens are. A border that is not safe is looked at only where no pretoken ends.
+// Two characters that merge with nothing else are looked up as a pair; what is left is handed over as a part
+// for the cache, or to be cut in the ordinary way.
 //
 // Built for each SIMD variant, hence the unnamed namespace. `Block` is of character_block.hpp or
 // character_block_avx512.hpp.
@@ -88,7 +88,8 @@ template <class Block> void walk_characters(const Characters &characters, Charac
       }
       out = block.write(done, first, out);
       const bool whole = (starts >> first & starts >> (first + size) & 1) != 0;
-      walk.parts[walk.part_count++] = {p + 3 * first, 3 * size, static_cast<uint32_t>(out - last_part_out), whole};
+      walk.parts[walk.part_count++] = {p + 3 * first, 3 * size, static_cast<uint32_t>(out - last_part_out),
+                                       whole};
       last_part_out = out;
       done = first + size;
     }

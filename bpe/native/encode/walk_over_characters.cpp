@@ -1,7 +1,7 @@
 // How an encoder session goes through Chinese: by the walk of character_walk.hpp, and by pretokens where that
 // stops.
-#include "encode/encoder_session.hpp"
 #include "cache/short_key.hpp"
+#include "encode/encoder_session.hpp"
 #include "text/wordless_leads.hpp"
 
 namespace bpe {
@@ -57,7 +57,8 @@ void EncoderSession::walk_characters(size_t &offset, const uint8_t *readable) {
     if (walk.full || walk.at == certain)
       continue;
     size_t start = window_->last_start(walk.at), end = window_->next_start(walk.at);
-    walk.at = static_cast<size_t>(push_start(origin + start, origin + walk.at, origin + end, readable) - origin);
+    walk.at =
+        static_cast<size_t>(push_start(origin + start, origin + walk.at, origin + end, readable) - origin);
     for (size_t others = 0; walk.at == end && end < certain && !is_character_lead(origin[end]);) {
       if (++others > most_others) {
         offset = end;
@@ -65,7 +66,8 @@ void EncoderSession::walk_characters(size_t &offset, const uint8_t *readable) {
       }
       start = end;
       end = window_->next_start(start);
-      walk.at = static_cast<size_t>(push_start(origin + start, origin + start, origin + end, readable) - origin);
+      walk.at =
+          static_cast<size_t>(push_start(origin + start, origin + start, origin + end, readable) - origin);
     }
   }
   offset = certain;

@@ -1,8 +1,8 @@
 // The tables by which texts are cut into pieces; bpe/pretokenization/tables.py makes them.
 //
 // A state and the class of the next byte give the next state. A state tells what is due behind the character
-// that led to it: that a piece starts there or a character before, nothing, or one of `actions`. Where a start
-// becomes certain only later, its place is some characters back or was put into a register.
+// that led to it: that a piece starts there or a character before, nothing, or one of `actions`. Where a
+// start becomes certain only later, its place is some characters back or was put into a register.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace bpe {
 // A class for each code point, in pages of 64, and for each byte as far as it tells.
 struct CharacterClasses {
   using Page = std::array<uint8_t, 64>;
-  static constexpr uint8_t unclear = 255; // a lead byte whose characters are of several classes
+  static constexpr uint8_t unclear = 255;       // a lead byte whose characters are of several classes
   static constexpr size_t page_count = 1 << 15; // more than there are: any four bytes have one
 
   std::vector<uint16_t> page_of; // by code point / 64
@@ -43,7 +43,8 @@ constexpr unsigned unruly_bytes = 16;
 struct Automaton {
   static constexpr size_t row = 256;
 
-  // Where a piece starts: `age` characters back, the last one counting 1, or, with age 0, what a register holds.
+  // Where a piece starts: `age` characters back, the last one counting 1, or, with age 0, what a register
+  // holds.
   struct Start {
     uint8_t age, reg, drops; // drops: the piece is left out
   };
@@ -55,7 +56,7 @@ struct Automaton {
     static constexpr size_t most = 8;
     uint8_t start_count, move_count;
     Start starts[most]; // that are certain
-    Move moves[most];   // then: what the registers hold; in an order in which none is needed once it is written
+    Move moves[most]; // then: what the registers hold; in an order in which none is needed once it is written
   };
   static constexpr size_t most_registers = 4;
   static constexpr uint8_t nothing = 255; // in `reg`: no start is pending
@@ -73,8 +74,8 @@ struct Automaton {
   alignas(64) uint8_t runs[64];      // the group of a class, of Runs
   bool has_runs;
 
-  // Checks what was filled in, so that no table leads out of another, and fills in classes.of_byte. The last of
-  // `class_count` classes is that of bytes within characters. Throws std::invalid_argument.
+  // Checks what was filled in, so that no table leads out of another, and fills in classes.of_byte. The last
+  // of `class_count` classes is that of bytes within characters. Throws std::invalid_argument.
   void complete(size_t class_count);
 };
 

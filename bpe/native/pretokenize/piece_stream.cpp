@@ -38,7 +38,8 @@ void PieceStream::feed(const uint8_t *text, size_t size, bool final) {
     act(automaton.at_end[state_]);
     found_.emplace_back(size_, false);
     ++settled_; // the end is known, too
-  } else if (const Automaton::Start pending = automaton.oldest_pending[state_]; pending.reg != Automaton::nothing) {
+  } else if (const Automaton::Start pending = automaton.oldest_pending[state_];
+             pending.reg != Automaton::nothing) {
     settled_ = place(pending);
   }
 }
@@ -56,7 +57,8 @@ uint64_t PieceStream::place(Automaton::Start start) const {
 
 std::vector<std::pair<uint64_t, bool>> PieceStream::take() {
   std::sort(found_.begin(), found_.end());
-  const auto stop = std::find_if(found_.begin(), found_.end(), [&](const auto &start) { return start.first >= settled_; });
+  const auto stop =
+      std::find_if(found_.begin(), found_.end(), [&](const auto &start) { return start.first >= settled_; });
   std::vector<std::pair<uint64_t, bool>> taken(found_.begin(), stop);
   found_.erase(found_.begin(), stop);
   return taken;

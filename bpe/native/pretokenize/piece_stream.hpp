@@ -1,6 +1,7 @@
 // Where the pieces of a text start that comes in parts and may be of any length.
 //
-// A byte at a time, with nothing held of the text: for documents too long to be looked at in windows as a whole.
+// A byte at a time, with nothing held of the text: for documents too long to be looked at in windows as a
+// whole.
 #pragma once
 
 #include "pretokenize/automaton.hpp"
@@ -38,7 +39,8 @@ private:
   uint64_t size_ = 0, settled_ = 0;
   uint8_t lead_[4] = {}; // the bytes of a character that is cut
   unsigned lead_size_ = 0;
-  uint64_t characters_[oldest] = {nowhere, nowhere, nowhere, nowhere}; // where the last ones start, the latest first
+  uint64_t characters_[oldest] = {nowhere, nowhere, nowhere,
+                                  nowhere}; // where the last ones start, the latest first
   uint64_t registers_[Automaton::most_registers];
   std::vector<std::pair<uint64_t, bool>> found_;
 };

@@ -1,7 +1,7 @@
-// The states of an automaton that began in all of its states soon become one: text tells by itself where it is.
-// From there on the states are those that any text before would have led to. A place is safe where a piece
-// starts, where the text before would have had nothing pending were it to end there, and where a new text would
-// go on through the same states.
+// The states of an automaton that began in all of its states soon become one: text tells by itself where it
+// is. From there on the states are those that any text before would have led to. A place is safe where a
+// piece starts, where the text before would have had nothing pending were it to end there, and where a new
+// text would go on through the same states.
 #include "pretokenize/safe_cut.hpp"
 
 #include <algorithm>
@@ -61,15 +61,20 @@ public:
         return false;
       anew = behind(anew, at);
       after = behind(after, at);
-      if (anew != after && (!is_silent(anew) || !is_silent(after)) && !(starts_here(anew) && starts_here(after)))
+      if (anew != after && (!is_silent(anew) || !is_silent(after)) &&
+          !(starts_here(anew) && starts_here(after)))
         return false;
     }
     return true;
   }
 
 private:
-  bool starts_here(uint8_t state) const { return state >= automaton_.both_end && state < automaton_.here_end; }
-  bool is_silent(uint8_t state) const { return state >= automaton_.here_end && state < automaton_.silent_end; }
+  bool starts_here(uint8_t state) const {
+    return state >= automaton_.both_end && state < automaton_.here_end;
+  }
+  bool is_silent(uint8_t state) const {
+    return state >= automaton_.here_end && state < automaton_.silent_end;
+  }
 
   const Automaton &automaton_;
   const uint8_t *text_;

@@ -1,12 +1,13 @@
 // A window of text through an automaton: for each byte what is due behind it.
 //
-// A state waits for the one before it, some five cycles a step. So steps that change nothing are left out, where
-// the classes of a few bytes tell which (Simd::keep), and those that are left go in eight parts side by side, each
-// from a guess of its first state; where a part was guessed wrong, it is done again up to where both ways meet,
-// which in text is a word or so behind (after Mytkowicz, Musuvathi and Schulte, "Data-parallel finite-state
-// machines", 2014).
+// A state waits for the one before it, some five cycles a step. So steps that change nothing are left out,
+// where the classes of a few bytes tell which (Simd::keep), and those that are left go in eight parts side by
+// side, each from a guess of its first state; where a part was guessed wrong, it is done again up to where
+// both ways meet, which in text is a word or so behind (after Mytkowicz, Musuvathi and Schulte,
+// "Data-parallel finite-state machines", 2014).
 #pragma once
 
+#include "common/prefetch.hpp"
 #include "pretokenize/classify.hpp"
 
 #include <cstring>
@@ -17,8 +18,8 @@ struct WindowStates {
   static constexpr size_t max_bytes = 4096, words = max_bytes / 64;
   static constexpr size_t max_steps = 1024;
 
-  // Of each 64 bytes: the bytes that steps are made for, and the number of steps before. A bit a byte: whether a
-  // piece starts there, started one character before, or actions are due.
+  // Of each 64 bytes: the bytes that steps are made for, and the number of steps before. A bit a byte:
+  // whether a piece starts there, started one character before, or actions are due.
   uint64_t kept[words], here[words], before[words], acting[words], within[words];
   uint32_t steps_before[words + 1];
   alignas(64) uint8_t classes[max_steps + 64] = {}; // of the steps
@@ -33,8 +34,9 @@ struct WindowStates {
   }
 };
 
-// As much of text[0, size), size > 0, as fits in a window, which `state` is before; bytes up to `readable` may be
-// read. Returns how many bytes that are. The text starts and ends between characters, and so does the window.
+// As much of text[0, size), size > 0, as fits in a window, which `state` is before; bytes up to `readable`
+// may be read. Returns how many bytes that are. The text starts and ends between characters, and so does the
+// window.
 using ScanWindow = size_t (*)(const Automaton &automaton, const uint8_t *text, size_t size,
                               const uint8_t *readable, uint8_t state, WindowStates &out);
 
@@ -89,10 +91,13 @@ template <class Simd>
 size_t scan_window(const Automaton &automaton, const uint8_t *text, size_t size, const uint8_t *readable,
                    uint8_t state, WindowStates &out) {
   constexpr size_t block = 64, reads = block + 3; // a character may go on behind the block
+  constexpr size_t bytes_ahead =
+      24 * block; // what is encoded meanwhile takes the text out of the nearest cache
   typename Simd::Keep keep(automaton);
   size_t at = 0, steps = 0;
   for (; at < size && at < WindowStates::max_bytes && steps + block <= WindowStates::max_steps; at += block) {
     const uint8_t *p = text + at;
+    prefetch_to_read(p + bytes_ahead);
     uint8_t copy[reads];
     if (static_cast<size_t>(readable - p) < reads) [[unlikely]] {
       std::memset(copy, 0, sizeof copy);
@@ -113,7 +118,8 @@ size_t scan_window(const Automaton &automaton, const uint8_t *text, size_t size,
   for (size_t word = 0; word <= last; ++word) {
     const uint8_t *const states = out.states + out.steps_before[word];
     const uint64_t before = Simd::below(states, automaton.both_end);
-    const uint64_t here = Simd::below(states, automaton.here_end) & ~Simd::below(states, automaton.before_end);
+    const uint64_t here =
+        Simd::below(states, automaton.here_end) & ~Simd::below(states, automaton.before_end);
     out.here[word] = Simd::spread(here, out.kept[word]);
     out.before[word] = Simd::spread(before, out.kept[word]);
     out.acting[word] = Simd::spread(~Simd::below(states, automaton.silent_end), out.kept[word]);

@@ -45,7 +45,8 @@ void TextWindow::open(const uint8_t *at) {
 // What is due behind the characters from `from` on, as far as the window goes; returns its end.
 const uint8_t *TextWindow::scan(const uint8_t *from, const uint8_t *stop, uint8_t before) {
   scanned_ = from;
-  const size_t size = scan_window_(automaton_, from, static_cast<size_t>(stop - from), readable_, before, window_);
+  const size_t size =
+      scan_window_(automaton_, from, static_cast<size_t>(stop - from), readable_, before, window_);
   const uint8_t *const end = from + size;
   const size_t word_count = (size + 63) / 64;
   last_state_ = window_.state_behind(size - 1);

@@ -32,8 +32,8 @@ public:
   size_t next_start(size_t offset) const;
   size_t last_start(size_t offset) const;
 
-  // The end of the piece that starts at the origin and goes on behind the window; the next window may be opened
-  // there. Takes the time of two looks at the piece.
+  // The end of the piece that starts at the origin and goes on behind the window; the next window may be
+  // opened there. Takes the time of two looks at the piece.
   const uint8_t *end_of_long_piece();
 
   bool any_dropped() const { return automaton_.drops; }

@@ -14,8 +14,8 @@ namespace {
 struct Avx512Simd {
   static __m512i load(const uint8_t *p) { return _mm512_loadu_si512(p); }
   static __m512i set(uint8_t byte) { return _mm512_set1_epi8(static_cast<char>(byte)); }
-  // The classes of 64 bytes. A page of classes at a time for characters whose leads do not tell theirs: text has
-  // few pages.
+  // The classes of 64 bytes. A page of classes at a time for characters whose leads do not tell theirs: text
+  // has few pages.
   static __m512i classify(const CharacterClasses &classes, const uint8_t *p, __m512i v, uint64_t high) {
     __m512i found = _mm512_permutex2var_epi8(load(classes.of_byte), v, load(classes.of_byte + 64));
     if (high == 0)
@@ -75,7 +75,8 @@ struct Avx512Simd {
         near |= near_before_;
         static_assert(runs::unruly_bytes == 16);
         const uint64_t once = same & _mm512_cmpge_epu8_mask(groups, set(runs::first));
-        const uint64_t twice = once & _mm512_cmpge_epu8_mask(groups, set(runs::twice)) & ~(once << 1 | last_once_);
+        const uint64_t twice =
+            once & _mm512_cmpge_epu8_mask(groups, set(runs::twice)) & ~(once << 1 | last_once_);
         kept = ~(within | (words & (behind_words << 1 | last_words_) & ~near) | (once & ~twice));
         last_words_ = behind_words >> 63;
         last_once_ = once >> 63;
@@ -90,9 +91,10 @@ struct Avx512Simd {
 
   private:
     alignas(64) static constexpr uint8_t previous_places[64] = {
-        63, 64, 65, 66, 67,  68,  69,  70,  71,  72,  73,  74,  75,  76,  77,  78,  79,  80,  81,  82,  83,  84,
-        85, 86, 87, 88, 89,  90,  91,  92,  93,  94,  95,  96,  97,  98,  99,  100, 101, 102, 103, 104, 105, 106,
-        107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126};
+        63,  64,  65,  66,  67,  68,  69,  70,  71,  72,  73,  74,  75,  76,  77,  78,
+        79,  80,  81,  82,  83,  84,  85,  86,  87,  88,  89,  90,  91,  92,  93,  94,
+        95,  96,  97,  98,  99,  100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110,
+        111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126};
 
     const Automaton &automaton_;
     const __m512i groups_;

@@ -24,9 +24,7 @@ struct PortableSimd {
 
   using Keep = KeepAll;
   static uint64_t spread(uint64_t bits, uint64_t to) { return bits & to; }
-  static uint64_t below(const uint8_t *bytes, unsigned limit) {
-    return below_each(bytes, limit);
-  }
+  static uint64_t below(const uint8_t *bytes, unsigned limit) { return below_each(bytes, limit); }
 
   static uint64_t wordless_leads(const uint8_t *p) { // text/wordless_leads.hpp
     uint64_t mask = 0;

@@ -52,8 +52,8 @@ bool stand_apart(const SpecialTokens &special_tokens) {
 // Hands the text out in pieces and counts the documents on the way; any thread may ask.
 class PieceCutter {
 public:
-  PieceCutter(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, const Automaton &automaton,
-              bool in_document)
+  PieceCutter(const uint8_t *text, size_t size, const SpecialTokens &special_tokens,
+              const Automaton &automaton, bool in_document)
       : text_(text), size_(size), automaton_(automaton), in_document_(in_document),
         search_(special_tokens, text, size), match_(search_.next()) {}
 
@@ -114,7 +114,8 @@ private:
 
 } // namespace
 
-PretokenCounter::PretokenCounter(std::shared_ptr<const Automaton> automaton) : automaton_(std::move(automaton)) {}
+PretokenCounter::PretokenCounter(std::shared_ptr<const Automaton> automaton)
+    : automaton_(std::move(automaton)) {}
 
 uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialTokens &special_tokens,
                                 unsigned threads, bool &in_document) {

@@ -28,8 +28,9 @@ public:
 
   // Counts the pretokens of a text. in_document: whether it goes on with a document; afterwards whether it
   // ends in one. Returns how many documents, stretches between special tokens that are not empty, start in
-  // it. Throws std::invalid_argument without an automaton or where the text is not valid UTF-8 (the lowest such
-  // byte), std::length_error for a pretoken of 4 GiB or more, std::bad_alloc; the counts are then incomplete.
+  // it. Throws std::invalid_argument without an automaton or where the text is not valid UTF-8 (the lowest
+  // such byte), std::length_error for a pretoken of 4 GiB or more, std::bad_alloc; the counts are then
+  // incomplete.
   uint64_t count(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, unsigned threads,
                  bool &in_document);
 
@@ -49,8 +50,8 @@ public:
   size_t counted_bytes();
 
   // The largest place at which a text that goes on may be cut without changing the counts; 0 if there is
-  // none. Without an automaton that is after a special token only. Looks at the end of the text alone where no
-  // special token can overlap another.
+  // none. Without an automaton that is after a special token only. Looks at the end of the text alone where
+  // no special token can overlap another.
   size_t last_cut(const uint8_t *text, size_t size, const SpecialTokens &special_tokens) const;
 
 private:
