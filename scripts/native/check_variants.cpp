@@ -4,11 +4,11 @@
 //   check_variants [ROUNDS] [SEED]     5 rounds and seed 1 unless given; prints counts, exits 0 or 1
 //
 // Seeded texts of sizes around the widths the variants work in are pretokenized, validated, merged and
-// encoded by each variant. Merging is compared with merge_pretoken.hpp, which has no variants, and encoding
+// encoded by each variant. Merging is compared with merge_by_heap.hpp, which has no variants, and encoding
 // with the text as well. Texts lie flush with pages that may not be read, at either end, so a read outside
 // ends the program.
 #include "encode/encoder.hpp"
-#include "merge/merge_pretoken.hpp"
+#include "merge/merge_by_heap.hpp"
 #include "simd/simd_variants.hpp"
 #include "text/utf8.hpp"
 
@@ -313,6 +313,7 @@ Check check_short_merges(const std::string &variant, const Rules &rules, Random 
   bpe::choose_simd_variant(variant);
   const bpe::Vocabulary vocabulary = rules.vocabulary();
   const bpe::MergeTables tables = vocabulary.merge_tables();
+  bpe::HeapMerge heap;
   for (size_t round = 0; round < rounds * 100; ++round) {
     const size_t count = round <= bpe::max_short_merges ? round : below(random, bpe::max_short_merges + 1);
     bpe::ShortMerge merges[bpe::max_short_merges] = {};
@@ -322,10 +323,9 @@ Check check_short_merges(const std::string &variant, const Rules &rules, Random 
     }
     bpe::simd_variant().merge_short_pretokens(tables, merges, count);
     for (size_t i = 0; i < count; ++i) {
-      uint32_t wanted[16];
-      const size_t wanted_count = bpe::merge_short(vocabulary, merges[i].bytes, merges[i].size, wanted);
-      check.expect(merges[i].count == wanted_count &&
-                       std::equal(wanted, wanted + wanted_count, merges[i].symbols),
+      const std::vector<uint32_t> &wanted = heap.merge(vocabulary, merges[i].bytes, merges[i].size);
+      check.expect(merges[i].count == wanted.size() &&
+                       std::equal(wanted.begin(), wanted.end(), merges[i].symbols),
                    variant.c_str(), "merging short pretokens", merges[i].size);
     }
   }
@@ -338,7 +338,7 @@ Check check_long_merges(const std::string &variant, const Rules &rules, Random &
   const bpe::Vocabulary vocabulary = rules.vocabulary();
   const bpe::MergeTables tables = vocabulary.merge_tables();
   const auto sweeps = std::make_unique<bpe::SweepScratch>();
-  bpe::MergeScratch tree;
+  bpe::HeapMerge heap;
   std::vector<size_t> sizes;
   for (size_t size = 1; size <= 200; ++size)
     sizes.push_back(size);
@@ -354,8 +354,8 @@ Check check_long_merges(const std::string &variant, const Rules &rules, Random &
                   sizeof *sweeps); // it says it holds nothing
       std::vector<uint32_t> found(size);
       found.resize(bpe::simd_variant().merge_long_pretoken(tables, text.data(), size, *sweeps, found.data()));
-      check.expect(found == tree.merge_long(vocabulary, text.data(), size), variant.c_str(),
-                   "merge_by_sweeps", size);
+      check.expect(found == heap.merge(vocabulary, text.data(), size), variant.c_str(), "merge_by_sweeps",
+                   size);
     }
   return check;
 }
@@ -377,7 +377,7 @@ Check check_groups_of_long_merges(const std::string &variant, const Rules &rules
   const bpe::Vocabulary vocabulary = rules.vocabulary();
   const bpe::MergeTables tables = vocabulary.merge_tables();
   const auto sweeps = std::make_unique<bpe::SweepScratch>();
-  bpe::MergeScratch tree;
+  bpe::HeapMerge heap;
   constexpr uint32_t guard = 0xABCDEF01; // behind each room
   for (size_t round = 0; round < rounds * 40; ++round) {
     const size_t count = round < 70 ? round : below(random, 400);
@@ -402,7 +402,7 @@ Check check_groups_of_long_merges(const std::string &variant, const Rules &rules
     std::memset(sweeps.get(), static_cast<int>(below(random, 256)), sizeof *sweeps);
     bpe::simd_variant().merge_long_pretokens(tables, merges.data(), count, *sweeps);
     for (size_t i = 0; i < count; ++i) {
-      const std::vector<uint32_t> &wanted = tree.merge_long(vocabulary, texts[i].data(), merges[i].size);
+      const std::vector<uint32_t> &wanted = heap.merge(vocabulary, texts[i].data(), merges[i].size);
       check.expect(merges[i].count == wanted.size() && rooms[i].back() == guard &&
                        std::equal(wanted.begin(), wanted.end(), rooms[i].begin()),
                    variant.c_str(), "merging long pretokens at once", merges[i].size);

@@ -271,7 +271,7 @@ uint32_t *EncoderSession::merge_long(const uint8_t *bytes, size_t size, uint32_t
   count =
       size <= max_sweep_bytes
           ? merge_long_pretoken_(merge_tables_, bytes, size, sweep_scratch(), out)
-          : WindowMerge(vocabulary_, merge_long_pretoken_, sweep_scratch(), scratch_).merge(bytes, size, out);
+          : WindowMerge(vocabulary_, merge_long_pretoken_, sweep_scratch(), heap_).merge(bytes, size, out);
   vocabulary_.to_ids(out, count);
   return out + count;
 }

@@ -19,7 +19,7 @@
 #include "encode/character_walk.hpp"
 #include "encode/gathered_misses.hpp"
 #include "merge/long_merge.hpp"
-#include "merge/merge_pretoken.hpp"
+#include "merge/merge_by_heap.hpp"
 #include "pretokenize/pretokenize.hpp"
 #include "vocabulary/character_table.hpp"
 #include "vocabulary/vocabulary.hpp"
@@ -129,7 +129,7 @@ private:
   const size_t cache_share_bytes_;
   std::optional<Pretokenizer> pretokenizer_;
   PretokenCache cache_;
-  MergeScratch scratch_;
+  HeapMerge heap_;
   std::unique_ptr<SweepScratch> sweep_scratch_; // once there is a long pretoken
   // Where the text is not for walk_keys_: pretokens to take as spans before it is tried again, how many that
   // will be the next time, and those it has made since.

@@ -21,7 +21,7 @@ struct SweepScratch {
   alignas(64) uint32_t least[64]; // rank of each group
 };
 
-// The symbols of bytes[0, size), 1 <= size <= max_sweep_bytes, as merge_short and merge_long give them, into
+// The symbols of bytes[0, size), 1 <= size <= max_sweep_bytes, as merge_by_heap.hpp gives them, into
 // symbols[0, result); symbols has room for `size`.
 using MergeLongPretoken = size_t (*)(const MergeTables &tables, const uint8_t *bytes, size_t size,
                                      SweepScratch &scratch, uint32_t *symbols);
@@ -33,8 +33,8 @@ struct LongMerge {
   uint32_t *symbols;    // out; `count` of them, and room for `size`
 };
 
-// Fills in count and symbols of merges[0, count), any number of them: each its bytes' symbols, as merge_short
-// and merge_long give them. Equal ones are each merged. The more at once the better: those of up to
+// Fills in count and symbols of merges[0, count), any number of them: each its bytes' symbols, as
+// merge_by_heap.hpp gives them. Equal ones are each merged. The more at once the better: those of up to
 // max_sweep_bytes need not be of like size. Rooms for symbols must not overlap.
 using MergeLongPretokens = void (*)(const MergeTables &tables, LongMerge *merges, size_t count,
                                     SweepScratch &scratch);

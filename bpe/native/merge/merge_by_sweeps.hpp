@@ -6,15 +6,13 @@
 // merge makes a pair of a lower rank possible (vocabularies whose ranks do not grow with their merges have
 // such); then the round ends at once. Equal ranks cannot come up anew: the new pairs hold the new symbol.
 //
-// Runs in long pretokens ("-----", spaces) take a few rounds whatever their length, while a tree of minima
-// pays for each of their merges: en cold 197 -> 214 MB/s. Those that are little else than runs go through
-// merge_by_runs.hpp first.
+// Runs in long pretokens ("-----", spaces) take a few rounds whatever their length, while a heap pays for
+// each of their merges.
 //
 // Included only by the sources of the variants, hence the unnamed namespace.
 #pragma once
 
 #include "merge/long_merge.hpp"
-#include "merge/merge_by_runs.hpp"
 
 namespace bpe {
 
@@ -91,21 +89,12 @@ size_t sweep(const MergeTables &tables, const uint8_t *bytes, size_t size, Sweep
   return count;
 }
 
-template <class Simd, bool listed>
-size_t merge_by_runs_or_sweeps(const MergeTables &tables, const uint8_t *bytes, size_t size,
-                               SweepScratch &scratch, uint32_t *symbols) {
-  if (size >= 32) // shorter runs are quicker by sweeps
-    if (const size_t count = MergeByRuns::merge<listed>(tables, bytes, size, symbols))
-      return count;
-  return sweep<Simd, listed>(tables, bytes, size, scratch, symbols);
-}
-
 // See long_merge.hpp.
 template <class Simd>
 size_t merge_by_sweeps(const MergeTables &tables, const uint8_t *bytes, size_t size, SweepScratch &scratch,
                        uint32_t *symbols) {
-  return tables.products ? merge_by_runs_or_sweeps<Simd, true>(tables, bytes, size, scratch, symbols)
-                         : merge_by_runs_or_sweeps<Simd, false>(tables, bytes, size, scratch, symbols);
+  return tables.products ? sweep<Simd, true>(tables, bytes, size, scratch, symbols)
+                         : sweep<Simd, false>(tables, bytes, size, scratch, symbols);
 }
 
 // See long_merge.hpp.

@@ -14,7 +14,7 @@ constexpr size_t first_overlap_bytes = 256;
 size_t WindowMerge::merge_window(const uint8_t *bytes, size_t size, uint32_t *symbols) {
   if (size <= max_sweep_bytes)
     return merge_long_pretoken_(vocabulary_.merge_tables(), bytes, size, sweep_scratch_, symbols);
-  const std::vector<uint32_t> &merged = scratch_.merge_long(vocabulary_, bytes, size);
+  const std::vector<uint32_t> &merged = heap_.merge(vocabulary_, bytes, size);
   std::copy(merged.begin(), merged.end(), symbols);
   return merged.size();
 }
