@@ -70,7 +70,7 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
         "load": (none, lambda _: Tokenizer.load(path).encode("it's")),
         "encode": (fresh, lambda t: t.encode(TEXT)),
         "documents": (fresh, lambda t: rows(t.encode_documents(documents))),
-        "documents, 2 threads": (fresh, lambda t: rows(t.encode_documents(documents * 40, threads=2))),
+        "documents, 3 threads": (fresh, lambda t: rows(t.encode_documents(documents * 40, threads=3))),
         "ragged": (fresh, lambda t: rows(t.encode_ragged(text[:800], offsets))),
         "batch": (fresh, lambda t: rows(t.encode_batch([TEXT, "a", "", TEXT[:99]]))),
         "pretokens": (
