@@ -69,7 +69,6 @@ uint32_t *EncoderSession::emit_from_arena(const Batch &batch, size_t i, const Pr
 // they wait for each other (new words +3 %, English and code +1 to +2 %).
 void EncoderSession::emit(Batch &batch, Batch &next) {
   uint32_t *out = room_for(0, misses_.is_open() ? misses_.end() : tokens.room(0));
-  cache_.count_lookups(batch.count);
   PretokenCache::FirstSlots first = first_slots_;
   const auto place = [&](Batch &of) {
     if (of.count > batch_items / 2)
