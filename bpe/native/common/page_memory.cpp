@@ -11,6 +11,7 @@
 #if defined(__linux__) && !defined(__SANITIZE_THREAD__)
 #define BPE_MAPS_PAGES 1
 #include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 namespace bpe {
@@ -22,7 +23,7 @@ namespace {
 // Below this malloc is quicker than a system call and its page faults.
 constexpr size_t mapped_bytes_at_least = 256 << 10;
 
-constexpr size_t page_bytes = 4096; // larger pages round up further on their own
+const size_t page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE)); // arm64 has larger ones than 4 KiB, too
 constexpr size_t huge_page_bytes = 2 << 20;
 constexpr size_t huge_bytes_at_least = 4 << 20;
 
