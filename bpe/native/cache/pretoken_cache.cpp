@@ -18,7 +18,7 @@ constexpr size_t max_slot_count = 1 << 20;
 // Text whose words never come again would wash everything else out if each displaced another.
 constexpr uint32_t displacing_newcomers = 8; // of so many that find their line full, one
 // The arena is filled from start to end, so it grows by steps, in small pages: clearing a huge one that is
-// new to the machine takes longer (English cold 306 -> 322 MB/s).
+// new to the machine takes longer.
 constexpr size_t first_arena_bytes = 16 << 10, arena_step_bytes = 256 << 10;
 // Offsets into an arena are 32-bit words.
 constexpr size_t max_arena_bytes = size_t{256} << 20;

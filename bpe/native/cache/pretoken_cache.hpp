@@ -74,7 +74,7 @@ public:
     uint32_t ids[4];    // 5 to 7: of 18 bits each, see pack(); in_arena: where in the arena, how many
     CacheKey key() const { return {low, high << 3 >> 3}; }
     bool holds(const CacheKey &key) const {
-#ifdef __SSE2__ // English and code warm +1 to +2 %
+#ifdef __SSE2__ // one compare
       const __m128i own = _mm_and_si128(_mm_loadu_si128(reinterpret_cast<const __m128i *>(&low)),
                                         _mm_set_epi64x(static_cast<int64_t>(~uint64_t{0} >> 3), -1));
       const __m128i other = _mm_loadu_si128(reinterpret_cast<const __m128i *>(&key));
@@ -117,7 +117,7 @@ public:
   // The slot where a key is looked for first: prefetch it, try it, then find().
   const Slot *first_slot(uint32_t hash) const { return slots_ + (hash & mask_); }
   // The same for many, to be kept in registers until it is no longer equal to what the cache gives: places
-  // first, many at a time (English and code warm +2 to +4 %).
+  // first, many at a time.
   struct FirstSlots {
     const Slot *slots;
     uint64_t mask;

@@ -33,7 +33,7 @@ size_t whole_pages(size_t bytes) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// Fewer page faults: +14 % on a warm cache's probes. Advice only, so a refusal is no error.
+// Fewer page faults and misses of the page table's cache. Advice only, so a refusal is no error.
 void ask_for_huge_pages(void *data, size_t bytes) {
   if (bytes >= huge_bytes_at_least)
     (void)madvise(data, whole_pages(bytes), MADV_HUGEPAGE);

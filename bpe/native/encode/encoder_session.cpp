@@ -72,7 +72,7 @@ void EncoderSession::finish() {
   open_ ^= 1;
   emit(batches_[open_], batches_[open_ ^ 1]);
   if (misses_.is_open())
-    tokens.set_end(settle_misses(misses_.end()));
+    tokens.set_end(flush_misses(misses_.end()));
   heap_.trim();
 }
 

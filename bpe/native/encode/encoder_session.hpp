@@ -107,10 +107,10 @@ private:
   uint32_t *emit_missing(const Batch &batch, size_t i, uint32_t *out);
   void open_misses(uint32_t *&out);
   uint32_t *room_for(size_t count, uint32_t *out);
-  uint32_t *settle_misses(uint32_t *out);
+  uint32_t *flush_misses(uint32_t *out);
   uint32_t find_whole(const uint8_t *bytes, size_t size) const;
   uint32_t *merge_long(const uint8_t *bytes, size_t size, uint32_t *out, size_t &count);
-  SweepScratch &sweep_scratch();
+  RankMergeScratch &rank_scratch();
 
   const Vocabulary &vocabulary_;
   LazyCharacterTable &lazy_characters_;
@@ -130,7 +130,7 @@ private:
   std::optional<Pretokenizer> pretokenizer_;
   PretokenCache cache_;
   HeapMerge heap_;
-  std::unique_ptr<SweepScratch> sweep_scratch_; // once there is a long pretoken
+  std::unique_ptr<RankMergeScratch> rank_scratch_; // once there is a long pretoken
   // Where the text is not for walk_keys_: pretokens to take as spans before it is tried again, how many that
   // will be the next time, and those it has made since.
   size_t spans_left_ = 0, spans_at_once_ = Pretokenizer::block_spans, walked_ = 0;

@@ -29,8 +29,8 @@ class WindowMerge {
 public:
   // Where merge_long_pretoken does not reach, `heap` is used. All must outlive the object.
   WindowMerge(const Vocabulary &vocabulary, MergeLongPretoken merge_long_pretoken,
-              SweepScratch &sweep_scratch, HeapMerge &heap)
-      : vocabulary_(vocabulary), merge_long_pretoken_(merge_long_pretoken), sweep_scratch_(sweep_scratch),
+              RankMergeScratch &rank_scratch, HeapMerge &heap)
+      : vocabulary_(vocabulary), merge_long_pretoken_(merge_long_pretoken), rank_scratch_(rank_scratch),
         heap_(heap) {}
 
   // The symbols of bytes[0, size), size >= 1, into symbols[0, result); symbols has room for `size`.
@@ -43,7 +43,7 @@ private:
 
   const Vocabulary &vocabulary_;
   const MergeLongPretoken merge_long_pretoken_;
-  SweepScratch &sweep_scratch_;
+  RankMergeScratch &rank_scratch_;
   HeapMerge &heap_;
   std::vector<uint32_t> window_; // symbols
 };

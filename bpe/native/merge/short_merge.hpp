@@ -1,5 +1,5 @@
 // What merging several short pretokens at once works on; merge_short_by_lanes.hpp and
-// merge_in_turns.hpp do it.
+// merge_interleaved.hpp do it.
 //
 // Plain data without member functions of its own, since sources with other instruction sets include it.
 #pragma once

@@ -134,7 +134,7 @@ inline void sort_longest_first(ShortMerge *merges, size_t count, ShortMerge **so
 }
 
 // See short_merge.hpp.
-void merge_in_turns(const MergeTables &tables, ShortMerge *merges, size_t count) {
+void merge_interleaved(const MergeTables &tables, ShortMerge *merges, size_t count) {
   ShortMerge *sorted[max_short_merges];
   sort_longest_first(merges, count, sorted);
   for (size_t i = 0; i < count; i += turns) {
