@@ -237,7 +237,7 @@ def json_texts(
 
     (offsets uint64[texts + 1] in out, starts uint64[texts] of their lines, the lines without a text, how many lines,
     blank ones, surrogates replaced). A line without a text: (start, stop, place of the fault, its name in
-    json_lines.hpp). lines must be valid UTF-8.
+    json_line.hpp). lines must be valid UTF-8.
     """
 
 class JsonLongLine:

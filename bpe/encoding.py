@@ -150,18 +150,22 @@ class Encoding(Description):
         threads: int | None = 1,
         *,
         allowed_special: AllowedSpecial = "all",
+        checked: bool = False,
         out: NDArray[np.uint32] | None = None,
     ) -> Ragged:
-        """The ids of documents that lie end to end in a buffer of valid UTF-8, a row a document.
+        """The ids of documents that lie end to end in a UTF-8 buffer, a row a document.
 
         Document i is [offsets[i], offsets[i + 1]): b"abc", [0, 2, 2, 3] are "ab", "" and "c". allowed_special, out: as
-        for encode_documents. ValueError for offsets that fall or leave the buffer.
+        for encode_documents. checked: each document is known to be valid UTF-8, which is not checked again. ValueError
+        for offsets that fall or leave the buffer, InvalidText for a document that is not UTF-8.
         """
         check_bytes(buffer)
         check_out(out)
         offsets = offsets_from(offsets)
         allowed, every, in_core_too = self._recognised(allowed_special)
         threads = thread_count(threads)
+        if not checked:
+            utf8.check_rows(buffer, offsets)
 
         def in_core(offsets: NDArray[np.uint64], out: NDArray[np.uint32] | None = None) -> Ragged:
             return Ragged(*self._encoder.encode_ragged(buffer, offsets, threads, every, out))

@@ -87,7 +87,7 @@ private:
       throw std::bad_alloc();
     if (memory_.bytes() > 0) {
       memory_.resize(capacity * sizeof(uint32_t));
-    } else { // to map pages again that are there took 5 % of Chinese on a second pass
+    } else { // pages that are there need not be mapped again
       auto [memory, known_bytes] = take_recycled(capacity * sizeof(uint32_t));
       memory_ = std::move(memory);
       ready_ = known_bytes / sizeof(uint32_t);

@@ -1,17 +1,15 @@
 #include "encode/encoder.hpp"
 
+#include "common/thread_team.hpp"
 #include "encode/cut_into_pieces.hpp"
 #include "encode/piece_assembly.hpp"
-#include "encode/piece_turns.hpp"
 #include "text/find_bytes.hpp"
 #include "text/utf8.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
-#include <exception>
 #include <stdexcept>
-#include <system_error>
-#include <thread>
 
 namespace bpe {
 
@@ -41,24 +39,17 @@ void require_utf8(std::string_view text, size_t &at, size_t needed) {
 
 } // namespace
 
-// A session out of the pool, the one that the same of several threads had if it is there, back in it when the
-// loan ends.
+// A session out of the pool, back in it when the loan ends.
 class Encoder::SessionLoan {
 public:
-  SessionLoan(const Encoder &encoder, size_t threads, size_t thread = 0)
-      : encoder_(encoder), thread_(thread) {
+  SessionLoan(const Encoder &encoder, size_t threads) : encoder_(encoder) {
     std::unique_ptr<EncoderSession> outgrown; // destroyed after the lock
     const std::lock_guard lock(encoder.pool_mutex_);
     const bool fresh = encoder.idle_.empty();
     const size_t sessions = std::max(threads, encoder.session_count_ + fresh);
     const size_t share = encoder.budget_.limit_bytes() / sessions;
     if (!fresh) {
-      // The last one given back comes first: its cache lines are still near.
-      const auto own = std::find_if(encoder.idle_.rbegin(), encoder.idle_.rend(),
-                                    [&](const IdleSession &idle) { return idle.thread == thread; });
-      if (own != encoder.idle_.rend())
-        std::iter_swap(own, encoder.idle_.rbegin());
-      session_ = std::move(encoder.idle_.back().session);
+      session_ = std::move(encoder.idle_.back()); // the last one given back: its cache lines are still near
       encoder.idle_.pop_back();
       if (session_->cache_share_bytes() <= share)
         return;
@@ -73,7 +64,7 @@ public:
     session_->reset();
     const std::lock_guard lock(encoder_.pool_mutex_);
     try {
-      encoder_.idle_.push_back({std::move(session_), thread_});
+      encoder_.idle_.push_back(std::move(session_));
     } catch (const std::bad_alloc &) { // one session fewer
       --encoder_.session_count_;
     }
@@ -85,7 +76,6 @@ public:
 
 private:
   const Encoder &encoder_;
-  const size_t thread_;
   std::unique_ptr<EncoderSession> session_;
 };
 
@@ -265,41 +255,21 @@ EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t ma
   }
 
   PieceAssembly assembly(piece_count, max_tokens, std::move(out));
-  PieceTurns turns(piece_count, threads);
-  std::mutex failure_mutex;
-  std::exception_ptr failure;
-  const auto work = [&](size_t thread) {
+  std::atomic<size_t> next_piece{0};
+  ThreadTeam(static_cast<unsigned>(threads)).run([&](unsigned) {
     try {
-      const SessionLoan session(*this, threads, thread);
-      for (;;) {
-        const size_t piece = turns.take(thread);
-        if (piece >= piece_count)
-          return;
+      const SessionLoan session(*this, threads);
+      for (size_t piece; (piece = next_piece++) < piece_count;) {
         encode(*session, piece);
         session->finish();
         session->tokens = assembly.add(piece, std::move(session->tokens), std::move(session->row_ends));
         session->row_ends.clear();
       }
     } catch (...) {
-      turns.stop(); // the others stop after their piece
-      const std::lock_guard lock(failure_mutex);
-      if (!failure)
-        failure = std::current_exception();
+      next_piece = piece_count; // the others stop after their piece
+      throw;
     }
-  };
-  std::vector<std::thread> helpers;
-  helpers.reserve(threads - 1);
-  try {
-    while (helpers.size() + 1 < threads)
-      helpers.emplace_back(work, helpers.size() + 1);
-  } catch (const std::system_error &) {
-    // The system gives no more threads; those there are do all the pieces.
-  }
-  work(0);
-  for (std::thread &helper : helpers)
-    helper.join();
-  if (failure)
-    std::rethrow_exception(failure);
+  });
   return assembly.take();
 }
 

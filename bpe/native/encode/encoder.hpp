@@ -64,10 +64,6 @@ public:
 
 private:
   class SessionLoan;
-  struct IdleSession {
-    std::unique_ptr<EncoderSession> session;
-    size_t thread; // that had it, of several
-  };
   using EncodePiece = std::function<void(EncoderSession &, size_t piece)>;
 
   void encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
@@ -82,7 +78,7 @@ private:
   bool whole_pretokens_;
   mutable CacheBudget budget_;
   mutable std::mutex pool_mutex_;
-  mutable std::vector<IdleSession> idle_;
+  mutable std::vector<std::unique_ptr<EncoderSession>> idle_;
   mutable size_t session_count_ = 0;
 };
 

@@ -19,7 +19,7 @@
 #include "encode/character_walk.hpp"
 #include "encode/gathered_misses.hpp"
 #include "merge/long_merge.hpp"
-#include "merge/merge_pretoken.hpp"
+#include "merge/merge_by_heap.hpp"
 #include "pretokenize/pretokenize.hpp"
 #include "vocabulary/character_table.hpp"
 #include "vocabulary/vocabulary.hpp"
@@ -107,10 +107,10 @@ private:
   uint32_t *emit_missing(const Batch &batch, size_t i, uint32_t *out);
   void open_misses(uint32_t *&out);
   uint32_t *room_for(size_t count, uint32_t *out);
-  uint32_t *settle_misses(uint32_t *out);
+  uint32_t *flush_misses(uint32_t *out);
   uint32_t find_whole(const uint8_t *bytes, size_t size) const;
   uint32_t *merge_long(const uint8_t *bytes, size_t size, uint32_t *out, size_t &count);
-  SweepScratch &sweep_scratch();
+  RankMergeScratch &rank_scratch();
 
   const Vocabulary &vocabulary_;
   LazyCharacterTable &lazy_characters_;
@@ -129,8 +129,8 @@ private:
   const size_t cache_share_bytes_;
   std::optional<Pretokenizer> pretokenizer_;
   PretokenCache cache_;
-  MergeScratch scratch_;
-  std::unique_ptr<SweepScratch> sweep_scratch_; // once there is a long pretoken
+  HeapMerge heap_;
+  std::unique_ptr<RankMergeScratch> rank_scratch_; // once there is a long pretoken
   // Where the text is not for walk_keys_: pretokens to take as spans before it is tried again, how many that
   // will be the next time, and those it has made since.
   size_t spans_left_ = 0, spans_at_once_ = Pretokenizer::block_spans, walked_ = 0;

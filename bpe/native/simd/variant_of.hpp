@@ -4,8 +4,8 @@
 #include "cache/walk_keys.hpp"
 #include "encode/character_runs.hpp"
 #include "encode/walk_characters.hpp"
-#include "merge/merge_by_sweeps.hpp"
-#include "merge/merge_in_turns.hpp"
+#include "merge/merge_interleaved.hpp"
+#include "merge/merge_rank_at_a_time.hpp"
 #include "pretokenize/pretokenize_blocks.hpp"
 
 namespace bpe {
@@ -14,9 +14,9 @@ namespace {
 // valid_prefix may be null.
 template <class Simd, class BlockKeys = PlainBlockKeys, class Block = CharacterBlock>
 constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_prefix) valid_prefix,
-                                 MergeShortPretokens merge_short_pretokens = merge_in_turns,
+                                 MergeShortPretokens merge_short_pretokens = merge_interleaved,
                                  MakeKeys make_keys = bpe::make_keys,
-                                 MergeLongPretokens merge_long_pretokens = merge_each_by_sweeps<Simd>) {
+                                 MergeLongPretokens merge_long_pretokens = merge_each_rank_at_a_time<Simd>) {
   return {name,
           {walk_blocks<Simd, Pattern::gpt2>, walk_blocks<Simd, Pattern::cl100k>,
            walk_blocks<Simd, Pattern::o200k>, walk_blocks<Simd, Pattern::llama3>,
@@ -32,7 +32,7 @@ constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_p
           find_characters<Block>,
           emit_characters<Block>,
           merge_short_pretokens,
-          merge_by_sweeps<Simd>,
+          merge_rank_at_a_time<Simd>,
           merge_long_pretokens};
 }
 

@@ -1,6 +1,6 @@
 #include "train/merge_runs.hpp"
 
-#include "common/run_threads.hpp"
+#include "common/thread_team.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -216,7 +216,7 @@ std::vector<SortedRun> merged_ranges(std::vector<SortedRun> &&inputs, RunMemory 
   }
   std::vector<SortedRun> merged(slices.size());
   std::atomic<size_t> taken{0};
-  run_threads(threads, [&](unsigned) {
+  ThreadTeam(threads).run([&](unsigned) {
     for (size_t range = taken++; range < merged.size(); range = taken++)
       merged[range] = merged_slices(slices[range], memory);
   });

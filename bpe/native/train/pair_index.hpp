@@ -176,13 +176,13 @@ private:
     const uint64_t last = slots.size() - 1, middle = threads_for(slots, team) > 1 ? last / 2 : last;
     // Places of pairs that are not listed go, one over the other, behind all lists; those of the second
     // thread to another cache line.
-    const uint64_t nowhere = arena_used_, nowhere_else = nowhere + 64;
+    const uint64_t sink0 = arena_used_, sink1 = sink0 + 64;
     auto read_upwards = [&] {
       in_pieces(0, middle, pause, [&](uint64_t start, uint64_t stop) {
         for (uint64_t at = start; at < stop; at++) {
           auto &cell = upwards.cell_of(ids[at], ids[at + 1]);
           const bool is_listed = cell.left == ids[at];
-          places[is_listed ? cell.next : nowhere] = static_cast<Place>(at);
+          places[is_listed ? cell.next : sink0] = static_cast<Place>(at);
           cell.next += is_listed;
         }
       });
@@ -192,7 +192,7 @@ private:
         auto &cell = downwards.cell_of(ids[at], ids[at + 1]);
         const bool is_listed = cell.left == ids[at];
         cell.next -= is_listed;
-        places[is_listed ? cell.next : nowhere_else] = static_cast<Place>(at);
+        places[is_listed ? cell.next : sink1] = static_cast<Place>(at);
       }
     };
     if (middle == last)

@@ -1,11 +1,12 @@
 #include "train/pretoken_counts.hpp"
 
-#include "common/run_threads.hpp"
+#include "common/thread_team.hpp"
 #include "text/utf8.hpp"
 #include "train/merge_runs.hpp"
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -127,7 +128,7 @@ uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialT
     own_.emplace_back();
   PieceCutter cutter(text, size, special_tokens, *pattern_, in_document);
   std::vector<size_t> invalid(used, size);
-  run_threads(used, [&](unsigned index) {
+  ThreadTeam(used).run([&](unsigned index) {
     Own &own = own_[index];
     Pretokenizer pretokenizer(*pattern_);
     std::vector<Part> parts;
@@ -246,8 +247,11 @@ void PretokenCounter::merge_runs() {
 }
 
 void PretokenCounter::merge_all() {
-  if (!own_.empty())
-    run_threads(static_cast<unsigned>(own_.size()), [&](unsigned index) { pour(own_[index]); });
+  std::atomic<size_t> next{0};
+  ThreadTeam(static_cast<unsigned>(own_.size())).run([&](unsigned) {
+    for (size_t i; (i = next++) < own_.size();)
+      pour(own_[i]);
+  });
   merge_runs();
 }
 

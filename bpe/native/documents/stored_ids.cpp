@@ -1,4 +1,4 @@
-#include "encode/stored_ids.hpp"
+#include "documents/stored_ids.hpp"
 
 #include <algorithm>
 

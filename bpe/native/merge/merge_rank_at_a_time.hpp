@@ -1,4 +1,4 @@
-// One pretoken of up to 4 KiB -> symbols: every place of the lowest rank in one sweep.
+// One pretoken of up to 4 KiB -> symbols: every place of the lowest rank at once.
 //
 // A place is where a byte was; a symbol keeps the place of its first byte. `ranks` has the rank of the pair
 // that starts at each place. A round finds the lowest rank, by the least of each group of 64 places, and
@@ -6,31 +6,29 @@
 // merge makes a pair of a lower rank possible (vocabularies whose ranks do not grow with their merges have
 // such); then the round ends at once. Equal ranks cannot come up anew: the new pairs hold the new symbol.
 //
-// Runs in long pretokens ("-----", spaces) take a few rounds whatever their length, while a tree of minima
-// pays for each of their merges: en cold 197 -> 214 MB/s. Those that are little else than runs go through
-// merge_by_runs.hpp first.
+// Runs in long pretokens ("-----", spaces) take a few rounds whatever their length, while a heap pays for
+// each of their merges.
 //
 // Included only by the sources of the variants, hence the unnamed namespace.
 #pragma once
 
 #include "merge/long_merge.hpp"
-#include "merge/merge_by_runs.hpp"
 
 namespace bpe {
 
 namespace {
 
-constexpr size_t sweep_group = 64; // places; Simd::least_of_64 and equal_in_64 work on one
+constexpr size_t rank_group = 64; // places; Simd::least_of_64 and equal_in_64 work on one
 
 template <class Simd, bool listed>
-size_t sweep(const MergeTables &tables, const uint8_t *bytes, size_t size, SweepScratch &scratch,
-             uint32_t *out) {
+size_t merge_ranks(const MergeTables &tables, const uint8_t *bytes, size_t size, RankMergeScratch &scratch,
+                   uint32_t *out) {
   constexpr uint32_t none = PairTable::no_rank;
   uint32_t *const ranks = scratch.ranks, *const symbols = scratch.symbols, *const least = scratch.least;
   uint16_t *const next = scratch.next, *const previous = scratch.previous;
   // Byte i is at place i + 1; places 0 and size + 1 merge with nothing, so the ends need no case of their
   // own.
-  const size_t stop = size + 1, groups = stop / sweep_group + 1;
+  const size_t stop = size + 1, groups = stop / rank_group + 1;
   symbols[0] = symbols[stop] = PairTable::no_symbol;
   ranks[0] = none;
   for (size_t i = 0; i < size; ++i) {
@@ -41,10 +39,10 @@ size_t sweep(const MergeTables &tables, const uint8_t *bytes, size_t size, Sweep
   previous[stop] = static_cast<uint16_t>(size);
   for (size_t i = 0; i + 1 < size; ++i)
     ranks[i + 1] = tables.rank_of_bytes(bytes[i], bytes[i + 1]);
-  for (size_t place = size; place < groups * sweep_group; ++place)
+  for (size_t place = size; place < groups * rank_group; ++place)
     ranks[place] = none;
   for (size_t group = 0; group < groups; ++group)
-    least[group] = Simd::least_of_64(ranks + group * sweep_group);
+    least[group] = Simd::least_of_64(ranks + group * rank_group);
 
   for (;;) {
     uint32_t lowest = least[0];
@@ -58,7 +56,7 @@ size_t sweep(const MergeTables &tables, const uint8_t *bytes, size_t size, Sweep
     for (size_t group = 0; group < groups && !lower; ++group) {
       if (least[group] != lowest)
         continue;
-      const size_t base = group * sweep_group;
+      const size_t base = group * rank_group;
       changed |= uint64_t{1} << group;
       for (uint64_t places = Simd::equal_in_64(ranks + base, lowest); places != 0; places &= places - 1) {
         const size_t place = base + static_cast<size_t>(__builtin_ctzll(places));
@@ -73,7 +71,7 @@ size_t sweep(const MergeTables &tables, const uint8_t *bytes, size_t size, Sweep
         ranks[right] = none;
         ranks[place] = right_rank;
         ranks[before] = left_rank;
-        changed |= uint64_t{1} << (right / sweep_group) | uint64_t{1} << (before / sweep_group);
+        changed |= uint64_t{1} << (right / rank_group) | uint64_t{1} << (before / rank_group);
         if (right_rank < lowest || left_rank < lowest) {
           lower = true;
           break;
@@ -82,7 +80,7 @@ size_t sweep(const MergeTables &tables, const uint8_t *bytes, size_t size, Sweep
     }
     for (; changed != 0; changed &= changed - 1) {
       const size_t group = static_cast<size_t>(__builtin_ctzll(changed));
-      least[group] = Simd::least_of_64(ranks + group * sweep_group);
+      least[group] = Simd::least_of_64(ranks + group * rank_group);
     }
   }
   size_t count = 0;
@@ -91,30 +89,22 @@ size_t sweep(const MergeTables &tables, const uint8_t *bytes, size_t size, Sweep
   return count;
 }
 
-template <class Simd, bool listed>
-size_t merge_by_runs_or_sweeps(const MergeTables &tables, const uint8_t *bytes, size_t size,
-                               SweepScratch &scratch, uint32_t *symbols) {
-  if (size >= 32) // shorter runs are quicker by sweeps
-    if (const size_t count = MergeByRuns::merge<listed>(tables, bytes, size, symbols))
-      return count;
-  return sweep<Simd, listed>(tables, bytes, size, scratch, symbols);
+// See long_merge.hpp.
+template <class Simd>
+size_t merge_rank_at_a_time(const MergeTables &tables, const uint8_t *bytes, size_t size,
+                            RankMergeScratch &scratch, uint32_t *symbols) {
+  return tables.products ? merge_ranks<Simd, true>(tables, bytes, size, scratch, symbols)
+                         : merge_ranks<Simd, false>(tables, bytes, size, scratch, symbols);
 }
 
 // See long_merge.hpp.
 template <class Simd>
-size_t merge_by_sweeps(const MergeTables &tables, const uint8_t *bytes, size_t size, SweepScratch &scratch,
-                       uint32_t *symbols) {
-  return tables.products ? merge_by_runs_or_sweeps<Simd, true>(tables, bytes, size, scratch, symbols)
-                         : merge_by_runs_or_sweeps<Simd, false>(tables, bytes, size, scratch, symbols);
-}
-
-// See long_merge.hpp.
-template <class Simd>
-void merge_each_by_sweeps(const MergeTables &tables, LongMerge *merges, size_t count, SweepScratch &scratch) {
+void merge_each_rank_at_a_time(const MergeTables &tables, LongMerge *merges, size_t count,
+                               RankMergeScratch &scratch) {
   for (size_t i = 0; i < count; ++i) {
     LongMerge &merge = merges[i];
-    merge.count =
-        static_cast<uint32_t>(merge_by_sweeps<Simd>(tables, merge.bytes, merge.size, scratch, merge.symbols));
+    merge.count = static_cast<uint32_t>(
+        merge_rank_at_a_time<Simd>(tables, merge.bytes, merge.size, scratch, merge.symbols));
   }
 }
 
