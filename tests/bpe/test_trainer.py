@@ -13,6 +13,8 @@ from bpe import _core, reference
 
 TIE_BREAKS = ["lexicographic", "huggingface"]
 
+BYTES = [bytes([byte]) for byte in reference.printable_bytes()]
+
 Merges = list[tuple[bytes, bytes]]
 
 
@@ -25,7 +27,7 @@ def train_natively(
     wide: bool = False,
     first_pairs: int = 1000,
     max_token_bytes: int = 0,
-    known_pairs: int = 0,
+    max_tracked_pairs: int = 0,
 ) -> tuple[Merges, list[int]]:
     """(merges as bytes, pair counts) of the core, its ids checked on the way."""
     ends = np.array(list(accumulate(map(len, counts))), dtype=np.uint64)
@@ -39,14 +41,15 @@ def train_natively(
         min_frequency,
         threads,
         None,
+        BYTES,
         wide=wide,
         first_pairs=first_pairs,
         max_token_bytes=max_token_bytes,
-        known_pairs=known_pairs,
+        max_tracked_pairs=max_tracked_pairs,
     )
     assert pairs.dtype == np.uint32
     assert pairs.shape == (len(pair_counts), 2)
-    entries = [bytes([byte]) for byte in range(256)]
+    entries = list(BYTES)
     merges = []
     for left, right in pairs.tolist():
         merges.append((entries[left], entries[right]))
@@ -83,7 +86,7 @@ def test_merges_equal_the_reference_on_random_corpora(seed: int, wide: bool, tie
             rng.choice([1, 2, 3]),
             wide,
             first_pairs=rng.choice([1, 5, 1000]),
-            known_pairs=rng.choice([0, 1, 2, 20]),
+            max_tracked_pairs=rng.choice([0, 1, 2, 20]),
         )
         assert merges == expected, (seed, case)
         assert pair_counts == sorted(pair_counts, reverse=True), (seed, case)
@@ -106,7 +109,7 @@ def test_no_entry_is_longer_than_max_token_bytes(max_token_bytes: int, tie_break
             tie_break,
             first_pairs=first_pairs,
             max_token_bytes=max_token_bytes,
-            known_pairs=rng.choice([0, 1, 20]),
+            max_tracked_pairs=rng.choice([0, 1, 20]),
         )
         assert merges == expected, case
         assert all(len(left + right) <= max_token_bytes for left, right in merges)
@@ -151,9 +154,9 @@ def test_threads_share_scans_and_long_lists(tie_break: str) -> None:
     }
     assert sum(map(len, counts)) + len(counts) > 1 << 20
     expected = train_natively(counts, 600, tie_break, threads=1)
-    for threads, first_pairs, known_pairs in [(2, 1000, 0), (3, 20, 0), (5, 1000, 300), (1, 20, 300)]:
+    for threads, first_pairs, max_tracked_pairs in [(2, 1000, 0), (3, 20, 0), (5, 1000, 300), (1, 20, 300)]:
         assert expected == train_natively(
-            counts, 600, tie_break, threads=threads, first_pairs=first_pairs, known_pairs=known_pairs
+            counts, 600, tie_break, threads=threads, first_pairs=first_pairs, max_tracked_pairs=max_tracked_pairs
         )
 
 
@@ -180,7 +183,7 @@ def test_repeated_pretokens_and_zero_counts() -> None:
         ([1, 2], [1], "lexicographic", "2 ends but 1 counts"),
         ([2, 1], [1, 1], "lexicographic", r"ends\[1\] = 1 is not in \[2, 2\]"),
         ([3], [1], "lexicographic", r"ends\[0\] = 3"),
-        ([1], [1], "lexicographic", "the last end is 1 but there are 2 bytes"),
+        ([1], [1], "lexicographic", "the last end is 1 but there are 2 bytes or ids"),
         ([2], [2**63], "lexicographic", "pass 2\\^63"),
         ([2], [1], "random", "unknown tie_break 'random'"),
     ],

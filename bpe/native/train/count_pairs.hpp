@@ -6,7 +6,7 @@
 #pragma once
 
 #include "common/thread_team.hpp"
-#include "train/known_pairs.hpp"
+#include "train/tracked_pairs.hpp"
 #include "train/merge_slots.hpp"
 
 #include <vector>
@@ -54,7 +54,7 @@ void for_each_pair(const MergeSlots<Id, Place> &slots, ThreadTeam &team, unsigne
 
 // All pairs of slots that hold no id above 256, those of bytes: counted in a square of 1 MiB.
 template <class Id, class Place, class Pause>
-void count_byte_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &team, KnownPairs<Id, Place> &pairs,
+void count_byte_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &team, TrackedPairs<Id, Place> &pairs,
                       Pause pause) {
   struct Sum {
     uint64_t count = 0, places = 0;
@@ -89,7 +89,7 @@ void count_byte_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &team, Know
 // tables, which then stay small however many pairs there are.
 template <class Id, class Place, class Pause>
 uint64_t count_frequent_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &team, uint64_t wanted,
-                              uint64_t floor, uint64_t below, KnownPairs<Id, Place> &pairs, Pause pause,
+                              uint64_t floor, uint64_t below, TrackedPairs<Id, Place> &pairs, Pause pause,
                               const MemoryLimit &limit) {
   const Id *ids = slots.ids();
   constexpr unsigned most_threads = 8; // each has sums of up to 32 MiB
@@ -117,7 +117,7 @@ uint64_t count_frequent_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &te
   const uint64_t at_least = std::max(
       floor, std::min(below / 2, histogram.reached_by(wanted, std::numeric_limits<uint64_t>::max())));
 
-  std::vector<KnownPairs<Id, Place>> parts;
+  std::vector<TrackedPairs<Id, Place>> parts;
   for (unsigned thread = 1; thread < threads; thread++)
     parts.emplace_back(limit);
   for_each_pair(
@@ -131,7 +131,7 @@ uint64_t count_frequent_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &te
         pair.places++;
       },
       pause);
-  for (KnownPairs<Id, Place> &part : parts) {
+  for (TrackedPairs<Id, Place> &part : parts) {
     part.for_each([&](const auto &found) {
       auto &pair = pairs.find_or_add(found.key);
       pair.count += found.count;

@@ -7,7 +7,7 @@
 // third of what open addressing does, where every other lookup guesses a branch wrong.
 #pragma once
 
-#include "train/known_pairs.hpp"
+#include "train/tracked_pairs.hpp"
 
 #include <vector>
 

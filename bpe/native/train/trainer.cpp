@@ -4,6 +4,7 @@
 // never the corpus.
 #include "train/trainer.hpp"
 
+#include "train/entry_table.hpp"
 #include "train/merge_part.hpp"
 #include "train/merge_slots.hpp"
 #include "train/pair_index.hpp"
@@ -15,38 +16,18 @@
 namespace bpe {
 namespace {
 
-// Inside, ids are one higher than outside: 0 is the separator, 1 to 256 the bytes, 257 + k the entry of merge
-// k.
-constexpr uint32_t first_new_id = 257;
-
 // How far ahead in a list its slots are asked for: some 40 cache misses in flight or done.
 constexpr size_t prefetch_places = 40;
 
 // Waking the threads costs some 30 us, a place 10 to 40 ns.
 constexpr uint64_t places_for_threads = 1 << 14;
-constexpr uint64_t bytes_for_threads = 1 << 16; // of pretokens; below, no list is as long
+constexpr uint64_t symbols_for_threads = 1 << 16; // of pretokens; below, no list is as long
 constexpr unsigned most_threads = 64;           // each takes some megabytes
 
 // Pairs of which the counts are kept: several times what can still be merged, so that hardly ever too many
 // are forgotten. Some 30 bytes each.
-uint64_t known_pairs_for(uint64_t new_entries) {
+uint64_t max_tracked_pairs_for(uint64_t new_entries) {
   return std::max<uint64_t>(1 << 16, 8 * new_entries);
-}
-
-// The bytes in the order of their ids: by value, or as GPT-2 prints them (the 188 printable Latin-1 bytes
-// first).
-std::array<uint8_t, 256> byte_order(TieBreak tie_break) {
-  auto is_late = [&](int byte) {
-    bool printable = (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
-    return tie_break == TieBreak::huggingface && !printable;
-  };
-  std::array<uint8_t, 256> order;
-  size_t used = 0;
-  for (bool late : {false, true})
-    for (int byte = 0; byte < 256; byte++)
-      if (is_late(byte) == late)
-        order[used++] = static_cast<uint8_t>(byte);
-  return order;
 }
 
 class Ticker {
@@ -67,26 +48,26 @@ private:
 
 template <class Id, class Place> class Trainer {
 public:
-  Trainer(SlotPlan &plan, const TrainingOptions &options, const TrainingProgress &progress, ThreadTeam &team)
-      : options_(options), order_(byte_order(options.tie_break)), slots_(plan, byte_ids(), team),
-        index_(plan.slots(), std::max<uint64_t>(1, options.min_frequency),
-               options.known_pairs ? options.known_pairs : known_pairs_for(options.new_entries),
+  Trainer(SlotPlan &plan, const PretokenView &pretokens, const TrainingOptions &options,
+          const TrainingProgress &progress, ThreadTeam &team)
+      : options_(options), slots_(first_slots(plan, pretokens, options, team)),
+        entries_(options_, sizeof(Place) + sizeof(Merge) + 2 * team.size() * sizeof(typename Side::Neighbour)),
+        index_(plan.slots(), pretokens.ids == nullptr, std::max<uint64_t>(1, options.min_frequency),
+               options.max_tracked_pairs ? options.max_tracked_pairs
+                                         : max_tracked_pairs_for(options.new_entries),
                options_.limit),
         ticker_(progress), team_(team), parts_(team.size()) {
-    lengths_.assign(first_new_id, 1);
-    entries_.push_back("");
-    for (uint8_t byte : order_)
-      entries_.emplace_back(1, static_cast<char>(byte));
+    lengths_.assign(entries_.size(), 1);
     // Reserved, not filled: a training that is asked for more than there are pairs stops long before.
     for (Part &part : parts_) {
-      part.left.neighbours.resize(first_new_id);
-      part.right.neighbours.resize(first_new_id);
+      part.left.neighbours.resize(entries_.size());
+      part.right.neighbours.resize(entries_.size());
     }
   }
 
   std::vector<Merge> run() {
     auto pause = [&] { ticker_.tick(merges_.size()); };
-    auto allowed = [&](Id left, Id right) { return is_allowed(left, right); };
+    auto allowed = [&](Id left, Id right) { return entries_.is_allowed(left, right); };
     auto list = [&](uint64_t wanted) {
       index_.list(slots_, entries_.size(), wanted, slots_.size() / 5 * 3, allowed, less(), pause, team_);
     };
@@ -117,20 +98,16 @@ private:
   using Part = MergePart<Id, Place>;
   using Side = NeighbourSums<Id, Place>;
   static constexpr uint64_t no_list = Index::no_list;
-  static constexpr uint64_t entry_step = uint64_t{1} << 20; // bytes
 
-  std::array<Id, 256> byte_ids() const {
-    std::array<Id, 256> ids;
-    for (size_t i = 0; i < 256; i++)
-      ids[order_[i]] = static_cast<Id>(i + 1);
-    return ids;
-  }
-
-  uint32_t outside_id(Id id) const { return id >= first_new_id ? id - 1u : order_[id - 1u]; }
-
-  bool is_allowed(Id left, Id right) const {
-    return options_.max_token_bytes == 0 ||
-           entries_[left].size() + entries_[right].size() <= options_.max_token_bytes;
+  static MergeSlots<Id, Place> first_slots(SlotPlan &plan, const PretokenView &pretokens,
+                                           const TrainingOptions &options, ThreadTeam &team) {
+    if (pretokens.ids)
+      return {plan, [&](uint64_t at) { return static_cast<Id>(pretokens.ids[at] + 1); }, team};
+    std::array<Id, 256> id_of_byte{}; // 0 for bytes that no pretoken has
+    for (size_t i = 0; i < options.first_entries.size(); i++)
+      if (const std::string &entry = options.first_entries[i]; entry.size() == 1)
+        id_of_byte[static_cast<uint8_t>(entry[0])] = static_cast<Id>(i + 1);
+    return {plan, [&](uint64_t at) { return id_of_byte[pretokens.bytes[at]]; }, team};
   }
 
   // The order of the queue: by count, then by the tie rule.
@@ -138,20 +115,14 @@ private:
     return [this](const Waiting &a, const Waiting &b) {
       if (a.count != b.count)
         return a.count < b.count;
-      if (options_.tie_break == TieBreak::huggingface)
-        return a.key > b.key;
-      int left = entries_[Keys::left(a.key)].compare(entries_[Keys::left(b.key)]);
-      return left != 0 ? left < 0 : entries_[Keys::right(a.key)] < entries_[Keys::right(b.key)];
+      return entries_.loses_tie(a.key, b.key);
     };
   }
 
   void merge(const Waiting &pair) {
-    Id a = Keys::left(pair.key), b = Keys::right(pair.key), merged = static_cast<Id>(entries_.size());
-    merges_.push_back({outside_id(a), outside_id(b), pair.count});
-    expect_entry(entries_[a].size() + entries_[b].size());
-    std::string bytes;
-    bytes.reserve(entries_[a].size() + entries_[b].size()); // as `+` it may take twice as much on the way
-    entries_.push_back(std::move(bytes.append(entries_[a]).append(entries_[b])));
+    Id a = Keys::left(pair.key), b = Keys::right(pair.key);
+    merges_.push_back({a - 1u, b - 1u, pair.count});
+    const Id merged = entries_.add(a, b);
     lengths_.push_back(lengths_[a] + lengths_[b]);
     for (Part &part : parts_) {
       part.left.neighbours.emplace_back();
@@ -222,25 +193,6 @@ private:
     }
   }
 
-  // Before an entry of so many bytes is added. Small ones are asked for together.
-  void expect_entry(uint64_t bytes) {
-    expected_bytes_ += bytes;
-    const uint64_t each = sizeof(std::string) + sizeof(Place) + sizeof(Merge) +
-                          2 * parts_.size() * sizeof(typename Side::Neighbour);
-    const uint64_t filled_bytes = std::min(each, owed_bytes_);
-    options_.limit.settle(filled_bytes);
-    owed_bytes_ -= filled_bytes;
-    const bool grows = entries_.size() == entries_.capacity(); // as all that has an item for each entry
-    if (!grows && expected_bytes_ < entry_step)
-      return;
-    options_.limit.expect(expected_bytes_ + (grows ? 2 * each * entries_.size() : 0));
-    expected_bytes_ = 0;
-    if (grows) { // room for as many more, which they fill one by one
-      options_.limit.owe(each * entries_.size());
-      owed_bytes_ += each * entries_.size();
-    }
-  }
-
   // Where the part of a thread starts in the list: at the first place of a pretoken, so that no two threads
   // see the same slots.
   size_t cut(const Waiting &pair, unsigned thread) const {
@@ -299,7 +251,7 @@ private:
     uint64_t room = pair.list_start, room_stop = pair.list_start + pair.list_size;
     bool any = false;
     auto add = [&](Id left, Id right, typename Side::Neighbour &neighbour, uint64_t count, Place places) {
-      if (is_allowed(left, right))
+      if (entries_.is_allowed(left, right))
         neighbour.next =
             index_.add(Keys::of(left, right), count, places, neighbour.places, room, room_stop, less());
       any |= neighbour.next != no_list;
@@ -340,15 +292,13 @@ private:
     }
   }
 
-  const TrainingOptions options_;
-  const std::array<uint8_t, 256> order_;
+  const TrainingOptions &options_;
   MergeSlots<Id, Place> slots_;
+  EntryTable<Id> entries_;
   Index index_;
   Ticker ticker_;
-  std::vector<std::string> entries_; // the bytes of each id
-  std::vector<Place> lengths_;       // the slots of each id since the last compact()
+  std::vector<Place> lengths_; // the slots of each id since the last compact()
   std::vector<Merge> merges_;
-  uint64_t expected_bytes_ = 0, owed_bytes_ = 0; // of the entries
   ThreadTeam &team_;
   std::vector<size_t> cuts_;                            // of the list of a merge, one part a thread
   PageMemory occurrences_{0, PageMemory::Pages::small}; // of a merge
@@ -359,20 +309,21 @@ private:
 
 std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOptions &options,
                                 const TrainingProgress &progress) {
-  const uint64_t bytes = pretokens.size == 0 ? 0 : pretokens.ends[pretokens.size - 1];
-  ThreadTeam team(bytes < bytes_for_threads ? 1 : std::clamp(options.threads, 1u, most_threads));
+  const uint64_t symbols = pretokens.size == 0 ? 0 : pretokens.ends[pretokens.size - 1];
+  ThreadTeam team(symbols < symbols_for_threads ? 1 : std::clamp(options.threads, 1u, most_threads));
   SlotPlan plan(pretokens, team);
   uint64_t slots = plan.slots();
-  if (options.new_entries > (uint64_t{1} << 31) - 256)
+  const uint64_t first_entries = options.first_entries.size();
+  if (options.new_entries > (uint64_t{1} << 31) - first_entries)
     throw std::invalid_argument("new_entries is " + std::to_string(options.new_entries) +
                                 "; ids must stay below 2^31");
   // The ids of 16 bits must leave room for the separator and `dead`; a merge takes a slot, so `slots` bounds
   // both.
-  uint64_t ids = first_new_id + std::min(options.new_entries, slots);
+  uint64_t ids = 1 + first_entries + std::min(options.new_entries, slots);
   const auto train = [&]<class Id, class Place>(Id, Place) {
     // Ids, and the run that each block of slots starts in.
     options.limit.expect(slots * sizeof(Id) + slots / 16 + (uint64_t{team.size()} << 20));
-    return Trainer<Id, Place>(plan, options, progress, team).run();
+    return Trainer<Id, Place>(plan, pretokens, options, progress, team).run();
   };
   if (options.wide || slots >= std::numeric_limits<uint32_t>::max())
     return train(uint32_t{}, uint64_t{});

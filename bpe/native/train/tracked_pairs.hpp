@@ -69,7 +69,7 @@ private:
   std::array<uint64_t, groups> pairs_{}, places_{};
 };
 
-template <class Id, class Place> class KnownPairs {
+template <class Id, class Place> class TrackedPairs {
 public:
   using Key = typename PairKey<Id>::Key;
   struct Pair {
@@ -79,7 +79,7 @@ public:
   };
 
   // The limit is asked before the table grows; it must outlive this.
-  explicit KnownPairs(const MemoryLimit &limit) : limit_(&limit) { clear(); }
+  explicit TrackedPairs(const MemoryLimit &limit) : limit_(&limit) { clear(); }
 
   size_t size() const { return used_; } // those that are gone included, until they are cleared away
   void prefetch(Key key) const { __builtin_prefetch(cells_ + home(key), 1); }

@@ -1,4 +1,4 @@
-// A thread's own pretokens with their counts since they were last poured out: a table of fixed size in its
+// A thread's own pretokens with their counts since they were last flushed: a table of fixed size in its
 // cache.
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace bpe {
 
-class OwnPretokens {
+class ThreadLocalCounts {
 public:
-  OwnPretokens() : cells_(cell_count, PretokenCell{}) {}
+  ThreadLocalCounts() : cells_(cell_count, PretokenCell{}) {}
 
-  // Whether `more` new pretokens are too many: then they must be poured first.
+  // Whether `more` new pretokens are too many: then they must be flushed first.
   bool is_full(size_t more) const {
     return used_ + more > cell_count / 4 * 3 || text_.used_bytes() > text_bytes * 3 / 4;
   }
