@@ -33,6 +33,7 @@ class FromTokenizer:
 
     old: Tokenizer
     more_special_tokens: tuple[str, ...] = ()
+    note: str = ""
 
     def __post_init__(self) -> None:
         if self.old.is_rank_file:

@@ -18,9 +18,6 @@ from bpe.pretokenizer import Pretokenizer
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
 
-Like = str | os.PathLike[str]
-
-
 @dataclass(frozen=True, slots=True)
 class TextRule:
     """What is done to the text between special tokens before it is encoded: normalized, then pretokenized."""
@@ -34,12 +31,19 @@ class TextRule:
         return TextRule(tokenizer.pretokenizer, tokenizer.normalizer)
 
 
+Like = str | os.PathLike[str] | TextRule
+
+
 def rule_like(like: Like) -> TextRule:
     """The rule of a preset, of a tokenizer.json, or of a folder that holds one; a preset's name means the preset.
+
+    A rule is returned as it is.
 
     rule_like("qwen-3").normalizer -> "NFC". BadArgument for a name that is none; BadTokenizer and UnsupportedTokenizer,
     which name the JSON path, for a rule that can't be followed.
     """
+    if isinstance(like, TextRule):
+        return like
     if not isinstance(like, (str, os.PathLike)):
         raise BadArgument(f"like must be a preset's name or the path of a tokenizer.json, got {shown(like)}")
     name = os.fspath(like)

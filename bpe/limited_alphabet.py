@@ -20,6 +20,7 @@ from bpe.formats.byte_alphabet import to_bytes
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.memory import check_room
 from bpe.reference import printable_bytes
+from bpe.sizes import counted
 from bpe.tokenizer import Tokenizer
 from bpe.training_start import BYTES, Pretokens, merges_of, with_products
 
@@ -90,6 +91,17 @@ class FromAlphabet:
     def size(self) -> int:
         """Special tokens and the bytes of the alphabet, as BpeTrainer counts."""
         return len(self.special_tokens) + int(self.in_alphabet.sum())
+
+    @property
+    def note(self) -> str:
+        """How many bytes have entries that vocab_size does not count."""
+        outside = 256 - int(self.in_alphabet.sum())
+        if not outside:
+            return ""
+        return (
+            f"{counted(outside, 'byte')} outside the alphabet took no part in merging; their entries come behind those "
+            "that the vocabulary's size counts"
+        )
 
     def pretokens(self, counts: PretokenCounts, budget: MemoryBudget | None) -> Pretokens:
         """Without the bytes outside the alphabet."""

@@ -176,7 +176,7 @@ def train_sizes(
 
 
 def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[TrainingOptions, Cut]:
-    """The options, checked and with all that they leave to files, and how text and counts files are cut.
+    """The options, checked and with all that they leave to files read, and how text and counts files are cut.
 
     Errors are those of `train` that are known before counting.
     """
@@ -190,13 +190,15 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
         special_tokens = [*old.special_tokens, *more]
     elif options.like is not None:
         rule = rule_like(options.like)
+        options = replace(options, like=rule)
     cut = cut_of_files(options.counts, special_tokens, options.pattern, rule)
     special_tokens = more if isinstance(old, Tokenizer) else cut.special_tokens
     options = replace(options, special_tokens=special_tokens)
     smallest = 256 + len(special_tokens)
     holds = f"256 bytes and {counted(len(special_tokens), 'special token')}"
     if isinstance(old, Tokenizer):
-        smallest, holds = old.vocab_size + len(more), "what continue_from has and the special tokens beside"
+        start = FromTokenizer(old, tuple(more))
+        smallest, holds = start.size, "what continue_from has and the special tokens beside"
     elif options.has_alphabet:  # known when the text is counted
         smallest, holds = len(special_tokens), counted(len(special_tokens), "special token")
     for vocab_size in vocab_sizes:
@@ -294,7 +296,7 @@ def train_on(
         if budget is None or isinstance(error, NotEnoughMemory):
             raise
         raise _outgrown(counts, vocab_size, options, budget, used) from None
-    notes = []
+    notes = [start.note] if start.note else []
     if len(pairs) < new_entries:
         reasons = [f"occurs {options.min_frequency} times or more"] if options.min_frequency > 1 else []
         longest = options.longest_entry_bytes

@@ -36,7 +36,7 @@ BYTES: Final = tuple(bytes([byte]) for byte in printable_bytes())
 
 class Start(Protocol):
     """entries: by id, from 0, for the core. reserved: bytes that no new entry may have. size: what vocab_size counts
-    beside the merges."""
+    beside the merges. note: a line for the user, or ""."""
 
     @property
     def entries(self) -> Sequence[bytes]: ...
@@ -44,6 +44,8 @@ class Start(Protocol):
     def reserved(self) -> Sequence[bytes]: ...
     @property
     def size(self) -> int: ...
+    @property
+    def note(self) -> str: ...
 
     def pretokens(self, counts: PretokenCounts, budget: MemoryBudget | None) -> Pretokens:
         """The pretokens as the entries encode them; NotEnoughMemory if that does not fit."""
@@ -63,6 +65,7 @@ class FromBytes:
     rule: TextRule
     entries: Sequence[bytes] = BYTES
     reserved: Sequence[bytes] = ()
+    note: str = ""
 
     @property
     def size(self) -> int:

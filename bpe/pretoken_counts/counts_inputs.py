@@ -71,7 +71,7 @@ def cut_of_files(
                 )
             raise BadArgument(
                 f"{where} was counted with the pattern {shown(facts.pattern)}, asked for is "
-                f"{shown(asked.description)}; leave --pattern out, or count again"
+                f"{shown(asked.description)}; {'leave --pattern out, or ' if rule is None else ''}count again"
             )
     if rule is not None and facts.pretokenizer is not None and rule.normalizer != facts.normalizer:
         raise BadArgument(

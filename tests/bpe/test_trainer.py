@@ -169,6 +169,71 @@ def test_threads_share_lists_of_one_long_pretoken() -> None:
         assert train_natively(counts, 40, threads=threads) == expected
 
 
+def random_vocabulary(rng: random.Random, alphabet: bytes) -> tuple[list[bytes], Merges]:
+    """(entries, merges) that no training makes: any order, several splits of an entry, entries that nothing makes."""
+    entries, merges = list(BYTES), []
+    rng.shuffle(entries)
+    for _ in range(rng.randint(0, 25)):
+        pair = tuple(rng.choices([entry for entry in entries if set(entry) <= set(alphabet)], k=2))
+        if pair in merges:
+            continue
+        if rng.random() < 0.8:
+            merges.append(pair)
+        if b"".join(pair) not in entries:
+            entries.append(b"".join(pair))
+    merges = [pair for pair in merges if b"".join(pair) in entries]
+    rng.shuffle(merges)
+    return entries, merges
+
+
+@pytest.mark.parametrize("tie_break", TIE_BREAKS)
+@pytest.mark.parametrize("seed", range(6))
+def test_going_on_from_a_vocabulary_equals_the_reference(seed: int, tie_break: str) -> None:
+    rng = random.Random(seed)
+    for case in range(80):
+        counts = random_counts(rng)
+        entries, merges = random_vocabulary(rng, b"".join(counts)[:9] or b"a")
+        id_of = {entry: id_ for id_, entry in enumerate(entries)}
+        ranks = {pair: rank for rank, pair in enumerate(merges)}
+        whole, reserved = rng.random() < 0.3, [b"ab", b"aab"][: rng.randint(0, 2)]
+        max_token_bytes = rng.choice([0, 3, 9])
+        pretokens = [reference.encode_pretoken(pretoken, id_of, ranks, whole) for pretoken in counts]
+        pairs, _ = _core.train_merges(
+            np.array([id_ for ids in pretokens for id_ in ids], np.uint32),
+            np.array(list(accumulate(map(len, pretokens))), np.uint64),
+            np.array(list(counts.values()), np.uint64),
+            60,
+            tie_break,
+            1,
+            rng.choice([1, 2]),
+            None,
+            entries,
+            reserved,
+            wide=rng.random() < 0.3,
+            first_pairs=rng.choice([1, 5, 1000]),
+            max_token_bytes=max_token_bytes,
+            max_tracked_pairs=rng.choice([0, 1, 20]),
+        )
+        known, made = list(entries), []
+        for left, right in pairs.tolist():
+            made.append((known[left], known[right]))
+            known.append(known[left] + known[right])
+        expected = reference.train(
+            counts, 60, tie_break, 1, max_token_bytes, entries, merges, whole, reserved
+        )
+        assert made == expected, (seed, case)
+        assert len(set(known)) == len(known)
+        assert not {left + right for left, right in made} & set(reserved)
+
+
+def test_ids_and_entries_that_do_not_fit_are_refused() -> None:
+    one = np.array([1], np.uint64), np.array([1], np.uint64)
+    with pytest.raises(ValueError, match="id 2 at 0 is none of the 2 entries"):
+        _core.train_merges(np.array([2], np.uint32), *one, 1, "lexicographic", 1, 1, None, [b"a", b"b"])
+    with pytest.raises(ValueError, match="each of the 256 bytes once"):
+        _core.train_merges(b"a", *one, 1, "lexicographic", 1, 1, None, [b"a"] * 256)
+
+
 def test_repeated_pretokens_and_zero_counts() -> None:
     ends = np.array([2, 2, 4, 6], dtype=np.uint64)
     counts = np.array([1, 9, 1, 0], dtype=np.uint64)
