@@ -27,7 +27,12 @@ def last_cut(text: Buffer, last_raw_cut: Callable[[Buffer], int], special_tokens
     view = memoryview(text).cast("B")
     cut = last_raw_cut(view)
     while cut > 0 and not _may_cut(view, cut, special_tokens):
-        cut = last_raw_cut(view[:cut])
+        stop, cut = cut, last_raw_cut(view[:cut])
+        if cut == stop:  # behind a special token
+            cut -= 1
+            while cut > 0 and view[cut] & 0xC0 == 0x80:
+                cut -= 1
+            cut = last_raw_cut(view[:cut])
     return cut
 
 

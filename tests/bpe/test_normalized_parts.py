@@ -34,7 +34,7 @@ def expected_counts(text: str, specials: list[str], pattern: str) -> dict[bytes,
 @pytest.mark.parametrize("specials", [[], SPECIALS], ids=len)
 def test_blocks_of_any_size_count_what_the_whole_does(specials: list[str], pattern: str) -> None:
     rng = random.Random(len(pattern) + len(specials))
-    for case in range(150):
+    for case in range(60):
         text = random_text(rng)
         counted = count_pretokens(
             [text.encode()], specials, pattern, block_bytes=rng.choice([1, 3, 10, 40, 10**6]), normalizer="NFC"
@@ -51,7 +51,7 @@ def test_text_that_nothing_divides_is_held() -> None:
 
 def test_text_that_the_pattern_leaves_out_is_named_by_its_place_as_it_was() -> None:
     text = "xe\u0301<s>e\u0301e\u0301!"
-    with pytest.raises(UncoveredText, match="byte 12"):
+    with pytest.raises(UncoveredText, match="byte 13"):
         count_pretokens([text.encode()], ["<s>"], r"\p{L}+", normalizer="NFC")
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from bpe.__main__ import main
+from bpe.presets import PRESETS
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_file import CountsFile
@@ -173,6 +174,47 @@ def test_counts_are_kept_if_asked_for(run: Run, texts: list[Path], tmp_path: Pat
     command = ["train", *texts, *SPECIAL, "--vocab-size", "400", "--output", tmp_path / "t.json"]
     assert run(*command, "--keep-counts", tmp_path / "kept")[0] == 0
     assert PretokenCounts.load(tmp_path / "kept").as_dict() == count_pretokens(texts, [END]).as_dict()
+
+
+def test_options_of_the_start(run: Run, fails: Any, texts: list[Path], tmp_path: Path) -> None:
+    def made(name: str, *options: object) -> Tokenizer:
+        code, err = run("train", *texts, "--output", tmp_path / name, *options)
+        assert code == 0, err
+        return Tokenizer.load(tmp_path / name)
+
+    assert made("l.json", "--vocab-size", 400, *SPECIAL, "--like", "qwen-3") == train(
+        texts, 400, [END], like="qwen3"
+    )
+    like_file = ["--vocab-size", 400, *SPECIAL, "--like", tmp_path / "l.json", "--keep-counts", tmp_path / "c"]
+    assert made("f.json", *like_file) == made("l.json", "--vocab-size", 400, *SPECIAL, "--like", "qwen-2.5")
+    longer = ["--continue-from", tmp_path / "l.json", "--vocab-size", 500]
+    assert made("c.json", *longer) == train(texts, 500, [END], like="qwen-3")
+    assert run("train", "--counts", tmp_path / "c", *longer, "--output", tmp_path / "d.json")[0] == 0
+    assert (tmp_path / "d.json").read_bytes() == (tmp_path / "c.json").read_bytes()
+    alphabet = ["--initial-alphabet", "aĠ", "--limit-alphabet", 9, "--max-token-length", 4]
+    options = TrainingOptions(initial_alphabet="aĠ", limit_alphabet=9, max_token_length=4)
+    expected = train_sizes(texts, [300], options)[300]
+    assert made("a.json", "--vocab-size", 300, *alphabet) == expected
+    output = ["--output", tmp_path / "x.json"]
+    counts = ["--counts", tmp_path / "c", *output, "--vocab-size", 300]
+    fails(2, "counted with the pattern 'qwen2', asked for is 'gpt2'; count again", "train", *counts, "--like", "gpt-2")
+    plain = ["count", texts[0], *SPECIAL, "--like", "gpt-2", "--output", tmp_path / "plain"]
+    assert run(*plain)[0] == 0
+    counts[1] = tmp_path / "plain"
+    fails(2, "counted with the normalizer none, asked for is NFC; count again", "train", *counts, "--like", "pythia")
+    fails(2, "give --like or --pattern, not both", *plain, "--pattern", "gpt2")
+    fails(2, "give like or pattern, not both", "train", *texts, *counts[2:], "--like", "gpt-2", "--pattern", "gpt2")
+    fails(2, "which it would replace", "train", *texts, *longer, "--output", tmp_path / "l.json")
+    fails(2, "leave limit_alphabet out", "train", *texts, *longer, *output, "--limit-alphabet", 9)
+    fails(2, "no-such.json: can't read the tokenizer", "train", *texts, *output, "--vocab-size", 300, "--continue-from", tmp_path / "no-such.json")
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_help_lists_the_presets(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    out = capsys.readouterr().out
+    assert all(name in out for preset in PRESETS for name in preset.names)
 
 
 def test_stdin_is_an_input(texts: list[Path], tmp_path: Path) -> None:
