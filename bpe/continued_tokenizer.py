@@ -44,7 +44,9 @@ class FromTokenizer:
             )
         for text in self.more_special_tokens:
             if self.old.token_to_id(text.encode()) is not None:
-                raise BadArgument(f"special token {shown(text)} is an entry of the tokenizer already; use another")
+                raise BadArgument(
+                    f"special token {shown(text)} is an entry of the tokenizer already; use another"
+                )
 
     @property
     def rule(self) -> TextRule:
@@ -110,5 +112,3 @@ class FromTokenizer:
             old.whole_pretokens,
         )
         return Tokenizer.from_parts(replace(old.parts, vocabulary=vocabulary))
-
-

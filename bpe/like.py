@@ -18,6 +18,7 @@ from bpe.pretokenizer import Pretokenizer
 if TYPE_CHECKING:
     from bpe.tokenizer import Tokenizer
 
+
 @dataclass(frozen=True, slots=True)
 class TextRule:
     """What is done to the text between special tokens before it is encoded: normalized, then pretokenized."""

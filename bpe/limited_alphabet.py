@@ -39,8 +39,8 @@ def initial_bytes(initial_alphabet: Iterable[str]) -> bytes:
         byte = to_bytes(text[:1]) if isinstance(text, str) else None
         if byte is None:
             raise BadArgument(
-                f"initial_alphabet holds {shown(text)}, which is no character of the byte alphabet (such as \"a\", or "
-                "\"Ġ\" for the space)"
+                f'initial_alphabet holds {shown(text)}, which is no character of the byte alphabet (such as "a", or '
+                '"Ġ" for the space)'
             )
         found += byte
     return bytes(found)

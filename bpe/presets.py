@@ -62,15 +62,23 @@ PRESETS: Final = (
     Preset(("gpt-4", "gpt-3.5", "cl100k"), (_as_tiktoken(CL100K.replace(r"\Z", "$")), _BYTES)),
     Preset(("gpt-4o", "gpt-oss", "o200k", "llama-4", "minimax-m2"), (_split(O200K), _BYTES)),
     Preset(
-        ("llama-3", "llama-3.1", "llama-3.2", "llama-3.3", "falcon-3", "glm-4", "glm-4.5", "olmo-2", "olmo-3"),
+        (
+            "llama-3",
+            "llama-3.1",
+            "llama-3.2",
+            "llama-3.3",
+            "falcon-3",
+            "glm-4",
+            "glm-4.5",
+            "olmo-2",
+            "olmo-3",
+        ),
         (_split(LLAMA3), _BYTES),
     ),
     Preset(("phi-4",), (_split(LLAMA3), _BYTES)),
     Preset(("qwen-3", "qwen-2", "qwen-2.5"), (_split(QWEN2), _BYTES), "NFC"),
     Preset(("qwen-3.5", "qwen-3.6"), (_split(_QWEN35), _BYTES), "NFC"),
-    Preset(
-        ("deepseek-v3", "deepseek-r1", "deepseek-v4"), (*map(_split, _DEEPSEEK_V3), _BYTES)
-    ),
+    Preset(("deepseek-v3", "deepseek-r1", "deepseek-v4"), (*map(_split, _DEEPSEEK_V3), _BYTES)),
     Preset(("tekken", "mistral-nemo", "nemotron-3"), (_split(_TEKKEN), _BYTES)),
     Preset(("kimi-k2",), (_as_tiktoken(_KIMI_K2), _BYTES)),
     Preset(("smollm", "starcoder", "starcoder-2"), (Digits(individual_digits=True), _GPT2)),

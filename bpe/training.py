@@ -260,7 +260,9 @@ def train_on(
         options = replace(options, special_tokens=facts.special_tokens)
         if isinstance(options.continue_from, Tokenizer):
             more = set(facts.special_tokens) - set(options.continue_from.special_tokens)
-            options = replace(options, special_tokens=[token for token in facts.special_tokens if token in more])
+            options = replace(
+                options, special_tokens=[token for token in facts.special_tokens if token in more]
+            )
     options, _ = prepared(replace(options, counts=()), [vocab_size])
     if len(counts) == 0:
         holds = "the sample of the inputs holds" if facts.sample else "the inputs hold"

@@ -26,9 +26,7 @@ def text_of(seed: int, words: int = 1500) -> str:
     letters = ["abcde", "tion", "авеи", "日本語", "e\u0301o\u0308", "012", ".,'"]
     known = ["".join(rng.choices(rng.choice(letters), k=rng.randint(1, 7))) for _ in range(200)]
     weights = [1 / (rank + 1) for rank in range(len(known))]
-    return "".join(
-        word + rng.choice([" ", " ", "\n", END]) for word in rng.choices(known, weights, k=words)
-    )
+    return "".join(word + rng.choice([" ", " ", "\n", END]) for word in rng.choices(known, weights, k=words))
 
 
 def expanded(ids: list[int], old: Tokenizer, new: Tokenizer) -> list[int]:
@@ -97,9 +95,7 @@ def test_whole_pretokens_and_entries_that_nothing_makes_stay() -> None:
     cut = reference.pretokenize(text)
     ranks = {pair: rank for rank, pair in enumerate(new.merges)}
     id_of = {entry: id_ for id_, entry in new.ordinary_entries.items()}
-    expected = [
-        id_ for pretoken in cut for id_ in reference.encode_pretoken(pretoken, id_of, ranks, True)
-    ]
+    expected = [id_ for pretoken in cut for id_ in reference.encode_pretoken(pretoken, id_of, ranks, True)]
     assert new.encode(text, allowed_special=()) == expected
     assert expanded(expected, old, new) == old.encode(text, allowed_special=())
 
@@ -133,7 +129,9 @@ def test_what_can_not_be_gone_on_with_is_refused(tmp_path: Path) -> None:
     old = train([b"aab ab " * 9], 260, [END])
     old.export_tiktoken(tmp_path / "ranks.tiktoken")
     ranks = Tokenizer.load(tmp_path / "ranks.tiktoken", "gpt2", {END: 0})
-    with pytest.raises(BadArgument, match=r"rank file has no list of merges: .* save it as a tokenizer\.json"):
+    with pytest.raises(
+        BadArgument, match=r"rank file has no list of merges: .* save it as a tokenizer\.json"
+    ):
         train(["no/such/file"], 300, continue_from=ranks)
     ranks.save(tmp_path / "listed.json")
     assert train([b"aab ababab"], 262, continue_from=tmp_path / "listed.json").vocab_size == 262

@@ -46,7 +46,11 @@ def by_huggingface(preset: Preset) -> Any:
 # tiktoken's spellings mean another thing to Oniguruma: they are compared by tiktoken's own dialect elsewhere.
 @pytest.mark.parametrize(
     "preset",
-    [each for each in PRESETS if not (isinstance(each.components[0], Split) and each.components[0].dialect == "rust")],
+    [
+        each
+        for each in PRESETS
+        if not (isinstance(each.components[0], Split) and each.components[0].dialect == "rust")
+    ],
     ids=lambda preset: preset.names[0],
 )
 def test_pretokens_are_those_of_huggingface(preset: Preset) -> None:
@@ -121,7 +125,10 @@ def test_a_file_gives_its_pretokenizer_and_normalizer_and_nothing_else(tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"like": "gpt-5000"}, "like 'gpt-5000' is neither a preset nor the path of a tokenizer.json; .* gpt-2, "),
+        (
+            {"like": "gpt-5000"},
+            "like 'gpt-5000' is neither a preset nor the path of a tokenizer.json; .* gpt-2, ",
+        ),
         ({"like": "Gemma"}, "its entries are texts, not bytes"),
         ({"like": 3}, "like must be a preset's name or the path"),
         ({"like": "gpt-2", "pattern": "gpt2"}, "give like or pattern, not both"),

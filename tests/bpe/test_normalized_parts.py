@@ -15,7 +15,10 @@ from bpe.pretoken_counts.counting import count_pretokens
 
 SPECIALS = ["<s>", "e\u0301", "\u0301<"]
 # Marks that compose with what stands before them, be it a letter, a sign, a space or a special token; Hangul parts.
-UNITS = ["e", "e", " ", " ", "\n", "\u0301", "\u0323", "<s>", "é", "=\u0338", "1", "日", "本", "\u1100\u1161", "\u11a8", "'s", ".", "\r\n", "\u1e9b\u0323"]
+UNITS = [
+    *("e", "e", " ", " ", "\n", "\u0301", "\u0323", "<s>", "é", "=\u0338", "1", "日", "本", "\u1100\u1161"),
+    *("\u11a8", "'s", ".", "\r\n", "\u1e9b\u0323"),
+]
 
 
 def random_text(rng: random.Random) -> str:
@@ -37,7 +40,11 @@ def test_blocks_of_any_size_count_what_the_whole_does(specials: list[str], patte
     for case in range(60):
         text = random_text(rng)
         counted = count_pretokens(
-            [text.encode()], specials, pattern, block_bytes=rng.choice([1, 3, 10, 40, 10**6]), normalizer="NFC"
+            [text.encode()],
+            specials,
+            pattern,
+            block_bytes=rng.choice([1, 3, 10, 40, 10**6]),
+            normalizer="NFC",
         )
         assert counted.as_dict() == expected_counts(text, specials, pattern), (case, text)
         assert counted.facts.documents == count_pretokens([text.encode()], specials, pattern).facts.documents

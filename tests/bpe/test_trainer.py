@@ -156,7 +156,12 @@ def test_threads_share_scans_and_long_lists(tie_break: str) -> None:
     expected = train_natively(counts, 600, tie_break, threads=1)
     for threads, first_pairs, max_tracked_pairs in [(2, 1000, 0), (3, 20, 0), (5, 1000, 300), (1, 20, 300)]:
         assert expected == train_natively(
-            counts, 600, tie_break, threads=threads, first_pairs=first_pairs, max_tracked_pairs=max_tracked_pairs
+            counts,
+            600,
+            tie_break,
+            threads=threads,
+            first_pairs=first_pairs,
+            max_tracked_pairs=max_tracked_pairs,
         )
 
 

@@ -185,7 +185,15 @@ def test_options_of_the_start(run: Run, fails: Any, texts: list[Path], tmp_path:
     assert made("l.json", "--vocab-size", 400, *SPECIAL, "--like", "qwen-3") == train(
         texts, 400, [END], like="qwen3"
     )
-    like_file = ["--vocab-size", 400, *SPECIAL, "--like", tmp_path / "l.json", "--keep-counts", tmp_path / "c"]
+    like_file = [
+        "--vocab-size",
+        400,
+        *SPECIAL,
+        "--like",
+        tmp_path / "l.json",
+        "--keep-counts",
+        tmp_path / "c",
+    ]
     assert made("f.json", *like_file) == made("l.json", "--vocab-size", 400, *SPECIAL, "--like", "qwen-2.5")
     longer = ["--continue-from", tmp_path / "l.json", "--vocab-size", 500]
     assert made("c.json", *longer) == train(texts, 500, [END], like="qwen-3")
@@ -197,16 +205,41 @@ def test_options_of_the_start(run: Run, fails: Any, texts: list[Path], tmp_path:
     assert made("a.json", "--vocab-size", 300, *alphabet) == expected
     output = ["--output", tmp_path / "x.json"]
     counts = ["--counts", tmp_path / "c", *output, "--vocab-size", 300]
-    fails(2, "counted with the pattern 'qwen2', asked for is 'gpt2'; count again", "train", *counts, "--like", "gpt-2")
+    fails(
+        2,
+        "counted with the pattern 'qwen2', asked for is 'gpt2'; count again",
+        "train",
+        *counts,
+        "--like",
+        "gpt-2",
+    )
     plain = ["count", texts[0], *SPECIAL, "--like", "gpt-2", "--output", tmp_path / "plain"]
     assert run(*plain)[0] == 0
     counts[1] = tmp_path / "plain"
-    fails(2, "counted with the normalizer none, asked for is NFC; count again", "train", *counts, "--like", "pythia")
+    fails(
+        2,
+        "counted with the normalizer none, asked for is NFC; count again",
+        "train",
+        *counts,
+        "--like",
+        "pythia",
+    )
     fails(2, "give --like or --pattern, not both", *plain, "--pattern", "gpt2")
-    fails(2, "give like or pattern, not both", "train", *texts, *counts[2:], "--like", "gpt-2", "--pattern", "gpt2")
+    fails(
+        2,
+        "give like or pattern, not both",
+        "train",
+        *texts,
+        *counts[2:],
+        "--like",
+        "gpt-2",
+        "--pattern",
+        "gpt2",
+    )
     fails(2, "which it would replace", "train", *texts, *longer, "--output", tmp_path / "l.json")
     fails(2, "leave limit_alphabet out", "train", *texts, *longer, *output, "--limit-alphabet", 9)
-    fails(2, "no-such.json: can't read the tokenizer", "train", *texts, *output, "--vocab-size", 300, "--continue-from", tmp_path / "no-such.json")
+    longer[1] = tmp_path / "no-such.json"
+    fails(2, "no-such.json: can't read the tokenizer", "train", *texts, *output, *longer)
     assert not (tmp_path / "x.json").exists()
 
 

@@ -208,8 +208,9 @@ void bind_training(nb::module_ &m) {
       },
       nb::arg("pretokens"), nb::arg("ends"), nb::arg("counts"), nb::arg("new_entries"), nb::arg("tie_break"),
       nb::arg("min_frequency"), nb::arg("threads"), nb::arg("progress").none(),
-      nb::arg("entries").none() = nb::none(), nb::arg("reserved") = nb::make_tuple(), nb::arg("wide") = false, nb::arg("first_pairs") = bpe::TrainingOptions{}.first_pairs,
-      nb::arg("max_token_bytes") = 0, nb::arg("max_tracked_pairs") = 0, nb::arg("memory_limit") = 0);
+      nb::arg("entries").none() = nb::none(), nb::arg("reserved") = nb::make_tuple(), nb::arg("wide") = false,
+      nb::arg("first_pairs") = bpe::TrainingOptions{}.first_pairs, nb::arg("max_token_bytes") = 0,
+      nb::arg("max_tracked_pairs") = 0, nb::arg("memory_limit") = 0);
 }
 
 } // namespace bpe::python

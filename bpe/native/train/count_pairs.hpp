@@ -6,8 +6,8 @@
 #pragma once
 
 #include "common/thread_team.hpp"
-#include "train/tracked_pairs.hpp"
 #include "train/merge_slots.hpp"
+#include "train/tracked_pairs.hpp"
 
 #include <vector>
 

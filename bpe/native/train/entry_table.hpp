@@ -1,5 +1,5 @@
-// The entries of a training: the bytes of each id, which pairs may become an entry, which of two pairs is merged
-// first.
+// The entries of a training: the bytes of each id, which pairs may become an entry, which of two pairs is
+// merged first.
 //
 // Ids are one higher than outside the trainer: 0 is the separator between pretokens.
 #pragma once
@@ -16,7 +16,8 @@ namespace bpe {
 
 template <class Id> class EntryTable {
 public:
-  // bytes_beside: what an entry takes in other arrays, which grow with this one. The options must outlive this.
+  // bytes_beside: what an entry takes in other arrays, which grow with this one. The options must outlive
+  // this.
   EntryTable(const TrainingOptions &options, uint64_t bytes_beside)
       : options_(options), entry_bytes_(sizeof(std::string) + bytes_beside) {
     const std::vector<std::string> &first = options.first_entries;
@@ -32,8 +33,8 @@ public:
 
   size_t size() const { return bytes_.size(); } // with the separator: the id of the next entry
 
-  // Whether the pair may become an entry: it is short enough, and no entry has its bytes. Without entries from
-  // before no pair ever has the bytes of an entry (see trainer.hpp), and none is looked up.
+  // Whether the pair may become an entry: it is short enough, and no entry has its bytes. Without entries
+  // from before no pair ever has the bytes of an entry (see trainer.hpp), and none is looked up.
   bool is_allowed(Id left, Id right) const {
     if (options_.max_token_bytes != 0 &&
         bytes_[left].size() + bytes_[right].size() > options_.max_token_bytes)
@@ -82,8 +83,8 @@ private:
 
   const TrainingOptions &options_;
   const uint64_t entry_bytes_;
-  std::vector<std::string> bytes_;         // of each id
-  std::unordered_set<std::string> taken_;  // what no pair may become
+  std::vector<std::string> bytes_;        // of each id
+  std::unordered_set<std::string> taken_; // what no pair may become
   uint64_t expected_bytes_ = 0, owed_bytes_ = 0;
 };
 

@@ -1,12 +1,12 @@
 // Which pairs there are, how often each occurs, where it stands, and which is the best.
 //
-// Counts only fall (see trainer.hpp), which gives two thresholds. Pairs that occur at least `min_tracked_count`
-// times are tracked: their counts are exact at any time, so none is counted twice. Those that occur at least
-// `threshold` times, far fewer, wait in a queue, each with the list of its places: none below it can be the
-// next merge while one at or above it is left. When the queue runs dry the threshold is lowered and lists are
-// written anew, from one reading of the slots. When the tracked pairs become too many the rarest are forgotten;
-// only where the threshold comes down to min_tracked_count, as it does when most of a text is merged, are they
-// counted again. All that is exact for any choice of the two.
+// Counts only fall (see trainer.hpp), which gives two thresholds. Pairs that occur at least
+// `min_tracked_count` times are tracked: their counts are exact at any time, so none is counted twice. Those
+// that occur at least `threshold` times, far fewer, wait in a queue, each with the list of its places: none
+// below it can be the next merge while one at or above it is left. When the queue runs dry the threshold is
+// lowered and lists are written anew, from one reading of the slots. When the tracked pairs become too many
+// the rarest are forgotten; only where the threshold comes down to min_tracked_count, as it does when most of
+// a text is merged, are they counted again. All that is exact for any choice of the two.
 //
 // The places of a pair are a list written once, ascending, of the exact size needed; entries become stale as
 // other merges take the ids away and are recognised on reading. Lists lie in one arena. It never needs more
@@ -42,8 +42,10 @@ public:
   // only_bytes: no id above 256 is in the slots at first. Pairs that occur less often than `floor`, at least
   // 1, do not matter. Some `max_tracked_pairs` are tracked at once. The limit is asked before memory is
   // taken; it must outlive this.
-  PairIndex(uint64_t slots, bool only_bytes, uint64_t floor, uint64_t max_tracked_pairs, const MemoryLimit &limit)
-      : limit_(limit), only_bytes_(only_bytes), floor_(floor), min_tracked_count_(floor), max_tracked_pairs_(max_tracked_pairs), pairs_(limit),
+  PairIndex(uint64_t slots, bool only_bytes, uint64_t floor, uint64_t max_tracked_pairs,
+            const MemoryLimit &limit)
+      : limit_(limit), only_bytes_(only_bytes), floor_(floor), min_tracked_count_(floor),
+        max_tracked_pairs_(max_tracked_pairs), pairs_(limit),
         arena_(static_cast<Place *>(std::malloc(2 * slots * sizeof(Place) + 1)), std::free) {
     if (!arena_) // only what is written becomes resident
       throw std::bad_alloc();
@@ -76,7 +78,7 @@ public:
     CountHistogram histogram;
     pairs_.for_each([&](const Pair &pair) { histogram.add(pair.count, pair.places); });
     threshold_ = std::max(min_tracked_count_, std::min({threshold_ - 1, histogram.reached_by_some(),
-                                                 histogram.reached_by(wanted, most_places)}));
+                                                        histogram.reached_by(wanted, most_places)}));
     queue_.clear();
     arena_used_ = 0;
     pairs_.for_each([&](const Pair &pair) {
@@ -215,8 +217,8 @@ private:
   void forget() {
     CountHistogram histogram;
     pairs_.for_each([&](const Pair &pair) { histogram.add(pair.count, 0); });
-    min_tracked_count_ =
-        std::max(min_tracked_count_, std::min(threshold_, histogram.reached_by(max_tracked_pairs_ / 2, unlimited)));
+    min_tracked_count_ = std::max(
+        min_tracked_count_, std::min(threshold_, histogram.reached_by(max_tracked_pairs_ / 2, unlimited)));
     pairs_.keep([&](const Pair &pair) { return pair.count >= min_tracked_count_; });
     max_tracked_pairs_ = std::max<uint64_t>(max_tracked_pairs_, 2 * pairs_.size());
   }

@@ -10,9 +10,9 @@
 
 #include "pretokenize/pretokenize.hpp"
 #include "text/special_tokens.hpp"
-#include "train/thread_local_counts.hpp"
 #include "train/pretoken_items.hpp"
 #include "train/run_sorter.hpp"
+#include "train/thread_local_counts.hpp"
 
 #include <mutex>
 #include <optional>

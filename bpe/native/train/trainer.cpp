@@ -22,7 +22,7 @@ constexpr size_t prefetch_places = 40;
 // Waking the threads costs some 30 us, a place 10 to 40 ns.
 constexpr uint64_t places_for_threads = 1 << 14;
 constexpr uint64_t symbols_for_threads = 1 << 16; // of pretokens; below, no list is as long
-constexpr unsigned most_threads = 64;           // each takes some megabytes
+constexpr unsigned most_threads = 64;             // each takes some megabytes
 
 // Pairs of which the counts are kept: several times what can still be merged, so that hardly ever too many
 // are forgotten. Some 30 bytes each.
@@ -51,7 +51,8 @@ public:
   Trainer(SlotPlan &plan, const PretokenView &pretokens, const TrainingOptions &options,
           const TrainingProgress &progress, ThreadTeam &team)
       : options_(options), slots_(first_slots(plan, pretokens, options, team)),
-        entries_(options_, sizeof(Place) + sizeof(Merge) + 2 * team.size() * sizeof(typename Side::Neighbour)),
+        entries_(options_,
+                 sizeof(Place) + sizeof(Merge) + 2 * team.size() * sizeof(typename Side::Neighbour)),
         index_(plan.slots(), pretokens.ids == nullptr, std::max<uint64_t>(1, options.min_frequency),
                options.max_tracked_pairs ? options.max_tracked_pairs
                                          : max_tracked_pairs_for(options.new_entries),

@@ -34,10 +34,10 @@ namespace bpe {
 
 enum class TieBreak : uint8_t { lexicographic, huggingface };
 
-// Pretoken i is the symbols [i == 0 ? 0 : ends[i - 1], ends[i]) and occurs counts[i] times; 0 counts as absent.
-// Symbols are bytes, or, where `ids` is not null, ids of the first entries. Repeated pretokens are allowed;
-// sorted ones are merged quickest (slot_plan.hpp). ends ascend; the caller keeps the arrays alive and
-// unchanged.
+// Pretoken i is the symbols [i == 0 ? 0 : ends[i - 1], ends[i]) and occurs counts[i] times; 0 counts as
+// absent. Symbols are bytes, or, where `ids` is not null, ids of the first entries. Repeated pretokens are
+// allowed; sorted ones are merged quickest (slot_plan.hpp). ends ascend; the caller keeps the arrays alive
+// and unchanged.
 struct PretokenView {
   const uint8_t *bytes;
   const uint32_t *ids;
@@ -56,8 +56,9 @@ using TrainingProgress = std::function<void(uint64_t)>;
 
 struct TrainingOptions {
   uint64_t new_entries;
-  std::vector<std::string> first_entries; // all different; where symbols are bytes, the 256 bytes in any order
-  std::vector<std::string> reserved;      // bytes of no entry that must not become one
+  std::vector<std::string>
+      first_entries;                 // all different; where symbols are bytes, the 256 bytes in any order
+  std::vector<std::string> reserved; // bytes of no entry that must not become one
   TieBreak tie_break = TieBreak::lexicographic;
   uint64_t min_frequency = 1;   // pairs that occur less often are not merged; 0 means 1
   uint64_t max_token_bytes = 0; // pairs of more bytes together are not merged; 0: no limit
@@ -66,7 +67,7 @@ struct TrainingOptions {
   // Pairs that are listed at first, before there are entries of many bytes.
   uint64_t first_pairs = 1000;
   uint64_t max_tracked_pairs = 0; // whose counts are kept at a time; 0: by new_entries
-  bool wide = false;        // ids of 32 and places of 64 bits whatever the sizes, so that tests reach them
+  bool wide = false; // ids of 32 and places of 64 bits whatever the sizes, so that tests reach them
 };
 
 // At most options.new_entries merges, fewer when no pair is left.
