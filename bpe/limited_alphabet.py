@@ -106,11 +106,20 @@ class FromAlphabet:
     def pretokens(self, counts: PretokenCounts, budget: MemoryBudget | None) -> Pretokens:
         """Without the bytes outside the alphabet."""
         if budget is not None:
-            check_room(11 * counts.pretoken_bytes.nbytes + 8 * len(counts), "leaving out bytes", budget)
-        text, ends, weights = counts.arrays
-        kept = self.in_alphabet[text]
-        before = np.concatenate([np.zeros(1, np.uint64), np.cumsum(kept, dtype=np.uint64)])
-        return text[kept].data, before[ends.astype(np.intp)], weights
+            check_room(counts.pretoken_bytes.nbytes + 8 * len(counts), "leaving out bytes", budget)
+        left = np.empty(len(counts.pretoken_bytes), np.uint8)  # what is not written takes no memory
+        ends = np.empty(len(counts), np.uint64)
+        byte_count = end_count = 0
+        for text, block_ends, _ in counts.blocks():
+            kept = self.in_alphabet[text]
+            sizes = np.add.reduceat(kept, np.append(0, block_ends[:-1]).astype(np.intp), dtype=np.uint64)
+            block_stops = np.cumsum(sizes, dtype=np.uint64) + np.uint64(byte_count)
+            ends[end_count : end_count + len(block_stops)] = block_stops
+            text = text[kept]
+            left[byte_count : byte_count + len(text)] = text
+            byte_count += len(text)
+            end_count += len(block_stops)
+        return left[:byte_count].data, ends, counts.counts
 
     def tokenizer(self, pairs: NDArray[np.uint32], budget: MemoryBudget | None) -> Tokenizer:
         """BpeTrainer's ids, then the bytes outside the alphabet."""

@@ -16,9 +16,6 @@
 namespace bpe {
 namespace {
 
-// How far ahead in a list its slots are asked for: some 40 cache misses in flight or done.
-constexpr size_t prefetch_places = 40;
-
 // Waking the threads costs some 30 us, a place 10 to 40 ns.
 constexpr uint64_t places_for_threads = 1 << 14;
 constexpr uint64_t symbols_for_threads = 1 << 16; // of pretokens; below, no list is as long
@@ -141,7 +138,8 @@ private:
     make_room(list);
     if (shared) {
       team_.run([&](unsigned thread) {
-        replace(parts_[thread], list + cuts_[thread], list + cuts_[thread + 1], a, b, merged);
+        parts_[thread].replace(slots_, lengths_, list + cuts_[thread], list + cuts_[thread + 1], a, b,
+                               merged);
       });
       for (size_t thread = 1; thread < parts_.size(); thread++) {
         parts_[0].left.include(parts_[thread].left);
@@ -150,7 +148,7 @@ private:
         parts_[0].after_merged_places += parts_[thread].after_merged_places;
       }
     } else {
-      replace(parts_[0], list, list + pair.list_size, a, b, merged);
+      parts_[0].replace(slots_, lengths_, list, list + pair.list_size, a, b, merged);
     }
     if (add_pairs(pair, a, b, merged)) {
       if (shared) {
@@ -158,9 +156,9 @@ private:
           parts_[thread].left.follow(parts_[0].left);
           parts_[thread].right.follow(parts_[0].right);
         }
-        team_.run([&](unsigned thread) { write_lists(parts_[thread]); });
+        team_.run([&](unsigned thread) { parts_[thread].write_lists(index_.arena(), lengths_); });
       } else {
-        write_lists(parts_[0]);
+        parts_[0].write_lists(index_.arena(), lengths_);
       }
     }
     for (size_t thread = 0; thread < (shared ? parts_.size() : 1); thread++) {
@@ -204,33 +202,6 @@ private:
     // One walk to its end: a pretoken may be of megabytes and hold all the places.
     const uint64_t stop = slots_.pretoken_stop(list[at - 1]);
     return static_cast<size_t>(std::lower_bound(list + at, list + pair.list_size, stop) - list);
-  }
-
-  // Replaces the pair at those places of [list, stop) that still hold it, and sums up the neighbours.
-  void replace(Part &part, const Place *list, const Place *stop, Id a, Id b, Id merged) {
-    Id *ids = slots_.ids();
-    size_t a_slots = lengths_[a], merged_slots = lengths_[merged], size = static_cast<size_t>(stop - list);
-    typename MergeSlots<Id, Place>::Counts counts(slots_);
-    part.after_merged = part.after_merged_places = 0;
-    part.occurrence_count = 0;
-    for (size_t i = 0; i < size; i++) {
-      if (i + prefetch_places < size)
-        __builtin_prefetch(ids + list[i + prefetch_places], 1);
-      Place at = list[i];
-      if (ids[at] != a || ids[at + a_slots] != b)
-        continue; // stale
-      uint64_t count = counts.at(at);
-      Id left = ids[at - 1], right = ids[at + merged_slots];
-      ids[at + a_slots] = MergeSlots<Id, Place>::dead;
-      ids[at] = ids[at + merged_slots - 1] = merged;
-      part.left.add(left, count);
-      part.right.add(right, count);
-      if (left == merged) {
-        part.after_merged += count;
-        part.after_merged_places++;
-      }
-      part.occurrences[part.occurrence_count++] = {left, right, at};
-    }
   }
 
   // Takes the counts of the pairs that are gone and adds the new pairs; true if one of them has a list to
@@ -277,20 +248,6 @@ private:
           neighbour.places - (taken ? parts_[0].after_merged_places : 0));
     }
     return any;
-  }
-
-  // The list of the merged pair has been read: its room may be written over.
-  void write_lists(Part &part) {
-    Place *arena = index_.arena();
-    for (size_t i = 0; i < part.occurrence_count; i++) {
-      const typename Part::Occurrence &occurrence = part.occurrences[i];
-      uint64_t &left = part.left.neighbours[occurrence.left].next;
-      if (left != no_list)
-        arena[left++] = static_cast<Place>(occurrence.place - lengths_[occurrence.left]);
-      uint64_t &right = part.right.neighbours[occurrence.right].next;
-      if (right != no_list)
-        arena[right++] = occurrence.place;
-    }
   }
 
   const TrainingOptions &options_;
