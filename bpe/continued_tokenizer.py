@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bpe import _core
 from bpe.errors import BadArgument, shown
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.like import TextRule
@@ -77,8 +78,12 @@ class FromTokenizer:
 
     def pretokens(self, counts: PretokenCounts, budget: MemoryBudget | None) -> Pretokens:
         """As the tokenizer encodes them."""
-        if budget is not None:  # text has a token for some three bytes, and a block is encoded at a time
-            check_room(2 * counts.pretoken_bytes.nbytes + 8 * len(counts), "encoding the pretokens", budget)
+        if budget is not None:  # an id a byte at most; encoding a block takes more beside
+            needed = 4 * counts.pretoken_bytes.nbytes + 8 * len(counts) + 16 * counts.largest_block_bytes()
+            check_room(needed, "encoding the pretokens", budget)
+        # An encoder of its own: each pretoken comes once, so a large cache would only take memory.
+        image, whole = self.old.core_encoder.image(), self.old.whole_pretokens
+        encoder = _core.Encoder.from_image(image, {}, None, whole, cache_bytes=1 << 20)
         lengths = self.old.entry_lengths.astype(np.uint64)
         place_of = np.zeros(len(lengths), np.uint32)
         place_of[self._old_ids] = np.arange(len(self._old_ids), dtype=np.uint32)
@@ -86,9 +91,11 @@ class FromTokenizer:
         ends = np.empty(len(counts), np.uint64)
         id_count = end_count = 0
         for text, byte_ends, _ in counts.blocks():
-            tokens = self.old.encode_pretokens(text.data, byte_ends)
-            last_tokens = np.searchsorted(np.cumsum(lengths[tokens]), byte_ends)
-            ends[end_count : end_count + len(byte_ends)] = last_tokens + (1 + id_count)
+            tokens = encoder.encode_pretokens(text.data, byte_ends)
+            token_ends: Any = len(tokens)
+            if len(byte_ends) > 1:  # else it may be long
+                token_ends = np.searchsorted(np.cumsum(lengths[tokens]), byte_ends) + 1
+            ends[end_count : end_count + len(byte_ends)] = token_ends + id_count
             ids[id_count : id_count + len(tokens)] = place_of[tokens]
             id_count += len(tokens)
             end_count += len(byte_ends)

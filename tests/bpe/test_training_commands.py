@@ -390,6 +390,26 @@ def test_counting_that_is_interrupted_goes_on(
     assert "the counts are of a run that was stopped: 1 of 3 inputs are complete" in err
 
 
+@pytest.mark.parametrize("start", ["--like", "--continue-from"])
+def test_counting_for_another_start_goes_on_too(
+    start: str, run: Run, signal_in: Any, texts: list[Path], tmp_path: Path
+) -> None:
+    old = tmp_path / "old.json"
+    assert run("train", texts[0], *SPECIAL, "--like", "qwen-3", "--vocab-size", 300, "--output", old)[0] == 0
+    special = SPECIAL if start == "--like" else []
+    command = ["train", *texts, *special, start, old, "--vocab-size", 340]
+    assert run(*command, "--output", tmp_path / "whole.json")[0] == 0
+    signal_in("counting")
+    assert run(*command, "--output", tmp_path / "t.json")[0] == 130
+    signal_in("merging")
+    partial = ["--counts", tmp_path / "t.partial.counts"]
+    code, err = run(*command, "--output", tmp_path / "t.json", *partial)
+    assert (code, "go on with --counts" in err) == (130, True)
+    command = ["train", *special, start, old, "--vocab-size", 340, "--counts", tmp_path / "t.counts"]
+    assert run(*command, "--output", tmp_path / "t.json")[0] == 0
+    assert (tmp_path / "t.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
+
+
 def test_a_second_interrupt_stops_at_once(
     run: Run, signal_in: Any, texts: list[Path], tmp_path: Path
 ) -> None:
