@@ -63,7 +63,5 @@ def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
         else:
             joined.append((start, stop))
     first, last = _SURROGATES
-    halves = (
-        half for start, stop in joined for half in ((start, min(stop, first)), (max(start, last), stop))
-    )
+    halves = (half for start, stop in joined for half in ((start, min(stop, first)), (max(start, last), stop)))
     return tuple((start, stop) for start, stop in halves if start < stop)
