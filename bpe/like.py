@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer, shown
-from bpe.presets import OF_TEXT, PRESETS, Preset
-from bpe.pretokenization.components import Component, Split
 from bpe.pretokenizer import Pretokenizer
 
 if TYPE_CHECKING:
+    from bpe.presets import Preset
+    from bpe.pretokenization.components import Component
     from bpe.tokenizer import Tokenizer
 
 
@@ -32,7 +32,7 @@ class TextRule:
         return TextRule(tokenizer.pretokenizer, tokenizer.normalizer)
 
 
-Like = str | os.PathLike[str] | TextRule
+Like = str | os.PathLike[str] | TextRule  # a preset's name, or a path, or what was made of one
 
 
 def rule_like(like: Like) -> TextRule:
@@ -45,6 +45,8 @@ def rule_like(like: Like) -> TextRule:
     """
     if isinstance(like, TextRule):
         return like
+    from bpe.presets import OF_TEXT, PRESETS  # only where a name is looked up
+
     if not isinstance(like, (str, os.PathLike)):
         raise BadArgument(f"like must be a preset's name or the path of a tokenizer.json, got {shown(like)}")
     name = os.fspath(like)
@@ -60,16 +62,18 @@ def rule_like(like: Like) -> TextRule:
     if _plain(name) in map(_plain, OF_TEXT):
         raise BadArgument(
             f"like {shown(name)}: its entries are texts, not bytes, and this package trains byte-level vocabularies; "
-            f"the presets are {names_of_presets()}"
+            f"the presets are {_names_of_presets()}"
         )
     raise BadArgument(
         f"like {shown(name)} is neither a preset nor the path of a tokenizer.json; the presets are "
-        f"{names_of_presets()}"
+        f"{_names_of_presets()}"
     )
 
 
-def names_of_presets() -> str:
-    """The first name of each preset, for a message or a help text."""
+def _names_of_presets() -> str:
+    """The first name of each preset, for a message."""
+    from bpe.presets import PRESETS
+
     return ", ".join(preset.names[0] for preset in PRESETS)
 
 
@@ -79,6 +83,7 @@ def _plain(name: str) -> str:
 
 def _rule_of_preset(preset: Preset) -> TextRule:
     from bpe.formats.huggingface_pipeline import normalizer_from_json, pretokenizer_from_json
+    from bpe.pretokenization.components import Split
 
     normalizer = {"type": preset.normalizer} if preset.normalizer else None
     try:
@@ -95,6 +100,8 @@ def _rule_of_preset(preset: Preset) -> TextRule:
 
 def _to_json(component: Component) -> dict[str, Any]:
     """The component as tokenizer.json spells it."""
+    from bpe.pretokenization.components import Split
+
     if isinstance(component, Split):
         pattern = {"Regex": component.expression}
         return {

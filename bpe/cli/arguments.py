@@ -5,15 +5,22 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadArgument, printable
-from bpe.presets import PRESETS
 from bpe.sizes import parse_size, parse_sizes
 
 
 class _Parser(argparse.ArgumentParser):
+    epilog_of: Callable[[], str] | None = None  # made when the help is shown
+
+    def format_help(self) -> str:
+        if self.epilog_of is not None:
+            self.epilog = self.epilog_of()
+        return super().format_help()
+
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         for word in sys.argv[1:] if args is None else args:
             if word.startswith("--") and word.endswith("=--"):  # argparse would make an empty list of it
@@ -88,16 +95,8 @@ def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
         "options give the same tokenizer, whatever the number of threads and the memory. Ctrl-C keeps what was "
         "counted and says how to go on.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="examples:\n"
-        "  python -m bpe train corpus/ --vocab-size 32k --special-token '<|endoftext|>' --output tok.json\n"
-        "  python -m bpe train corpus/ --vocab-size 128k --like llama-3 --output tok.json\n"
-        "  python -m bpe train corpus/ --vocab-size 64k --like their/tokenizer.json --output tok.json\n"
-        "  python -m bpe train more.txt --continue-from tok.json --vocab-size 40k --output longer.json\n"
-        "  python -m bpe train corpus/ --vocab-size 32k --tie-break huggingface --min-frequency 2 --output tok.json\n\n"
-        "what --like knows (a line a preset, the names in it mean the same):\n"
-        + "".join(f"  {', '.join(preset.names)}\n" for preset in PRESETS)
-        + "Special tokens are no part of a preset: name those that the corpus has.",
     )
+    train.epilog_of = _train_examples
     _add_counting(train)
     train.add_argument(
         "--vocab-size",
@@ -180,6 +179,22 @@ def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
         help="texts that the report measures on; default: those trained on",
     )
     return train
+
+
+def _train_examples() -> str:
+    from bpe.presets import PRESETS  # only the help needs them
+
+    return (
+        "examples:\n"
+        "  python -m bpe train corpus/ --vocab-size 32k --special-token '<|endoftext|>' --output tok.json\n"
+        "  python -m bpe train corpus/ --vocab-size 128k --like llama-3 --output tok.json\n"
+        "  python -m bpe train corpus/ --vocab-size 64k --like their/tokenizer.json --output tok.json\n"
+        "  python -m bpe train more.txt --continue-from tok.json --vocab-size 40k --output longer.json\n"
+        "  python -m bpe train corpus/ --vocab-size 32k --tie-break huggingface --min-frequency 2 --output tok.json\n\n"
+        "what --like knows (a line a preset, the names in it mean the same):\n"
+        + "".join(f"  {', '.join(preset.names)}\n" for preset in PRESETS)
+        + "Special tokens are no part of a preset: name those that the corpus has."
+    )
 
 
 def _count(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:

@@ -13,14 +13,15 @@
 
 namespace bpe {
 
-constexpr uint64_t slots_for_thread = 1 << 19; // some 5 ms of reading
+constexpr uint64_t slots_for_thread = 1 << 19; // fewer are read sooner than a thread wakes
 
 template <class Id, class Place>
 unsigned threads_for(const MergeSlots<Id, Place> &slots, const ThreadTeam &team) {
   return static_cast<unsigned>(std::min<uint64_t>(team.size(), slots.size() / slots_for_thread + 1));
 }
 
-// Calls work(start, stop) for pieces of a range of slots, of some 10 ms, and pause() after each.
+// Calls work(start, stop) for pieces of a range of slots, and pause() after each: often enough to
+// end soon when that is asked.
 template <class Pause, class Work> void in_pieces(uint64_t start, uint64_t stop, Pause pause, Work work) {
   constexpr uint64_t piece_slots = 1 << 22;
   for (uint64_t at = start; at < stop; at += piece_slots) {

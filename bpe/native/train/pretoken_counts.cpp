@@ -14,7 +14,7 @@
 namespace bpe {
 namespace {
 
-// Pretokens whose cells are asked for before the first of them is looked at.
+// Pretokens whose cells are prefetched before the first of them is looked at.
 constexpr size_t batch_pretokens = 64;
 
 // What a thread takes at a time: half a millisecond or so, so that the last one to finish is not far behind.

@@ -42,8 +42,8 @@ public:
   }
 
 private:
-  // 3 MiB, some of it in the second-level cache. Sizes from 1 to 24 MiB were within 25 % of each other, in
-  // single runs: smaller is slower, larger is slower on prose and faster on rare words.
+  // 3 MiB, some of it in the second-level cache: a smaller table is flushed more often, a larger one is
+  // slower on prose and faster on rare words.
   static constexpr int cell_bits = 17;
   static constexpr size_t cell_count = size_t{1} << cell_bits;
   static constexpr size_t text_bytes = 1 << 20; // of long pretokens

@@ -131,8 +131,7 @@ private:
     cells_ = static_cast<Pair *>(memory_.data());
     cell_count_ = cells;
   }
-  // Into half full cells: 1.4 times as many when they are full, as doubling costs more memory for little
-  // time.
+  // Into half full cells: doubling costs more memory for little time.
   template <class Wanted> void rebuild(Wanted is_wanted) {
     size_t kept = 0;
     for_each([&](const Pair &pair) { kept += is_wanted(pair); });

@@ -16,13 +16,13 @@
 namespace bpe {
 namespace {
 
-// Waking the threads costs some 30 us, a place 10 to 40 ns.
+// Fewer places cost one thread less than waking the others.
 constexpr uint64_t places_for_threads = 1 << 14;
 constexpr uint64_t symbols_for_threads = 1 << 16; // of pretokens; below, no list is as long
 constexpr unsigned most_threads = 64;             // each takes some megabytes
 
-// Pairs of which the counts are kept: several times what can still be merged, so that hardly ever too many
-// are forgotten. Some 30 bytes each.
+// How many pairs are tracked: several times what can still be merged, so that hardly ever too many are
+// forgotten.
 uint64_t max_tracked_pairs_for(uint64_t new_entries) {
   return std::max<uint64_t>(1 << 16, 8 * new_entries);
 }
@@ -56,7 +56,6 @@ public:
                options_.limit),
         ticker_(progress), team_(team), parts_(team.size()) {
     lengths_.assign(entries_.size(), 1);
-    // Reserved, not filled: a training that is asked for more than there are pairs stops long before.
     for (Part &part : parts_) {
       part.left.neighbours.resize(entries_.size());
       part.right.neighbours.resize(entries_.size());
@@ -78,8 +77,8 @@ public:
       } else if (index_.has_more()) {
         slots_.compact(lengths_, team_);
         std::fill(lengths_.begin(), lengths_.end(), 1);
-        // Enough for all that is left, as pairs born on the way make up for those that fall below; 1.25 times
-        // as many as are left need two lists more, which cost more than the places that are listed in vain.
+        // Enough for all that is left, as pairs born on the way make up for those that fall below. Fewer
+        // need more lists, which cost more than the places that are listed in vain.
         list((options_.new_entries - merges_.size()) * 2);
       } else {
         break;
