@@ -127,8 +127,12 @@ def output_names(output: str, vocab_sizes: list[int]) -> list[str]:
 
 def _tokenizer_files(options: Namespace) -> list[Path]:
     """The files of --continue-from and --like, where they name one."""
-    named = [Path(name) for name in (options.continue_from, options.like) if name]
-    return [file for path in named if path.exists() for file in files_of(path)]
+    files: list[Path] = []
+    if options.continue_from is not None and Path(options.continue_from).exists():
+        files += files_of(Path(options.continue_from))
+    if options.like is not None:  # a folder may have the name of a preset
+        files += [Path(options.like), Path(options.like) / "tokenizer.json"]
+    return [file for file in files if file.is_file()]
 
 
 def _write(training: Training, outputs: dict[str, int]) -> list[str]:
