@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import tokenizers
+from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from bpe import reference
 from bpe.errors import BadArgument
@@ -72,6 +73,38 @@ def test_all_of_the_old_tokenizer_stays(tie_break: Any, tmp_path: Path) -> None:
     new.save(tmp_path / "new.json")
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "new.json"))
     assert theirs.encode(text).ids == new.encode(text)
+
+
+@pytest.mark.parametrize("min_frequency", [0, 3])
+def test_a_vocabulary_of_bpe_trainer_goes_on_as_bpe_trainer_does(min_frequency: int, tmp_path: Path) -> None:
+    text = text_of(8)
+
+    def trained(vocab_size: int) -> Any:
+        tokenizer = tokenizers.Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocab_size,
+            special_tokens=["<s>"],
+            min_frequency=min_frequency,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator([text], trainer)
+        return tokenizer
+
+    trained(300).save(str(tmp_path / "old.json"))
+    new = train(
+        [text.encode()],
+        600,
+        tie_break="huggingface",
+        min_frequency=min_frequency,
+        continue_from=tmp_path / "old.json",
+    )
+    new.save(tmp_path / "new.json")
+    theirs = trained(600)
+    assert tokenizers.Tokenizer.from_file(str(tmp_path / "new.json")).get_vocab() == theirs.get_vocab()
+    assert new.encode(text) == theirs.encode(text).ids
 
 
 def with_unreachable_entries() -> Tokenizer:
