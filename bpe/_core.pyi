@@ -130,9 +130,9 @@ class Encoder:
         memory_limit: int = 0,
         cache_bytes: int = 256 << 20,
     ) -> Encoder:
-        """An encoder of what a training made. merges: uint32[m, 2] as train_merges gives them.
+        """An encoder of what a training made. merges: uint32[m, 2] as train_merges gives them for these bytes.
 
-        Ids from first_id on: the 256 bytes as byte_order has them, then the entries in the order of the merges.
+        Ids are those of train_merges less first_id: the 256 bytes as byte_order has them, then an entry for each merge.
         Linear in the bytes of all entries, in time and memory. memory_limit: MemoryError before the process would
         take more; 0: no limit. ValueError for a merge of what is not made yet, or of bytes that are an entry.
         """
@@ -352,7 +352,7 @@ def return_large_memory() -> None:
     """From now on have malloc give back what is large as soon as it is freed, where malloc can do so."""
 
 def train_merges(
-    pretoken_bytes: Buffer,
+    pretokens: Buffer | NDArray[np.uint32],
     ends: NDArray[np.uint64],
     counts: NDArray[np.uint64],
     new_entries: int,
@@ -360,18 +360,21 @@ def train_merges(
     min_frequency: int,
     threads: int,
     progress: Callable[[int], None] | None,
+    entries: Sequence[bytes] | None = None,
+    reserved: Sequence[bytes] = (),
     wide: bool = False,
     first_pairs: int = 1000,
     max_token_bytes: int = 0,
-    known_pairs: int = 0,
+    max_tracked_pairs: int = 0,
     memory_limit: int = 0,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
     """merges uint32[m, 2], pair counts uint64[m] at the time of the merge.
 
-    Ids: a byte is its value, 256 + k the k-th new entry, which is the product of merge k: a merge never makes bytes
-    that are an entry already (proof in trainer.hpp). progress(entries so far) is called ten times a second; what it
-    raises ends the training, and so does Ctrl-C. max_token_bytes: pairs of more bytes together are not merged; 0: no
-    limit. memory_limit: MemoryError before the process would take more bytes; 0: no limit. For tests: wide has ids of
-    32 and places of 64 bits whatever the sizes; with a low first_pairs lists are written often, with few known_pairs
-    they are forgotten and counted again; 0: as many as is best.
+    pretokens: bytes, or uint32 ids of entries, end to end. entries: those there are already, by id, all different; of
+    pretokens that are bytes, each byte once; None: the bytes by value. Merge k makes the entry of id len(entries) + k.
+    A merge never makes bytes that are an entry (proof in trainer.hpp) or reserved. progress(entries so far) is called
+    ten times a second; what it raises ends the training, and so does Ctrl-C. max_token_bytes: pairs of more bytes
+    together are not merged; 0: no limit. memory_limit: MemoryError before the process would take more bytes; 0: no
+    limit. For tests: wide has ids of 32 and places of 64 bits whatever the sizes; with a low first_pairs lists are
+    written often, with few max_tracked_pairs pairs are forgotten and counted again; 0: as many as is best.
     """

@@ -173,6 +173,11 @@ class Description:
         return self._parts.encoder
 
     @property
+    def parts(self) -> Parts:
+        """All that it consists of."""
+        return self._parts
+
+    @property
     def core_encoder(self) -> _core.Encoder:
         """The core's form of the entries and merges, built on first use."""
         return self._encoder

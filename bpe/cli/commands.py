@@ -123,6 +123,7 @@ def describe_counts(path: Path) -> dict[str, Any]:
         "text bytes": facts.text_bytes,
         "documents": facts.documents,
         "pattern": shown(facts.pattern, 500)[1:-1],
+        "normalizer": facts.normalizer or "none",
         "special tokens": [shown(text)[1:-1] for text in facts.special_tokens],
         "replaced": facts.replaced,
         "complete": facts.complete,

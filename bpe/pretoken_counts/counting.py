@@ -14,11 +14,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from bpe import _core, utf8
 from bpe.encoding import END_OF_TEXT
 from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory, UncoveredText
+from bpe.normalization import is_nfc, place_before_nfc, to_nfc
+from bpe.pretoken_counts import normalized_parts
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
@@ -59,7 +61,7 @@ __all__ = [
 
 # The regex package cuts at 2 to 10 MB/s: a second or less, and what Python holds for it stays small.
 EXPRESSION_BLOCK_BYTES: Final = 2 << 20
-# What a thread counts into and sorts with (bpe/native/train/own_pretokens.hpp, run_sorter.hpp).
+# What a thread counts into and sorts with (bpe/native/train/thread_local_counts.hpp, run_sorter.hpp).
 THREAD_BYTES: Final = 10 << 20
 SPILL_SHARE: Final = 8  # counts that take an eighth of what is free go to a file
 
@@ -72,16 +74,18 @@ def count_pretokens(
     invalid: utf8.Invalid = "error",
     progress: Progress | None = None,
     block_bytes: int | None = None,
+    normalizer: Literal["NFC"] | None = None,
 ) -> PretokenCounts:
     """The pretokens of all sources with exact counts, in memory; special tokens cut the text and are not counted.
 
     sources: a str or path names a file, bytes-like is a text, an open binary file is read to its end. pattern: a name
     or an expression for the `regex` package, which runs on one thread at some 10 MB/s and cuts blocks at special tokens
-    only. threads None: one a core. invalid: "error" or "replace", as `bytes.decode` does.
+    only. threads None: one a core. invalid: "error" or "replace", as `bytes.decode` does. normalizer: what is done to
+    the text between special tokens first.
     count_pretokens([b"a b a"]).as_dict() -> {b" a": 1, b" b": 1, b"a": 1}
     MissingInput names the files that are not there, InvalidText the file and byte, EnvironmentFailure a failed read.
     """
-    options = CountingOptions(special_tokens, pattern, threads, invalid, block_bytes)
+    options = CountingOptions(special_tokens, pattern, threads, invalid, block_bytes, normalizer=normalizer)
     counted = count_sources(list(sources), options, progress)
     (part,) = counted.parts
     assert isinstance(part, PretokenCounts)  # without a budget nothing is spilled
@@ -245,6 +249,11 @@ class _Counting:
         return TextDigest() if reader.status is None and stop is not None else None
 
     def _last_cut(self, text: Buffer) -> int:
+        if self._options.normalizer is not None:
+            return normalized_parts.last_cut(text, self._last_raw_cut, self._specials)
+        return self._last_raw_cut(text)
+
+    def _last_raw_cut(self, text: Buffer) -> int:
         return self._counter.last_cut(text, self._specials)
 
     def _count_block(self, block: Block, where: str, in_document: bool) -> bool:
@@ -252,12 +261,18 @@ class _Counting:
         if self._by_expression:
             utf8.check(block.text, where, block.base_bytes)
             return self._count_by_expression(str(block.text, "utf-8"), where, block.base_bytes, in_document)
-        try:
-            started, in_document = self._counter.count(block.text, self._specials, self._threads, in_document)
-        except ValueError:
-            utf8.check(block.text, where, block.base_bytes)  # names the source and the byte in it
-            raise
-        self._documents += started
+        parts: Iterable[tuple[Buffer, bool]] = [(block.text, True)]
+        if self._options.normalizer is not None:
+            utf8.check(block.text, where, block.base_bytes)
+            parts = normalized_parts.parts(block.text, self._specials)
+        for text, may_hold_specials in parts:
+            specials = self._specials if may_hold_specials else []
+            try:
+                started, in_document = self._counter.count(text, specials, self._threads, in_document)
+            except ValueError:
+                utf8.check(block.text, where, block.base_bytes)  # names the source and the byte in it
+                raise
+            self._documents += started
         return in_document
 
     def _count_by_expression(self, text: str, where: str, base_bytes: int, in_document: bool) -> bool:
@@ -270,9 +285,14 @@ class _Counting:
             elif part:
                 self._documents += not in_document
                 in_document = True
+                normalized = part
+                if self._options.normalizer is not None and not is_nfc(part):
+                    normalized = to_nfc(part.encode()).decode()
                 try:
-                    counts.update(self._pretokenizer.iterate(part))
+                    counts.update(self._pretokenizer.iterate(normalized))
                 except UncoveredText as error:
+                    if normalized is not part:
+                        error = error.moved(place_before_nfc(part.encode(), error.place) - error.place)
                     raise error.moved(base_bytes + len(text[:done].encode()), where) from None
             done += len(part)
         add_mapping(self._counter, {pretoken.encode(): count for pretoken, count in counts.items()})
@@ -323,6 +343,7 @@ class _Counting:
             complete=complete,
             sample=sample,
             sources=sources,
+            normalizer=self._options.normalizer,
         )
         if not self._runs:
             self._runs.append(PretokenCounts(*self._drained(), facts))

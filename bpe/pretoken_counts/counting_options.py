@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from bpe import utf8
 from bpe.errors import BadArgument, shown
@@ -17,6 +18,7 @@ class CountingOptions:
     """How to count; see `count_pretokens`. stop: asked after each block whether to end with what is counted.
 
     block_bytes: how much text is read and counted at a time; None: 2 MiB for each thread, 256 MiB at most.
+    normalizer: what is done to the text between special tokens first.
     """
 
     special_tokens: Sequence[str] = ()
@@ -25,6 +27,7 @@ class CountingOptions:
     invalid: utf8.Invalid = "error"
     block_bytes: int | None = None
     stop: Callable[[], bool] | None = None
+    normalizer: Literal["NFC"] | None = None
 
     def check(self) -> None:
         """Nothing, or BadArgument for the first option that is out of its range."""
@@ -32,5 +35,7 @@ class CountingOptions:
         if self.invalid not in ("error", "replace"):
             raise BadArgument(f'invalid must be "error" or "replace", got {shown(self.invalid)}')
         check_threads(self.threads)
+        if self.normalizer not in (None, "NFC"):
+            raise BadArgument(f'normalizer must be None or "NFC", got {shown(self.normalizer)}')
         if self.block_bytes is not None and self.block_bytes < 1:
             raise BadArgument(f"block_bytes must be at least 1, got {self.block_bytes}")

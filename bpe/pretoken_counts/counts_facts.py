@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,7 @@ class CountsFacts:
     of the sources; empty ones do not count. replaced: how many U+FFFD were put in for what was not valid UTF-8.
     complete: False if counting was stopped before all sources were read. sample: what was sampled, in words. part: of
     counts that lie in several files: (a name of them all, which of them this is, from 0, how many there are).
+    normalizer: what was done to the text between special tokens first.
     """
 
     pretokenizer: Pretokenizer | None = None
@@ -74,6 +75,7 @@ class CountsFacts:
     tool: str = TOOL
     sources: tuple[CountedSource, ...] = ()
     part: tuple[str, int, int] | None = None
+    normalizer: Literal["NFC"] | None = None
 
     @property
     def pattern(self) -> str:
@@ -94,6 +96,7 @@ class CountsFacts:
             "tool": self.tool,
             "sources": [source.to_json() for source in self.sources],
             **({} if self.part is None else {"part": list(self.part)}),
+            **({} if self.normalizer is None else {"normalizer": self.normalizer}),
         }
 
     @staticmethod
@@ -115,6 +118,7 @@ class CountsFacts:
             tool=_text(facts["tool"]),
             sources=_sources_from_json(facts["sources"], complete=facts["complete"]),
             part=_part(facts["part"]) if "part" in facts else None,
+            normalizer=_normalizer(facts.get("normalizer")),
         )
 
 
@@ -143,6 +147,12 @@ def whole(value: object, least: int = 0, below: int = LIMIT) -> int:
 def _part(value: Sequence[Any]) -> tuple[str, int, int]:
     name, number, count = value
     return _text(name), whole(number, below=whole(count)), count
+
+
+def _normalizer(value: object) -> Literal["NFC"] | None:
+    if value not in (None, "NFC"):
+        raise ValueError("normalizer")
+    return value
 
 
 def _text(value: object) -> str:
@@ -216,6 +226,11 @@ def check_same_cut(name: str, facts: CountsFacts, other_name: str, other: Counts
         raise BadArgument(
             f"{name} was counted with the pattern {shown(facts.pattern)}, {other_name} with {shown(other.pattern)}; "
             "such counts have no sum: count one of them anew"
+        )
+    if facts.normalizer != other.normalizer:
+        raise BadArgument(
+            f"{name} was counted with the normalizer {facts.normalizer or 'none'}, {other_name} with "
+            f"{other.normalizer or 'none'}; such counts have no sum: count one of them anew"
         )
     if set(facts.special_tokens) != set(other.special_tokens):
         raise BadArgument(

@@ -59,7 +59,11 @@ def gather_counts(
     if counted is not None:
         if not sources:
             return counted
-        cut = CountsFacts(Pretokenizer.from_pattern(options.pattern), tuple(options.special_tokens))
+        cut = CountsFacts(
+            Pretokenizer.from_pattern(options.pattern),
+            tuple(options.special_tokens),
+            normalizer=options.normalizer,
+        )
         check_same_cut(
             "what the counts files hold", counted.facts, "the input", cut
         )  # not when all is counted

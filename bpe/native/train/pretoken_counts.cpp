@@ -15,7 +15,7 @@
 namespace bpe {
 namespace {
 
-// Pretokens whose cells are asked for before the first of them is looked at.
+// Pretokens whose cells are prefetched before the first of them is looked at.
 constexpr size_t batch_pretokens = 64;
 
 // What a thread takes at a time: half a millisecond or so, so that the last one to finish is not far behind.
@@ -168,13 +168,13 @@ void PretokenCounter::add_spans(const Spans &spans, const uint8_t *text_stop, Ow
     for (size_t j = 0; j < count; j++) {
       const uint32_t stop = spans.ends[i + j];
       keys[j] = pretoken_key(spans.origin + start, stop - start, text_stop);
-      own.pretokens.prefetch(keys[j].hash);
+      own.counts.prefetch(keys[j].hash);
       start = stop;
     }
-    if (own.pretokens.is_full(batch_pretokens))
-      pour(own);
+    if (own.counts.is_full(batch_pretokens))
+      flush(own);
     for (size_t j = 0; j < count; j++)
-      own.pretokens.add(keys[j]);
+      own.counts.add(keys[j]);
   }
 }
 
@@ -213,34 +213,34 @@ void PretokenCounter::add(const uint8_t *bytes, size_t size, uint64_t count) {
   std::lock_guard busy(busy_);
   if (own_.empty())
     own_.emplace_back();
-  if (own_[0].pretokens.is_full(1)) {
-    pour(own_[0]);
+  if (own_[0].counts.is_full(1)) {
+    flush(own_[0]);
     merge_if_many();
   }
-  own_[0].pretokens.add(pretoken_key(bytes, size, bytes + size), count);
+  own_[0].counts.add(pretoken_key(bytes, size, bytes + size), count);
 }
 
-void PretokenCounter::pour(Own &own) {
-  if (own.pretokens.size() == 0)
+void PretokenCounter::flush(Own &own) {
+  if (own.counts.size() == 0)
     return;
-  SortedRun run = own.sorter.sorted(own.pretokens.cells(), own.pretokens.size(), memory_);
-  own.pretokens.clear();
-  std::lock_guard lock(poured_mutex_);
-  poured_size_ += run.memory_bytes();
-  poured_.push_back(std::move(run));
+  SortedRun run = own.sorter.sorted(own.counts.cells(), own.counts.size(), memory_);
+  own.counts.clear();
+  std::lock_guard lock(flushed_mutex_);
+  flushed_size_ += run.memory_bytes();
+  flushed_.push_back(std::move(run));
 }
 
 void PretokenCounter::merge_if_many() {
-  if (poured_size_ >= std::max(merged_bytes, merged_size_))
+  if (flushed_size_ >= std::max(merged_bytes, merged_size_))
     merge_runs();
 }
 
 void PretokenCounter::merge_runs() {
-  if (poured_.empty())
+  if (flushed_.empty())
     return;
-  std::vector<SortedRun> runs = std::exchange(poured_, {});
+  std::vector<SortedRun> runs = std::exchange(flushed_, {});
   std::move(merged_.begin(), merged_.end(), std::back_inserter(runs));
-  poured_size_ = merged_size_ = 0;
+  flushed_size_ = merged_size_ = 0;
   merged_ = merged_ranges(std::move(runs), memory_, threads_);
   for (const SortedRun &run : merged_)
     merged_size_ += run.memory_bytes();
@@ -250,7 +250,7 @@ void PretokenCounter::merge_all() {
   std::atomic<size_t> next{0};
   ThreadTeam(static_cast<unsigned>(own_.size())).run([&](unsigned) {
     for (size_t i; (i = next++) < own_.size();)
-      pour(own_[i]);
+      flush(own_[i]);
   });
   merge_runs();
 }
@@ -286,7 +286,7 @@ size_t PretokenCounter::memory_bytes() {
   size_t bytes = counted_bytes();
   std::lock_guard busy(busy_);
   for (const Own &own : own_)
-    bytes += own.pretokens.free_table_bytes() + own.sorter.memory_bytes();
+    bytes += own.counts.free_table_bytes() + own.sorter.memory_bytes();
   return bytes;
 }
 
@@ -294,8 +294,8 @@ size_t PretokenCounter::counted_bytes() {
   std::lock_guard busy(busy_);
   size_t bytes = memory_.memory_bytes();
   for (const Own &own : own_)
-    bytes += own.pretokens.text_bytes_held() + own.pretokens.size() * sizeof(PretokenRecord);
-  for (const std::vector<SortedRun> *runs : {&merged_, &poured_})
+    bytes += own.counts.text_bytes_held() + own.counts.size() * sizeof(PretokenRecord);
+  for (const std::vector<SortedRun> *runs : {&merged_, &flushed_})
     for (const SortedRun &run : *runs)
       bytes += run.large_text_bytes();
   return bytes;

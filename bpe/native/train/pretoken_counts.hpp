@@ -2,7 +2,7 @@
 //
 // A text is cut at its special tokens, which are not counted, and long stretches without one where the
 // pattern allows it (last_safe_cut); the pieces go to threads. Each thread counts into a small table of its
-// own, which stays in its cache, and pours it out as a sorted run when it is full. When the runs hold as
+// own, which stays in its cache, and flushes it as a sorted run when it is full. When the runs hold as
 // much as all that was merged before, they are merged with it: memory is read and written front to back,
 // never at random as by a large table, and the counts are in order when they are handed over. They depend
 // neither on the number of threads nor on how these are scheduled.
@@ -10,9 +10,9 @@
 
 #include "pretokenize/pretokenize.hpp"
 #include "text/special_tokens.hpp"
-#include "train/own_pretokens.hpp"
 #include "train/pretoken_items.hpp"
 #include "train/run_sorter.hpp"
+#include "train/thread_local_counts.hpp"
 
 #include <mutex>
 #include <optional>
@@ -58,12 +58,12 @@ private:
   static constexpr size_t merged_bytes = 24 << 20;
 
   struct Own { // a thread's
-    OwnPretokens pretokens;
+    ThreadLocalCounts counts;
     RunSorter sorter;
   };
 
   void add_spans(const Spans &spans, const uint8_t *text_stop, Own &own);
-  void pour(Own &own);
+  void flush(Own &own);
   void merge_if_many();
   void merge_runs();
   void merge_all();
@@ -76,9 +76,9 @@ private:
   RunMemory memory_;              // of the runs
   std::vector<SortedRun> merged_; // each less than the next
   size_t merged_size_ = 0;        // in bytes
-  std::mutex poured_mutex_;
-  std::vector<SortedRun> poured_; // since then
-  size_t poured_size_ = 0;        // in bytes
+  std::mutex flushed_mutex_;
+  std::vector<SortedRun> flushed_; // since then
+  size_t flushed_size_ = 0;        // in bytes
 };
 
 } // namespace bpe

@@ -1,4 +1,4 @@
-// A thread's own pretokens with their counts since they were last poured out: a table of fixed size in its
+// A thread's own pretokens with their counts since they were last flushed: a table of fixed size in its
 // cache.
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace bpe {
 
-class OwnPretokens {
+class ThreadLocalCounts {
 public:
-  OwnPretokens() : cells_(cell_count, PretokenCell{}) {}
+  ThreadLocalCounts() : cells_(cell_count, PretokenCell{}) {}
 
-  // Whether `more` new pretokens are too many: then they must be poured first.
+  // Whether `more` new pretokens are too many: then they must be flushed first.
   bool is_full(size_t more) const {
     return used_ + more > cell_count / 4 * 3 || text_.used_bytes() > text_bytes * 3 / 4;
   }
@@ -42,8 +42,8 @@ public:
   }
 
 private:
-  // 3 MiB, some of it in the second-level cache. Sizes from 1 to 24 MiB were within 25 % of each other, in
-  // single runs: smaller is slower, larger is slower on prose and faster on rare words.
+  // 3 MiB, some of it in the second-level cache: a smaller table is flushed more often, a larger one is
+  // slower on prose and faster on rare words.
   static constexpr int cell_bits = 17;
   static constexpr size_t cell_count = size_t{1} << cell_bits;
   static constexpr size_t text_bytes = 1 << 20; // of long pretokens

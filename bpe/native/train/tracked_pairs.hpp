@@ -69,7 +69,7 @@ private:
   std::array<uint64_t, groups> pairs_{}, places_{};
 };
 
-template <class Id, class Place> class KnownPairs {
+template <class Id, class Place> class TrackedPairs {
 public:
   using Key = typename PairKey<Id>::Key;
   struct Pair {
@@ -79,7 +79,7 @@ public:
   };
 
   // The limit is asked before the table grows; it must outlive this.
-  explicit KnownPairs(const MemoryLimit &limit) : limit_(&limit) { clear(); }
+  explicit TrackedPairs(const MemoryLimit &limit) : limit_(&limit) { clear(); }
 
   size_t size() const { return used_; } // those that are gone included, until they are cleared away
   void prefetch(Key key) const { __builtin_prefetch(cells_ + home(key), 1); }
@@ -131,8 +131,7 @@ private:
     cells_ = static_cast<Pair *>(memory_.data());
     cell_count_ = cells;
   }
-  // Into half full cells: 1.4 times as many when they are full, as doubling costs more memory for little
-  // time.
+  // Into half full cells: doubling costs more memory for little time.
   template <class Wanted> void rebuild(Wanted is_wanted) {
     size_t kept = 0;
     for_each([&](const Pair &pair) { kept += is_wanted(pair); });
