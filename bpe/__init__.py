@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 __path__ = extend_path(__path__, __name__)
 
 if TYPE_CHECKING:
+    from bpe.added_tokens import AddedToken
     from bpe.errors import (
         BadArgument,
         BadCounts,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from bpe.training_options import TrainingOptions
 
 _MODULE_OF = {
+    "AddedToken": "added_tokens",
     "BadArgument": "errors",
     "BadCounts": "errors",
     "BadTokenizer": "errors",
@@ -67,6 +69,7 @@ _MODULE_OF = {
 
 __all__ = [
     "PATTERNS",
+    "AddedToken",
     "BadArgument",
     "BadCounts",
     "BadTokenizer",

@@ -60,15 +60,31 @@ def surely_nfc(text: str) -> bool:
 IMAGE_VERSION: int
 """What `Encoder.image` writes and `Encoder.from_image` reads; raised when that changes."""
 
+class AddedTokens:
+    """Added tokens, to be looked for in two passes."""
+
+    def __init__(self, tokens: Sequence[tuple[bytes, int, bytes | None, bool, bool, bool]]) -> None:
+        """tokens: text, id, normalized text (None: it is looked for in the text as it is), lstrip, rstrip, single_word.
+
+        ValueError for an empty text or one given twice in one pass.
+        """
+    def find(self, buffer: Buffer, normalized: bool) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+        """(start and stop of each, uint64[2 * n]; ids, uint32[n]) of one pass, in order; see SpecialTokens::Match."""
+    def last_cut(self, buffer: Buffer, pattern: str) -> int:
+        """The last place found at which UTF-8 may be cut into two that are encoded apart, whatever follows; 0: none."""
+
 class EntryFile:
     """The entries and merges of a tokenizer's file, before it is known which entries are special tokens."""
 
     @staticmethod
     def read_model_json(document: bytes) -> EntryFile | None:
-        """model.vocab and model.merges of a tokenizer.json; None unless they have the regular form."""
+        """model.vocab and model.merges of a tokenizer.json; None if they are not there or it is no JSON."""
     @staticmethod
-    def read_rank_file(data: bytes) -> EntryFile | None:
-        """A line `base64 rank` an entry; None if there is any other."""
+    def read_rank_file(data: bytes) -> EntryFile:
+        """A line `base64 rank` an entry."""
+    @property
+    def fault(self) -> tuple[str, int | None] | None:
+        """The first item that is wrong: ("vocab" | "merges" | "line", its place; None: no object or list)."""
     def outline(self) -> bytes:
         """The tokenizer.json with {} for model.vocab and [] for model.merges."""
     def __len__(self) -> int: ...
@@ -80,16 +96,17 @@ class EntryFile:
     def has_id(self, id: int) -> bool: ...
     def find(self, wanted: Sequence[bytes]) -> list[int | None]:
         """The ids of entries by their bytes, in one pass over all."""
+    def used_by_merges(self, wanted: Sequence[bytes]) -> list[bytes]:
+        """Those that are a part or the product of a merge."""
     def encoder(
         self,
-        special_tokens: dict[bytes, int],
-        dropped_ids: Sequence[int],
+        special_tokens: dict[bytes, int] | AddedTokens,
         pattern: str | None,
-        whole_pretokens: bool,
+        ignore_merges: bool,
         cache_bytes: int = 256 << 20,
     ) -> Encoder:
-        """An encoder of all entries but the dropped ones and of all merges. ValueError as for Encoder, and for a
-        merge that is listed twice."""
+        """An encoder of all merges and all entries, but for special tokens that no merge needs. ValueError as for
+        Encoder, for two entries of one id and for a merge that is listed twice."""
 
 class Encoder:
     """An immutable vocabulary with its merge rule; the caches behind it are bounded and safe to share by threads."""
@@ -98,9 +115,9 @@ class Encoder:
         self,
         entries: dict[int, bytes],
         merges: Sequence[tuple[bytes, bytes]] | None,
-        special_tokens: dict[bytes, int],
+        special_tokens: dict[bytes, int] | AddedTokens,
         pattern: str | None,
-        whole_pretokens: bool,
+        ignore_merges: bool,
         cache_bytes: int = 256 << 20,
     ) -> None:
         """entries: without special tokens; merges None: a rank file (rank = id, every adjacent pair that is an entry).
@@ -111,9 +128,9 @@ class Encoder:
     @staticmethod
     def from_image(
         image: Buffer,
-        special_tokens: dict[bytes, int],
+        special_tokens: dict[bytes, int] | AddedTokens,
         pattern: str | None,
-        whole_pretokens: bool,
+        ignore_merges: bool,
         cache_bytes: int = 256 << 20,
     ) -> Encoder:
         """An encoder of the entries and merges of an encoder that gave this image, in a tenth of the time.
@@ -125,7 +142,7 @@ class Encoder:
         merges: NDArray[np.uint32],
         byte_order: bytes,
         first_id: int,
-        special_tokens: dict[bytes, int],
+        special_tokens: dict[bytes, int] | AddedTokens,
         pattern: str | None,
         memory_limit: int = 0,
         cache_bytes: int = 256 << 20,
@@ -164,9 +181,9 @@ class Encoder:
         """
     def merges_json(self, as_pairs: bool) -> Iterator[bytes]:
         """tokenizer.json's model.merges: ["left","right"] or "left right" each; in pieces, as vocab_json."""
-    def encode(self, text: str, special: bool = True) -> list[int]: ...
+    def encode(self, text: str, special: bool | AddedTokens = True) -> list[int]: ...
     def encode_batch(
-        self, texts: Sequence[str], threads: int, special: bool = True
+        self, texts: Sequence[str], threads: int, special: bool | AddedTokens = True
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
         """tokens uint32[n], offsets uint64[len(texts) + 1]."""
     def encode_documents(
@@ -174,7 +191,7 @@ class Encoder:
         buffer: Buffer,
         separator: bytes,
         threads: int,
-        special: bool = True,
+        special: bool | AddedTokens = True,
         check: bool = False,
         out: NDArray[np.uint32] | None = None,
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
@@ -190,7 +207,7 @@ class Encoder:
         buffer: Buffer,
         offsets: NDArray[np.uint64],
         threads: int,
-        special: bool = True,
+        special: bool | AddedTokens = True,
         out: NDArray[np.uint32] | None = None,
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
         """A row for each text [offsets[i], offsets[i + 1]) of valid UTF-8; out as for encode_documents."""

@@ -14,19 +14,22 @@ from __future__ import annotations
 import json
 import struct
 import sys
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, Final
 
 from bpe import _core
+from bpe.added_tokens import AddedToken, core_tokens
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Parts
 from bpe.errors import BadTokenizer, shown
+from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer, Stage
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 MAGIC: Final = b"tokmill\x00"
-FORM: Final = 2  # raised when the header's fields change
+FORM: Final = 3  # raised when the header's fields change
 _START: Final = struct.Struct("<8sQQQ")
 
 
@@ -34,12 +37,13 @@ def compile_parts(parts: Parts) -> bytes:
     """The image of a tokenizer."""
     header: dict[str, Any] = {
         "form": [FORM, _core.IMAGE_VERSION, sys.byteorder],
-        "special_tokens": parts.vocabulary.special_tokens,
+        "added_tokens": [astuple(token) for token in parts.tokens],
         "stages": [[stage.expression, stage.unmatched] for stage in parts.pretokenizer.stages],
-        "whole_pretokens": parts.vocabulary.whole_pretokens,
+        "ignore_merges": parts.vocabulary.ignore_merges,
         "normalizer": parts.normalizer,
-        "plain_added_tokens": sorted(parts.plain_added_tokens),
-        "template": parts.template,
+        "post_processor": None if parts.post_processor is None else astuple(parts.post_processor),
+        "truncation": parts.truncation,
+        "padding": parts.padding,
     }
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
@@ -73,18 +77,21 @@ def _parts_of(body: memoryview, header_bytes: int) -> Parts:
     form = header["form"]
     if form != [FORM, _core.IMAGE_VERSION, sys.byteorder]:
         raise BadTokenizer(f"the compiled tokenizer has another version's form, {form}; compile it again")
-    specials: dict[str, int] = header["special_tokens"]
+    added = tuple(AddedToken(*token) for token in header["added_tokens"])
     pretokenizer = Pretokenizer(tuple(Stage(*stage) for stage in header["stages"]))
+    post = header["post_processor"]
     encoder = _core.Encoder.from_image(
         body[header_bytes:],
-        {text.encode(): id_ for text, id_ in specials.items()},
+        core_tokens(added, header["normalizer"]),
         pretokenizer.core_pattern,
-        header["whole_pretokens"],
+        header["ignore_merges"],
     )
     return Parts(
-        CoreVocabulary(encoder, specials, header["whole_pretokens"]),
+        CoreVocabulary(encoder, {token.text: token.id for token in added}, header["ignore_merges"]),
         pretokenizer,
         header["normalizer"],
-        frozenset(header["plain_added_tokens"]),
-        header["template"],
+        added,
+        PostProcessor(post[0], tuple(post[1]), tuple(post[2])) if post else None,
+        header["truncation"],
+        header["padding"],
     )

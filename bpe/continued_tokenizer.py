@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
+from bpe.added_tokens import AddedToken
 from bpe.errors import BadArgument, shown
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.like import TextRule
@@ -82,8 +83,8 @@ class FromTokenizer:
             needed = 4 * counts.pretoken_bytes.nbytes + 8 * len(counts) + 16 * counts.largest_block_bytes()
             check_room(needed, "encoding the pretokens", budget)
         # An encoder of its own: each pretoken comes once, so a large cache would only take memory.
-        image, whole = self.old.core_encoder.image(), self.old.whole_pretokens
-        encoder = _core.Encoder.from_image(image, {}, None, whole, cache_bytes=1 << 20)
+        image = self.old.core_encoder.image()
+        encoder = _core.Encoder.from_image(image, {}, None, self.old.ignore_merges, cache_bytes=1 << 20)
         lengths = self.old.entry_lengths.astype(np.uint64)
         place_of = np.zeros(len(lengths), np.uint32)
         place_of[self._old_ids] = np.arange(len(self._old_ids), dtype=np.uint32)
@@ -102,20 +103,21 @@ class FromTokenizer:
         return ids[:id_count], ends, counts.counts
 
     def tokenizer(self, pairs: NDArray[np.uint32], budget: MemoryBudget | None) -> Tokenizer:
-        """The old one with more entries; what else it has, such as its template, is kept."""
+        """The old one with more entries; what else it has, such as its post-processor, is kept."""
         old = self.old
         if budget is not None:
             check_room(500 * (old.vocab_size + len(pairs)), "the vocabulary", budget)
         entries = with_products(list(self.entries), pairs)
         next_id = old.max_token_id + 1
-        added = {text: id_ for id_, text in enumerate(self.more_special_tokens, next_id)}
+        added = [AddedToken(text, id_) for id_, text in enumerate(self.more_special_tokens, next_id)]
         next_id += len(added)
-        vocab = dict(old.vocab) | {id_: text.encode() for text, id_ in added.items()}
+        vocab = dict(old.vocab) | {token.id: token.text.encode() for token in added}
         vocab |= dict(enumerate(entries[len(self.entries) :], next_id))
         vocabulary = make_vocabulary(
             vocab,
             [*old.merges, *merges_of(entries, pairs)],
-            old.special_tokens | added,
-            old.whole_pretokens,
+            old.special_tokens | {token.text: token.id for token in added},
+            old.ignore_merges,
         )
-        return Tokenizer.from_parts(replace(old.parts, vocabulary=vocabulary))
+        added_tokens = (*old.added_tokens, *added)
+        return Tokenizer.from_parts(replace(old.parts, vocabulary=vocabulary, added_tokens=added_tokens))

@@ -19,7 +19,7 @@ class CoreVocabulary:
 
     encoder: _core.Encoder
     special_tokens: dict[str, int]
-    whole_pretokens: bool
+    ignore_merges: bool
 
     @property
     def is_rank_file(self) -> bool:
@@ -65,6 +65,6 @@ class CoreVocabulary:
         ids = self.encoder.merge_ids().tolist()
         return [(entries[left], entries[right]) for left, right in zip(ids[::2], ids[1::2], strict=True)]
 
-    def make_encoder(self, pattern: str | None) -> _core.Encoder:
-        """The encoder, which was made with its pattern."""
+    def make_encoder(self, pattern: str | None, tokens: _core.AddedTokens) -> _core.Encoder:
+        """The encoder, which was made with its pattern and tokens."""
         return self.encoder

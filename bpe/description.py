@@ -6,15 +6,17 @@ makes them on first use; loading does not.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from bpe import _core
+from bpe.added_tokens import AddedToken, core_tokens
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.errors import BadArgument, shown
+from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import MAX_ID, SpecialTokens, Vocabulary, make_vocabulary
 
@@ -25,46 +27,63 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """All that a tokenizer consists of, checked. normalizer: what is done to the text first. plain_added_tokens: the
-    special tokens that Hugging Face keeps when it decodes without them. template: its TemplateProcessing, as JSON."""
+    """All that a tokenizer consists of, checked. normalizer: what is done to the text first. added_tokens: by ascending
+    id; None: those of the vocabulary, without flags. truncation, padding: tokenizer.json's, kept and not applied."""
 
     vocabulary: Vocabulary | CoreVocabulary
     pretokenizer: Pretokenizer
     normalizer: Literal["NFC"] | None = None
-    plain_added_tokens: frozenset[str] = frozenset()
-    template: dict[str, Any] | None = None
+    added_tokens: tuple[AddedToken, ...] | None = None
+    post_processor: PostProcessor | None = None
+    truncation: dict[str, Any] | None = None
+    padding: dict[str, Any] | None = None
+
+    @cached_property
+    def tokens(self) -> tuple[AddedToken, ...]:
+        """The added tokens."""
+        if self.added_tokens is not None:
+            return self.added_tokens
+        by_id = sorted((id_, text) for text, id_ in self.vocabulary.special_tokens.items())
+        return tuple(AddedToken(text, id_) for id_, text in by_id)
+
+    @cached_property
+    def core_tokens(self) -> _core.AddedTokens:
+        """The same, as the core looks for them."""
+        return core_tokens(self.tokens, self.normalizer)
 
     @cached_property
     def encoder(self) -> _core.Encoder:
         """The core's form, built on first use where it was not read from a file: converting formats does not wait."""
-        return self.vocabulary.make_encoder(self.pretokenizer.core_pattern)
+        return self.vocabulary.make_encoder(self.pretokenizer.core_pattern, self.core_tokens)
 
 
 def make_parts(
     vocab: Mapping[int, bytes],
     merges: Iterable[tuple[bytes, bytes]] | None,
-    special_tokens: SpecialTokens,
+    special_tokens: SpecialTokens | Iterable[AddedToken],
     pattern: str | Pretokenizer,
     *,
-    whole_pretokens: bool | None = None,
+    ignore_merges: bool | None = None,
     normalizer: Literal["NFC"] | None = None,
-    plain_added_tokens: Collection[str] = (),
-    template: Mapping[str, Any] | None = None,
+    post_processor: PostProcessor | None = None,
 ) -> Parts:
     """The parts that `Tokenizer(...)` says; BadTokenizer or BadArgument names the first thing that is wrong."""
     if normalizer not in (None, "NFC"):
         raise BadArgument(f'normalizer must be None or "NFC", got {shown(normalizer)}')
-    vocabulary = make_vocabulary(vocab, merges, special_tokens, whole_pretokens)
-    plain = frozenset(plain_added_tokens)
-    if unknown := sorted(plain - set(vocabulary.special_tokens)):
-        raise BadArgument(f"plain added token {shown(unknown[0])} is not among the special tokens")
-    return Parts(
-        vocabulary,
-        Pretokenizer.from_pattern(pattern),
-        normalizer,
-        plain,
-        dict(template) if template is not None else None,
-    )
+    added = None
+    if not isinstance(special_tokens, (str, bytes, Mapping, type(None))):
+        given = list(special_tokens)
+        tokens = [token for token in given if isinstance(token, AddedToken)]
+        if tokens and len(tokens) == len({token.text for token in tokens}) == len(given):
+            special_tokens = {token.text: token.id for token in tokens}
+            added = tuple(sorted(tokens, key=lambda token: token.id))
+        else:
+            special_tokens = given  # type: ignore[assignment] # texts, or what make_vocabulary refuses
+    vocabulary = make_vocabulary(vocab, merges, special_tokens, ignore_merges)  # type: ignore[arg-type]
+    parts = Parts(vocabulary, Pretokenizer.from_pattern(pattern), normalizer, added, post_processor)
+    if added:
+        _ = parts.core_tokens  # refuses two that are one text once normalized
+    return parts
 
 
 class Description:
@@ -95,19 +114,24 @@ class Description:
         return self._vocabulary.is_rank_file
 
     @property
-    def whole_pretokens(self) -> bool:
+    def ignore_merges(self) -> bool:
         """Whether a pretoken that is an entry is emitted at once, be it reached by merges or not."""
-        return self._vocabulary.whole_pretokens
+        return self._vocabulary.ignore_merges
 
     @property
     def special_tokens(self) -> dict[str, int]:
-        """text -> id of the special tokens."""
+        """text -> id of the added tokens, those included that are not special to Hugging Face."""
         return dict(self._vocabulary.special_tokens)
 
     @property
-    def plain_added_tokens(self) -> frozenset[str]:
-        """The special tokens that Hugging Face keeps when it decodes without special tokens."""
-        return self._parts.plain_added_tokens
+    def added_tokens(self) -> tuple[AddedToken, ...]:
+        """The same with their flags, by ascending id."""
+        return self._parts.tokens
+
+    @property
+    def non_special_added_tokens(self) -> frozenset[str]:
+        """Those that Hugging Face keeps when it decodes without special tokens."""
+        return frozenset(token.text for token in self._parts.tokens if not token.special)
 
     @property
     def vocab_size(self) -> int:
@@ -135,9 +159,19 @@ class Description:
         return self._parts.normalizer
 
     @property
-    def template(self) -> dict[str, Any] | None:
-        """Hugging Face's TemplateProcessing, which is kept for `save` and not applied."""
-        return self._parts.template
+    def post_processor(self) -> PostProcessor | None:
+        """What `encode` adds to the ids with add_special_tokens=True, and only then."""
+        return self._parts.post_processor
+
+    @property
+    def truncation(self) -> dict[str, Any] | None:
+        """tokenizer.json's, which is kept for `save` and not applied."""
+        return self._parts.truncation
+
+    @property
+    def padding(self) -> dict[str, Any] | None:
+        """The same of padding."""
+        return self._parts.padding
 
     def token_to_id(self, token: bytes | str) -> int | None:
         """The id of a special token (a text) or an ordinary entry (bytes), or None."""

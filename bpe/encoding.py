@@ -1,13 +1,14 @@
 """Text to ids.
 
-Text is cut at special tokens (leftmost first, of those at one place the longest), normalized if the tokenizer says
-so, pretokenized by the pattern, and each pretoken is encoded by the merges (`bpe.reference` is the specification).
-The loops run in the core, except for patterns outside it and for text that NFC changes.
+Text is cut at added tokens (`bpe.added_tokens`), normalized if the tokenizer says so, pretokenized by the pattern, and
+each pretoken is encoded by the merges (`bpe.reference` is the specification). The loops run in the core, except for
+patterns outside it and for text that NFC changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -15,20 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core, utf8
+from bpe.added_tokens import NO_TOKENS, core_tokens, cut_at
 from bpe.buffers import check_bytes, check_out, not_text, offsets_from, separator_bytes, text_bytes
 from bpe.description import Description, Parts
 from bpe.errors import BadArgument, UncoveredText, shown
 from bpe.normalization import place_before_nfc, stretches_to_change, to_nfc
 from bpe.ragged import Ragged
-from bpe.streaming import encode_stretches
+from bpe.streaming import blocks_of, encode_by_cuts, encode_stretches
 from bpe.threads import thread_count
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 AllowedSpecial = Literal["all"] | Collection[str]
+Recognised = bool | _core.AddedTokens
 
 END_OF_TEXT: Final = "<|endoftext|>"
+_MOST_SETS: Final = 64  # of allowed special tokens that are kept ready for the core
 _NO_SEPARATOR: Final = b"\xff"  # in no UTF-8
 _NO_STRETCHES: Final = np.empty((0, 2), np.uint64)
 
@@ -38,56 +42,61 @@ class Encoding(Description):
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
+        self._some_tokens: dict[frozenset[str], _core.AddedTokens] = {}
         # Python need look at the text only to normalize it or to cut it by an expression.
         self._pattern_in_core = parts.pretokenizer.core_pattern is not None
         self._all_in_core = self._pattern_in_core and parts.normalizer is None
 
-    def encode(self, text: str, allowed_special: AllowedSpecial = "all") -> list[int]:
+    def encode(
+        self, text: str, allowed_special: AllowedSpecial = "all", *, add_special_tokens: bool = False
+    ) -> list[int]:
         """The ids of the text; special tokens in it are recognised.
 
         allowed_special: () takes all of them as plain text, a collection recognises just those in it.
-        No begin or end token is added. InvalidText if the text holds a lone surrogate. A short text costs about 1 µs
-        and its work.
+        NO BEGIN OR END TOKEN IS ADDED unless add_special_tokens is True; Hugging Face's default is the other way round.
+        Then those of the file's post_processor are. Truncation and padding are never applied. InvalidText if the text
+        holds a lone surrogate. A short text costs about 1 µs and its work.
         """
         try:
-            in_core = self._all_in_core or (self._pattern_in_core and _core.surely_nfc(text))
-            if allowed_special == "all":
-                if in_core:
-                    return self._encoder.encode(text)
-                allowed: Collection[str] = self._vocabulary.special_tokens
+            tokens = True if allowed_special == "all" else self._recognised(allowed_special)
+            if self._all_in_core or (self._pattern_in_core and _core.surely_nfc(text)):
+                ids = self._encoder.encode(text, tokens)
             else:
-                allowed = self._allowed(allowed_special)
-                if in_core:
-                    if len(allowed) == len(self._vocabulary.special_tokens) and isinstance(
-                        allowed, (set, frozenset)
-                    ):
-                        return self._encoder.encode(text)
-                    if not any(token in text for token in allowed):
-                        return self._encoder.encode(text, special=False)
+                ids = self._ids_of(text_bytes(text, "text"), tokens).tolist()
         except (TypeError, UnicodeError):
             raise not_text(text, "text") from None
-        ids: list[int] = self._ids_of(text_bytes(text, "text"), allowed).tolist()
+        if add_special_tokens and self._parts.post_processor is not None:
+            return self._parts.post_processor.around(ids)
         return ids
 
     def encode_batch(
-        self, texts: Sequence[str], threads: int | None = None, allowed_special: AllowedSpecial = "all"
+        self,
+        texts: Sequence[str],
+        threads: int | None = None,
+        allowed_special: AllowedSpecial = "all",
+        *,
+        add_special_tokens: bool = False,
     ) -> Ragged:
         """The ids of each text, a row a text, as `encode` gives them. threads: None for all cores."""
         if isinstance(texts, str):
             raise BadArgument("encode_batch takes a list of texts, got one text")
         texts = texts if isinstance(texts, (list, tuple)) else list(texts)
-        allowed, every, in_core_too = self._recognised(allowed_special)
-        threads = thread_count(threads)
+        rows = self._encode_batch(texts, thread_count(threads), self._recognised(allowed_special))
+        if add_special_tokens and self._parts.post_processor is not None:
+            return self._parts.post_processor.around_rows(rows)
+        return rows
+
+    def _encode_batch(self, texts: Sequence[str], threads: int, tokens: Recognised) -> Ragged:
         try:
-            if in_core_too and (self.normalizer is None or all(map(_core.surely_nfc, texts))):
-                return Ragged(*self._encoder.encode_batch(texts, threads, every))
+            if self._pattern_in_core and (self.normalizer is None or all(map(_core.surely_nfc, texts))):
+                return Ragged(*self._encoder.encode_batch(texts, threads, tokens))
         except (TypeError, UnicodeError):
             for index, text in enumerate(texts):
                 text_bytes(text, f"texts[{index}]")
             raise
         return Ragged.from_rows(
             [
-                self._ids_of(text_bytes(text, f"texts[{index}]"), allowed, f"texts[{index}]")
+                self._ids_of(text_bytes(text, f"texts[{index}]"), tokens, f"texts[{index}]")
                 for index, text in enumerate(texts)
             ]
         )
@@ -112,13 +121,13 @@ class Encoding(Description):
         check_bytes(buffer)
         check_out(out)
         separator = separator_bytes(separator)
-        allowed, every, in_core_too = self._recognised(allowed_special)
+        tokens = self._recognised(allowed_special)
         threads = thread_count(threads)
 
         def in_core(part: Buffer, check: bool, out: NDArray[np.uint32] | None = None) -> Ragged:
-            return Ragged(*self._encoder.encode_documents(part, separator, threads, every, check, out))
+            return Ragged(*self._encoder.encode_documents(part, separator, threads, tokens, check, out))
 
-        if in_core_too and not self.normalizer:
+        if self._all_in_core:
             try:
                 return in_core(buffer, not checked, out)
             except ValueError:
@@ -129,7 +138,7 @@ class Encoding(Description):
         if not checked:
             utf8.check(buffer)
         changing = stretches_to_change(buffer) if self.normalizer else _NO_STRETCHES
-        if in_core_too and not len(changing):
+        if self._pattern_in_core and not len(changing):
             return in_core(buffer, False, out)
         view = memoryview(buffer).cast("B")
         stops = np.append(_core.find_separators(buffer, separator), np.uint64(len(view)))
@@ -138,9 +147,9 @@ class Encoding(Description):
             view,
             starts,
             stops,
-            changing if in_core_too else None,
+            changing if self._pattern_in_core else None,
             lambda first, last: in_core(view[starts[first] : stops[last - 1]], False),
-            allowed,
+            tokens,
         )
 
     def encode_ragged(
@@ -162,24 +171,24 @@ class Encoding(Description):
         check_bytes(buffer)
         check_out(out)
         offsets = offsets_from(offsets)
-        allowed, every, in_core_too = self._recognised(allowed_special)
+        tokens = self._recognised(allowed_special)
         threads = thread_count(threads)
         if not checked:
             utf8.check_rows(buffer, offsets)
 
         def in_core(offsets: NDArray[np.uint64], out: NDArray[np.uint32] | None = None) -> Ragged:
-            return Ragged(*self._encoder.encode_ragged(buffer, offsets, threads, every, out))
+            return Ragged(*self._encoder.encode_ragged(buffer, offsets, threads, tokens, out))
 
         changing = stretches_to_change(buffer) if self.normalizer else _NO_STRETCHES
-        if in_core_too and not len(changing):
+        if self._pattern_in_core and not len(changing):
             return in_core(offsets, out)
         return self._encode_rows(
             memoryview(buffer).cast("B"),
             offsets[:-1],
             offsets[1:],
-            changing if in_core_too else None,
+            changing if self._pattern_in_core else None,
             lambda first, last: in_core(offsets[first : last + 1]),
-            allowed,
+            tokens,
         )
 
     def _encode_rows(
@@ -189,7 +198,7 @@ class Encoding(Description):
         stops: NDArray[np.uint64],
         changing: NDArray[np.uint64] | None,
         in_core: Callable[[int, int], Ragged],
-        allowed: Collection[str],
+        tokens: Recognised,
     ) -> Ragged:
         """A row for each [starts[i], stops[i]): here if a stretch that normalization changes touches it, or all if
         changing is None; the others by in_core(first, last), as many neighbours as there are."""
@@ -208,7 +217,7 @@ class Encoding(Description):
             if row > done:
                 parts.append(in_core(done, row))
             text, where = bytes(view[starts[row] : stops[row]]), f"document {row}, buffer"
-            parts.append(Ragged.from_rows([self._ids_of(text, allowed, where, int(starts[row]))]))
+            parts.append(Ragged.from_rows([self._ids_of(text, tokens, where, int(starts[row]))]))
             done = row + 1
         if done < len(starts):
             parts.append(in_core(done, len(starts)))
@@ -218,8 +227,12 @@ class Encoding(Description):
         """The ids of the texts joined, one by one and lazily; where one ends and the next begins does not matter.
 
         ["Hel", "lo"] gives the ids of "Hello". Memory is bounded by the longest stretch that can't be cut, a
-        pretoken or so; with an expression as pattern, by the longest stretch between special tokens.
+        pretoken or so; with an expression as pattern, by the longest stretch between special tokens. The whole is held
+        if tokens have flags (lstrip, rstrip, single_word, normalized) beside an expression or a normalizer.
         """
+        if not self.finds_by_bytes(allowed_special):
+            parts = encode_by_cuts(self, blocks_of(texts), allowed_special)
+            return chain.from_iterable(part.tolist() for part in parts)
         return chain.from_iterable(encode_stretches(self, texts, self._allowed(allowed_special)))
 
     def normalize(self, text: bytes) -> bytes:
@@ -237,45 +250,78 @@ class Encoding(Description):
         return self._encoder.encode_pretokens(text, ends)
 
     def _ids_of(
-        self, text: bytes, allowed: Collection[str], where: str = "text", base_bytes: int = 0
+        self, text: bytes, recognised: Recognised, where: str = "text", base_bytes: int = 0
     ) -> NDArray[np.uint32]:
-        """The ids, cutting the text at the allowed special tokens here and encoding what lies between.
+        """The ids, cutting the text at added tokens here and encoding what lies between.
 
         where, base_bytes: what errors call the source, and where in it the text begins.
         """
+        tokens = self._tokens_of(recognised)
         parts: list[NDArray[np.uint32]] = []
-        start = 0
-        for stop, token in self.find_special_tokens(text, allowed):
-            if stop > start:
-                parts.append(self._ids_between(text[start:stop], where, base_bytes + start))
-            parts.append(np.array([self._vocabulary.special_tokens[token]], np.uint32))
-            start = stop + len(token.encode())
-        if start < len(text):
-            parts.append(self._ids_between(text[start:], where, base_bytes + start))
+        for start, stop, id_ in cut_at(tokens, text, normalized=False):
+            if id_ is None:
+                parts += self._parts_between(text[start:stop], tokens, where, base_bytes + start)
+            else:
+                parts.append(np.array([id_], np.uint32))
         return np.concatenate(parts) if parts else np.empty(0, np.uint32)
 
-    def _ids_between(self, text: bytes, where: str, base_bytes: int) -> NDArray[np.uint32]:
+    def _parts_between(
+        self, text: bytes, tokens: _core.AddedTokens, where: str, base_bytes: int
+    ) -> Iterator[NDArray[np.uint32]]:
         normalized = self.normalize(text)
-        try:
-            return self.encode_normalized(normalized)
-        except UncoveredText as error:
-            place = error.place if normalized is text else place_before_nfc(text, error.place)
-            raise error.moved(base_bytes + place - error.place, where) from None
+        for start, stop, id_ in cut_at(tokens, normalized, normalized=True):
+            if id_ is not None:
+                yield np.array([id_], np.uint32)
+                continue
+            try:
+                yield self.encode_normalized(normalized[start:stop])
+            except UncoveredText as error:
+                place = start + error.place
+                place = place if normalized is text else place_before_nfc(text, place)
+                raise error.moved(base_bytes + place - error.place, where) from None
 
     @staticmethod
     def find_special_tokens(buffer: bytes, allowed: Collection[str]) -> list[tuple[int, str]]:
-        """(byte offset, special token) of each that is recognised in the buffer, in order."""
+        """(byte offset, special token) of each of the plain ones in the buffer, in order."""
         if not allowed or not buffer:
             return []
         tokens = list(dict.fromkeys(allowed))
         starts, which = _core.find_special_tokens(buffer, [token.encode() for token in tokens])
         return [(start, tokens[index]) for start, index in zip(starts.tolist(), which.tolist(), strict=True)]
 
-    def _recognised(self, allowed_special: AllowedSpecial) -> tuple[Collection[str], bool, bool]:
-        """The special tokens to recognise, whether these are all, and whether the core can do it: all of them or none,
-        by a pattern of its own."""
-        allowed, every = self._allowed(allowed_special), isinstance(allowed_special, str)
-        return allowed, every, self._pattern_in_core and (every or not allowed)
+    def finds_by_bytes(self, allowed_special: AllowedSpecial = "all") -> bool:
+        """Whether the special tokens to recognise are found by their bytes alone, whatever stands beside them."""
+        allowed = self._allowed(allowed_special)
+        tokens = [token for token in self._parts.tokens if token.text in allowed]
+        if self.normalizer is None and all(token.normalized for token in tokens):
+            tokens = [replace(token, normalized=False) for token in tokens]
+        return all(token.is_plain for token in tokens)
+
+    def last_cut(self, text: Buffer, allowed_special: AllowedSpecial = "all") -> int:
+        """The last place found at which a text may be cut in two that are encoded apart, whatever follows; 0: none."""
+        pattern = self.pretokenizer.core_pattern
+        if pattern is None or self.normalizer is not None:
+            return 0
+        return self._tokens_of(self._recognised(allowed_special)).last_cut(text, pattern)
+
+    def _recognised(self, allowed_special: AllowedSpecial) -> Recognised:
+        """The special tokens to recognise as the core takes them: all (True), none (False) or some."""
+        if isinstance(allowed_special, str) and allowed_special == "all":
+            return True
+        allowed = frozenset(self._allowed(allowed_special))
+        if len(allowed) in (0, len(self._parts.tokens)):
+            return bool(allowed)
+        if allowed not in self._some_tokens:
+            if len(self._some_tokens) >= _MOST_SETS:
+                self._some_tokens.clear()
+            chosen = [token for token in self._parts.tokens if token.text in allowed]
+            self._some_tokens[allowed] = core_tokens(chosen, self.normalizer)
+        return self._some_tokens[allowed]
+
+    def _tokens_of(self, recognised: Recognised) -> _core.AddedTokens:
+        if isinstance(recognised, bool):
+            return self._parts.core_tokens if recognised else NO_TOKENS
+        return recognised
 
     def _allowed(self, allowed_special: AllowedSpecial) -> Collection[str]:
         if isinstance(allowed_special, str) and allowed_special == "all":

@@ -6,16 +6,15 @@ Of a file its normalizer and pre-tokenizer are read and nothing else, so its mod
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer, shown
 from bpe.pretokenizer import Pretokenizer
 
 if TYPE_CHECKING:
     from bpe.presets import Preset
-    from bpe.pretokenization.components import Component
     from bpe.tokenizer import Tokenizer
 
 
@@ -82,7 +81,8 @@ def _plain(name: str) -> str:
 
 
 def _rule_of_preset(preset: Preset) -> TextRule:
-    from bpe.formats.huggingface_pipeline import normalizer_from_json, pretokenizer_from_json
+    from bpe.formats.huggingface_pipeline import normalizer_from_json
+    from bpe.formats.huggingface_pretokenizer import components_to_json, pretokenizer_from_json
     from bpe.pretokenization.components import Split
 
     normalizer = {"type": preset.normalizer} if preset.normalizer else None
@@ -91,31 +91,16 @@ def _rule_of_preset(preset: Preset) -> TextRule:
         if isinstance(first, Split) and first.dialect == "rust":
             pretokenizer = Pretokenizer.from_pattern(first.expression)
         else:
-            components = [_to_json(component) for component in preset.components]
-            pretokenizer = pretokenizer_from_json({"type": "Sequence", "pretokenizers": components})
+            pretokenizer = pretokenizer_from_json(components_to_json(preset.components))
         return TextRule(pretokenizer, normalizer_from_json(normalizer, "normalizer"))
     except BadTokenizer as error:
         raise type(error)(f"like {preset.names[0]}: {error}") from None
 
 
-def _to_json(component: Component) -> dict[str, Any]:
-    """The component as tokenizer.json spells it."""
-    from bpe.pretokenization.components import Split
-
-    if isinstance(component, Split):
-        pattern = {"Regex": component.expression}
-        return {
-            "type": "Split",
-            "pattern": pattern,
-            "behavior": component.behavior,
-            "invert": component.invert,
-        }
-    return {"type": type(component).__name__, **asdict(component)}
-
-
 def _rule_of_file(path: Path) -> TextRule:
     from bpe.formats.by_path import read_file
-    from bpe.formats.huggingface_pipeline import normalizer_from_json, pretokenizer_from_json
+    from bpe.formats.huggingface_pipeline import normalizer_from_json
+    from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
     from bpe.formats.json_input import parse
 
     try:

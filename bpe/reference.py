@@ -96,7 +96,7 @@ def train(
     max_token_bytes: int | None = MAX_TOKEN_BYTES,
     first_entries: Sequence[bytes] | None = None,
     first_merges: Sequence[tuple[bytes, bytes]] = (),
-    whole_pretokens: bool = False,
+    ignore_merges: bool = False,
     reserved: Collection[bytes] = (),
 ) -> list[tuple[bytes, bytes]]:
     """The merges that add `new_entries` entries to those there are, in order; fewer if no pair is left.
@@ -112,7 +112,7 @@ def train(
     taken = {*entries, *reserved}
     id_of = {entry: id_ for id_, entry in enumerate(entries)}
     ranks = {pair: rank for rank, pair in enumerate(first_merges)}
-    pretokens = [encode_pretoken(pretoken, id_of, ranks, whole_pretokens) for pretoken in pretoken_counts]
+    pretokens = [encode_pretoken(pretoken, id_of, ranks, ignore_merges) for pretoken in pretoken_counts]
     weights = list(pretoken_counts.values())
 
     pair_counts: Counter[Pair] = Counter()
@@ -187,15 +187,15 @@ def encode_pretoken(
     pretoken: bytes,
     id_of: Mapping[bytes, int],
     ranks: Mapping[tuple[bytes, bytes], int] | None,
-    whole_pretokens: bool = False,
+    ignore_merges: bool = False,
 ) -> list[int]:
     """The ids of one pretoken.
 
     id_of: bytes of an entry -> its id. ranks: the allowed pairs, lowest first; None for a rank file, where every
     adjacent pair whose bytes together are an entry may merge and the entry's id is its rank.
-    whole_pretokens: a pretoken that is an entry is emitted at once (rank files, and `ignore_merges`).
+    ignore_merges: a pretoken that is an entry is emitted at once, as rank files have it, too.
     """
-    if whole_pretokens and pretoken in id_of:
+    if ignore_merges and pretoken in id_of:
         return [id_of[pretoken]]
     parts = [bytes([byte]) for byte in pretoken]
 
@@ -219,7 +219,7 @@ def encode(
     merges: Sequence[tuple[bytes, bytes]] | None,
     special_tokens: Mapping[str, int] | None = None,
     pattern: str = "gpt2",
-    whole_pretokens: bool | None = None,
+    ignore_merges: bool | None = None,
 ) -> list[int]:
     """The ids of a text; `merges` None means a rank file (whole pretokens are then emitted at once).
 
@@ -235,7 +235,7 @@ def encode(
         if entry not in id_of and (len(entry) == 1 or entry in in_merges):
             id_of[entry] = id_
     ranks = None if merges is None else {pair: rank for rank, pair in enumerate(merges)}
-    whole = merges is None if whole_pretokens is None else whole_pretokens
+    whole = merges is None if ignore_merges is None else ignore_merges
     ids: list[int] = []
     for part, is_special in cut_at_special_tokens(text, special_tokens):
         if is_special:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
+    from bpe.encoding import AllowedSpecial, Encoding
     from bpe.pretokenizer import Pretokenizer
 
 # Parts are joined up to here before the core is asked: 64 KiB makes a call's fixed cost invisible.
@@ -49,7 +50,7 @@ def encode_stretches(
     special_ids = tokenizer.special_tokens
     longest = max((len(token.encode()) for token in allowed), default=0)
     pending = b""
-    for block in _blocks(texts, block_bytes):
+    for block in blocks_of(texts, block_bytes):
         pending += block
         # A special token may begin at any of the last bytes and end in a part to come; those before are decided.
         decided = len(pending) - longest + 1 if longest else len(pending)
@@ -74,7 +75,35 @@ def encode_stretches(
     yield encoder.finish(pending[start:])
 
 
-def _blocks(texts: Iterable[str], block_bytes: int) -> Iterator[bytes]:
+def encode_by_cuts(
+    tokenizer: Encoding,
+    pieces: Iterable[Buffer],
+    allowed_special: AllowedSpecial,
+    block_bytes: int = BLOCK_BYTES,
+) -> Iterator[NDArray[np.uint32]]:
+    """The ids of UTF-8 in pieces, some at a time, for tokens of any kind: what may be cut off is encoded by itself.
+
+    Where no place to cut is found, ever more is held before the next try, so that all of it costs linear time.
+    """
+    held = bytearray()
+    try_at_bytes = block_bytes
+    for piece in pieces:
+        held += piece
+        if len(held) < try_at_bytes:
+            continue
+        if cut := tokenizer.last_cut(held, allowed_special):
+            yield _encode_whole(tokenizer, bytes(held[:cut]), allowed_special)
+            del held[:cut]
+        try_at_bytes = max(block_bytes, 2 * len(held))
+    yield _encode_whole(tokenizer, bytes(held), allowed_special)
+
+
+def _encode_whole(tokenizer: Encoding, text: bytes, allowed_special: AllowedSpecial) -> NDArray[np.uint32]:
+    # 0xff is in no UTF-8: the text is one document.
+    return tokenizer.encode_documents(text, b"\xff", checked=True, allowed_special=allowed_special).tokens
+
+
+def blocks_of(texts: Iterable[str], block_bytes: int = BLOCK_BYTES) -> Iterator[bytes]:
     """The UTF-8 of the texts in blocks of at least `block_bytes`, the last one excepted, each of whole characters."""
     parts: list[bytes] = []
     gathered_bytes = 0

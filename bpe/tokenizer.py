@@ -7,7 +7,7 @@ is in `bpe.description`, how it encodes in `bpe.encoding`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bpe.added_tokens import AddedToken
 from bpe.buffers import bad_ids, offsets_from, tokens_from
 from bpe.compiled import compile_parts, read_compiled
 from bpe.description import Parts, make_parts
 from bpe.encoding import AllowedSpecial, Encoding
 from bpe.formats import by_path, gpt2, huggingface, tiktoken
 from bpe.output_file import open_output_file, write_file
+from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
 from bpe.vocabulary import SpecialTokens
@@ -28,7 +30,7 @@ from bpe.vocabulary import SpecialTokens
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["AllowedSpecial", "Tokenizer"]
+__all__ = ["AddedToken", "AllowedSpecial", "Tokenizer"]
 
 
 class Tokenizer(Encoding):
@@ -38,24 +40,23 @@ class Tokenizer(Encoding):
         self,
         vocab: Mapping[int, bytes],
         merges: Iterable[tuple[bytes, bytes]] | None,
-        special_tokens: SpecialTokens = None,
+        special_tokens: SpecialTokens | Iterable[AddedToken] = None,
         pattern: str | Pretokenizer = "gpt2",
         *,
-        whole_pretokens: bool | None = None,
+        ignore_merges: bool | None = None,
         normalizer: Literal["NFC"] | None = None,
-        plain_added_tokens: Collection[str] = (),
-        template: Mapping[str, Any] | None = None,
+        post_processor: PostProcessor | None = None,
     ) -> None:
         """A tokenizer of these entries and merges; BadTokenizer names the first thing that is wrong with them.
 
         vocab: id -> bytes, with or without the special tokens. merges: lowest rank first; None for a rank file,
         where the id is the rank and every adjacent pair whose bytes together are an entry may merge. special_tokens:
-        as a list they have the id of the entry of their bytes, or the next free ids. pattern: gpt2, cl100k, o200k,
-        llama3, qwen2, or an expression for the `regex` package; text between its matches is an UncoveredText.
-        whole_pretokens: a pretoken that is an entry is emitted at once (default: for rank files only).
+        as a list they have the id of the entry of their bytes, or the next free ids; AddedTokens have ids and flags.
+        pattern: gpt2, cl100k, o200k, llama3, qwen2, or an expression for the `regex` package; text between its matches
+        is an UncoveredText.
+        ignore_merges: a pretoken that is an entry is emitted at once (default: for rank files only).
         normalizer: "NFC" is applied to the text between special tokens, with this Python's Unicode tables.
-        plain_added_tokens: those special tokens which Hugging Face keeps when it decodes without special tokens.
-        template: Hugging Face's TemplateProcessing, kept for `save` and not applied: encoding adds no token of its own.
+        post_processor: the begin and end tokens that `encode` adds when it is asked to.
         """
         super().__init__(
             make_parts(
@@ -63,10 +64,9 @@ class Tokenizer(Encoding):
                 merges,
                 special_tokens,
                 pattern,
-                whole_pretokens=whole_pretokens,
+                ignore_merges=ignore_merges,
                 normalizer=normalizer,
-                plain_added_tokens=plain_added_tokens,
-                template=template,
+                post_processor=post_processor,
             )
         )
 

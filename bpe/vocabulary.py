@@ -28,12 +28,12 @@ SpecialTokens = Collection[str] | Mapping[str, int] | None  # as they are given:
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
     """entries: the ordinary ones, by id. merges: lowest rank first; None for a rank file (rank = id, every adjacent
-    pair whose bytes together are an entry). whole_pretokens: a pretoken that is an entry is emitted at once."""
+    pair whose bytes together are an entry). ignore_merges: a pretoken that is an entry is emitted at once."""
 
     entries: dict[int, bytes]
     merges: list[tuple[bytes, bytes]] | None
     special_tokens: dict[str, int]
-    whole_pretokens: bool
+    ignore_merges: bool
 
     @cached_property
     def all_entries(self) -> dict[int, bytes]:
@@ -68,11 +68,10 @@ class Vocabulary:
             return self.merges
         return every_split(self.entries)
 
-    def make_encoder(self, pattern: str | None) -> _core.Encoder:
+    def make_encoder(self, pattern: str | None, tokens: _core.AddedTokens) -> _core.Encoder:
         """A core encoder of it; pattern: the name of one of the core's, None: only given pretokens can be encoded."""
-        special = {text.encode(): id_ for text, id_ in self.special_tokens.items()}
         try:
-            return _core.Encoder(self.entries, self.merges, special, pattern, self.whole_pretokens)
+            return _core.Encoder(self.entries, self.merges, tokens, pattern, self.ignore_merges)
         except ValueError as error:
             raise BadTokenizer(str(error)) from None
 
@@ -104,12 +103,12 @@ def make_vocabulary(
     vocab: Mapping[int, bytes],
     merges: Iterable[tuple[bytes, bytes]] | None,
     special_tokens: SpecialTokens = None,
-    whole_pretokens: bool | None = None,
+    ignore_merges: bool | None = None,
 ) -> Vocabulary:
     """The checked vocabulary; BadTokenizer names the first thing that is wrong.
 
     vocab may hold the special tokens. Special tokens given without ids have that of the entry of their bytes, or
-    the next free ones in their order. whole_pretokens None: yes for a rank file, no otherwise.
+    the next free ones in their order. ignore_merges None: yes for a rank file, no otherwise.
     """
     entries = dict(vocab)
     merge_list = None if merges is None else [(left, right) for left, right in merges]
@@ -132,7 +131,7 @@ def make_vocabulary(
         entries=dict(sorted(ordinary.items())),
         merges=merge_list,
         special_tokens=specials,
-        whole_pretokens=merge_list is None if whole_pretokens is None else whole_pretokens,
+        ignore_merges=merge_list is None if ignore_merges is None else ignore_merges,
     )
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core, utf8
+from bpe.streaming import encode_by_cuts
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from convert.long_pretoken import LongPretoken
 from convert.normalized_pieces import Stretches, first_special, normalized
@@ -41,6 +42,10 @@ def encode_pieces(
     pieces: valid UTF-8, cut between characters. allowed_special: as for Tokenizer.encode. try_bytes: how much is
     gathered before a cut is tried. folder: see convert/long_pretoken.py; None for the system's.
     """
+    if not tokenizer.finds_by_bytes(allowed_special):
+        # Where such tokens begin and end depends on what stands around them.
+        yield from encode_by_cuts(tokenizer, pieces, allowed_special, try_bytes)
+        return
     every = isinstance(allowed_special, str) and allowed_special == "all"
     allowed = tokenizer.special_tokens if every else allowed_special
     pattern = tokenizer.pretokenizer.core_pattern

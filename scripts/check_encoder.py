@@ -62,7 +62,7 @@ class Round:
     merges: list[tuple[bytes, bytes]] | None
     special: dict[bytes, int]
     pattern: str
-    whole_pretokens: bool
+    ignore_merges: bool
     text: bytes
 
     def encoder(self, cache_bytes: int) -> _core.Encoder:
@@ -71,7 +71,7 @@ class Round:
             self.merges,
             self.special,
             self.pattern,
-            self.whole_pretokens,
+            self.ignore_merges,
             cache_bytes=cache_bytes,
         )
 
@@ -178,7 +178,7 @@ def compare(case: Round, drawn: random.Random) -> str:
             case.merges,
             {name.decode(): id_ for name, id_ in case.special.items()},
             case.pattern,
-            case.whole_pretokens,
+            case.ignore_merges,
         ):
             return "the portable variant without a cache gives others than bpe/reference.py"
         variant = drawn.choice([best, best, *others])

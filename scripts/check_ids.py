@@ -139,7 +139,7 @@ def checks_of(given: str, only: str | None) -> Iterator[Check]:
             ranked = Tokenizer(entries, None, None, pattern, normalizer=normalizer)
             yield Check(f"{name}, ranks / tiktoken", ranked, with_tiktoken(ranks, pattern, normalizer))
             listed = Tokenizer(
-                entries, ranks.merges, None, pattern, whole_pretokens=True, normalizer=normalizer
+                entries, ranks.merges, None, pattern, ignore_merges=True, normalizer=normalizer
             )
             yield Check(
                 f"{name}, ignore_merges / tiktoken", listed, with_tiktoken(ranks, pattern, normalizer)

@@ -120,12 +120,33 @@ def small_tokenizer() -> bpe.Tokenizer:
     return bpe.Tokenizer(vocab, merges, pattern="gpt2")
 
 
+def with_added_tokens(small: bpe.Tokenizer, longest: int) -> bpe.Tokenizer:
+    """Tokens that begin everywhere and end nowhere, and some that take whitespace."""
+    runs = [
+        unit * count + "#"
+        for unit in ("a", " ", "7", "ภ", "\u0301")
+        for count in range(1, longest, longest // 20)
+    ]
+    first = small.vocab_size
+    tokens = [
+        bpe.AddedToken(run, first + place, normalized=place % 2 == 1, single_word=place % 3 == 1)
+        for place, run in enumerate(runs)
+    ]
+    tokens += [
+        bpe.AddedToken("\n", first + len(runs), lstrip=True),
+        bpe.AddedToken("\u3000", first + len(runs) + 1, rstrip=True),
+        bpe.AddedToken("\t", first + len(runs) + 2, lstrip=True, rstrip=True, normalized=True),
+    ]
+    return bpe.Tokenizer(small.vocab, small.merges, tokens, pattern="gpt2")
+
+
 def tokenizers_of(given: list[str]) -> dict[str, bpe.Tokenizer]:
-    """name -> tokenizer of the command line's; of none, the small one, without and with NFC."""
+    """name -> tokenizer of the command line's; of none, the small one, without and with NFC, with added tokens."""
     if not given:
         small = small_tokenizer()
         nfc = bpe.Tokenizer(small.vocab, small.merges, pattern="qwen2", normalizer="NFC")
-        return {"small": small, "small, NFC": nfc}
+        added = {f"small, added tokens {size}": with_added_tokens(small, size) for size in (21, 2000)}
+        return {"small": small, "small, NFC": nfc, **added}
     loaded = {}
     for argument in given:
         path, _, pattern = argument.rpartition(":")

@@ -85,7 +85,7 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
         "highest id": tokenizer.max_token_id,
         "merges": merges,
         "whole pretokens": "emitted if they are entries"
-        if tokenizer.whole_pretokens
+        if tokenizer.ignore_merges
         else "reached by merges only",
         "pattern": shown(tokenizer.pattern, 500)[1:-1],
         "normalizer": tokenizer.normalizer or "none",
@@ -99,8 +99,10 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
     }
     if not facts["never produced"]:
         del facts["for example"]
-    if tokenizer.template is not None:
-        facts["template"] = "kept in the file, not applied: encoding adds no begin or end tokens"
+    if tokenizer.post_processor is not None:
+        facts["post-processor"] = (
+            "kept in the file, applied by Tokenizer.encode(..., add_special_tokens=True) alone"
+        )
     return facts
 
 

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from bpe.description import Parts
 from bpe.errors import BadArgument, BadTokenizer
-from bpe.formats import gpt2, huggingface, tiktoken
+from bpe.formats import gpt2, huggingface, tekken, tiktoken
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import SpecialTokens
 
@@ -46,7 +46,7 @@ def _load(path: Path, pattern: str | Pretokenizer | None, special_tokens: Specia
             raise BadArgument(
                 f"{path}: a tokenizer.json says its pattern and special tokens itself; give neither"
             )
-        return _named(path, lambda: huggingface.read(data))
+        return _named(path, lambda: tekken.read(data) if tekken.is_tekken(data) else huggingface.read(data))
     if pattern is None:
         _named(path, lambda: _check_looks_like_ranks(data))
         raise BadArgument(
@@ -59,7 +59,7 @@ def _check_looks_like_ranks(data: bytes) -> None:
     """BadTokenizer if the file is none of the kinds there are: asking for its pattern would lead nowhere."""
     first_line = data.lstrip()[:1000].split(b"\n")[0]
     try:
-        if not tiktoken.read_ranks(first_line):
+        if not len(tiktoken.read_entries(first_line)):
             raise BadTokenizer("it is empty")
     except BadTokenizer:
         raise BadTokenizer(

@@ -137,7 +137,7 @@ def export(tokenizer: Description, folder: Path) -> None:
         raise UnsupportedTokenizer(
             f"normalizer {tokenizer.normalizer} can't be written in vocab.json and merges.txt"
         )
-    if tokenizer.whole_pretokens:
+    if tokenizer.ignore_merges:
         unreached = first_unreached(tokenizer.ordinary_entries, tokenizer.merges)
         if unreached is not None:
             raise UnsupportedTokenizer(

@@ -1,135 +1,123 @@
 """Hugging Face's tokenizer.json: each component is honoured or refused by its JSON path, never ignored.
 
-Two parts have no influence on the ids that `encode` gives: the decoder (it must be ByteLevel, which is what
-decoding does here) and the post-processor. A ByteLevel post-processor only moves offsets; a TemplateProcessing adds
-begin and end tokens around a text, which Hugging Face leaves out with `add_special_tokens=False`. Encoding here
-always leaves them out, as datasets want it, and the template is kept and written back. What stands around
-the entries and merges is read in `huggingface_around`, its pipeline in `huggingface_pipeline`.
+The core reads the entries and merges and says which item is wrong; what stands around them is read by
+`huggingface_around`. The decoder must be ByteLevel, which is what decoding does here. Begin and end tokens
+(post_processor) are added where `encode` is asked for them; truncation and padding are kept and written back, and never
+applied: datasets want texts whole.
 
-Written files hold every special token in model.vocab as well, with its id: a reader numbers those by their
-order that it does not find there.
+Written files hold every added token in model.vocab as well, with its id: a reader numbers those by their order that it
+does not find there.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
+from bpe import _core
+from bpe.added_tokens import core_tokens
+from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Description, Parts
 from bpe.errors import BadTokenizer, shown
-from bpe.formats import bulk
 from bpe.formats.byte_alphabet import other_text, to_bytes
 from bpe.formats.gpt2 import entry_of, merge_of_line, special_keys
 from bpe.formats.huggingface_around import check_root, read_around
-from bpe.formats.huggingface_pipeline import pretokenizer_to_json
+from bpe.formats.huggingface_pipeline import normalizer_to_json
+from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
 from bpe.formats.json_input import expect_list, parse
-from bpe.vocabulary import make_vocabulary
+
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 # -- reading -----------------------------------------------------------------------------------------------------
 
 
 def read(data: bytes) -> Parts:
-    """The tokenizer of a tokenizer.json; BadTokenizer or UnsupportedTokenizer names the JSON path at fault.
+    """The tokenizer of a tokenizer.json; BadTokenizer or UnsupportedTokenizer names the JSON path at fault."""
+    data = data.removeprefix(_BYTE_ORDER_MARK)
+    file = _core.EntryFile.read_model_json(data)
+    if file is None or file.fault is not None:
+        wrong = check_root(parse(data))["model"]
+        if file is None or file.fault is None:
+            raise BadTokenizer("model.vocab and model.merges are not in the file as they must be")
+        raise _wrong_item(wrong, *file.fault)
+    try:
+        root = parse(file.outline())
+    except BadTokenizer:
+        parse(data)  # which knows the lines
+        raise
+    root = check_root(root)
+    try:
+        model = _Model(file, root.get("added_tokens"))
+    except ValueError as error:
+        raise BadTokenizer(f"model.vocab: {error}") from None
+    around = read_around(root, model)
+    for text, id_ in file.texts.items():
+        if text not in around.special_tokens:
+            entry_of(text, f"model.vocab, id {id_}")  # raises
+    ignore_merges = root["model"].get("ignore_merges", False)
+    tokens = core_tokens(around.added_tokens, around.normalizer)
+    try:
+        encoder = file.encoder(tokens, around.pretokenizer.core_pattern, ignore_merges)
+    except ValueError as error:
+        path = "model." if str(error).startswith("merges[") else "model.vocab: "
+        raise BadTokenizer(path + str(error)) from None
+    return Parts(CoreVocabulary(encoder, around.special_tokens, ignore_merges), *around)
 
-    Files of the regular form are read by the core (`bpe.formats.bulk`), all others and all errors item by item here:
-    200,000 entries with 450,000 merges in 0.2 s against 1.5 s.
-    """
-    return bulk.read_model(data) or read_items(data)
 
+class _Model:
+    """What must be known of model.vocab and model.merges to say which ids the added tokens have."""
 
-def read_items(data: bytes) -> Parts:
-    """The same by Python objects alone."""
-    root = check_root(parse(data))
-    model = root["model"]
-    entries = _entries(model["vocab"])
-    in_alphabet = {
-        characters: entry
-        for characters, id_ in model["vocab"].items()
-        if isinstance(entry := entries[id_], bytes)
-    }
-    merges = _merges(model["merges"], in_alphabet)
-    around = read_around(root, _Items(model["vocab"], merges))
-    for text, id_ in around.special_tokens.items():
-        entries[id_] = text.encode()
-    for id_, entry in entries.items():
-        if isinstance(entry, str):
-            entry_of(entry, f"model.vocab, id {id_}")  # raises
-    return around.parts(
-        make_vocabulary(entries, merges, around.special_tokens, around.whole_pretokens)  # type: ignore[arg-type]
-    )
-
-
-@dataclass(frozen=True)
-class _Items:
-    vocab: dict[str, int]
-    merges: list[tuple[bytes, bytes]]
+    def __init__(self, file: _core.EntryFile, added_tokens: Any) -> None:
+        items = added_tokens if isinstance(added_tokens, list) else []
+        contents = [item.get("content") for item in items if isinstance(item, dict)]
+        keys = [key for key in contents if isinstance(key, str)]
+        entries = [to_bytes(key) or b"" for key in keys]
+        self._file, self._ids = file, file.texts
+        self._ids.update(
+            (key, id_) for key, id_ in zip(keys, file.find(entries), strict=True) if id_ is not None
+        )
+        self._in_merges = frozenset(file.used_by_merges(entries))
 
     def __len__(self) -> int:
-        return len(self.vocab)
+        return len(self._file)
 
     def id_of(self, key: str) -> int | None:
-        return self.vocab.get(key)
+        """The id of a key of model.vocab."""
+        return self._ids.get(key)
 
     def has_id(self, id_: int) -> bool:
-        return id_ in self._all_ids
+        """Whether a key has this id."""
+        return id_ <= self._file.max_id and self._file.has_id(id_)
 
     def merges_use(self, entry: bytes) -> bool:
+        """Whether a merge joins or makes the entry."""
         return entry in self._in_merges
 
-    @cached_property
-    def _all_ids(self) -> set[int]:
-        return set(self.vocab.values())
 
-    @cached_property
-    def _in_merges(self) -> set[bytes]:
-        return {entry for left, right in self.merges for entry in (left, right, left + right)}
-
-
-def _entries(vocab: Any) -> dict[int, bytes | str]:
-    """id -> bytes; the characters themselves where they are not in the byte alphabet (a special token, one hopes)."""
-    if not isinstance(vocab, dict):
-        raise BadTokenizer(f"model.vocab must be an object of entries and their ids, found {shown(vocab)}")
-    entries: dict[int, bytes | str] = {}
-    for characters, id_ in vocab.items():
-        if type(id_) is not int:
-            raise BadTokenizer(f"model.vocab[{shown(characters)}] is {shown(id_)}: ids must be whole numbers")
-        entry = to_bytes(characters)
-        if id_ in entries:
-            raise BadTokenizer(
-                f"model.vocab[{shown(characters)}] has id {id_}, which another entry has: ids must be unique"
-            )
-        entries[id_] = characters if entry is None else entry
-    return entries
+def _wrong_item(model: dict[str, Any], place: str, index: int | None) -> BadTokenizer:
+    """The error for the item of model.vocab or model.merges that the core could not take."""
+    value = model[place]
+    if place == "merges":
+        items = expect_list(value, "model.merges")
+        return _wrong_merge(items[index or 0], f"model.merges[{index}]")
+    if not isinstance(value, dict) or index is None:
+        return BadTokenizer(f"model.vocab must be an object of entries and their ids, found {shown(value)}")
+    characters, id_ = list(value.items())[index]
+    return BadTokenizer(
+        f"model.vocab[{shown(characters)}] is {shown(id_)}: ids must be whole numbers 0 .. 2^31 - 1"
+    )
 
 
-def _merges(value: Any, entry_by_characters: dict[str, bytes]) -> list[tuple[bytes, bytes]]:
-    merges: list[tuple[bytes, bytes]] = []
-    for index, merge in enumerate(expect_list(value, "model.merges")):
-        pair = merge.split(" ") if type(merge) is str else merge if type(merge) is list else []
-        try:
-            left, right = pair
-            merges.append((entry_by_characters[left], entry_by_characters[right]))
-        except (ValueError, TypeError, KeyError):
-            raise _bad_merge(merge, f"model.merges[{index}]") from None
-    return merges
-
-
-def _bad_merge(merge: Any, where: str) -> BadTokenizer:
+def _wrong_merge(merge: Any, where: str) -> BadTokenizer:
     try:
         if isinstance(merge, list) and len(merge) == 2 and all(isinstance(part, str) for part in merge):
-            left, right = entry_of(merge[0], where), entry_of(merge[1], where)
+            entry_of(merge[0], where), entry_of(merge[1], where)
         elif isinstance(merge, str):
-            left, right = merge_of_line(merge, where)
-        else:
-            return BadTokenizer(f'{where} is {shown(merge)}, must be ["left", "right"] or "left right"')
+            merge_of_line(merge, where)
     except BadTokenizer as error:
         return error
-    return BadTokenizer(
-        f"{where} joins {shown(left)} and {shown(right)}, of which one is no entry of model.vocab"
-    )
+    return BadTokenizer(f'{where} is {shown(merge)}, must be ["left", "right"] or "left right"')
 
 
 # -- writing -----------------------------------------------------------------------------------------------------
@@ -149,25 +137,26 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
     legacy_merges: merges as "a b" texts, not pairs. A rank file is written with ignore_merges and every split of every
     entry as a merge, as its rule is. BadTokenizer if a special token or the pattern can't be said in this format.
     """
+    post_processor = tokenizer.post_processor
     root = {
         "version": "1.0",
-        "truncation": None,
-        "padding": None,
+        "truncation": tokenizer.truncation,
+        "padding": tokenizer.padding,
         "added_tokens": [
             {
-                "id": id_,
-                "content": text,
-                "single_word": False,
-                "lstrip": False,
-                "rstrip": False,
-                "normalized": False,
-                "special": text not in tokenizer.plain_added_tokens,
+                "id": token.id,
+                "content": token.text,
+                "single_word": token.single_word,
+                "lstrip": token.lstrip,
+                "rstrip": token.rstrip,
+                "normalized": token.normalized,
+                "special": token.special,
             }
-            for text, id_ in sorted(tokenizer.special_tokens.items(), key=lambda item: item[1])
+            for token in tokenizer.added_tokens
         ],
-        "normalizer": {"type": tokenizer.normalizer} if tokenizer.normalizer else None,
+        "normalizer": normalizer_to_json(tokenizer.normalizer),
         "pre_tokenizer": pretokenizer_to_json(tokenizer.pretokenizer),
-        "post_processor": tokenizer.template,
+        "post_processor": None if post_processor is None else post_processor.component,
         "decoder": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
         "model": {
             "type": "BPE",
@@ -177,15 +166,15 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
             "end_of_word_suffix": None,
             "fuse_unk": False,
             "byte_fallback": False,
-            "ignore_merges": tokenizer.whole_pretokens,
+            "ignore_merges": tokenizer.ignore_merges,
             **_STAND_INS,
         },
     }
-    # The two large values are written by the core: o200k's in 0.2 s, as Python objects 2.7 s.
+    # The two large values are written by the core.
     text = json.dumps(root, ensure_ascii=False, separators=(",", ":")).encode()
     ending = json.dumps(_STAND_INS, separators=(",", ":")).encode()[1:] + b"}"
     keys = special_keys(tokenizer)
-    if tokenizer.whole_pretokens:
+    if tokenizer.ignore_merges:
         _check_no_other_text(keys)
     encoder = tokenizer.core_encoder
     yield text.removesuffix(ending) + b'"vocab":'

@@ -1,27 +1,26 @@
 """What a tokenizer.json says around its entries and merges: added tokens, pipeline, options of the model.
 
 Every component is honoured or refused by its JSON path, never ignored. Which ids the added tokens have depends on the
-entries, so the two readers of these (`huggingface`, `bulk`) hand in a `Model`.
+entries, so the reader of these (`huggingface`) hands in a `Model`.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
-from bpe.core_vocabulary import CoreVocabulary
-from bpe.description import Parts
-from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.added_tokens import AddedToken
+from bpe.errors import BadTokenizer, shown
 from bpe.formats.byte_alphabet import other_text, to_bytes
-from bpe.formats.huggingface_pipeline import (
-    normalizer_from_json,
-    pretokenizer_from_json,
-    require_byte_level_decoder,
-    template_from_json,
+from bpe.formats.huggingface_pipeline import normalizer_from_json, require_byte_level_decoder
+from bpe.formats.huggingface_postprocessor import (
+    padding_from_json,
+    post_processor_from_json,
+    truncation_from_json,
 )
+from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
 from bpe.formats.json_input import expect, expect_list, expect_object
-from bpe.formats.overlapping_texts import first_overlap
+from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import Vocabulary
 
 _TOP_LEVEL: Final = {
     "version",
@@ -64,36 +63,34 @@ class Model(Protocol):
 
 
 class Around(NamedTuple):
-    """A tokenizer.json without the entries and the merges."""
+    """A tokenizer.json without the entries and the merges: what `Parts` takes behind the vocabulary."""
 
-    special_tokens: dict[str, int]
-    plain_added_tokens: frozenset[str]
-    normalizer: Literal["NFC"] | None
     pretokenizer: Pretokenizer
-    whole_pretokens: bool
-    template: dict[str, Any] | None
+    normalizer: Literal["NFC"] | None
+    added_tokens: tuple[AddedToken, ...]
+    post_processor: PostProcessor | None
+    truncation: dict[str, Any] | None
+    padding: dict[str, Any] | None
 
-    def parts(self, vocabulary: Vocabulary | CoreVocabulary) -> Parts:
-        """The tokenizer, with its entries and merges."""
-        return Parts(vocabulary, self.pretokenizer, self.normalizer, self.plain_added_tokens, self.template)
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """text -> id of the added tokens."""
+        return {token.text: token.id for token in self.added_tokens}
 
 
 def read_around(root: dict[str, Any], model: Model) -> Around:
     """What the document says around the entries and the merges; errors name the JSON path."""
-    whole_pretokens = root["model"].get("ignore_merges", False)
-    special_tokens, plain = _added_tokens(root.get("added_tokens") or [], model, whole_pretokens)
+    added = _added_tokens(root.get("added_tokens") or [], model, root["model"].get("ignore_merges", False))
     normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
-    if root.get("added_tokens"):
-        _check_normalized_flags(root["added_tokens"], normalizer)
     pretokenizer = pretokenizer_from_json(root.get("pre_tokenizer"))
     require_byte_level_decoder(root.get("decoder"))
     return Around(
-        special_tokens,
-        frozenset(plain),
-        normalizer,
         pretokenizer,
-        whole_pretokens,
-        template_from_json(root.get("post_processor"), special_tokens),
+        normalizer,
+        tuple(sorted(added, key=lambda token: token.id)),
+        post_processor_from_json(root.get("post_processor"), {token.text: token.id for token in added}),
+        truncation_from_json(root.get("truncation")),
+        padding_from_json(root.get("padding")),
     )
 
 
@@ -103,8 +100,6 @@ def check_root(value: Any) -> dict[str, Any]:
     if "model" not in root:
         raise BadTokenizer("model is missing: this is no tokenizer.json of Hugging Face tokenizers")
     expect(root.get("version", "1.0"), ["1.0"], "version")
-    expect(root.get("truncation"), [None], "truncation", "cut sequences when training")
-    expect(root.get("padding"), [None], "padding", "pad sequences when training")
     _check_model(root["model"])
     return root
 
@@ -128,29 +123,30 @@ def _check_model(value: Any) -> None:
         raise BadTokenizer(f"model.unk_token must be a text or null, found {shown(model['unk_token'])}")
 
 
-def _added_tokens(value: Any, model: Model, whole_pretokens: bool) -> tuple[dict[str, int], set[str]]:
-    """(text -> id of the added tokens, those of them that are not special), with the ids that readers give them."""
-    special_tokens: dict[str, int] = {}
-    plain: set[str] = set()
-    next_id = 0
+def _added_tokens(value: Any, model: Model, ignore_merges: bool) -> list[AddedToken]:
+    """The added tokens in the order of the file, with the ids that readers give them."""
+    tokens: dict[str, AddedToken] = {}
+    next_id = len(model)
     for index, item in enumerate(expect_list(value, "added_tokens")):
         where = f"added_tokens[{index}]"
         token = expect_object(item, where, _ADDED_TOKEN)
         text, id_ = token.get("content"), token.get("id")
         if not isinstance(text, str) or not text:
             raise BadTokenizer(f"{where}.content is {shown(text)}: must be a text of at least one character")
-        for flag in ("single_word", "lstrip", "rstrip"):
-            expect(token.get(flag, False), [False], f"{where}.{flag}")
-        expect(token.get("special", False), [False, True], f"{where}.special")
-        if text in special_tokens:
+        flags = {name: token.get(name, False) for name in ("special", "lstrip", "rstrip", "single_word")}
+        flags["normalized"] = token.get("normalized", not flags["special"])
+        for name, flag in flags.items():
+            expect(flag, [False, True], f"{where}.{name}")
+        if text in tokens:
             raise BadTokenizer(f"{where}.content {shown(text)} is given twice")
         # As tokenizers numbers them: the entry's id, else the next one.
         expected = model.id_of(text)
         if expected is None:
-            expected = max(len(model), next_id)
+            expected = next_id
+            next_id += 1
             if model.has_id(expected):
                 raise BadTokenizer(f"{where} {shown(text)}: put it in model.vocab, whose ids have gaps")
-        elif used_by := _who_takes_it_for_an_entry(text, model, whole_pretokens):
+        elif used_by := _who_takes_it_for_an_entry(text, model, ignore_merges):
             raise BadTokenizer(
                 f"{where}.content {shown(text)} is also how the byte alphabet spells an entry that {used_by}, so "
                 f"id {expected} would be two texts; give the token an id of its own"
@@ -160,39 +156,15 @@ def _added_tokens(value: Any, model: Model, whole_pretokens: bool) -> tuple[dict
                 f"{where}.id of {shown(text)} is {shown(id_)}, but Hugging Face's readers give it {expected}; "
                 "mend the file or put the token in model.vocab"
             )
-        special_tokens[text] = id_
-        next_id = max(next_id, id_ + 1)
-        if not token.get("special", False):
-            plain.add(text)
-    return special_tokens, plain
+        tokens[text] = AddedToken(text, id_, **flags)
+    return list(tokens.values())
 
 
-def _who_takes_it_for_an_entry(text: str, model: Model, whole_pretokens: bool) -> str | None:
+def _who_takes_it_for_an_entry(text: str, model: Model, ignore_merges: bool) -> str | None:
     """Who gives other text the id of a key, as an entry in the byte alphabet: "é" is the byte 0xe9, "Ġa" is " a"."""
     entry = to_bytes(text)
     if entry is None or entry == text.encode():
         return None
-    if whole_pretokens and other_text(text):
+    if ignore_merges and other_text(text):
         return "ignore_merges gives"
     return "merges use" if len(entry) == 1 or model.merges_use(entry) else None
-
-
-def _check_normalized_flags(added_tokens: list[dict[str, Any]], normalizer: str | None) -> None:
-    """Nothing, or UnsupportedTokenizer where `normalized` would decide which token is found.
-
-    Tokens with `normalized: true` are looked for after the others, in the normalized text between them.
-    """
-    late = [
-        token["content"] for token in added_tokens if token.get("normalized", not token.get("special", False))
-    ]
-    are_late = set(late)
-    early = [token["content"] for token in added_tokens if token["content"] not in are_late]
-    if late and normalizer is not None:
-        raise UnsupportedTokenizer(
-            f"added_tokens: {shown(late[0])} has normalized: true beside a normalizer; supported: normalized: false"
-        )
-    if overlap := first_overlap(late, early):
-        raise UnsupportedTokenizer(
-            f"added_tokens: {shown(overlap[0])} and {shown(overlap[1])} can overlap and differ in normalized; "
-            "supported: the same value for both"
-        )

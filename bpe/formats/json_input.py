@@ -104,3 +104,25 @@ def expect(value: Any, allowed: Collection[Any], path: str, way_out: str = "") -
             f"{path} is {shown(value)}; supported: {' or '.join(map(repr, allowed))}"
             + (f" ({way_out})" if way_out else "")
         )
+
+
+def component_type(value: Any, path: str) -> str:
+    """The type of a component of the pipeline; the error names its JSON path."""
+    name = value.get("type") if isinstance(value, dict) else None
+    if not isinstance(name, str):
+        raise BadTokenizer(f"{path} must be an object with a type, found {shown(value)}")
+    return name
+
+
+def flat_sequence(value: Any, path: str, key: str) -> list[tuple[dict[str, Any], str]]:
+    """(component, its JSON path) of a Sequence, with those within it; of a single component, or of null."""
+    if value is None:
+        return []
+    if component_type(value, path) != "Sequence":
+        return [(value, path)]
+    expect_object(value, path, {"type", key})
+    return [
+        item
+        for index, each in enumerate(expect_list(value.get(key), f"{path}.{key}"))
+        for item in flat_sequence(each, f"{path}.{key}[{index}]", key)
+    ]

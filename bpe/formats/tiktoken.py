@@ -11,70 +11,80 @@ side (both parts would lie in a stretch that no merge has crossed, and there the
 from __future__ import annotations
 
 import binascii
+from collections.abc import Mapping
 
 import numpy as np
 
 from bpe import _core
-from bpe.description import Description, Parts, make_parts
+from bpe.core_vocabulary import CoreVocabulary
+from bpe.description import Description, Parts
 from bpe.errors import BadTokenizer, shown
-from bpe.formats import bulk
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import SpecialTokens, every_split
+from bpe.vocabulary import SpecialTokens, check_ids, check_special_texts, every_split
 
 
 def read(data: bytes, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Parts:
-    """The tokenizer of a rank file; errors name the line. Special tokens without ids follow the highest rank.
-
-    Files of the regular form are read by the core (`bpe.formats.bulk`), all others and all errors line by line here.
-    """
-    return bulk.read_ranks(data, pattern, special_tokens) or read_lines(data, pattern, special_tokens)
+    """The tokenizer of a rank file; errors name the line. Special tokens without ids follow the highest rank."""
+    return from_entries(read_entries(data), pattern, special_tokens)
 
 
-def read_lines(data: bytes, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Parts:
-    """The same by Python objects alone."""
-    ranks = read_ranks(data)
-    entries = set(ranks.values())
-    for text in special_tokens or ():
-        if isinstance(text, str) and text.encode(errors="surrogatepass") in entries:
+def read_entries(data: bytes) -> _core.EntryFile:
+    """The entries of a rank file; BadTokenizer names the first line that is not `base64 rank`."""
+    file = _core.EntryFile.read_rank_file(data)
+    if file.fault is not None:
+        index = file.fault[1] or 0
+        line = data.split(b"\n")[index].decode("utf-8", "replace")
+        raise BadTokenizer(f"line {index + 1} is {shown(line)}, must be `base64 rank`")
+    return file
+
+
+def from_entries(file: _core.EntryFile, pattern: str | Pretokenizer, special_tokens: SpecialTokens) -> Parts:
+    """The tokenizer of entries whose ids are their ranks, with special tokens that are none of them."""
+    specials = _special_ids(file, special_tokens)
+    entries = file.find([text.encode() for text in specials])
+    for text, entry_id in zip(specials, entries, strict=True):
+        if entry_id is not None:
             raise BadTokenizer(f"special token {shown(text)} is an ordinary entry of the rank file")
-    return make_parts(ranks, None, special_tokens, pattern)
+        if file.has_id(specials[text]):
+            raise BadTokenizer(
+                f"special token {shown(text)} has id {specials[text]}, which is the id of an entry"
+            )
+    pretokenizer = Pretokenizer.from_pattern(pattern)
+    tokens = {text.encode(): id_ for text, id_ in specials.items()}
+    try:
+        encoder = file.encoder(tokens, pretokenizer.core_pattern, True)
+    except ValueError as error:
+        raise BadTokenizer(str(error)) from None
+    return Parts(CoreVocabulary(encoder, specials, True), pretokenizer)
 
 
-def read_ranks(data: bytes) -> dict[int, bytes]:
-    """rank -> bytes. b"IQ== 0\\n" -> {0: b"!"}. BadTokenizer names the line that is no such pair or repeats a rank."""
-    ranks: dict[int, bytes] = {}
-    for index, line in enumerate(data.split(b"\n")):
-        if not line.strip():
-            continue
-        try:
-            encoded, rank_text = line.split()
-            entry = binascii.a2b_base64(encoded, strict_mode=True)
-            if not rank_text.isdigit():
-                raise ValueError
-            rank = int(rank_text)
-        except ValueError:
-            text = line.decode("utf-8", "replace")
-            raise BadTokenizer(f"line {index + 1} is {shown(text)}, must be `base64 rank`") from None
-        if rank in ranks:
-            raise BadTokenizer(f"line {index + 1} gives rank {rank} a second time")
-        ranks[rank] = entry
-    return ranks
+def _special_ids(file: _core.EntryFile, special_tokens: SpecialTokens) -> dict[str, int]:
+    """text -> id; those without ids follow the highest rank in their order."""
+    texts = check_special_texts(special_tokens or ())
+    if isinstance(special_tokens, Mapping):
+        specials = dict(special_tokens)
+    else:
+        specials = {text: file.max_id + 1 + place for place, text in enumerate(texts)}
+    check_ids({id_: text.encode() for text, id_ in specials.items()})
+    owners = {id_: text for text, id_ in reversed(specials.items())}
+    for text, id_ in specials.items():
+        if owners[id_] != text:
+            raise BadTokenizer(f"special tokens {shown(owners[id_])} and {shown(text)} both have id {id_}")
+    return specials
 
 
 def to_ranks(tokenizer: Description) -> bytes:
     """The rank file of a tokenizer's ordinary entries, by rank; BadTokenizer if its ids would change."""
     entries = tokenizer.ordinary_entries
     if not tokenizer.is_rank_file:
-        check_ranks_do(entries, tokenizer.merges, tokenizer.whole_pretokens)
+        check_ranks_do(entries, tokenizer.merges, tokenizer.ignore_merges)
     lines = [
         binascii.b2a_base64(entry, newline=False) + b" %d\n" % id_ for id_, entry in sorted(entries.items())
     ]
     return b"".join(lines)
 
 
-def check_ranks_do(
-    entries: dict[int, bytes], merges: list[tuple[bytes, bytes]], whole_pretokens: bool
-) -> None:
+def check_ranks_do(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]], ignore_merges: bool) -> None:
     """Nothing, or BadTokenizer if ranks equal to the ids do not merge as the list does."""
     id_of = {entry: id_ for id_, entry in entries.items()}
     highest = -1
@@ -91,7 +101,7 @@ def check_ranks_do(
             )
         highest = id_of[product]
     unreached = first_unreached(entries, merges)
-    if unreached is None or (whole_pretokens and set(merges) == set(every_split(entries))):
+    if unreached is None or (ignore_merges and set(merges) == set(every_split(entries))):
         return
     raise BadTokenizer(
         f"entry {unreached} ({shown(entries[unreached])}) is not what its bytes encode to, but would be in a rank file"

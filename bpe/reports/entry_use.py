@@ -88,9 +88,7 @@ def unreachable_ids(tokenizer: Tokenizer) -> list[int]:
     entries = tokenizer.ordinary_entries
     merges = None if tokenizer.is_rank_file else tokenizer.merges
     encoder = (
-        _core.Encoder(entries, merges, {}, None, False)
-        if tokenizer.whole_pretokens
-        else tokenizer.core_encoder
+        _core.Encoder(entries, merges, {}, None, False) if tokenizer.ignore_merges else tokenizer.core_encoder
     )
     ends = np.cumsum([len(entry) for entry in entries.values()], dtype=np.uint64)
     counts = PretokenCounts(
@@ -100,7 +98,7 @@ def unreachable_ids(tokenizer: Tokenizer) -> list[int]:
     return [
         id_
         for (id_, entry), reached in zip(entries.items(), alone.tolist(), strict=True)
-        if not (reached or (tokenizer.whole_pretokens and is_one_pretoken(tokenizer, entry)))
+        if not (reached or (tokenizer.ignore_merges and is_one_pretoken(tokenizer, entry)))
     ]
 
 
@@ -126,7 +124,7 @@ def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> _core.Encoder:
         singles = {id_: entry for id_, entry in entries.items() if len(entry) == 1}
         longer = [id_ for id_, entry in entries.items() if len(entry) > 1][: vocab_size - len(singles)]
         return _core.Encoder(
-            singles | {id_: entries[id_] for id_ in longer}, None, {}, None, tokenizer.whole_pretokens
+            singles | {id_: entries[id_] for id_ in longer}, None, {}, None, tokenizer.ignore_merges
         )
     id_of = {entry: id_ for id_, entry in entries.items()}
     merges = tokenizer.merges
@@ -139,4 +137,4 @@ def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> _core.Encoder:
                 break
             kept[id_] = left + right
         used += 1
-    return _core.Encoder(kept, merges[:used], {}, None, tokenizer.whole_pretokens)
+    return _core.Encoder(kept, merges[:used], {}, None, tokenizer.ignore_merges)

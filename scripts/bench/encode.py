@@ -107,7 +107,7 @@ def stages(name: str, text: bytes, threads: int, options: argparse.Namespace) ->
     room = np.zeros(_core.Encoder.out_tokens(len(text)), np.uint32)
 
     def encoder(cache_bytes: int) -> _core.Encoder:
-        return _core.Encoder.from_image(image, special, pattern, tokenizer.whole_pretokens, cache_bytes)
+        return _core.Encoder.from_image(image, special, pattern, tokenizer.ignore_merges, cache_bytes)
 
     warm: dict[str, list[float]] = {}
 

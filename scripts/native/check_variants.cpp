@@ -184,9 +184,9 @@ struct Rules { // what a Vocabulary is made from
   bool is_rank_file;
 
   bpe::Vocabulary vocabulary() const { return {views(), merge_views(), true}; }
-  bpe::Encoder encoder(bpe::Pattern pattern, bool whole_pretokens, size_t cache_bytes) const {
-    return {views(), merge_views(),   {{"<|end|>", static_cast<uint32_t>(entries.size())}},
-            pattern, whole_pretokens, cache_bytes};
+  bpe::Encoder encoder(bpe::Pattern pattern, bool ignore_merges, size_t cache_bytes) const {
+    const std::vector<bpe::SpecialToken> end{{"<|end|>", static_cast<uint32_t>(entries.size())}};
+    return {views(), merge_views(), bpe::AddedTokens(end, end, {}), pattern, ignore_merges, cache_bytes};
   }
 
 private:
@@ -412,14 +412,14 @@ Check check_groups_of_long_merges(const std::string &variant, const Rules &rules
   return check;
 }
 
-std::vector<uint32_t> encode_all(const Rules &rules, bpe::Pattern pattern, bool whole_pretokens,
+std::vector<uint32_t> encode_all(const Rules &rules, bpe::Pattern pattern, bool ignore_merges,
                                  const std::deque<GuardedText> &texts) {
-  const bpe::Encoder encoder = rules.encoder(pattern, whole_pretokens, size_t{8} << 20);
+  const bpe::Encoder encoder = rules.encoder(pattern, ignore_merges, size_t{8} << 20);
   std::vector<uint32_t> ids, row;
   for (int warm = 0; warm < 2; ++warm) // merged the first time, found in the cache the second
     for (const GuardedText &text : texts) {
       row.clear();
-      encoder.encode(text.view(), true, row);
+      encoder.encode(text.view(), encoder.added_tokens(), row);
       std::string decoded;
       for (const uint32_t id : row)
         decoded += id < rules.entries.size() ? rules.entries[id] : "<|end|>";
@@ -433,12 +433,12 @@ std::vector<uint32_t> encode_all(const Rules &rules, bpe::Pattern pattern, bool 
 Check check_encoding(const std::string &variant, const Rules &rules, const std::deque<GuardedText> &texts) {
   Check check;
   for (const char *name : pattern_names)
-    for (const bool whole_pretokens : {false, true}) {
+    for (const bool ignore_merges : {false, true}) {
       const bpe::Pattern pattern = bpe::pattern_from_name(name);
       bpe::choose_simd_variant("portable");
-      const auto wanted = encode_all(rules, pattern, whole_pretokens, texts);
+      const auto wanted = encode_all(rules, pattern, ignore_merges, texts);
       bpe::choose_simd_variant(variant);
-      const auto found = encode_all(rules, pattern, whole_pretokens, texts);
+      const auto found = encode_all(rules, pattern, ignore_merges, texts);
       check.expect(found == wanted, variant.c_str(), name, texts.size());
       check.expect(std::count(found.begin(), found.end(), UINT32_MAX - 1) == 0, variant.c_str(), "decoding",
                    0);

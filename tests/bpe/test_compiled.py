@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from bpe import _core, compiled
+from bpe.added_tokens import AddedToken
 from bpe.errors import BadTokenizer, UncoveredText
+from bpe.post_processing import PostProcessor
 from bpe.tokenizer import Tokenizer
 
 TEXT = "Hello, wörld!  It's the lazy dogs 12345 你好 xyzzy<|endoftext|>e\u0301 the the <s>"
@@ -23,10 +25,12 @@ TEXT = "Hello, wörld!  It's the lazy dogs 12345 你好 xyzzy<|endoftext|>e\u030
 def variants(listed: Any, ranked: Any) -> dict[str, Tokenizer]:
     return {
         "list": listed(),
-        "list, ignore_merges": listed("llama3", ["<|endoftext|>", "<s>"], whole_pretokens=True),
+        "list, ignore_merges": listed("llama3", ["<|endoftext|>", "<s>"], ignore_merges=True),
         "NFC": listed("qwen2", normalizer="NFC"),
-        "plain added token": listed(special_tokens=["<s>", "<t>"], plain_added_tokens=["<s>"]),
-        "template": listed(template={"type": "TemplateProcessing", "single": [], "special_tokens": {}}),
+        "flags": listed(
+            special_tokens=[AddedToken("<s>", 990, special=False, rstrip=True), AddedToken("<t>", 991)]
+        ),
+        "post-processor": listed(post_processor=PostProcessor({"type": "ByteLevel"}, (1,), (2, 3))),
         "ranks": ranked("cl100k"),
         "an expression": listed("[a-z]+|[^a-z]+"),
         "a special token merges need": listed(special_tokens=["e", "th"]),
@@ -46,8 +50,8 @@ def test_the_compiled_tokenizer_is_the_same(listed: Any, ranked: Any) -> None:
             assert again.merges == tokenizer.merges, name
             assert again.vocab_size == tokenizer.vocab_size, name
             assert again.max_token_id == tokenizer.max_token_id, name
-            assert again.plain_added_tokens == tokenizer.plain_added_tokens, name
-            assert again.template == tokenizer.template, name
+            assert again.added_tokens == tokenizer.added_tokens, name
+            assert again.post_processor == tokenizer.post_processor, name
             assert repr(again) == repr(tokenizer), name
             assert again.fingerprint() == tokenizer.fingerprint(), name
             assert again.compiled() == tokenizer.compiled(), name
@@ -101,7 +105,7 @@ def test_an_image_of_another_form_is_refused(listed: Any, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    "key", ["form", "special_tokens", "stages", "whole_pretokens", "normalizer", "template"]
+    "key", ["form", "added_tokens", "stages", "ignore_merges", "normalizer", "post_processor"]
 )
 @pytest.mark.parametrize("value", [None, 5, "x", {"a": []}, ...])
 def test_a_header_of_another_kind_is_refused(listed: Any, key: str, value: Any) -> None:
@@ -139,10 +143,8 @@ def test_a_file_beside_the_tokenizer_changes_nothing(tmp_path: Path, listed: Any
             "source": digest.hexdigest(),
             "special_tokens": other.special_tokens,
             "stages": [["cl100k", "drop"]],
-            "whole_pretokens": False,
+            "ignore_merges": False,
             "normalizer": None,
-            "plain_added_tokens": [],
-            "template": None,
         }
     ).encode()
     text += b" " * (-len(text) % 8)

@@ -11,6 +11,7 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from bpe import reference
+from bpe.added_tokens import AddedToken
 from bpe.errors import BadArgument
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.tokenizer import Tokenizer
@@ -112,14 +113,14 @@ def with_unreachable_entries() -> Tokenizer:
     entries = [bytes([byte]) for byte in range(256)] + [b"ab", b"abc", b"bc", b" tion", b"aba", b"de"]
     vocab = {2 * id_ + 7: entry for id_, entry in enumerate(entries)}
     merges = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c"), (b"a", b"bc"), (b"d", b"e")]
-    return Tokenizer(vocab, merges, {END: 3}, "gpt2", whole_pretokens=True)
+    return Tokenizer(vocab, merges, {END: 3}, "gpt2", ignore_merges=True)
 
 
-def test_whole_pretokens_and_entries_that_nothing_makes_stay() -> None:
+def test_ignore_merges_and_entries_that_nothing_makes_stay() -> None:
     old = with_unreachable_entries()
     text = text_of(5) + " tion aba abab dede " * 30
     new = train([text.encode()], old.vocab_size + 150, continue_from=old)
-    assert new.whole_pretokens
+    assert new.ignore_merges
     assert {id_: new.vocab[id_] for id_ in old.vocab} == dict(old.vocab)
     assert min(set(new.vocab) - set(old.vocab)) == old.max_token_id + 1
     entries = list(new.ordinary_entries.values())
@@ -140,6 +141,17 @@ def test_special_tokens_are_added_behind_the_old_ids() -> None:
     assert (sizes[320].vocab_size, sizes[310].vocab_size) == (320, 310)
     assert sizes[310].merges == sizes[320].merges[: len(sizes[310].merges)]
     assert train([text_of(6).encode()], 300, continue_from=old) == old
+
+
+def test_added_tokens_keep_their_flags() -> None:
+    entries = {id_: bytes([id_]) for id_ in range(256)}
+    tokens = [AddedToken(END, 256), AddedToken("<mask>", 257, special=False, lstrip=True, normalized=True)]
+    vocab = entries | {token.id: token.text.encode() for token in tokens}
+    old = Tokenizer(vocab, [], tokens)
+    new = train([text_of(7).encode()], 300, ["<a>"], continue_from=old)
+    assert new.added_tokens == (*tokens, AddedToken("<a>", 258))
+    assert new.encode("a  <mask>b<a>")[:2] == [97, 257]
+    assert new.encode("<a>") == [258]
 
 
 def test_counts_are_gone_on_with_if_they_were_cut_alike(tmp_path: Path) -> None:

@@ -231,13 +231,13 @@ MISSING = {id_: entry for id_, entry in ENTRIES.items() if entry not in (b"a", b
         pytest.param(
             ENTRIES,
             [(b"a", b"qqq")],
-            r"merge 0 \(b'a', b'qqq'\): its right part b'qqq' is not an entry",
+            r"merges\[0\] \(b'a', b'qqq'\): its right part b'qqq' is not an entry",
             id="part",
         ),
         pytest.param(
             ENTRIES,
             [*MERGES, (b"\x01", b"\x02")],
-            rf"merge {len(MERGES)} \(b'\\x01', b'\\x02'\): its product b'\\x01\\x02' is not an entry",
+            rf"merges\[{len(MERGES)}\] \(b'\\x01', b'\\x02'\): its product b'\\x01\\x02' is not an entry",
             id="product",
         ),
     ],
@@ -394,7 +394,7 @@ def test_lines_of_characters_with_commas_in_them(variant: str, whole: bool, firs
                 for end in ends
             )
             expected = [
-                i for p in pretokenize(text) for i in encode_pretoken(p, ranks, None, whole_pretokens=whole)
+                i for p in pretokenize(text) for i in encode_pretoken(p, ranks, None, ignore_merges=whole)
             ]
             out = np.empty(_core.Encoder.out_tokens(len(text.encode())), np.uint32)
             got = encoder.encode_documents(text.encode(), SEPARATOR, 1, out=out)[0]
@@ -468,5 +468,5 @@ def test_characters_of_three_bytes_equal_the_reference(seed: int, whole: bool) -
     ]
     pretokens = [pretoken for pretoken in pretokens if pretoken]
     ends = np.cumsum([len(pretoken) for pretoken in pretokens], dtype=np.uint64)
-    expected = [i for p in pretokens for i in encode_pretoken(p, id_of, None, whole_pretokens=whole)]
+    expected = [i for p in pretokens for i in encode_pretoken(p, id_of, None, ignore_merges=whole)]
     assert encoder.encode_pretokens(b"".join(pretokens), ends).tolist() == expected

@@ -124,5 +124,5 @@ def test_what_the_files_can_not_say_is_not_written(listed, ranked, tmp_path):
         listed(normalizer="NFC").export_gpt2(tmp_path)
     with pytest.raises(UnsupportedTokenizer, match="is reached by no merges, only as a whole pretoken"):
         ranked().export_gpt2(tmp_path)
-    listed(whole_pretokens=True).export_gpt2(tmp_path)  # every entry is reached, so it makes no difference
+    listed(ignore_merges=True).export_gpt2(tmp_path)  # every entry is reached, so it makes no difference
     assert Tokenizer.load(tmp_path) == listed()

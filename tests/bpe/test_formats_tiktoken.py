@@ -7,7 +7,7 @@ import re
 import pytest
 
 from bpe.errors import BadArgument, BadTokenizer
-from bpe.formats.tiktoken import read, read_lines, read_ranks, to_ranks
+from bpe.formats.tiktoken import read, read_entries, to_ranks
 from bpe.tokenizer import Tokenizer
 from bpe.vocabulary import every_split
 
@@ -56,7 +56,7 @@ def test_merges_that_ranks_can_not_express(trained):
         to_ranks(Tokenizer(entries, merges))
     entries = trained("gpt2")[0] | {900: b"theth"}
     splits = every_split(entries)
-    assert to_ranks(Tokenizer(entries, splits, whole_pretokens=True)).endswith(b" 900\n")
+    assert to_ranks(Tokenizer(entries, splits, ignore_merges=True)).endswith(b" 900\n")
 
 
 BAD = {
@@ -65,10 +65,10 @@ BAD = {
     "no number": (b"IQ== x\n", "line 1 is 'IQ== x'"),
     "negative": (b"IQ== -1\n", "line 1 is 'IQ== -1'"),
     "no base64": (b"IQ== 0\nI?== 1\n", "line 2 is 'I?== 1'"),
-    "rank twice": (b"IQ== 0\n\nIg== 0\n", "line 3 gives rank 0 a second time"),
-    "bytes twice": (None, "entries 0 and 300 are both b'\\x00': bytes must be unique"),
-    "bytes missing": (b"IQ== 0\n", "255 of the 256 bytes have no entry, the first is 0x00"),
-    "nothing": (b"", "256 of the 256 bytes have no entry"),
+    "rank twice": (b"IQ== 0\n\nIg== 0\n", "id 0 is that of both b'!' and b'\"'; ids must be unique"),
+    "bytes twice": (None, "entries 0 and 300 are both b'\\x00'; the bytes of an entry must be its own"),
+    "bytes missing": (b"IQ== 0\n", "the vocabulary lacks 255 of the 256 bytes"),
+    "nothing": (b"", "the vocabulary lacks 256 of the 256 bytes"),
     "binary": (b"\x00\xff\x00", "line 1 is "),
 }
 
@@ -87,7 +87,7 @@ def test_bad_rank_files(name, ranked, tmp_path):
 
 
 def test_a_last_line_without_end_and_cr():
-    assert read_ranks(b"IQ== 0\r\nIg== 1") == {0: b"!", 1: b'"'}
+    assert read_entries(b"IQ== 0\r\n\r\n\tIg==  1").find([b"!", b'"']) == [0, 1]
 
 
 def test_arguments(ranked, listed, tmp_path):
@@ -120,17 +120,16 @@ def test_two_merges_of_one_product_with_others_between():
 
 @pytest.mark.parametrize("special_tokens", [["<s>", "<t>"], {"<s>": 9000, "<t>": 7}])
 def test_files_of_odd_lines_take_special_tokens_too(special_tokens, ranked):
-    """Read line by line, not by the core."""
     data = to_ranks(ranked()).replace(b"\n", b"  \n\n")
     if isinstance(special_tokens, dict):
-        with pytest.raises(BadTokenizer, match="special token '<t>' has id 7, which is the entry"):
-            read_lines(data, "gpt2", special_tokens)
+        with pytest.raises(BadTokenizer, match="special token '<t>' has id 7, which is the id of an entry"):
+            read(data, "gpt2", special_tokens)
         special_tokens = {"<s>": 9000}
-    made = Tokenizer.from_parts(read_lines(data, "gpt2", special_tokens))
+    made = Tokenizer.from_parts(read(data, "gpt2", special_tokens))
     assert made == Tokenizer.from_parts(read(to_ranks(ranked()), "gpt2", special_tokens))
     for wrong, message in (
         (["e"], "'e' is an ordinary entry of the rank file"),
         ([5], "special token 5: must be a text"),
     ):
         with pytest.raises(BadTokenizer, match=message):
-            read_lines(data, "gpt2", wrong)
+            read(data, "gpt2", wrong)

@@ -13,7 +13,8 @@ import tokenizers
 from tokenizers import models, normalizers
 
 from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer
-from bpe.like import TextRule, _to_json, rule_like
+from bpe.formats.huggingface_pretokenizer import components_to_json
+from bpe.like import TextRule, rule_like
 from bpe.normalization import to_nfc
 from bpe.presets import OF_TEXT, PRESETS, Preset
 from bpe.pretokenization.components import Split
@@ -38,8 +39,7 @@ def by_huggingface(preset: Preset) -> Any:
     if preset.normalizer:
         tokenizer.normalizer = getattr(normalizers, preset.normalizer)()
     root = json.loads(tokenizer.to_str())
-    components = [_to_json(component) for component in preset.components]
-    root["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": components}
+    root["pre_tokenizer"] = components_to_json(preset.components)
     return tokenizers.Tokenizer.from_str(json.dumps(root))
 
 

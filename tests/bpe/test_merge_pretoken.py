@@ -113,7 +113,7 @@ def test_of_a_pair_listed_twice_the_last_place_counts() -> None:
     assert encode_all(_core.Encoder(entries, merges, {}, None, False), [b"abc"]) == [97, 257]
 
 
-def test_parts_cut_between_characters_are_not_whole_pretokens() -> None:
+def test_parts_cut_between_characters_are_not_ignore_merges() -> None:
     """b"\\xe6\\xbc" alone is emitted at once, but as a part of a longer pretoken it must be reached by merges."""
     character = "漢".encode()
     entries = dict(enumerate([*BYTES, character + b"!", character]))

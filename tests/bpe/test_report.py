@@ -77,7 +77,7 @@ def test_unreachable_entries(listed: Any, ranked: Any) -> None:
     more = {1000: b" lazy dogs", 1001: b"xyzzy"}
     assert unreachable_ids(Tokenizer(entries | more, merges)) == [1000, 1001]
     # Emitted as a whole pretoken; the other one is two pretokens and no merges reach it.
-    assert unreachable_ids(Tokenizer(entries | more, merges, whole_pretokens=True)) == [1000]
+    assert unreachable_ids(Tokenizer(entries | more, merges, ignore_merges=True)) == [1000]
     tokenizer = ranked()
     found = {tokenizer.ordinary_entries[id_] for id_ in unreachable_ids(tokenizer)}
     by_reference = {

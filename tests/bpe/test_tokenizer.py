@@ -21,7 +21,7 @@ def test_properties(listed, ranked):
     assert (tokenizer.vocab_size, tokenizer.max_token_id, len(tokenizer)) == (557, 5000, 557)
     assert tokenizer.vocab[5000] == b"<s>"
     assert tokenizer.special_tokens == {"<s>": 5000}
-    assert (tokenizer.pattern, tokenizer.normalizer, tokenizer.whole_pretokens) == ("llama3", None, False)
+    assert (tokenizer.pattern, tokenizer.normalizer, tokenizer.ignore_merges) == ("llama3", None, False)
     assert tokenizer.token_to_id("<s>") == 5000
     assert tokenizer.token_to_id(b"a") == 97
     assert tokenizer.token_to_id(b"<s>") is None
@@ -41,7 +41,7 @@ def test_equality_fingerprint_and_pickle(listed, ranked):
         assert twin.fingerprint() == tokenizer.fingerprint()
         assert twin.is_rank_file == tokenizer.is_rank_file
         assert twin.encode("Hello 'll<|endoftext|> 12") == tokenizer.encode("Hello 'll<|endoftext|> 12")
-    different = [listed(), listed("llama3"), listed(special_tokens=["<s>"]), listed(whole_pretokens=True)]
+    different = [listed(), listed("llama3"), listed(special_tokens=["<s>"]), listed(ignore_merges=True)]
     assert len({tokenizer.fingerprint() for tokenizer in different}) == len(different)
     assert listed() != "no tokenizer"
     assert len(listed().fingerprint()) == 64
@@ -55,8 +55,6 @@ def test_bad_patterns(trained):
         Tokenizer(entries, merges, pattern="")
     with pytest.raises(BadArgument, match='normalizer must be None or "NFC"'):
         Tokenizer(entries, merges, normalizer="NFD")
-    with pytest.raises(BadArgument, match="plain added token '<t>' is not among"):
-        Tokenizer(entries, merges, ["<s>"], plain_added_tokens=["<t>"])
 
 
 def test_decode(listed):

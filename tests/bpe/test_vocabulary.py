@@ -130,10 +130,10 @@ def test_ids_may_have_gaps_and_reach_the_last(id_):
     assert make_vocabulary(moved, [(b"a", b"b")]).entries[id_] == b"ab"
 
 
-def test_whole_pretokens_default():
-    assert make_vocabulary(AB, None).whole_pretokens
-    assert not make_vocabulary(AB, MERGES).whole_pretokens
-    assert make_vocabulary(AB, MERGES, whole_pretokens=True).whole_pretokens
+def test_ignore_merges_default():
+    assert make_vocabulary(AB, None).ignore_merges
+    assert not make_vocabulary(AB, MERGES).ignore_merges
+    assert make_vocabulary(AB, MERGES, ignore_merges=True).ignore_merges
 
 
 def test_every_split():

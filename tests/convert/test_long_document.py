@@ -14,6 +14,7 @@ from input_kinds import write_kind
 from naive_conversion import END, Naive, expected_dataset, make_documents, read_dataset
 
 from bpe import utf8
+from bpe.added_tokens import AddedToken
 from bpe.errors import InvalidText
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
@@ -65,6 +66,34 @@ def test_what_is_not_in_the_core_has_the_same_ids(
     rng = random.Random(6)
     for text in nasty_texts.values():
         assert ids_of(tokenizer, pieces_of(text.encode(), rng, 9), 20) == tokenizer.encode(text)
+
+
+@pytest.mark.parametrize("flags", [{"lstrip": True}, {"rstrip": True, "single_word": True}], ids=str)
+def test_tokens_that_look_around(flags: dict[str, bool], listed: Any) -> None:
+    """Where one ends depends on what comes in the next piece."""
+    rng = random.Random(4)
+    plain = listed(special_tokens=[])
+    tokens = [AddedToken("<s>", plain.vocab_size, **flags), AddedToken("s>", plain.vocab_size + 1)]
+    tokenizer = Tokenizer(plain.ordinary_entries, plain.merges, tokens)
+    for words in (["<s>", "<", "s>", "  ", "\n", "a", "the ", "é"], ["<s> ", "w<s> the", " then"]):
+        for size in (60, 20_000):
+            text = "".join(rng.choices(words, k=size))
+            pieces = pieces_of(text.encode(), rng, size // 6)
+            assert ids_of(tokenizer, pieces, 16) == tokenizer.encode(text)
+            halves = [text[:99], text[99:]]
+            assert list(tokenizer.encode_iterable(halves)) == tokenizer.encode(text)
+
+
+def test_memory_is_bounded_where_tokens_look_around(listed: Any) -> None:
+    """What is certain is given out while the rest is still to come."""
+    plain = listed(special_tokens=[])
+    tokenizer = Tokenizer(
+        plain.ordinary_entries, plain.merges, [AddedToken("<s>", plain.vocab_size, rstrip=True)]
+    )
+    parts = encode_pieces(tokenizer, (b"the then <s>  a, " * 100 for _ in range(1000)), try_bytes=10_000)
+    sizes = [len(part) for part in parts]
+    assert len(sizes) > 100
+    assert max(sizes) < 20_000
 
 
 def test_memory_is_not_that_of_the_document(listed: Callable[..., Tokenizer]) -> None:

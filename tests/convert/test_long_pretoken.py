@@ -87,7 +87,7 @@ def test_windows_have_the_tokens_of_the_reference(rule: str) -> None:
         id_of = {entry: id_ for id_, entry in vocab.items()}
         ranks = None if rule == "ranks" else {pair: rank for rank, pair in enumerate(merges)}
         whole = rule != "merges"
-        tokenizer = Tokenizer(vocab, None if rule == "ranks" else merges, whole_pretokens=whole)
+        tokenizer = Tokenizer(vocab, None if rule == "ranks" else merges, ignore_merges=whole)
         for _ in range(6):
             unit = "".join(rng.choices("abc", k=rng.choice([1, 1, 2, 3, 20])))
             text = "".join(

@@ -15,7 +15,7 @@ struct Codec {
   template <class First, class Second, class... Rest>
   Codec(First &&first, Second &&second, Rest &&...rest)
       : encoder(std::forward<First>(first), std::forward<Second>(second), std::forward<Rest>(rest)...),
-        decoder(encoder.vocabulary(), encoder.special_tokens()) {}
+        decoder(encoder.vocabulary(), encoder.added_tokens().contents()) {}
   Codec(const Codec &) = delete;
 };
 

@@ -131,8 +131,8 @@ void bind_documents(nb::module_ &m) {
         {
           nb::gil_scoped_release unlocked;
           const bpe::SpecialTokens tokens(std::move(list));
-          bpe::SpecialTokens::Match match{0, 0, 0};
-          while ((match = tokens.find(text.data(), text.size(), match.stop)).start < text.size()) {
+          bpe::SpecialTokens::Search search(tokens, text.data(), text.size());
+          for (bpe::SpecialTokens::Match match; (match = search.next()).start < text.size();) {
             starts.push_back(match.start);
             which.push_back(match.value);
           }

@@ -1,6 +1,7 @@
 // Vocabularies and encoding, for Python.
 #include "bindings/bind_codec.hpp"
 #include "common/image.hpp"
+#include "encode/cut_into_pieces.hpp"
 #include "vocabulary/model_text.hpp"
 
 #include <algorithm>
@@ -63,14 +64,25 @@ constexpr size_t gil_release_bytes = 4096;
 // Of text that is handed over in pieces: long against a call, short against a vocabulary.
 constexpr size_t piece_bytes = size_t{1} << 20;
 
-nb::list encode(const Codec &codec, nb::handle text, bool special) {
+// `special` as Python gives it: all of the encoder's tokens, none, or those of a set.
+const bpe::AddedTokens &tokens_to_find(const Codec &codec, nb::handle special) {
+  static const bpe::AddedTokens none;
+  if (special.ptr() == Py_True)
+    return codec.encoder.added_tokens();
+  if (nb::isinstance<bpe::AddedTokens>(special))
+    return *nb::inst_ptr<bpe::AddedTokens>(special);
+  return nb::cast<bool>(special) ? codec.encoder.added_tokens() : none;
+}
+
+nb::list encode(const Codec &codec, nb::handle text, nb::handle special) {
+  const bpe::AddedTokens &tokens = tokens_to_find(codec, special);
   const std::string_view bytes = view_of_str(text, "text");
   std::vector<uint32_t> ids;
   if (bytes.size() < gil_release_bytes) {
-    codec.encoder.encode(bytes, special, ids);
+    codec.encoder.encode(bytes, tokens, ids);
   } else {
     nb::gil_scoped_release unlocked;
-    codec.encoder.encode(bytes, special, ids);
+    codec.encoder.encode(bytes, tokens, ids);
   }
   nb::list out = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(ids.size())));
   if (!out.is_valid())
@@ -117,46 +129,95 @@ void bind_encoder(nb::module_ &m) {
   bind_pieces<bpe::VocabText>(m, "VocabText");
   bind_pieces<bpe::MergesText>(m, "MergesText");
   m.attr("IMAGE_VERSION") = bpe::image_version;
+  nb::class_<bpe::AddedTokens>(m, "AddedTokens")
+      .def(
+          "__init__",
+          [](bpe::AddedTokens *self, const Items<nb::tuple> &tokens) {
+            std::vector<bpe::SpecialToken> contents, raw, normalized;
+            for (const nb::tuple &item : tokens) {
+              if (nb::len(item) != 6)
+                throw nb::type_error(
+                    "a token is (text, id, normalized text or None, lstrip, rstrip, single_word)");
+              bpe::SpecialToken token{std::string(view_of_bytes(item[0], "an added token")),
+                                      id_from(item[1], "added token id"), nb::cast<bool>(item[3]),
+                                      nb::cast<bool>(item[4]), nb::cast<bool>(item[5])};
+              contents.push_back(token);
+              if (nb::handle text = item[2]; text.is_none()) {
+                raw.push_back(std::move(token));
+              } else {
+                token.text = view_of_bytes(text, "an added token");
+                normalized.push_back(std::move(token));
+              }
+            }
+            new (self) bpe::AddedTokens(std::move(contents), std::move(raw), std::move(normalized));
+          },
+          nb::arg("tokens"))
+      .def(
+          "find",
+          [](const bpe::AddedTokens &tokens, nb::object buffer, bool normalized) {
+            const BufferView text(buffer);
+            std::vector<uint64_t> spans;
+            std::vector<uint32_t> ids;
+            {
+              nb::gil_scoped_release unlocked;
+              bpe::SpecialTokens::Search search(normalized ? tokens.normalized() : tokens.raw(), text.data(),
+                                                text.size());
+              for (bpe::SpecialTokens::Match match; (match = search.next()).value != bpe::no_special;) {
+                spans.insert(spans.end(), {match.start, match.stop});
+                ids.push_back(match.value);
+              }
+            }
+            return std::pair(owned_array(std::move(spans)), owned_array(std::move(ids)));
+          },
+          nb::arg("buffer"), nb::arg("normalized"))
+      .def(
+          "last_cut",
+          [](const bpe::AddedTokens &tokens, nb::object buffer, const std::string &pattern) {
+            const BufferView text(buffer);
+            nb::gil_scoped_release unlocked;
+            return bpe::last_cut(view_of(text), {bpe::pattern_from_name(pattern), tokens});
+          },
+          nb::arg("buffer"), nb::arg("pattern"));
   nb::class_<Codec> encoder(m, "Encoder");
   encoder
       .def(
           "__init__",
-          [](Codec *self, nb::dict entries, nb::object merges, nb::dict special_tokens,
-             std::optional<std::string> pattern, bool whole_pretokens, int64_t cache_bytes) {
+          [](Codec *self, nb::dict entries, nb::object merges, nb::handle special_tokens,
+             std::optional<std::string> pattern, bool ignore_merges, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
             nb::object merge_tuple;
             std::vector<bpe::Vocabulary::Entry> entry_list = entries_from(entries);
             const std::optional<bpe::Vocabulary::Merges> merge_list = merges_from(merges, merge_tuple);
-            new (self) Codec(std::move(entry_list), merge_list, special_tokens_from(special_tokens),
-                             pattern_from(pattern), whole_pretokens, cache_size);
+            new (self) Codec(std::move(entry_list), merge_list, added_tokens_from(special_tokens),
+                             pattern_from(pattern), ignore_merges, cache_size);
           },
           nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"), nb::arg("pattern").none(),
-          nb::arg("whole_pretokens"), nb::arg("cache_bytes") = default_cache_bytes)
+          nb::arg("ignore_merges"), nb::arg("cache_bytes") = default_cache_bytes)
       .def_static(
           "from_image",
-          [](nb::object image, nb::dict special_tokens, const std::optional<std::string> &pattern,
-             bool whole_pretokens, int64_t cache_bytes) {
+          [](nb::object image, nb::handle special_tokens, const std::optional<std::string> &pattern,
+             bool ignore_merges, int64_t cache_bytes) {
             const BufferView bytes(image);
             const size_t cache_size = cache_size_from(cache_bytes);
-            std::vector<bpe::SpecialToken> special_list = special_tokens_from(special_tokens);
+            bpe::AddedTokens special_list = added_tokens_from(special_tokens);
             const std::optional<bpe::Pattern> known_pattern = pattern_from(pattern);
             nb::gil_scoped_release unlocked;
             bpe::ImageReader reader(view_of(bytes));
             bpe::Vocabulary vocabulary(reader);
             if (!reader.at_end())
               throw std::invalid_argument("the image goes on behind its end");
-            return new Codec(std::move(vocabulary), std::move(special_list), known_pattern, whole_pretokens,
+            return new Codec(std::move(vocabulary), std::move(special_list), known_pattern, ignore_merges,
                              cache_size);
           },
-          nb::arg("image"), nb::arg("special_tokens"), nb::arg("pattern").none(), nb::arg("whole_pretokens"),
+          nb::arg("image"), nb::arg("special_tokens"), nb::arg("pattern").none(), nb::arg("ignore_merges"),
           nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)
       .def_static(
           "from_merges",
           [](const nb::ndarray<const uint32_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu> &merges,
-             const nb::bytes &byte_order, uint32_t first_id, nb::dict special_tokens,
+             const nb::bytes &byte_order, uint32_t first_id, nb::handle special_tokens,
              const std::optional<std::string> &pattern, uint64_t memory_limit, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
-            std::vector<bpe::SpecialToken> special_list = special_tokens_from(special_tokens);
+            bpe::AddedTokens special_list = added_tokens_from(special_tokens);
             const std::optional<bpe::Pattern> known_pattern = pattern_from(pattern);
             std::array<uint8_t, 256> order{};
             std::array<bool, 256> seen{};
@@ -241,7 +302,8 @@ void bind_encoder(nb::module_ &m) {
       .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)
       .def(
           "encode_batch",
-          [](const Codec &codec, nb::object texts, int64_t threads, bool special) {
+          [](const Codec &codec, nb::object texts, int64_t threads, nb::handle special) {
+            const bpe::AddedTokens &tokens = tokens_to_find(codec, special);
             const size_t thread_limit = thread_count(threads);
             // A tuple of our own: nobody can take the strings away while the GIL is released.
             const nb::object items = nb::steal(PySequence_Tuple(texts.ptr()));
@@ -254,15 +316,16 @@ void bind_encoder(nb::module_ &m) {
             bpe::EncodedRows rows;
             {
               nb::gil_scoped_release unlocked;
-              rows = codec.encoder.encode_batch(views, thread_limit, special);
+              rows = codec.encoder.encode_batch(views, thread_limit, tokens);
             }
             return owned_rows(std::move(rows));
           },
           nb::arg("texts"), nb::arg("threads"), nb::arg("special") = true)
       .def(
           "encode_documents",
-          [](const Codec &codec, nb::object buffer, nb::bytes separator, int64_t threads, bool special,
+          [](const Codec &codec, nb::object buffer, nb::bytes separator, int64_t threads, nb::handle special,
              bool check, std::optional<LentTokens> out) {
+            const bpe::AddedTokens &tokens_to_cut_at = tokens_to_find(codec, special);
             const BufferView text(buffer);
             const size_t thread_limit = thread_count(threads);
             bpe::TokenBuffer lent = out ? lent_tokens(*out, text.size()) : bpe::TokenBuffer();
@@ -270,7 +333,7 @@ void bind_encoder(nb::module_ &m) {
             {
               nb::gil_scoped_release unlocked;
               rows = codec.encoder.encode_documents(view_of(text), {separator.c_str(), separator.size()},
-                                                    thread_limit, special, check, std::move(lent));
+                                                    thread_limit, tokens_to_cut_at, check, std::move(lent));
             }
             if (!out)
               return owned_rows(std::move(rows));
@@ -281,8 +344,9 @@ void bind_encoder(nb::module_ &m) {
           nb::arg("check") = false, nb::arg("out").noconvert() = nb::none())
       .def(
           "encode_ragged",
-          [](const Codec &codec, nb::object buffer, const RowOffsets &offsets, int64_t threads, bool special,
-             std::optional<LentTokens> out) {
+          [](const Codec &codec, nb::object buffer, const RowOffsets &offsets, int64_t threads,
+             nb::handle special, std::optional<LentTokens> out) {
+            const bpe::AddedTokens &tokens_to_cut_at = tokens_to_find(codec, special);
             const BufferView text(buffer);
             const size_t rows = row_count(text, offsets);
             const size_t thread_limit = thread_count(threads);
@@ -291,7 +355,7 @@ void bind_encoder(nb::module_ &m) {
             {
               nb::gil_scoped_release unlocked;
               encoded = codec.encoder.encode_ragged(view_of(text), offsets.data(), rows, thread_limit,
-                                                    special, std::move(lent));
+                                                    tokens_to_cut_at, std::move(lent));
             }
             if (!out)
               return owned_rows(std::move(encoded));

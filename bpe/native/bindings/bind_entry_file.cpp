@@ -5,6 +5,7 @@
 #include "vocabulary/model_text.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -21,11 +22,47 @@ struct EntryFile {
   const bpe::EntryList &entries() const { return model.entries; }
 };
 
-nb::object read_entry_file(std::optional<bpe::ModelJson> &&model, bool has_merges, nb::object document) {
-  if (!model)
-    return nb::none();
-  return nb::cast(new EntryFile{std::move(*model), has_merges, std::move(document)},
-                  nb::rv_policy::take_ownership);
+// Those of the texts that are a part or the product of a merge.
+std::unordered_set<std::string_view> used_by_merges(const bpe::ModelJson &model,
+                                                    const std::unordered_set<std::string_view> &texts) {
+  std::unordered_set<std::string_view> used;
+  const auto bit_of = [](std::string_view text) { return uint64_t{1} << std::min<size_t>(text.size(), 63); };
+  uint64_t sizes = 0; // which most entries do not have
+  for (const std::string_view text : texts)
+    sizes |= bit_of(text);
+  const auto look_at = [&](std::string_view entry) {
+    if ((sizes & bit_of(entry)) && texts.contains(entry))
+      used.insert(entry);
+  };
+  for (size_t i = 0; !texts.empty() && i < model.merge_ends.size(); i += 2) {
+    look_at(model.merge_part(i));
+    look_at(model.merge_part(i + 1));
+    look_at(model.product(i / 2));
+  }
+  return used;
+}
+
+void require_own_ids(const bpe::EntryList &entries) {
+  if (std::adjacent_find(entries.ids.begin(), entries.ids.end(), std::greater_equal<>()) == entries.ids.end())
+    return;
+  std::unordered_map<uint32_t, size_t> owners;
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (const auto [owner, is_new] = owners.try_emplace(entries.ids[i], i); !is_new)
+      throw std::invalid_argument("id " + std::to_string(entries.ids[i]) + " is that of both " +
+                                  bpe::quoted(entries[owner->second]) + " and " + bpe::quoted(entries[i]) +
+                                  "; ids must be unique");
+}
+
+void require_own_merges(const bpe::ModelJson &model) {
+  std::unordered_map<std::string, size_t> places;
+  for (size_t i = 0; i < model.merge_ends.size(); i += 2) {
+    // No entry's length is needed to tell two pairs of the same bytes apart but the left one's.
+    std::string pair = std::to_string(model.merge_part(i).size()) + ":";
+    pair += model.product(i / 2);
+    if (const auto [first, is_new] = places.try_emplace(std::move(pair), i / 2); !is_new)
+      throw std::invalid_argument("merges[" + std::to_string(i / 2) + "] repeats merges[" +
+                                  std::to_string(first->second) + "]");
+  }
 }
 
 } // namespace
@@ -40,23 +77,32 @@ void bind_entry_file(nb::module_ &m) {
               nb::gil_scoped_release unlocked;
               model = bpe::read_model_json({document.c_str(), document.size()});
             }
-            return read_entry_file(std::move(model), true, document);
+            if (!model)
+              return nb::object(nb::none());
+            return nb::cast(new EntryFile{std::move(*model), true, document}, nb::rv_policy::take_ownership);
           },
           nb::arg("document"))
       .def_static(
           "read_rank_file",
           [](nb::bytes data) {
-            std::optional<bpe::ModelJson> model;
+            bpe::ModelJson model{};
             {
               nb::gil_scoped_release unlocked;
-              if (auto entries = bpe::read_rank_file({data.c_str(), data.size()})) {
-                model.emplace();
-                model->entries = std::move(*entries);
-              }
+              model.entries = bpe::read_rank_file({data.c_str(), data.size()}, model.fault);
             }
-            return read_entry_file(std::move(model), false, nb::none());
+            return new EntryFile{std::move(model), false, nb::none()};
           },
-          nb::arg("data"))
+          nb::arg("data"), nb::rv_policy::take_ownership)
+      .def_prop_ro("fault",
+                   [](const EntryFile &file) -> nb::object {
+                     static constexpr const char *names[] = {"", "vocab", "merges", "line"};
+                     const bpe::Fault &fault = file.model.fault;
+                     if (fault.place == bpe::Fault::none)
+                       return nb::none();
+                     return nb::make_tuple(names[fault.place], fault.index == bpe::Fault::whole
+                                                                   ? nb::none()
+                                                                   : nb::object(nb::int_(fault.index)));
+                   })
       .def("outline",
            [](const EntryFile &file) {
              if (file.document.is_none())
@@ -71,6 +117,8 @@ void bind_entry_file(nb::module_ &m) {
                      nb::dict out;
                      for (const auto &[text, id] : file.model.texts)
                        out[nb::str(text.data(), text.size())] = id;
+                     if (nb::len(out) < file.model.texts.size())
+                       throw nb::value_error("a key is given twice");
                      return out;
                    })
       .def_prop_ro("max_id",
@@ -109,20 +157,43 @@ void bind_entry_file(nb::module_ &m) {
           },
           nb::arg("wanted"))
       .def(
+          "used_by_merges",
+          [](const EntryFile &file, const Items<nb::bytes> &wanted) {
+            std::unordered_set<std::string_view> texts;
+            for (const nb::bytes &text : wanted)
+              texts.insert({text.c_str(), text.size()});
+            nb::list out;
+            for (const std::string_view entry : used_by_merges(file.model, texts))
+              out.append(nb::bytes(entry.data(), entry.size()));
+            return out;
+          },
+          nb::arg("wanted"))
+      .def(
           "encoder",
-          [](const EntryFile &file, nb::dict special_tokens, const Items<uint32_t> &dropped_ids,
-             const std::optional<std::string> &pattern, bool whole_pretokens, int64_t cache_bytes) {
+          [](const EntryFile &file, nb::handle special_tokens, const std::optional<std::string> &pattern,
+             bool ignore_merges, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
-            std::vector<bpe::SpecialToken> special_list = special_tokens_from(special_tokens);
+            bpe::AddedTokens special_list = added_tokens_from(special_tokens);
             const std::optional<bpe::Pattern> known_pattern = pattern_from(pattern);
             const bpe::EntryList &entries = file.entries();
             nb::gil_scoped_release unlocked;
-            const std::unordered_set<uint32_t> dropped(dropped_ids.begin(), dropped_ids.end());
+            require_own_ids(entries);
+            // A special token is no entry for the text between special tokens, unless that needs it.
+            std::unordered_map<uint32_t, std::string_view> special_texts;
+            std::unordered_set<std::string_view> texts;
+            for (const bpe::SpecialToken &token : special_list.contents()) {
+              special_texts.emplace(token.value, token.text);
+              texts.insert(token.text);
+            }
+            const std::unordered_set<std::string_view> used = used_by_merges(file.model, texts);
             std::vector<bpe::Vocabulary::Entry> kept;
             kept.reserve(entries.size());
-            for (size_t i = 0; i < entries.size(); ++i)
-              if (dropped.empty() || !dropped.contains(entries.ids[i]))
+            for (size_t i = 0; i < entries.size(); ++i) {
+              const auto special = special_texts.find(entries.ids[i]);
+              if (!file.has_merges || special == special_texts.end() ||
+                  (special->second == entries[i] && (entries[i].size() == 1 || used.contains(entries[i]))))
                 kept.push_back({entries.ids[i], entries[i]});
+            }
             std::optional<bpe::Vocabulary::Merges> merges;
             if (file.has_merges) {
               merges.emplace();
@@ -131,14 +202,13 @@ void bind_entry_file(nb::module_ &m) {
                 merges->emplace_back(file.model.merge_part(i), file.model.merge_part(i + 1));
             }
             auto codec = std::make_unique<Codec>(std::move(kept), merges, std::move(special_list),
-                                                 known_pattern, whole_pretokens, cache_size);
+                                                 known_pattern, ignore_merges, cache_size);
             if (merges && codec->encoder.vocabulary().pair_count() < merges->size())
-              throw std::invalid_argument("a merge is listed twice");
+              require_own_merges(file.model);
             return codec.release();
           },
-          nb::arg("special_tokens"), nb::arg("dropped_ids"), nb::arg("pattern").none(),
-          nb::arg("whole_pretokens"), nb::arg("cache_bytes") = default_cache_bytes,
-          nb::rv_policy::take_ownership);
+          nb::arg("special_tokens"), nb::arg("pattern").none(), nb::arg("ignore_merges"),
+          nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership);
 }
 
 } // namespace bpe::python

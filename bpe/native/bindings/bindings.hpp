@@ -5,7 +5,7 @@
 #include "common/token_buffer.hpp"
 #include "encode/encoder.hpp"
 #include "pretokenize/pretokenize.hpp"
-#include "text/special_tokens.hpp"
+#include "text/added_tokens.hpp"
 #include "text/utf8.hpp"
 
 #include <nanobind/nanobind.h>
@@ -146,11 +146,15 @@ inline size_t thread_count(int64_t threads) {
   return static_cast<size_t>(threads);
 }
 
-inline std::vector<bpe::SpecialToken> special_tokens_from(nb::dict special_tokens) {
-  std::vector<bpe::SpecialToken> out;
-  for (const auto &[text, id] : special_tokens)
-    out.push_back({std::string(view_of_bytes(text, "a special token")), id_from(id, "special token id")});
-  return out;
+// AddedTokens, or a dict of bytes and ids for those that are found by their bytes alone.
+inline bpe::AddedTokens added_tokens_from(nb::handle special_tokens) {
+  if (nb::isinstance<bpe::AddedTokens>(special_tokens))
+    return *nb::inst_ptr<bpe::AddedTokens>(special_tokens);
+  std::vector<bpe::SpecialToken> tokens;
+  for (const auto &[text, id] : nb::cast<nb::dict>(special_tokens))
+    tokens.push_back({std::string(view_of_bytes(text, "a special token")), id_from(id, "special token id")});
+  std::vector<bpe::SpecialToken> contents = tokens;
+  return {std::move(contents), std::move(tokens), {}};
 }
 
 inline std::optional<bpe::Pattern> pattern_from(const std::optional<std::string> &pattern) {

@@ -38,10 +38,10 @@ size_t cut_within_document(std::string_view text, std::string_view separator, co
       return 0;
     // A separator is no part of a document, a special token not of a pretoken.
     const size_t place = start + cut;
-    const size_t reach = separator.size() - 1;
+    const size_t reach = separator.empty() ? 0 : separator.size() - 1;
     const std::string_view around =
         text.substr(place - std::min(place, reach), std::min(place, reach) + reach);
-    if (around.find(separator) == std::string_view::npos &&
+    if ((separator.empty() || around.find(separator) == std::string_view::npos) &&
         !within.special.stands_across(bytes_of(text), text.size(), place))
       return place;
     limit = start;
@@ -50,6 +50,11 @@ size_t cut_within_document(std::string_view text, std::string_view separator, co
 }
 
 } // namespace
+
+size_t last_cut(std::string_view text, const WithinDocuments &within) {
+  const size_t reach = within.special.reach();
+  return text.size() <= reach ? 0 : cut_within_document(text, {}, within, text.size() - reach);
+}
 
 std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view separator,
                                     const WithinDocuments *within) {

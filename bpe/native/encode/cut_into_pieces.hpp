@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pretokenize/pretokenize.hpp"
-#include "text/special_tokens.hpp"
+#include "text/added_tokens.hpp"
 
 #include <cstddef>
 #include <string_view>
@@ -17,12 +17,16 @@ inline constexpr size_t piece_bytes = 1 << 18;
 // What documents may be cut by: the pattern of their pretokens, and the special tokens they may hold.
 struct WithinDocuments {
   Pattern pattern;
-  const SpecialTokens &special;
+  const AddedTokens &special;
 };
 
 // Where to cut a text into pieces of about piece_bytes: behind separators and, if it is said how, within long
 // documents. Starts of the pieces, then text.size().
 std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view separator,
                                     const WithinDocuments *within);
+
+// The last place found in `text` at which it may be cut into two that are encoded apart, whatever follows; 0:
+// none.
+size_t last_cut(std::string_view text, const WithinDocuments &within);
 
 } // namespace bpe

@@ -96,7 +96,7 @@ size_t EncoderSession::run_of_characters(const PretokenSpans &run, size_t i, con
   }
   if (!characters_->has_ids())
     return 0;
-  if (whole_pretokens_ && characters_->has_unreachable())
+  if (ignore_merges_ && characters_->has_unreachable())
     stop = run.origin + run.ends[i];
   for (;;) {
     const uint8_t *const from = p;
@@ -173,7 +173,7 @@ void EncoderSession::push_part(const uint8_t *bytes, size_t size, bool whole, co
     batch.bytes[i] = bytes;
     batch.long_items[batch.long_count++] = static_cast<uint8_t>(i);
   }
-  key.high |= whole_pretokens_ && !whole ? CacheKey::part_bit : 0;
+  key.high |= ignore_merges_ && !whole ? CacheKey::part_bit : 0;
   batch.keys[i] = key;
   batch.hashes[i] = key.hash();
   if (size > CacheKey::max_bytes)

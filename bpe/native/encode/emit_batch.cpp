@@ -121,7 +121,7 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   if (key.high != 0) {
     if (const PretokenCache::Slot *const slot = cache_.find_and_promote(key, batch.hashes[i]))
       return emit_slot(batch, i, *slot, out);
-    if (key.is_long() || whole_pretokens_)
+    if (key.is_long() || ignore_merges_)
       return emit_missing(batch, i, out);
     open_misses(out);
     misses_.add_short(key, batch.hashes[i], out);
@@ -186,7 +186,7 @@ uint32_t *EncoderSession::emit_missing(const Batch &batch, size_t i, uint32_t *o
   else
     key.copy_bytes(short_bytes);
   const size_t size = is_long ? key.long_size() : key.size();
-  if (whole_pretokens_ && (key.high & CacheKey::part_bit) == 0) {
+  if (ignore_merges_ && (key.high & CacheKey::part_bit) == 0) {
     if (const uint32_t entry = find_whole(bytes, size); entry != PairTable::no_symbol) {
       const uint32_t ids[PretokenCache::max_ids] = {vocabulary_.id(entry)};
       if (is_long)
@@ -254,8 +254,8 @@ uint32_t *EncoderSession::room_for(size_t count, uint32_t *out) {
 
 // The entry that a whole pretoken is emitted as at once, or no_symbol.
 uint32_t EncoderSession::find_whole(const uint8_t *bytes, size_t size) const {
-  return whole_pretokens_ ? vocabulary_.find_unreachable({reinterpret_cast<const char *>(bytes), size})
-                          : PairTable::no_symbol;
+  return ignore_merges_ ? vocabulary_.find_unreachable({reinterpret_cast<const char *>(bytes), size})
+                        : PairTable::no_symbol;
 }
 
 RankMergeScratch &EncoderSession::rank_scratch() {

@@ -57,7 +57,7 @@ public:
       --encoder.session_count_;
     }
     session_ = std::make_unique<EncoderSession>(encoder.vocabulary_, encoder.characters_, encoder.pattern_,
-                                                encoder.whole_pretokens_, encoder.budget_, share);
+                                                encoder.ignore_merges_, encoder.budget_, share);
     ++encoder.session_count_;
   }
   ~SessionLoan() {
@@ -80,42 +80,56 @@ private:
 };
 
 Encoder::Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
-                 std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern,
-                 bool whole_pretokens, size_t cache_bytes)
-    : Encoder(Vocabulary(std::move(entries), merges, whole_pretokens), std::move(special_tokens), pattern,
-              whole_pretokens, cache_bytes) {}
+                 AddedTokens added_tokens, std::optional<Pattern> pattern, bool ignore_merges,
+                 size_t cache_bytes)
+    : Encoder(Vocabulary(std::move(entries), merges, ignore_merges), std::move(added_tokens), pattern,
+              ignore_merges, cache_bytes) {}
 
-Encoder::Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens,
-                 std::optional<Pattern> pattern, bool whole_pretokens, size_t cache_bytes)
-    : vocabulary_(std::move(vocabulary)), special_tokens_(std::move(special_tokens)), pattern_(pattern),
-      whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
+Encoder::Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::optional<Pattern> pattern,
+                 bool ignore_merges, size_t cache_bytes)
+    : vocabulary_(std::move(vocabulary)), added_tokens_(std::move(added_tokens)), pattern_(pattern),
+      ignore_merges_(ignore_merges), budget_(cache_bytes) {}
 
 void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
-                          const SpecialTokens &special) const {
-  size_t start = 0;
-  for (;;) {
-    const SpecialTokens::Match match = special.find(text, size, start);
-    session.encode_text(text + start, match.start - start, readable);
-    if (match.start == size)
-      return;
-    session.append_token(match.value);
-    start = match.stop;
+                          const AddedTokens &special) const {
+  if (special.raw().empty())
+    return encode_between(session, text, size, readable, special.normalized());
+  SpecialTokens::Search search(special.raw(), text, size);
+  for (size_t done = 0; done < size;) {
+    const SpecialTokens::Match match = search.next();
+    if (done < match.start)
+      encode_between(session, text + done, match.start - done, readable, special.normalized());
+    if (match.start < match.stop)
+      session.append_token(match.value);
+    done = match.stop;
   }
 }
 
-void Encoder::encode(std::string_view text, bool special, std::vector<uint32_t> &ids) const {
+void Encoder::encode_between(EncoderSession &session, const uint8_t *text, size_t size,
+                             const uint8_t *readable, const SpecialTokens &normalized) const {
+  if (normalized.empty())
+    return session.encode_text(text, size, readable);
+  SpecialTokens::Search search(normalized, text, size);
+  for (size_t done = 0; done < size;) {
+    const SpecialTokens::Match match = search.next();
+    if (done < match.start)
+      session.encode_text(text + done, match.start - done, readable);
+    if (match.start < match.stop)
+      session.append_token(match.value);
+    done = match.stop;
+  }
+}
+
+void Encoder::encode(std::string_view text, const AddedTokens &special, std::vector<uint32_t> &ids) const {
   const SessionLoan session(*this, 1);
   const uint8_t *const bytes = bytes_of(text);
-  if (special)
-    encode_text(*session, bytes, text.size(), bytes + text.size(), special_tokens_);
-  else
-    session->encode_text(bytes, text.size(), bytes + text.size());
+  encode_text(*session, bytes, text.size(), bytes + text.size(), special);
   session->finish();
   ids.assign(session->tokens.data(), session->tokens.data() + session->tokens.size());
 }
 
 EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, size_t threads,
-                                  bool special) const {
+                                  const AddedTokens &special) const {
   std::vector<size_t> starts{0}; // pieces of whole texts
   size_t total_bytes = 0, in_piece = 0;
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -129,30 +143,36 @@ EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, si
   return encode_pieces(starts.size() - 1, threads, total_bytes, [&](EncoderSession &session, size_t piece) {
     for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
       const uint8_t *const bytes = bytes_of(texts[i]);
-      if (special)
-        encode_text(session, bytes, texts[i].size(), bytes + texts[i].size(), special_tokens_);
-      else
-        session.encode_text(bytes, texts[i].size(), bytes + texts[i].size());
+      encode_text(session, bytes, texts[i].size(), bytes + texts[i].size(), special);
       session.end_row();
     }
   });
 }
 
+// The tokens that a document may hold: not those that hold the separator. So the usual case, one special
+// token that is the separator, needs no second search.
+std::shared_ptr<const AddedTokens> Encoder::tokens_within_documents(std::string_view separator,
+                                                                    const AddedTokens &special) const {
+  if (!special.any_holds(separator))
+    return {std::shared_ptr<const AddedTokens>(), &special};
+  if (&special != &added_tokens_)
+    return std::make_shared<AddedTokens>(special.without(separator));
+  const std::lock_guard lock(pool_mutex_);
+  if (!known_within_ || known_separator_ != separator) {
+    known_within_ = std::make_shared<AddedTokens>(special.without(separator));
+    known_separator_ = separator;
+  }
+  return known_within_;
+}
+
 EncodedRows Encoder::encode_documents(std::string_view text, std::string_view separator, size_t threads,
-                                      bool special, bool check, TokenBuffer out) const {
+                                      const AddedTokens &special, bool check, TokenBuffer out) const {
   if (check && validate_utf8(bytes_of(separator), separator.size()) < separator.size())
     throw std::invalid_argument("the separator is not valid UTF-8"); // then the text is if all documents are
   if (separator.empty())
     throw std::invalid_argument("the separator is empty; documents need at least one byte between them");
-  // A special token that holds the separator can't lie within a document, so the usual case, one special
-  // token that is the separator, needs no second search.
-  std::vector<SpecialToken> within;
-  if (special)
-    for (const SpecialToken &token : special_tokens_.tokens())
-      if (token.text.find(separator) == std::string::npos)
-        within.push_back(token);
-  const SpecialTokens special_within(std::move(within));
-  const WithinDocuments by{pattern_.value_or(Pattern{}), special_within};
+  const std::shared_ptr<const AddedTokens> within = tokens_within_documents(separator, special);
+  const WithinDocuments by{pattern_.value_or(Pattern{}), *within};
 
   const uint8_t *const bytes = bytes_of(text);
   const uint8_t *const readable = bytes + text.size();
@@ -166,7 +186,7 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
       const size_t found = find_bytes(bytes, stop, start, separator);
       if (check)
         require_utf8(text.substr(0, stop), valid_stop, found);
-      encode_text(session, bytes + start, found - start, readable, special_within);
+      encode_text(session, bytes + start, found - start, readable, *within);
       if (found == stop && piece + 1 < pieces)
         return; // behind the separator of the last document, or within a document that goes on
       session.end_row();
@@ -179,7 +199,7 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
 }
 
 EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offsets, size_t rows,
-                                   size_t threads, bool special, TokenBuffer out) const {
+                                   size_t threads, const AddedTokens &special, TokenBuffer out) const {
   const uint8_t *const bytes = bytes_of(text);
   std::vector<size_t> starts{0}; // pieces of whole rows
   for (size_t i = 0; threads > 1 && i + 1 < rows; ++i)
@@ -190,10 +210,7 @@ EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offset
     for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
       const uint8_t *const start = bytes + offsets[i];
       const size_t size = offsets[i + 1] - offsets[i];
-      if (special)
-        encode_text(session, start, size, bytes + text.size(), special_tokens_);
-      else
-        session.encode_text(start, size, bytes + text.size());
+      encode_text(session, start, size, bytes + text.size(), special);
       session.end_row();
     }
   };

@@ -14,7 +14,7 @@
 
 #include "encode/encoder_session.hpp"
 #include "encode/piece_assembly.hpp"
-#include "text/special_tokens.hpp"
+#include "text/added_tokens.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -31,35 +31,34 @@ namespace bpe {
 
 class Encoder {
 public:
-  // special_tokens: their values are the ids. pattern nullopt: only encode_pretokens may be called.
-  // Throws std::invalid_argument as Vocabulary and SpecialTokens do, and for a special token whose id is
-  // taken by an entry or another special token.
+  // added_tokens: their values are the ids. pattern nullopt: only encode_pretokens may be called.
+  // Throws std::invalid_argument as Vocabulary does.
   Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
-          std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern, bool whole_pretokens,
+          AddedTokens added_tokens, std::optional<Pattern> pattern, bool ignore_merges, size_t cache_bytes);
+  Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::optional<Pattern> pattern, bool ignore_merges,
           size_t cache_bytes);
-  Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern,
-          bool whole_pretokens, size_t cache_bytes);
 
-  // Texts are valid UTF-8. `special`: recognise special tokens; otherwise they are text like any other.
-  void encode(std::string_view text, bool special, std::vector<uint32_t> &ids) const;
-  EncodedRows encode_batch(const std::vector<std::string_view> &texts, size_t threads, bool special) const;
+  // Texts are valid UTF-8. `special`: the tokens to recognise; all others are text like any other.
+  void encode(std::string_view text, const AddedTokens &special, std::vector<uint32_t> &ids) const;
+  EncodedRows encode_batch(const std::vector<std::string_view> &texts, size_t threads,
+                           const AddedTokens &special) const;
   // A row for each document; documents lie between separators (leftmost first, not overlapping, not empty).
   // Into `out` if it is lent, which needs out_tokens(text.size()) of room. check: whether text and separator
   // are valid UTF-8 is not known; each document is looked at while it is in the cache of the core that
   // encodes it (English, second pass, 209 -> 197 ms for 100 MB). Throws std::invalid_argument for text that
   // is not.
   EncodedRows encode_documents(std::string_view text, std::string_view separator, size_t threads,
-                               bool special, bool check, TokenBuffer out = {}) const;
+                               const AddedTokens &special, bool check, TokenBuffer out = {}) const;
   // A row for each text, which is [offsets[i], offsets[i + 1]) of `text`; offsets ascend and end within it.
   EncodedRows encode_ragged(std::string_view text, const uint64_t *offsets, size_t rows, size_t threads,
-                            bool special, TokenBuffer out = {}) const;
+                            const AddedTokens &special, TokenBuffer out = {}) const;
   static constexpr size_t out_tokens(size_t text_bytes) { return text_bytes + EncoderSession::spare_tokens; }
   // Pretoken i is [ends[i - 1], ends[i]) of text. Throws std::invalid_argument where ends fall or pass text's
   // end.
   TokenBuffer encode_pretokens(std::string_view text, const uint64_t *ends, size_t count) const;
 
   const Vocabulary &vocabulary() const { return vocabulary_; }
-  const std::vector<SpecialToken> &special_tokens() const { return special_tokens_.tokens(); }
+  const AddedTokens &added_tokens() const { return added_tokens_; }
   size_t cache_bytes_used() const { return budget_.used_bytes(); }
 
 private:
@@ -67,19 +66,26 @@ private:
   using EncodePiece = std::function<void(EncoderSession &, size_t piece)>;
 
   void encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
-                   const SpecialTokens &special) const;
+                   const AddedTokens &special) const;
+  // The text between two tokens that are not normalized.
+  void encode_between(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
+                      const SpecialTokens &normalized) const;
+  std::shared_ptr<const AddedTokens> tokens_within_documents(std::string_view separator,
+                                                             const AddedTokens &special) const;
   EncodedRows encode_pieces(size_t piece_count, size_t threads, size_t max_tokens, const EncodePiece &encode,
                             TokenBuffer out = {}) const;
 
   Vocabulary vocabulary_;
   mutable LazyCharacterTable characters_{vocabulary_};
-  SpecialTokens special_tokens_;
+  AddedTokens added_tokens_;
   std::optional<Pattern> pattern_;
-  bool whole_pretokens_;
+  bool ignore_merges_;
   mutable CacheBudget budget_;
   mutable std::mutex pool_mutex_;
   mutable std::vector<std::unique_ptr<EncoderSession>> idle_;
   mutable size_t session_count_ = 0;
+  mutable std::string known_separator_; // that known_within_ is for
+  mutable std::shared_ptr<const AddedTokens> known_within_;
 };
 
 } // namespace bpe

@@ -10,7 +10,7 @@
 namespace bpe {
 
 EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable &characters,
-                               std::optional<Pattern> pattern, bool whole_pretokens, CacheBudget &budget,
+                               std::optional<Pattern> pattern, bool ignore_merges, CacheBudget &budget,
                                size_t cache_share_bytes)
     : vocabulary_(vocabulary), lazy_characters_(characters), merge_tables_(vocabulary.merge_tables()),
       make_keys_(simd_variant().make_keys), find_characters_(simd_variant().find_characters),
@@ -18,7 +18,7 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable 
       merge_short_pretokens_(simd_variant().merge_short_pretokens),
       merge_long_pretoken_(simd_variant().merge_long_pretoken),
       merge_long_pretokens_(simd_variant().merge_long_pretokens),
-      whole_pretokens_(whole_pretokens && !vocabulary.all_reachable()), cache_share_bytes_(cache_share_bytes),
+      ignore_merges_(ignore_merges && !vocabulary.all_reachable()), cache_share_bytes_(cache_share_bytes),
       cache_(budget, cache_share_bytes) {
   if (pattern) {
     pretokenizer_.emplace(*pattern);

@@ -36,7 +36,7 @@ class EncoderSession {
 public:
   // The vocabulary, its characters and the budget must outlive the session.
   EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable &characters, std::optional<Pattern> pattern,
-                 bool whole_pretokens, CacheBudget &budget, size_t cache_share_bytes);
+                 bool ignore_merges, CacheBudget &budget, size_t cache_share_bytes);
 
   // What follows is appended to these; they are the caller's to take and to clear. Lent memory needs a token
   // for each byte of text and spare_tokens beyond.
@@ -125,7 +125,7 @@ private:
   const MergeShortPretokens merge_short_pretokens_;
   const MergeLongPretoken merge_long_pretoken_;
   const MergeLongPretokens merge_long_pretokens_;
-  const bool whole_pretokens_; // and there are entries that merges do not reach anyway
+  const bool ignore_merges_; // and there are entries that merges do not reach anyway
   const size_t cache_share_bytes_;
   std::optional<Pretokenizer> pretokenizer_;
   PretokenCache cache_;

@@ -27,7 +27,7 @@ bool EncoderSession::may_walk_characters(const uint8_t *at, const uint8_t *stop)
     characters_ = &lazy_characters_.get();
     character_view_ = characters_->view();
   }
-  return characters_->has_ids() && !(whole_pretokens_ && characters_->has_unreachable());
+  return characters_->has_ids() && !(ignore_merges_ && characters_->has_unreachable());
 }
 
 // `at` moves to a pretoken's start behind which there are other characters, or to the end.
@@ -49,7 +49,7 @@ void EncoderSession::walk_characters(const uint8_t *&at, const uint8_t *stop, co
     walk.at = p;
     walk.stop = stop;
     walk.start = start;
-    walk.ask_whole = whole_pretokens_;
+    walk.ask_whole = ignore_merges_;
     walk.out = batch.ready_ids + batch.ready_count;
     walk.out_stop = batch.ready_ids + ready_room;
     character_walks_->walk(character_view_, walk);

@@ -1,13 +1,14 @@
 #include "text/special_tokens.hpp"
 
 #include "common/prefetch.hpp"
-#include "text/find_bytes.hpp"
+#include "text/unicode_classes.hpp"
+#include "text/utf8.hpp"
+#include "text/word_characters.hpp"
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <numeric>
 #include <stdexcept>
+#include <unordered_set>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -15,35 +16,23 @@
 
 namespace bpe {
 
-SpecialTokens::SpecialTokens(std::vector<SpecialToken> tokens)
-    : tokens_(std::move(tokens)), first_byte_starts_{} {
-  longest_first_.resize(tokens_.size());
-  std::iota(longest_first_.begin(), longest_first_.end(), 0u);
-  for (const SpecialToken &token : tokens_)
+SpecialTokens::SpecialTokens(std::vector<SpecialToken> tokens) : tokens_(std::move(tokens)) {
+  if (tokens_.empty())
+    return;
+  std::vector<std::string_view> texts;
+  std::unordered_set<std::string_view> known;
+  for (const SpecialToken &token : tokens_) {
     if (token.text.empty())
       throw std::invalid_argument("a special token is empty; every special token needs a byte");
-    else
-      longest_ = std::max(longest_, token.text.size());
-  const auto first_byte = [&](uint32_t index) { return static_cast<uint8_t>(tokens_[index].text[0]); };
-  std::sort(longest_first_.begin(), longest_first_.end(), [&](uint32_t a, uint32_t b) {
-    if (first_byte(a) != first_byte(b))
-      return first_byte(a) < first_byte(b);
-    if (tokens_[a].text.size() != tokens_[b].text.size())
-      return tokens_[a].text.size() > tokens_[b].text.size();
-    return tokens_[a].text < tokens_[b].text;
-  });
-  for (size_t i = 1; i < longest_first_.size(); ++i)
-    if (tokens_[longest_first_[i]].text == tokens_[longest_first_[i - 1]].text)
-      throw std::invalid_argument("the special token '" + tokens_[longest_first_[i]].text +
-                                  "' is given twice");
-  for (const uint32_t index : longest_first_)
-    ++first_byte_starts_[first_byte(index) + 1];
-  std::partial_sum(std::begin(first_byte_starts_), std::end(first_byte_starts_),
-                   std::begin(first_byte_starts_));
-  if (tokens_.size() < 2)
-    return;
+    if (!known.insert(token.text).second)
+      throw std::invalid_argument("the special token '" + token.text + "' is given twice");
+    texts.push_back(token.text);
+    longest_ = std::max(longest_, token.text.size());
+    looks_around_ |= token.lstrip || token.rstrip || token.single_word;
+  }
+  trie_ = TokenTrie(texts, longest_ > short_bytes);
   can_start_.assign(65536, 0);
-  for (const auto &[token, value] : tokens_) {
+  for (const std::string_view token : texts) {
     const uint32_t first = static_cast<uint8_t>(token[0]);
     if (token.size() > 1)
       can_start_[first | static_cast<uint32_t>(static_cast<uint8_t>(token[1])) << 8] = 1;
@@ -94,38 +83,107 @@ size_t SpecialTokens::next_start(const uint8_t *text, size_t size, size_t place)
   return place;
 }
 
-SpecialTokens::Match SpecialTokens::find(const uint8_t *text, size_t size, size_t start) const {
+// The longest token at place_.
+uint32_t SpecialTokens::Search::longest_here() {
+  constexpr size_t block_bytes = 1 << 16;
+  if (tokens_.longest_ <= short_bytes)
+    return tokens_.trie_.longest_at(text_, size_, place_);
+  if (place_ < block_start_ || place_ >= block_stop_) {
+    block_start_ = place_;
+    block_stop_ = place_ + std::min(size_ - place_, std::max(block_bytes, tokens_.longest_));
+    tokens_.trie_.longest_at_each(text_, size_, block_start_, block_stop_, longest_);
+  }
+  return longest_[place_ - block_start_];
+}
+
+// Which token stands at the next place that has one, which place_ becomes; no_token if none is left.
+uint32_t SpecialTokens::Search::next_occurrence() {
   if (tokens_.empty())
-    return {size, size, 0};
-  if (tokens_.size() == 1) {
-    const size_t place = find_bytes(text, size, start, tokens_[0].text);
-    return {place, place < size ? place + tokens_[0].text.size() : size, tokens_[0].value};
+    return TokenTrie::no_token;
+  for (place_ = tokens_.next_start(text_, size_, place_); place_ < size_;
+       place_ = tokens_.next_start(text_, size_, place_ + 1))
+    if (const uint32_t token = longest_here(); token != TokenTrie::no_token)
+      return token;
+  return TokenTrie::no_token;
+}
+
+SpecialTokens::Match SpecialTokens::Search::next() {
+  for (uint32_t which; (which = next_occurrence()) != TokenTrie::no_token;) {
+    const SpecialToken &token = tokens_.tokens_[which];
+    size_t start = place_, stop = start + token.text.size();
+    place_ = stop;
+    if (token.single_word && is_beside_word(start, stop))
+      continue;
+    if (token.lstrip)
+      start = std::max(space_before(start), taken_);
+    if (token.rstrip)
+      stop = space_behind(stop);
+    taken_ = stop;
+    return {start, stop, token.value};
   }
-  for (size_t place = next_start(text, size, start); place < size;
-       place = next_start(text, size, place + 1)) {
-    const uint8_t first = text[place];
-    for (uint32_t i = first_byte_starts_[first]; i < first_byte_starts_[first + 1]; ++i) {
-      const auto &[token, value] = tokens_[longest_first_[i]];
-      if (token.size() <= size - place && std::memcmp(text + place, token.data(), token.size()) == 0)
-        return {place, place + token.size(), value};
-    }
+  return {size_, size_, no_special};
+}
+
+bool SpecialTokens::Search::is_beside_word(size_t start, size_t stop) const {
+  size_t before = start;
+  while (before > 0 && (text_[--before] & 0xC0) == 0x80)
+    ;
+  return (start > 0 && is_word_character(read_char(text_ + before, text_ + start).code_point)) ||
+         (stop < size_ && is_word_character(read_char(text_ + stop, text_ + size_).code_point));
+}
+
+// The start of the whitespace that ends at `start`, not before what the last match took.
+size_t SpecialTokens::Search::space_before(size_t start) const {
+  while (start > taken_) {
+    size_t before = start - 1;
+    while (before > taken_ && (text_[before] & 0xC0) == 0x80)
+      --before;
+    if (char_class(read_char(text_ + before, text_ + start).code_point) != space)
+      return start;
+    start = before;
   }
-  return {size, size, 0};
+  return start;
+}
+
+// The end of the whitespace that begins at `stop`.
+size_t SpecialTokens::Search::space_behind(size_t stop) {
+  if (stop < spaces_start_ || stop > spaces_stop_)
+    spaces_start_ = spaces_stop_ = stop;
+  while (spaces_stop_ < size_) {
+    const Char next = read_char(text_ + spaces_stop_, text_ + size_);
+    if (char_class(next.code_point) != space)
+      break;
+    spaces_stop_ += next.length;
+  }
+  return spaces_stop_;
+}
+
+SpecialTokens::Match SpecialTokens::find(const uint8_t *text, size_t size, size_t start) const {
+  return Search(*this, text, size, start).next();
 }
 
 bool SpecialTokens::stands_across(const uint8_t *text, size_t size, size_t place) const {
-  const size_t reach = longest_ - 1;
-  const size_t stop = size - place < reach ? size : place + reach;
-  size_t start = place - std::min(place, reach);
-  for (; start < place; ++start) {
-    const Match match = find(text, stop, start);
-    if (match.start >= place)
-      return false;
-    if (match.stop > place)
+  if (tokens_.empty())
+    return false;
+  // An occurrence that begins before `last` and ends behind `first` would make a difference.
+  size_t first = place, last = place;
+  if (looks_around_) {
+    Search around(*this, text, std::min(size, place + most_spaces), place - std::min(place, most_spaces));
+    first = around.space_before(place);
+    last = around.space_behind(place);
+    if ((first > 0 && place - first >= most_spaces) || (last < size && last - place >= most_spaces))
       return true;
-    start = match.start;
+    first -= std::min<size_t>(first, 1);
+    last += last < size;
   }
-  return false;
+  Search search(*this, text, std::min(size, last + longest_), first - std::min(first, longest_));
+  for (;; ++search.place_) {
+    const uint32_t which = search.next_occurrence();
+    if (which == TokenTrie::no_token || search.place_ >= last)
+      return false;
+    if (search.place_ + tokens_[which].text.size() > first)
+      return true;
+  }
 }
 
 } // namespace bpe

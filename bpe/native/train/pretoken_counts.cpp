@@ -54,8 +54,8 @@ class PieceCutter {
 public:
   PieceCutter(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, Pattern pattern,
               bool in_document)
-      : text_(text), size_(size), special_tokens_(special_tokens), pattern_(pattern),
-        in_document_(in_document), match_(special_tokens.find(text, size, 0)) {}
+      : text_(text), size_(size), pattern_(pattern), in_document_(in_document),
+        search_(special_tokens, text, size), match_(search_.next()) {}
 
   // The next parts, in all about piece_bytes; false when there is none. Each is pretokenized by itself.
   bool next(std::vector<Part> &parts) {
@@ -71,7 +71,7 @@ public:
       }
       if (stop == match_.start && stop < size_) {
         at_ = match_.stop;
-        match_ = special_tokens_.find(text_, size_, at_);
+        match_ = search_.next();
         in_document_ = false;
       }
       bytes += stop - start;
@@ -104,11 +104,11 @@ private:
   std::mutex mutex_;
   const uint8_t *text_;
   size_t size_;
-  const SpecialTokens &special_tokens_;
   Pattern pattern_;
   size_t at_ = 0;
   uint64_t documents_ = 0;
   bool in_document_;
+  SpecialTokens::Search search_;
   SpecialTokens::Match match_; // the next one at or after at_
 };
 
@@ -190,8 +190,8 @@ size_t PretokenCounter::last_cut(const uint8_t *text, size_t size,
   for (size_t tail = tail_bytes;; tail *= 4) {
     const size_t from = apart && tail < decided ? decided - tail : 0;
     size_t cut = 0;
-    for (auto match = special_tokens.find(text, size, from); match.start < decided;
-         match = special_tokens.find(text, size, match.stop))
+    SpecialTokens::Search search(special_tokens, text, size, from);
+    for (auto match = search.next(); match.start < decided; match = search.next())
       cut = match.stop;
     const bool found = cut > 0 || from == 0;
     if (found && (!pattern_ || cut >= decided))

@@ -1,9 +1,5 @@
-// Entries as plain arrays, and the two file formats they are read from in bulk.
-//
-// A reader here takes the regular form of its format alone, all that programs write, and gives nullopt for
-// anything else, wrong or merely odd. Python's reader then takes its turn, which knows all forms and words
-// the errors; so this one may be simple, and where it does answer both agree
-// (tests/bpe/test_fast_reading.py).
+// Entries as plain arrays, and the two file formats they are read from. What is wrong with a file is said by
+// its place; Python, which has seen none of the items, looks there and words the error (bpe/formats).
 #pragma once
 
 #include <cstddef>
@@ -28,6 +24,14 @@ struct EntryList {
   }
 };
 
+// The first item that is not what its format wants. whole: the value that holds the items is not of their
+// kind.
+struct Fault {
+  static constexpr size_t whole = SIZE_MAX;
+  enum Place { none, vocab, merges, line } place = none;
+  size_t index = whole;
+};
+
 // The large parts of a tokenizer.json, about 10 MB of objects in Python for 200,000 entries.
 struct ModelJson {
   size_t vocab_start, vocab_stop, merges_start, merges_stop; // of model.vocab's and model.merges's values
@@ -35,21 +39,27 @@ struct ModelJson {
   std::vector<std::pair<std::string, uint32_t>> texts; // the other keys of model.vocab as they are, and ids
   std::string merge_bytes;                             // of all parts of merges, end to end
   std::vector<uint64_t> merge_ends;                    // two a merge: left, right
+  Fault fault;                                         // then the items are not complete
 
   std::string_view merge_part(size_t i) const {
     const uint64_t start = i == 0 ? 0 : merge_ends[i - 1];
     return {merge_bytes.data() + start, merge_ends[i] - start};
   }
+  // What merge i makes.
+  std::string_view product(size_t i) const {
+    const uint64_t start = i == 0 ? 0 : merge_ends[2 * i - 1];
+    return {merge_bytes.data() + start, merge_ends[2 * i + 1] - start};
+  }
 };
 
-// nullopt also where the rest of the document is no JSON as far as it was looked at: not beyond what finding
-// the two values takes. About 300 MB/s.
+// nullopt for a document without the two values, and where it is no JSON as far as it was looked at: not
+// beyond what finding them takes.
 std::optional<ModelJson> read_model_json(std::string_view document);
 
 // The document with {} and [] in place of the two values.
 std::string outline(std::string_view document, const ModelJson &model);
 
-// A line `base64 rank` an entry. nullopt if any line is not exactly that.
-std::optional<EntryList> read_rank_file(std::string_view data);
+// A line `base64 rank` an entry, with any blanks around the two; empty lines count for nothing.
+EntryList read_rank_file(std::string_view data, Fault &fault);
 
 } // namespace bpe

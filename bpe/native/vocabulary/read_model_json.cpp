@@ -33,6 +33,7 @@ public:
   explicit Scanner(std::string_view text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
 
   size_t place() const { return static_cast<size_t>(at_ - begin_); }
+  void go_to(size_t place) { at_ = begin_ + place; }
   bool take(char c) {
     skip_space();
     if (at_ == end_ || *at_ != c)
@@ -228,49 +229,64 @@ private:
   bool escaped_ = false;
 };
 
+// Both give the place of a fault and false.
 bool read_vocab(Scanner &scanner, ModelJson &model) {
+  model.fault = {Fault::vocab, Fault::whole};
   if (!scanner.take('{'))
     return false;
+  model.fault.index = 0;
   EntryList &entries = model.entries;
   std::string text;
-  do {
-    bool in_alphabet;
-    uint32_t id;
-    if (!scanner.entry(entries.bytes, text, in_alphabet) || !scanner.take(':') || !scanner.id(id))
+  if (!scanner.take('}')) {
+    do {
+      bool in_alphabet;
+      uint32_t id;
+      if (!scanner.entry(entries.bytes, text, in_alphabet) || !scanner.take(':') || !scanner.id(id))
+        return false;
+      ++model.fault.index;
+      if (!in_alphabet) {
+        model.texts.emplace_back(text, id);
+      } else {
+        entries.ids.push_back(id);
+        entries.ends.push_back(entries.bytes.size());
+      }
+    } while (scanner.take(','));
+    if (!scanner.take('}'))
       return false;
-    if (!in_alphabet) {
-      model.texts.emplace_back(text, id);
-    } else {
-      entries.ids.push_back(id);
-      entries.ends.push_back(entries.bytes.size());
-    }
-  } while (scanner.take(','));
-  return scanner.take('}');
+  }
+  model.fault = {};
+  return true;
 }
 
 bool read_merges(Scanner &scanner, ModelJson &model) {
+  model.fault = {Fault::merges, Fault::whole};
   if (!scanner.take('['))
     return false;
-  if (scanner.take(']'))
-    return true;
+  model.fault.index = 0;
   std::string text;
-  do {
-    uint64_t left_end = 0;
-    if (scanner.take('[')) {
-      bool left_known, right_known;
-      if (!scanner.entry(model.merge_bytes, text, left_known))
+  if (!scanner.take(']')) {
+    do {
+      uint64_t left_end = 0;
+      if (scanner.take('[')) {
+        bool left_known, right_known;
+        if (!scanner.entry(model.merge_bytes, text, left_known))
+          return false;
+        left_end = model.merge_bytes.size();
+        if (!scanner.take(',') || !scanner.entry(model.merge_bytes, text, right_known) ||
+            !scanner.take(']') || !left_known || !right_known)
+          return false;
+      } else if (!scanner.merge_line(model.merge_bytes, left_end)) {
         return false;
-      left_end = model.merge_bytes.size();
-      if (!scanner.take(',') || !scanner.entry(model.merge_bytes, text, right_known) || !scanner.take(']') ||
-          !left_known || !right_known)
-        return false;
-    } else if (!scanner.merge_line(model.merge_bytes, left_end)) {
+      }
+      ++model.fault.index;
+      model.merge_ends.push_back(left_end);
+      model.merge_ends.push_back(model.merge_bytes.size());
+    } while (scanner.take(','));
+    if (!scanner.take(']'))
       return false;
-    }
-    model.merge_ends.push_back(left_end);
-    model.merge_ends.push_back(model.merge_bytes.size());
-  } while (scanner.take(','));
-  return scanner.take(']');
+  }
+  model.fault = {};
+  return true;
 }
 
 // A JSON object member by member: member(key) reads the value.
@@ -295,7 +311,14 @@ std::optional<ModelJson> read_model_json(std::string_view document) {
   bool vocab_seen = false, merges_seen = false;
   const auto part = [&](bool &seen, size_t &start, size_t &stop, auto read) {
     start = scanner.start_of_value();
-    const bool good = !seen && read(scanner, model);
+    const Fault before = model.fault;
+    bool good = !seen && read(scanner, model);
+    if (!good && !seen) { // what comes behind it is looked at all the same
+      scanner.go_to(start);
+      good = scanner.skip_value();
+    }
+    if (before.place != Fault::none)
+      model.fault = before;
     seen = true;
     stop = scanner.place();
     return good;

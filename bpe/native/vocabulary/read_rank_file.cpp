@@ -1,6 +1,7 @@
 // tiktoken's rank file: a line `base64(bytes) rank` an entry.
 #include "vocabulary/entry_list.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace bpe {
@@ -47,27 +48,31 @@ bool append_base64(std::string &out, std::string_view digits) {
 
 } // namespace
 
-std::optional<EntryList> read_rank_file(std::string_view data) {
+EntryList read_rank_file(std::string_view data, Fault &fault) {
+  constexpr std::string_view blanks = " \t\r\v\f";
   EntryList entries;
   entries.bytes.reserve(data.size());
-  size_t at = 0;
-  while (at < data.size()) {
-    if (data[at] == '\n') {
-      ++at;
+  for (size_t at = 0, index = 0; at < data.size(); ++index) {
+    const size_t stop = std::min(data.find('\n', at), data.size());
+    std::string_view line = data.substr(at, stop - at);
+    at = stop + 1;
+    line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
+    if (line.empty())
       continue;
-    }
-    const size_t space = data.find(' ', at);
-    if (space == std::string_view::npos || !append_base64(entries.bytes, data.substr(at, space - at)))
-      return std::nullopt;
-    at = space + 1;
-    const size_t start = at;
+    fault = {Fault::line, index};
+    const size_t space = line.find_first_of(blanks);
+    if (space == std::string_view::npos || !append_base64(entries.bytes, line.substr(0, space)))
+      return entries;
+    line.remove_prefix(std::min(line.find_first_not_of(blanks, space), line.size()));
     uint64_t rank = 0;
-    while (at < data.size() && data[at] >= '0' && data[at] <= '9' && at - start < 11)
-      rank = rank * 10 + static_cast<uint64_t>(data[at++] - '0');
-    if (at == start || rank > INT32_MAX || (at < data.size() && data[at] != '\n'))
-      return std::nullopt;
+    size_t digits = 0;
+    for (; digits < line.size() && line[digits] >= '0' && line[digits] <= '9' && digits < 11; ++digits)
+      rank = rank * 10 + static_cast<uint64_t>(line[digits] - '0');
+    if (digits == 0 || rank > INT32_MAX || line.find_first_not_of(blanks, digits) != std::string_view::npos)
+      return entries;
     entries.ids.push_back(static_cast<uint32_t>(rank));
     entries.ends.push_back(entries.bytes.size());
+    fault = {};
   }
   return entries;
 }

@@ -54,7 +54,7 @@ std::string quoted(std::string_view bytes) {
   return out + (bytes.size() > longest ? "'..." : "'");
 }
 
-Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges, bool whole_pretokens)
+Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges, bool ignore_merges)
     : is_rank_file_(!merges) {
   check_entry_count(entries.size());
   std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.id < b.id; });
@@ -81,7 +81,7 @@ Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &
   pairs_ = PairTable(merges ? listed_pairs(*merges) : rank_file_pairs(unreachable));
 
   list_neighbours();
-  if (merges && whole_pretokens)
+  if (merges && ignore_merges)
     unreachable = list_unreachable();
   index_unreachable(unreachable);
 }

@@ -1,0 +1,81 @@
+"""Added tokens: texts that stand for one id wherever they occur, whatever the pattern and the merges say.
+
+They are found as Hugging Face's `AddedVocabulary` finds them. Those with `normalized` false are looked for in the text
+as it is, the others, normalized too, in the normalized text between those; each time leftmost first, of those at one
+place the longest. Then `single_word` drops a token beside a word character, `lstrip` and `rstrip` take the whitespace
+before and behind it with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from bpe import _core
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.normalization import to_nfc
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+@dataclass(frozen=True)
+class AddedToken:
+    """special: readers leave it out when they decode without special tokens. The other flags: see the module."""
+
+    text: str
+    id: int
+    special: bool = True
+    lstrip: bool = False
+    rstrip: bool = False
+    single_word: bool = False
+    normalized: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is found by its bytes alone, in the text as it is."""
+        return not (self.lstrip or self.rstrip or self.single_word or self.normalized)
+
+
+NO_TOKENS = _core.AddedTokens([])
+
+
+def core_tokens(tokens: Iterable[AddedToken], normalizer: Literal["NFC"] | None) -> _core.AddedTokens:
+    """The tokens as the core looks for them; UnsupportedTokenizer for two that are one text once normalized."""
+    rows = []
+    owners: dict[bytes, AddedToken] = {}
+    for token in tokens:
+        text = token.text.encode()
+        normalized = None
+        if token.normalized:
+            normalized = to_nfc(text) if normalizer else text
+            if not normalized:
+                raise BadTokenizer(f"added token {shown(token.text)} is empty once it is normalized")
+            if (other := owners.setdefault(normalized, token)) is not token:
+                raise UnsupportedTokenizer(
+                    f"added tokens {shown(other.text)} and {shown(token.text)} are the same text once they are "
+                    "normalized; supported: normalized: false for one of them"
+                )
+        rows.append((text, token.id, normalized, token.lstrip, token.rstrip, token.single_word))
+    return _core.AddedTokens(rows)
+
+
+def cut_at(
+    tokens: _core.AddedTokens, text: Buffer, normalized: bool
+) -> Iterator[tuple[int, int, int | None]]:
+    """(start, stop, id) of the tokens that one of the two passes finds, id None for the text between them, in order.
+
+    Whitespace behind an `rstrip` token that holds tokens itself can come twice, as it does in Hugging Face's.
+    """
+    size = memoryview(text).nbytes
+    spans, ids = tokens.find(text, normalized)
+    done = 0
+    for start, stop, id_ in zip(spans[::2].tolist(), spans[1::2].tolist(), ids.tolist(), strict=True):
+        if done < start:
+            yield done, start, None
+        if start < stop:
+            yield start, stop, id_
+        done = stop
+    if done < size:
+        yield done, size, None

@@ -1,0 +1,172 @@
+"""tokenizer.json's post_processor, truncation and padding: checked, and kept in the form that `save` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.formats.json_input import component_type, expect, expect_list, expect_object, flat_sequence
+from bpe.post_processing import PostProcessor
+from bpe.vocabulary import MAX_ID
+
+_FLAG: Final = (False, True)
+_MAX_COUNT: Final = 2**63
+
+
+def post_processor_from_json(value: Any, special_tokens: Mapping[str, int]) -> PostProcessor | None:
+    """What it adds to a text; special_tokens: the ids that the added tokens have. Errors name the JSON path.
+
+    ByteLevel components and one that adds tokens are supported, in any order: a second one would see the first's tokens
+    as texts of their own, which `tokenizers` does not do without errors either.
+    """
+    items: list[dict[str, Any]] = []
+    front: list[int] = []
+    back: list[int] = []
+    adds = ""
+    for item, path in flat_sequence(value, "post_processor", "processors"):
+        name = component_type(item, path)
+        if name == "ByteLevel":
+            items.append(_byte_level(item, path))
+            continue
+        if name not in ("TemplateProcessing", "RobertaProcessing", "BertProcessing"):
+            raise UnsupportedTokenizer(
+                f"{path} is {shown(name)}; supported: ByteLevel, TemplateProcessing, RobertaProcessing, BertProcessing"
+            )
+        if adds:
+            raise UnsupportedTokenizer(
+                f"{path} is {shown(name)} beside {adds}; supported: one that adds tokens"
+            )
+        adds = name
+        if name == "TemplateProcessing":
+            items.append(_template(item, path, special_tokens))
+            front, back = _ids_around(items[-1], path)
+        else:
+            items.append(_cls_and_sep(item, path, name))
+            front, back = [items[-1]["cls"][1]], [items[-1]["sep"][1]]
+    if not items:
+        return None
+    component = items[0] if len(items) == 1 else {"type": "Sequence", "processors": items}
+    return PostProcessor(component, tuple(front), tuple(back))
+
+
+def _byte_level(item: dict[str, Any], path: str) -> dict[str, Any]:
+    names = ("add_prefix_space", "trim_offsets", "use_regex")
+    expect_object(item, path, {"type", *names})
+    return {"type": "ByteLevel"} | {name: _flag(item, name, path) for name in names}
+
+
+def _cls_and_sep(item: dict[str, Any], path: str, name: str) -> dict[str, Any]:
+    flags = ("trim_offsets", "add_prefix_space") if name == "RobertaProcessing" else ()
+    expect_object(item, path, {"type", "sep", "cls", *flags})
+    kept: dict[str, Any] = {"type": name}
+    for key in ("sep", "cls"):
+        token = item.get(key)
+        if not isinstance(token, list) or len(token) != 2 or not isinstance(token[0], str):
+            raise BadTokenizer(f"{path}.{key} is {shown(token)}: must be [token, id]")
+        kept[key] = [token[0], _whole(token[1], f"{path}.{key}[1]", MAX_ID)]
+    return kept | {flag: _flag(item, flag, path) for flag in flags}
+
+
+def _template(item: dict[str, Any], path: str, special_tokens: Mapping[str, int]) -> dict[str, Any]:
+    expect_object(item, path, {"type", "single", "pair", "special_tokens"})
+    named = item.get("special_tokens")
+    if not isinstance(named, dict):
+        raise BadTokenizer(f"{path}.special_tokens must be an object, found {shown(named)}")
+    for text, token in named.items():
+        where = f"{path}.special_tokens[{shown(text)}]"
+        ids = token.get("ids") if isinstance(token, dict) else None
+        if text in special_tokens and ids != [special_tokens[text]]:
+            raise BadTokenizer(f"{where} has ids {shown(ids)}, not [{special_tokens[text]}]")
+        expect_object(token, where, {"id", "ids", "tokens"})
+        for index, id_ in enumerate(expect_list(ids, f"{where}.ids")):
+            _whole(id_, f"{where}.ids[{index}]", MAX_ID)
+        if len(expect_list(token.get("tokens"), f"{where}.tokens")) != len(token["ids"]):
+            raise BadTokenizer(f"{where} has {len(token['tokens'])} tokens and {len(token['ids'])} ids")
+    return {
+        "type": "TemplateProcessing",
+        "single": _pieces(item.get("single"), f"{path}.single", named),
+        "pair": _pieces(item.get("pair"), f"{path}.pair", named),
+        "special_tokens": dict(sorted(named.items())),
+    }
+
+
+def _pieces(value: Any, path: str, named: dict[str, Any]) -> list[dict[str, Any]]:
+    """The pieces of a template, each as an object of `Sequence` or `SpecialToken`."""
+    pieces = expect_list(value, path)
+    for index, piece in enumerate(pieces):
+        where = f"{path}[{index}]"
+        expect_object(piece, where, {"Sequence", "SpecialToken"})
+        if len(piece) != 1:
+            raise BadTokenizer(f"{where} is {shown(piece)}: must be a Sequence or a SpecialToken")
+        kind = next(iter(piece))
+        content = expect_object(piece[kind], f"{where}.{kind}", {"id", "type_id"})
+        _whole(content.get("type_id"), f"{where}.{kind}.type_id", 2**32 - 1)
+        if kind == "Sequence":
+            expect(content.get("id"), ("A", "B"), f"{where}.Sequence.id")
+        elif content.get("id") not in named:
+            raise BadTokenizer(
+                f"{where}.SpecialToken.id {shown(content.get('id'))} is not among its special_tokens"
+            )
+    return pieces
+
+
+def _ids_around(template: dict[str, Any], path: str) -> tuple[list[int], list[int]]:
+    """The ids in front of a single text and behind it."""
+    parts: list[list[int]] = [[]]
+    for index, piece in enumerate(template["single"]):
+        if sequence := piece.get("Sequence"):
+            expect(sequence["id"], ["A"], f"{path}.single[{index}].Sequence.id", "there is one text")
+            parts.append([])
+        else:
+            parts[-1] += template["special_tokens"][piece["SpecialToken"]["id"]]["ids"]
+    if len(parts) != 2:
+        raise UnsupportedTokenizer(f"{path}.single has the text {len(parts) - 1} times; supported: once")
+    return parts[0], parts[1]
+
+
+def truncation_from_json(value: Any) -> dict[str, Any] | None:
+    """tokenizer.json's truncation with all of its fields, or None."""
+    if value is None:
+        return None
+    names = ("direction", "max_length", "strategy", "stride")
+    given = expect_object(value, "truncation", names)
+    expect(given.get("direction", "Right"), ("Left", "Right"), "truncation.direction")
+    expect(given.get("strategy"), ("LongestFirst", "OnlyFirst", "OnlySecond"), "truncation.strategy")
+    for name in ("max_length", "stride"):
+        _whole(given.get(name), f"truncation.{name}", _MAX_COUNT)
+    return {name: given.get(name, "Right") for name in names}
+
+
+def padding_from_json(value: Any) -> dict[str, Any] | None:
+    """tokenizer.json's padding with all of its fields, or None."""
+    if value is None:
+        return None
+    names = ("strategy", "direction", "pad_to_multiple_of", "pad_id", "pad_type_id", "pad_token")
+    given = expect_object(value, "padding", names)
+    strategy = given.get("strategy")
+    if isinstance(strategy, dict):
+        expect_object(strategy, "padding.strategy", {"Fixed"})
+        _whole(strategy.get("Fixed"), "padding.strategy.Fixed", _MAX_COUNT)
+    else:
+        expect(strategy, ["BatchLongest"], "padding.strategy", 'or {"Fixed": length}')
+    expect(given.get("direction"), ("Left", "Right"), "padding.direction")
+    if given.get("pad_to_multiple_of") is not None:
+        _whole(given["pad_to_multiple_of"], "padding.pad_to_multiple_of", _MAX_COUNT)
+    for name in ("pad_id", "pad_type_id"):
+        _whole(given.get(name), f"padding.{name}", 2**32 - 1)
+    if not isinstance(given.get("pad_token"), str):
+        raise BadTokenizer(f"padding.pad_token is {shown(given.get('pad_token'))}: must be a text")
+    return {name: given.get(name) for name in names}
+
+
+def _flag(item: dict[str, Any], name: str, path: str) -> bool:
+    flag: bool = item.get(name, True)
+    expect(flag, _FLAG, f"{path}.{name}")
+    return flag
+
+
+def _whole(value: Any, path: str, highest: int) -> int:
+    if type(value) is not int or not 0 <= value <= highest:
+        raise BadTokenizer(f"{path} is {shown(value)}: must be a whole number 0 .. {highest}")
+    return value

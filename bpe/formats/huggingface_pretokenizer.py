@@ -1,0 +1,238 @@
+"""tokenizer.json's pre_tokenizer and the components of `bpe.pretokenization.components`, both ways.
+
+Every field is checked; one that is left out has the value that `tokenizers` gives it. Sequences within sequences are
+one sequence. What is written is cut alike by `tokenizers`, though not always spelled as it was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from typing import Any, Final, get_args
+
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.formats.json_input import component_type, expect, expect_object, flat_sequence
+from bpe.formats.oniguruma import POSSESSIVE_INTERVAL, from_oniguruma, to_oniguruma
+from bpe.patterns import HUGGINGFACE_SPELLINGS, PATTERNS, pattern_name
+from bpe.pretokenization.components import (
+    Behavior,
+    BertPreTokenizer,
+    ByteLevel,
+    CharDelimiterSplit,
+    Component,
+    Dialect,
+    Digits,
+    FixedLength,
+    Metaspace,
+    Punctuation,
+    Split,
+    UnicodeScripts,
+    Whitespace,
+    WhitespaceSplit,
+)
+from bpe.pretokenizer import Pretokenizer, Stage, Unmatched
+
+_FLAG: Final = (False, True)
+_BEHAVIORS: Final = get_args(Behavior)
+
+# -- reading -----------------------------------------------------------------------------------------------------
+
+
+def components_from_json(value: Any, path: str = "pre_tokenizer") -> list[tuple[Component, str]]:
+    """(component, its JSON path) of a pre_tokenizer in order; none for null. Errors name the JSON path."""
+    return [(_component(item, where), where) for item, where in flat_sequence(value, path, "pretokenizers")]
+
+
+def is_byte_level(components: Iterable[Component]) -> bool:
+    """Whether the pieces are bytes in the byte alphabet in the end."""
+    return any(isinstance(component, ByteLevel) for component in components)
+
+
+def _component(item: dict[str, Any], path: str) -> Component:
+    name = component_type(item, path)
+    reader = _READERS.get(name)
+    if reader is None:
+        raise UnsupportedTokenizer(f"{path} is {shown(name)}; supported: {', '.join(_READERS)}")
+    return reader(item, path)
+
+
+def _fields(item: dict[str, Any], path: str, **allowed: tuple[Any, Sequence[Any]]) -> dict[str, Any]:
+    """field -> value; allowed: (its default, the values it may have)."""
+    expect_object(item, path, {"type", *allowed})
+    for name, (default, values) in allowed.items():
+        expect(item.get(name, default), values, f"{path}.{name}")
+    return {name: item.get(name, default) for name, (default, _) in allowed.items()}
+
+
+def _byte_level(item: dict[str, Any], path: str) -> Component:
+    flag = (True, _FLAG)
+    return ByteLevel(**_fields(item, path, add_prefix_space=flag, use_regex=flag, trim_offsets=flag))
+
+
+def _split(item: dict[str, Any], path: str) -> Component:
+    expect_object(item, path, {"type", "pattern", "behavior", "invert"})
+    expect(item.get("behavior"), _BEHAVIORS, f"{path}.behavior")
+    expect(item.get("invert", False), _FLAG, f"{path}.invert")
+    pattern = item.get("pattern")
+    if not isinstance(pattern, dict) or list(pattern) not in (["Regex"], ["String"]):
+        raise BadTokenizer(
+            f'{path}.pattern must be {{"Regex": ...}} or {{"String": ...}}, found {shown(pattern)}'
+        )
+    (kind, text), *_ = pattern.items()
+    if not isinstance(text, str) or not text:
+        raise BadTokenizer(
+            f"{path}.pattern.{kind} is {shown(text)}: must be a text of at least one character"
+        )
+    dialect: Dialect = "oniguruma" if kind == "Regex" else "text"
+    return Split(text, dialect, item["behavior"], item.get("invert", False))
+
+
+def _char_delimiter(item: dict[str, Any], path: str) -> Component:
+    expect_object(item, path, {"type", "delimiter"})
+    return CharDelimiterSplit(_character(item.get("delimiter"), f"{path}.delimiter"))
+
+
+def _fixed_length(item: dict[str, Any], path: str) -> Component:
+    expect_object(item, path, {"type", "length"})
+    length = item.get("length", 5)
+    if type(length) is not int or length < 1:
+        raise BadTokenizer(f"{path}.length is {shown(length)}: must be a whole number of at least 1")
+    return FixedLength(length)
+
+
+def _metaspace(item: dict[str, Any], path: str) -> Component:
+    expect_object(
+        item, path, {"type", "replacement", "prepend_scheme", "split", "add_prefix_space", "str_rep"}
+    )
+    scheme = item.get("prepend_scheme", "always")
+    expect(scheme, ("always", "first", "never"), f"{path}.prepend_scheme")
+    expect(item.get("split"), (*_FLAG, None), f"{path}.split")
+    prefix = item.get("add_prefix_space")  # older files say it beside the scheme or in its place
+    expect(prefix, (*_FLAG, None), f"{path}.add_prefix_space")
+    if prefix is False and scheme != "never":
+        raise BadTokenizer(f"{path}.add_prefix_space is False, but prepend_scheme is {shown(scheme)}")
+    replacement = _character(item.get("replacement"), f"{path}.replacement")
+    return Metaspace(replacement, scheme, item.get("split") is not False)
+
+
+def _character(value: Any, path: str) -> str:
+    if not isinstance(value, str) or len(value) != 1:
+        raise BadTokenizer(f"{path} is {shown(value)}: must be one character")
+    return value
+
+
+def _plain(component: Component) -> Callable[[dict[str, Any], str], Component]:
+    def read(item: dict[str, Any], path: str) -> Component:
+        expect_object(item, path, {"type"})
+        return component
+
+    return read
+
+
+_READERS: Final[dict[str, Callable[[dict[str, Any], str], Component]]] = {
+    "ByteLevel": _byte_level,
+    "Split": _split,
+    "Digits": lambda item, path: Digits(**_fields(item, path, individual_digits=(False, _FLAG))),
+    "Punctuation": lambda item, path: Punctuation(**_fields(item, path, behavior=("Isolated", _BEHAVIORS))),
+    "Whitespace": _plain(Whitespace()),
+    "WhitespaceSplit": _plain(WhitespaceSplit()),
+    "BertPreTokenizer": _plain(BertPreTokenizer()),
+    "CharDelimiterSplit": _char_delimiter,
+    "UnicodeScripts": _plain(UnicodeScripts()),
+    "FixedLength": _fixed_length,
+    "Metaspace": _metaspace,
+}
+
+# -- writing -----------------------------------------------------------------------------------------------------
+
+
+def components_to_json(components: Sequence[Component]) -> dict[str, Any] | None:
+    """The pre_tokenizer of the components; None for none. Splits must be in Hugging Face's dialect, or texts."""
+    items = [_component_to_json(component) for component in components]
+    if len(items) < 2:
+        return items[0] if items else None
+    return {"type": "Sequence", "pretokenizers": items}
+
+
+def _component_to_json(component: Component) -> dict[str, Any]:
+    name = type(component).__name__
+    if isinstance(component, Split):
+        kind = "String" if component.dialect == "text" else "Regex"
+        return {
+            "type": name,
+            "pattern": {kind: component.expression},
+            "behavior": component.behavior,
+            "invert": component.invert,
+        }
+    return {"type": name} | {field.name: getattr(component, field.name) for field in fields(component)}
+
+
+# -- the stages that can be executed -----------------------------------------------------------------------------
+
+
+def pretokenizer_from_json(value: Any) -> Pretokenizer:
+    """The stages of pre_tokenizer; UnsupportedTokenizer for components that can't be executed."""
+    pretokenizer = Pretokenizer(stages_of(components_from_json(value)))
+    if pretokenizer.core_pattern is None:
+        _ = pretokenizer.compiled
+    return pretokenizer
+
+
+def stages_of(components: Sequence[tuple[Component, str]]) -> tuple[Stage, ...]:
+    """The stages that cut as the components, each of which has its JSON path; the last must be ByteLevel."""
+    if not components or not isinstance(components[-1][0], ByteLevel):
+        found = type(components[-1][0]).__name__ if components else "none"
+        raise UnsupportedTokenizer(
+            f"pre_tokenizer ends with {found}; supported: ByteLevel, alone or as the last of a Sequence"
+        )
+    stages: list[Stage] = []
+    for component, path in components[:-1]:
+        if isinstance(component, Digits):
+            stages.append(Stage(r"\p{N}" if component.individual_digits else r"\p{N}+", "keep"))
+        elif isinstance(component, Split):
+            stages.append(_split_stage(component, path))
+        else:
+            raise UnsupportedTokenizer(
+                f"{path} is {shown(type(component).__name__)}; supported: Split, Digits, at the end ByteLevel"
+            )
+    last, path = components[-1]
+    assert isinstance(last, ByteLevel)
+    expect(last.add_prefix_space, [False], f"{path}.add_prefix_space")
+    if last.use_regex:
+        stages.append(Stage("gpt2"))
+    return tuple(stages or [Stage(r"[\s\S]+", "keep")])
+
+
+def _split_stage(split: Split, path: str) -> Stage:
+    way = (split.behavior, split.invert)
+    if way not in (("Isolated", False), ("Removed", True)):
+        raise UnsupportedTokenizer(
+            f"{path}: behavior {shown(way[0])} with invert {shown(way[1])}; "
+            "supported: Isolated with false, Removed with true"
+        )
+    unmatched: Unmatched = "keep" if split.behavior == "Isolated" else "drop"
+    if split.dialect == "text":
+        import regex  # 10 ms that the usual files need not pay
+
+        return Stage(regex.escape(split.expression, special_only=True), unmatched)
+    # `{1,3}+` is a repetition to Oniguruma, so tiktoken's spelling of cl100k is not cl100k in this file.
+    if (name := pattern_name(split.expression)) and not POSSESSIVE_INTERVAL.search(split.expression):
+        return Stage(name)
+    try:
+        return Stage(from_oniguruma(split.expression), unmatched)
+    except UnsupportedTokenizer as error:
+        raise UnsupportedTokenizer(f"{path}.{error}") from None
+
+
+def pretokenizer_to_json(pretokenizer: Pretokenizer) -> dict[str, Any] | None:
+    """The pre_tokenizer that cuts as the stages do."""
+    if pretokenizer.stages == (Stage("gpt2"),):
+        return components_to_json([ByteLevel(add_prefix_space=False)])
+    components: list[Component] = []
+    for stage in pretokenizer.stages:
+        name = stage.expression if stage.expression in PATTERNS else None
+        # Where text between matches is an error, a reader that keeps it cuts all other text alike and loses none.
+        keep = stage.unmatched != "drop" or name is not None
+        expression = HUGGINGFACE_SPELLINGS[name] if name else to_oniguruma(stage.expression)
+        components.append(Split(expression, "oniguruma", "Isolated" if keep else "Removed", not keep))
+    return components_to_json([*components, ByteLevel(add_prefix_space=False, use_regex=False)])

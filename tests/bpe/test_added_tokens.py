@@ -1,0 +1,257 @@
+"""Added tokens with their flags are found as Hugging Face tokenizers finds them, wherever text is encoded."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import tokenizers
+
+from bpe import _core
+from bpe.added_tokens import AddedToken
+from bpe.errors import BadTokenizer, UnsupportedTokenizer
+from bpe.formats import huggingface
+from bpe.tokenizer import Tokenizer
+
+# Whitespace of all kinds, word characters of all kinds and what is none, letters that NFC changes.
+ATOMS = [
+    *("a", "b", "ab", "<", ">", "<s>", "s>", "<s", "</s>", "[M]", "M", "-", "'", "_", "²", "Ⅷ", "ⓐ", "٣"),
+    *("é", "e\u0301", "\u0301", "ﬁ", "日", "日本", "\u200b", "\u200d"),
+    *(" ", "  ", "\t", "\n", "\r\n", "\u00a0", "\u2003", "\u3000", "\u0085"),
+]
+
+
+def random_tokens(rng: random.Random, first_id: int, flags: bool = True) -> list[AddedToken]:
+    texts = {"".join(rng.choices(ATOMS, k=rng.randint(1, 3))) for _ in range(rng.randint(1, 9))}
+    normalized = rng.random()
+    return [
+        AddedToken(
+            text,
+            first_id + place,
+            special=rng.random() < 0.5,
+            lstrip=flags and rng.random() < 0.3,
+            rstrip=flags and rng.random() < 0.3,
+            single_word=flags and rng.random() < 0.3,
+            normalized=rng.random() < normalized,
+        )
+        for place, text in enumerate(sorted(texts))
+    ]
+
+
+def random_text(rng: random.Random, tokens: list[AddedToken]) -> str:
+    return "".join(rng.choice([*ATOMS, *(token.text for token in tokens)]) for _ in range(rng.randint(0, 25)))
+
+
+def document_of(tokenizer: Tokenizer, tokens: list[AddedToken], normalizer: str | None) -> dict[str, Any]:
+    root: dict[str, Any] = json.loads(tokenizer.canonical_json)
+    root["normalizer"] = {"type": normalizer} if normalizer else None
+    root["added_tokens"] = [
+        {
+            "id": token.id,
+            "content": token.text,
+            "single_word": token.single_word,
+            "lstrip": token.lstrip,
+            "rstrip": token.rstrip,
+            "normalized": token.normalized,
+            "special": token.special,
+        }
+        for token in tokens
+    ]
+    return root
+
+
+def both(root: dict[str, Any]) -> tuple[Tokenizer, tokenizers.Tokenizer] | None:
+    """Ours and theirs, or None for tokens that are refused: two that are one text once normalized, entries."""
+    data = json.dumps(root)
+    try:
+        return Tokenizer.from_parts(huggingface.read(data.encode())), tokenizers.Tokenizer.from_str(data)
+    except (BadTokenizer, UnsupportedTokenizer):
+        return None
+
+
+def theirs_of(theirs: tokenizers.Tokenizer, text: str) -> list[int] | None:
+    """None where they panic: two tokens that take the same whitespace."""
+    try:
+        return theirs.encode(text, add_special_tokens=False).ids
+    except BaseException as error:  # pyo3's PanicException is no Exception
+        if "bad split" not in str(error):
+            raise
+        return None
+
+
+@pytest.mark.parametrize("normalizer", [None, "NFC"])
+def test_ids_are_theirs_for_random_tokens_and_texts(normalizer: str | None, listed: Any) -> None:
+    rng = random.Random(5)
+    tokenizer = listed(special_tokens=[])
+    compared = 0
+    for _ in range(150):
+        tokens = random_tokens(rng, tokenizer.vocab_size)
+        pair = both(document_of(tokenizer, tokens, normalizer))
+        if pair is None:
+            continue
+        ours, theirs = pair
+        for _ in range(12):
+            text = random_text(rng, tokens)
+            expected = theirs_of(theirs, text)
+            if expected is None:
+                continue
+            compared += 1
+            assert ours.encode(text) == expected, (text, tokens)
+            assert ours.encode_batch([text])[0].tolist() == expected
+            assert list(ours.encode_iterable([text[:3], text[3:]])) == expected
+            assert ours.encode_documents(text.encode(), b"\xff")[0].tolist() == expected
+    assert compared > 800
+
+
+def test_what_is_written_is_read_alike(listed: Any, tmp_path: Any) -> None:
+    rng = random.Random(6)
+    tokenizer = listed(special_tokens=[])
+    for _ in range(30):
+        tokens = random_tokens(rng, tokenizer.vocab_size)
+        pair = both(document_of(tokenizer, tokens, None))
+        if pair is None:
+            continue
+        ours, theirs = pair
+        assert ours.added_tokens == tuple(tokens)
+        try:
+            ours.save(tmp_path / "t.json")
+        except BadTokenizer:  # a token that is spelled like another entry
+            continue
+        again = Tokenizer.load(tmp_path / "t.json")
+        assert again == ours
+        assert again.added_tokens == ours.added_tokens
+        assert Tokenizer.from_compiled(ours.compiled()).added_tokens == ours.added_tokens
+        saved = tokenizers.Tokenizer.from_file(str(tmp_path / "t.json"))
+        for _ in range(5):
+            text = random_text(rng, tokens)
+            assert theirs_of(saved, text) == theirs_of(theirs, text)
+
+
+@pytest.mark.parametrize("flags", [{"lstrip": True}, {"rstrip": True}, {"single_word": True}, {}], ids=str)
+@pytest.mark.parametrize(
+    "unit", ["w<s> the", "w <s>w", "the\n\n<s>\n\nw", "1<s> a<s>w", " w <s", "w  <s>  \n\n"]
+)
+def test_pieces_of_threads_respect_flags(unit: str, flags: dict[str, bool], listed: Any) -> None:
+    """Long documents are cut into pieces of 256 KiB: not where a token looks over the cut."""
+    tokenizer = listed(special_tokens=[])
+    for normalized in (False, True):
+        token = AddedToken("<s>", tokenizer.vocab_size, normalized=normalized, **flags)
+        ours = Tokenizer(tokenizer.ordinary_entries, tokenizer.merges, [token])
+        # Words of their own now and then, so that there are places to cut at.
+        text = "".join(
+            unit * 3 + " then" * (place % 7 == 0) for place in range(900_000 // len(unit) // 3)
+        ).encode()
+        alone = ours.encode_documents(text, b"\xff", threads=1)
+        assert np.array_equal(alone.tokens, ours.encode_documents(text, b"\xff", threads=2).tokens)
+
+
+def test_some_of_the_tokens(listed: Any) -> None:
+    """allowed_special: those that are left out are as if they did not exist."""
+    tokenizer = listed(special_tokens=[])
+    first = tokenizer.vocab_size
+    tokens = [
+        AddedToken("<s>", first, lstrip=True),
+        AddedToken("<s>>", first + 1),
+        AddedToken("M", first + 2, single_word=True, normalized=True),
+    ]
+    ours = Tokenizer(tokenizer.ordinary_entries, tokenizer.merges, tokens)
+    assert ours.encode(" <s>> M") == [*ours.encode(" ", ()), first + 1, *ours.encode(" ", ()), first + 2]
+    assert ours.encode(" <s>> M", {"<s>"}) == [first, *ours.encode("> M", ())]
+    assert ours.encode("aM M", ["M"]) == [*ours.encode("aM ", ()), first + 2]
+    for allowed in ((), {"<s>"}, ["M", "<s>"], "all"):
+        for text in (" <s>> M", "M<s>", "x"):
+            ids = ours.encode(text, allowed)
+            assert ours.encode_batch([text], allowed_special=allowed)[0].tolist() == ids
+            assert ours.encode_documents(text.encode(), allowed_special=allowed)[0].tolist() == ids
+            assert list(ours.encode_iterable(text, allowed)) == ids
+    assert ours.special_tokens == {"<s>": first, "<s>>": first + 1, "M": first + 2}
+    assert ours.non_special_added_tokens == frozenset()
+
+
+def test_word_characters_and_whitespace_are_theirs(listed: Any) -> None:
+    """Code points beside a single_word token and beside one that strips."""
+    tokenizer = listed(special_tokens=[])
+    first = tokenizer.vocab_size
+    tokens = [
+        AddedToken("@@", first, single_word=True),
+        AddedToken("@=", first + 1, lstrip=True, rstrip=True),
+    ]
+    pair = both(document_of(tokenizer, tokens, None))
+    assert pair is not None
+    points = [chr(c) for c in range(0x110000) if (c < 0x3200 or c % 19 == 0) and not 0xD800 <= c < 0xE000]
+    texts = [
+        "".join(f"=@@{c}=#{c}@@#{c}@={c}" for c in points[start : start + 64])
+        for start in range(0, len(points), 64)
+    ]
+    theirs = pair[1].encode_batch_fast(texts, add_special_tokens=False)
+    for text, ours, their in zip(texts, pair[0].encode_batch(texts), theirs, strict=True):
+        assert ours.tolist() == their.ids, hex(ord(text[3]))
+
+
+def test_tokens_that_are_entries_and_parts_of_merges(listed: Any) -> None:
+    """An added token may be an entry that merges make; text without it still needs the entry."""
+    tokenizer = listed(special_tokens=[])
+    made = next(left + right for left, right in tokenizer.merges if (left + right).isalpha()).decode()
+    id_ = tokenizer.token_to_id(made.encode())
+    tokens = [AddedToken(made, id_, special=False, single_word=True), AddedToken("<s>", tokenizer.vocab_size)]
+    pair = both(document_of(tokenizer, tokens, None))
+    assert pair is not None
+    for text in (made, f"{made}{made} {made}", f"x{made} <s>{made}", "<s>"):
+        assert pair[0].encode(text) == theirs_of(pair[1], text)
+    assert id_ in pair[0].ordinary_entries
+    assert pair[0].decode(pair[0].encode(f"x{made} {made}")) == f"x{made} {made}"
+
+
+def test_ids_with_gaps(listed: Any) -> None:
+    """New tokens are numbered from the size of model.vocab on, whatever ids its entries have."""
+    tokenizer = listed(special_tokens=[])
+    size = tokenizer.vocab_size
+    root = document_of(tokenizer, [AddedToken("<x>", size + 7), AddedToken("<y>", size + 1)], None)
+    root["model"]["vocab"]["<x>"] = size + 7
+    pair = both(root)
+    assert pair is not None
+    assert pair[0].encode("a<y><x>") == theirs_of(pair[1], "a<y><x>")
+    assert pair[0].special_tokens == {"<y>": size + 1, "<x>": size + 7}
+    root["model"]["vocab"]["<z>"] = size + 1
+    root["added_tokens"].append(dict(root["added_tokens"][0], content="<z>", id=size + 1))
+    with pytest.raises(
+        BadTokenizer, match=r"added_tokens\[1\].id of '<y>' is .*Hugging Face's readers give it"
+    ):
+        huggingface.read(json.dumps(root).encode())
+
+
+def test_tokens_that_are_one_text_once_normalized_are_refused(listed: Any) -> None:
+    first = listed(special_tokens=[]).vocab_size
+    tokens = [AddedToken("<é>", first, normalized=True), AddedToken("<e\u0301>", first + 1, normalized=True)]
+    root = document_of(listed(special_tokens=[]), tokens, "NFC")
+    with pytest.raises(UnsupportedTokenizer, match="are the same text once they are normalized"):
+        Tokenizer.from_parts(huggingface.read(json.dumps(root).encode()))
+
+
+@pytest.mark.parametrize("length", [50, 3000])
+def test_time_does_not_grow_with_the_tokens(length: int) -> None:
+    """Tokens that begin everywhere and end nowhere: the text's length counts, not theirs."""
+    tokens = [b"a" * count + b"b" for count in range(1, length, 7)] + [b"a" * length, b"\na", b"ba"]
+    text = b"a" * (1 << 20)
+    started = time.perf_counter()
+    starts, _ = _core.find_special_tokens(text, tokens)
+    assert time.perf_counter() - started < 5  # quadratic: 100 s and more
+    assert starts.tolist() == list(range(0, len(text) - length + 1, length))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_long_tokens_are_found_as_short_ones(seed: int) -> None:
+    """More than 64 bytes are looked for block by block."""
+    rng = random.Random(seed)
+    short = sorted({bytes(rng.choices(b"ab", k=rng.randint(1, 12))) for _ in range(20)})
+    long = [*short, b"c" * 70, b"ab" * 40]
+    text = bytes(rng.choices(b"ab", k=200_000))
+    found = [[part.tolist() for part in _core.find_special_tokens(text, tokens)] for tokens in (short, long)]
+    hits = [(start, long[which]) for start, which in zip(*found[1], strict=True)]
+    assert all(text.startswith(token, start) for start, token in hits)
+    if b"ab" * 40 not in {token for _, token in hits}:
+        assert found[0] == found[1]
