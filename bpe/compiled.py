@@ -20,13 +20,14 @@ from bpe import _core
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Parts
 from bpe.errors import BadTokenizer, shown
+from bpe.formats.huggingface_normalizer import normalizer_from_json, normalizer_to_json
 from bpe.pretokenizer import Pretokenizer, Stage
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 MAGIC: Final = b"tokmill\x00"
-FORM: Final = 2  # raised when the header's fields change
+FORM: Final = 3  # raised when the header's fields change
 _START: Final = struct.Struct("<8sQQQ")
 
 
@@ -37,7 +38,7 @@ def compile_parts(parts: Parts) -> bytes:
         "special_tokens": parts.vocabulary.special_tokens,
         "stages": [[stage.expression, stage.unmatched] for stage in parts.pretokenizer.stages],
         "whole_pretokens": parts.vocabulary.whole_pretokens,
-        "normalizer": parts.normalizer,
+        "normalizer": normalizer_to_json(parts.normalizer),
         "plain_added_tokens": sorted(parts.plain_added_tokens),
         "template": parts.template,
     }
@@ -84,7 +85,7 @@ def _parts_of(body: memoryview, header_bytes: int) -> Parts:
     return Parts(
         CoreVocabulary(encoder, specials, header["whole_pretokens"]),
         pretokenizer,
-        header["normalizer"],
+        normalizer_from_json(header["normalizer"]),
         frozenset(header["plain_added_tokens"]),
         header["template"],
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bpe import _core
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.errors import BadArgument, shown
+from bpe.normalizers import NFC, Normalizer, make_normalizer
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import MAX_ID, SpecialTokens, Vocabulary, make_vocabulary
 
@@ -30,14 +31,16 @@ class Parts:
 
     vocabulary: Vocabulary | CoreVocabulary
     pretokenizer: Pretokenizer
-    normalizer: Literal["NFC"] | None = None
+    normalizer: Normalizer | None = None
     plain_added_tokens: frozenset[str] = frozenset()
     template: dict[str, Any] | None = None
 
     @cached_property
     def encoder(self) -> _core.Encoder:
         """The core's form, built on first use where it was not read from a file: converting formats does not wait."""
-        return self.vocabulary.make_encoder(self.pretokenizer.core_pattern)
+        encoder = self.vocabulary.make_encoder(self.pretokenizer.core_pattern)
+        encoder.normalizer = self.normalizer.core if self.normalizer is not None else None
+        return encoder
 
 
 def make_parts(
@@ -47,13 +50,11 @@ def make_parts(
     pattern: str | Pretokenizer,
     *,
     whole_pretokens: bool | None = None,
-    normalizer: Literal["NFC"] | None = None,
+    normalizer: Normalizer | Literal["NFC"] | None = None,
     plain_added_tokens: Collection[str] = (),
     template: Mapping[str, Any] | None = None,
 ) -> Parts:
     """The parts that `Tokenizer(...)` says; BadTokenizer or BadArgument names the first thing that is wrong."""
-    if normalizer not in (None, "NFC"):
-        raise BadArgument(f'normalizer must be None or "NFC", got {shown(normalizer)}')
     vocabulary = make_vocabulary(vocab, merges, special_tokens, whole_pretokens)
     plain = frozenset(plain_added_tokens)
     if unknown := sorted(plain - set(vocabulary.special_tokens)):
@@ -61,7 +62,7 @@ def make_parts(
     return Parts(
         vocabulary,
         Pretokenizer.from_pattern(pattern),
-        normalizer,
+        make_normalizer(normalizer),
         plain,
         dict(template) if template is not None else None,
     )
@@ -130,9 +131,10 @@ class Description:
         return self._parts.pretokenizer
 
     @property
-    def normalizer(self) -> Literal["NFC"] | None:
-        """What is done to the text first."""
-        return self._parts.normalizer
+    def normalizer(self) -> Normalizer | Literal["NFC"] | None:
+        """What is done to the text between special tokens first; "NFC" if it is that alone, else a `Normalizer`."""
+        normalizer = self._parts.normalizer
+        return "NFC" if normalizer is not None and normalizer.components == (NFC,) else normalizer
 
     @property
     def template(self) -> dict[str, Any] | None:

@@ -2,12 +2,12 @@
 
 Text is cut at special tokens (leftmost first, of those at one place the longest), normalized if the tokenizer says
 so, pretokenized by the pattern, and each pretoken is encoded by the merges (`bpe.reference` is the specification).
-The loops run in the core, except for patterns outside it and for text that NFC changes.
+The loops run in the core, except for patterns and normalizers outside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -18,7 +18,6 @@ from bpe import _core, utf8
 from bpe.buffers import check_bytes, check_out, not_text, offsets_from, separator_bytes, text_bytes
 from bpe.description import Description, Parts
 from bpe.errors import BadArgument, UncoveredText, shown
-from bpe.normalization import place_before_nfc, stretches_to_change, to_nfc
 from bpe.ragged import Ragged
 from bpe.streaming import encode_stretches
 from bpe.threads import thread_count
@@ -30,7 +29,6 @@ AllowedSpecial = Literal["all"] | Collection[str]
 
 END_OF_TEXT: Final = "<|endoftext|>"
 _NO_SEPARATOR: Final = b"\xff"  # in no UTF-8
-_NO_STRETCHES: Final = np.empty((0, 2), np.uint64)
 
 
 class Encoding(Description):
@@ -38,9 +36,11 @@ class Encoding(Description):
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
-        # Python need look at the text only to normalize it or to cut it by an expression.
         self._pattern_in_core = parts.pretokenizer.core_pattern is not None
-        self._all_in_core = self._pattern_in_core and parts.normalizer is None
+        # If not, Python normalizes and cuts the text by expressions.
+        self._in_core = self._pattern_in_core and (
+            parts.normalizer is None or parts.normalizer.core is not None
+        )
 
     def encode(self, text: str, allowed_special: AllowedSpecial = "all") -> list[int]:
         """The ids of the text; special tokens in it are recognised.
@@ -50,14 +50,13 @@ class Encoding(Description):
         and its work.
         """
         try:
-            in_core = self._all_in_core or (self._pattern_in_core and _core.surely_nfc(text))
             if allowed_special == "all":
-                if in_core:
+                if self._in_core:
                     return self._encoder.encode(text)
                 allowed: Collection[str] = self._vocabulary.special_tokens
             else:
                 allowed = self._allowed(allowed_special)
-                if in_core:
+                if self._in_core:
                     if len(allowed) == len(self._vocabulary.special_tokens) and isinstance(
                         allowed, (set, frozenset)
                     ):
@@ -76,10 +75,10 @@ class Encoding(Description):
         if isinstance(texts, str):
             raise BadArgument("encode_batch takes a list of texts, got one text")
         texts = texts if isinstance(texts, (list, tuple)) else list(texts)
-        allowed, every, in_core_too = self._recognised(allowed_special)
+        allowed, every, in_core = self._recognised(allowed_special)
         threads = thread_count(threads)
         try:
-            if in_core_too and (self.normalizer is None or all(map(_core.surely_nfc, texts))):
+            if in_core:
                 return Ragged(*self._encoder.encode_batch(texts, threads, every))
         except (TypeError, UnicodeError):
             for index, text in enumerate(texts):
@@ -112,36 +111,26 @@ class Encoding(Description):
         check_bytes(buffer)
         check_out(out)
         separator = separator_bytes(separator)
-        allowed, every, in_core_too = self._recognised(allowed_special)
+        allowed, every, in_core = self._recognised(allowed_special)
         threads = thread_count(threads)
 
-        def in_core(part: Buffer, check: bool, out: NDArray[np.uint32] | None = None) -> Ragged:
-            return Ragged(*self._encoder.encode_documents(part, separator, threads, every, check, out))
-
-        if in_core_too and not self.normalizer:
+        if in_core:
             try:
-                return in_core(buffer, not checked, out)
+                return Ragged(
+                    *self._encoder.encode_documents(buffer, separator, threads, every, not checked, out)
+                )
             except ValueError:
                 utf8.check(buffer)  # tells where it is not valid
                 if checked or _core.validate_utf8(separator) < 0:
                     raise
-                return in_core(buffer, False, out)  # a separator that cuts characters apart
+                # A separator that cuts characters apart.
+                return Ragged(*self._encoder.encode_documents(buffer, separator, threads, every, False, out))
         if not checked:
             utf8.check(buffer)
-        changing = stretches_to_change(buffer) if self.normalizer else _NO_STRETCHES
-        if in_core_too and not len(changing):
-            return in_core(buffer, False, out)
         view = memoryview(buffer).cast("B")
         stops = np.append(_core.find_separators(buffer, separator), np.uint64(len(view)))
         starts = np.append(np.uint64(0), stops[:-1] + np.uint64(len(separator)))
-        return self._encode_rows(
-            view,
-            starts,
-            stops,
-            changing if in_core_too else None,
-            lambda first, last: in_core(view[starts[first] : stops[last - 1]], False),
-            allowed,
-        )
+        return self._encode_rows(view, starts, stops, allowed)
 
     def encode_ragged(
         self,
@@ -160,55 +149,27 @@ class Encoding(Description):
         check_bytes(buffer)
         check_out(out)
         offsets = offsets_from(offsets)
-        allowed, every, in_core_too = self._recognised(allowed_special)
+        allowed, every, in_core = self._recognised(allowed_special)
         threads = thread_count(threads)
 
-        def in_core(offsets: NDArray[np.uint64], out: NDArray[np.uint32] | None = None) -> Ragged:
+        if in_core:
             return Ragged(*self._encoder.encode_ragged(buffer, offsets, threads, every, out))
-
-        changing = stretches_to_change(buffer) if self.normalizer else _NO_STRETCHES
-        if in_core_too and not len(changing):
-            return in_core(offsets, out)
-        return self._encode_rows(
-            memoryview(buffer).cast("B"),
-            offsets[:-1],
-            offsets[1:],
-            changing if in_core_too else None,
-            lambda first, last: in_core(offsets[first : last + 1]),
-            allowed,
-        )
+        return self._encode_rows(memoryview(buffer).cast("B"), offsets[:-1], offsets[1:], allowed)
 
     def _encode_rows(
         self,
         view: memoryview,
         starts: NDArray[np.uint64],
         stops: NDArray[np.uint64],
-        changing: NDArray[np.uint64] | None,
-        in_core: Callable[[int, int], Ragged],
         allowed: Collection[str],
     ) -> Ragged:
-        """A row for each [starts[i], stops[i]): here if a stretch that normalization changes touches it, or all if
-        changing is None; the others by in_core(first, last), as many neighbours as there are."""
-        if changing is None:
-            here = np.ones(len(starts), np.bool_)
-        else:
-            # A stretch may reach over a border: a mark behind it composes with the last character before it.
-            first = np.searchsorted(starts, changing[:, 0], side="right") - 1
-            last = np.searchsorted(starts, changing[:, 1], side="left") - 1
-            here = np.zeros(len(starts), np.bool_)
-            for row, last_row in zip(np.maximum(first, 0).tolist(), last.tolist(), strict=True):
-                here[row : last_row + 1] = True
-        parts: list[Ragged] = []
-        done = 0
-        for row in np.flatnonzero(here).tolist():
-            if row > done:
-                parts.append(in_core(done, row))
-            text, where = bytes(view[starts[row] : stops[row]]), f"document {row}, buffer"
-            parts.append(Ragged.from_rows([self._ids_of(text, allowed, where, int(starts[row]))]))
-            done = row + 1
-        if done < len(starts):
-            parts.append(in_core(done, len(starts)))
-        return Ragged.concatenate(parts)
+        """A row for each [starts[i], stops[i]), here."""
+        return Ragged.from_rows(
+            [
+                self._ids_of(bytes(view[start:stop]), allowed, f"document {row}, buffer", start)
+                for row, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True))
+            ]
+        )
 
     def encode_iterable(self, texts: Iterable[str], allowed_special: AllowedSpecial = "all") -> Iterator[int]:
         """The ids of the texts joined, one by one and lazily; where one ends and the next begins does not matter.
@@ -220,12 +181,13 @@ class Encoding(Description):
 
     def normalize(self, text: bytes) -> bytes:
         """The UTF-8 of a text between two special tokens after the normalizer."""
-        return text if self.normalizer is None else to_nfc(text)
+        normalizer = self._parts.normalizer
+        return text if normalizer is None else normalizer.apply(text)
 
     def encode_normalized(self, text: Buffer) -> NDArray[np.uint32]:
         """The ids of normalized UTF-8 in which no special token is recognised."""
         if self._pattern_in_core:
-            return self._encoder.encode_documents(text, _NO_SEPARATOR, 1, special=False)[0]
+            return self._encoder.encode_documents(text, _NO_SEPARATOR, 1, special=False, normalize=False)[0]
         return self._encoder.encode_pretokens(*self.pretokenizer.pretoken_spans(str(text, "utf-8")))
 
     def encode_pretokens(self, text: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
@@ -255,7 +217,8 @@ class Encoding(Description):
         try:
             return self.encode_normalized(normalized)
         except UncoveredText as error:
-            place = error.place if normalized is text else place_before_nfc(text, error.place)
+            normalizer = self._parts.normalizer
+            place = error.place if normalizer is None else normalizer.place_before(text, error.place)
             raise error.moved(base_bytes + place - error.place, where) from None
 
     @staticmethod
@@ -269,9 +232,9 @@ class Encoding(Description):
 
     def _recognised(self, allowed_special: AllowedSpecial) -> tuple[Collection[str], bool, bool]:
         """The special tokens to recognise, whether these are all, and whether the core can do it: all of them or none,
-        by a pattern of its own."""
+        by a pattern and a normalizer of its own."""
         allowed, every = self._allowed(allowed_special), isinstance(allowed_special, str)
-        return allowed, every, self._pattern_in_core and (every or not allowed)
+        return allowed, every, self._in_core and (every or not allowed)
 
     def _allowed(self, allowed_special: AllowedSpecial) -> Collection[str]:
         if isinstance(allowed_special, str) and allowed_special == "all":

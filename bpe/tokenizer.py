@@ -20,6 +20,7 @@ from bpe.compiled import compile_parts, read_compiled
 from bpe.description import Parts, make_parts
 from bpe.encoding import AllowedSpecial, Encoding
 from bpe.formats import by_path, gpt2, huggingface, tiktoken
+from bpe.normalizers import Normalizer
 from bpe.output_file import open_output_file, write_file
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
@@ -42,7 +43,7 @@ class Tokenizer(Encoding):
         pattern: str | Pretokenizer = "gpt2",
         *,
         whole_pretokens: bool | None = None,
-        normalizer: Literal["NFC"] | None = None,
+        normalizer: Normalizer | Literal["NFC"] | None = None,
         plain_added_tokens: Collection[str] = (),
         template: Mapping[str, Any] | None = None,
     ) -> None:
@@ -53,7 +54,8 @@ class Tokenizer(Encoding):
         as a list they have the id of the entry of their bytes, or the next free ids. pattern: gpt2, cl100k, o200k,
         llama3, qwen2, or an expression for the `regex` package; text between its matches is an UncoveredText.
         whole_pretokens: a pretoken that is an entry is emitted at once (default: for rank files only).
-        normalizer: "NFC" is applied to the text between special tokens, with this Python's Unicode tables.
+        normalizer: applied to the text between special tokens, as Hugging Face tokenizers does it; a
+        `bpe.normalizers.Normalizer`, or "NFC".
         plain_added_tokens: those special tokens which Hugging Face keeps when it decodes without special tokens.
         template: Hugging Face's TemplateProcessing, kept for `save` and not applied: encoding adds no token of its own.
         """

@@ -88,7 +88,7 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
         if tokenizer.whole_pretokens
         else "reached by merges only",
         "pattern": shown(tokenizer.pattern, 500)[1:-1],
-        "normalizer": tokenizer.normalizer or "none",
+        "normalizer": str(tokenizer.normalizer or "none"),
         "special tokens": {shown(text)[1:-1]: id_ for text, id_ in tokenizer.special_tokens.items()},
         "scripts": entries["entries_by_script"],
         "longest entries": _first(entries["longest"]),

@@ -24,8 +24,10 @@ from bpe.formats import bulk
 from bpe.formats.byte_alphabet import other_text, to_bytes
 from bpe.formats.gpt2 import entry_of, merge_of_line, special_keys
 from bpe.formats.huggingface_around import check_root, read_around
+from bpe.formats.huggingface_normalizer import normalizer_to_json
 from bpe.formats.huggingface_pipeline import pretokenizer_to_json
 from bpe.formats.json_input import expect_list, parse
+from bpe.normalizers import make_normalizer
 from bpe.vocabulary import make_vocabulary
 
 # -- reading -----------------------------------------------------------------------------------------------------
@@ -165,7 +167,7 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
             }
             for text, id_ in sorted(tokenizer.special_tokens.items(), key=lambda item: item[1])
         ],
-        "normalizer": {"type": tokenizer.normalizer} if tokenizer.normalizer else None,
+        "normalizer": normalizer_to_json(make_normalizer(tokenizer.normalizer)),
         "pre_tokenizer": pretokenizer_to_json(tokenizer.pretokenizer),
         "post_processor": tokenizer.template,
         "decoder": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},

@@ -6,20 +6,21 @@ entries, so the two readers of these (`huggingface`, `bulk`) hand in a `Model`.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Parts
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.byte_alphabet import other_text, to_bytes
+from bpe.formats.huggingface_normalizer import normalizer_from_json
 from bpe.formats.huggingface_pipeline import (
-    normalizer_from_json,
     pretokenizer_from_json,
     require_byte_level_decoder,
     template_from_json,
 )
 from bpe.formats.json_input import expect, expect_list, expect_object
 from bpe.formats.overlapping_texts import first_overlap
+from bpe.normalizers import Normalizer
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import Vocabulary
 
@@ -68,7 +69,7 @@ class Around(NamedTuple):
 
     special_tokens: dict[str, int]
     plain_added_tokens: frozenset[str]
-    normalizer: Literal["NFC"] | None
+    normalizer: Normalizer | None
     pretokenizer: Pretokenizer
     whole_pretokens: bool
     template: dict[str, Any] | None
@@ -177,7 +178,7 @@ def _who_takes_it_for_an_entry(text: str, model: Model, whole_pretokens: bool) -
     return "merges use" if len(entry) == 1 or model.merges_use(entry) else None
 
 
-def _check_normalized_flags(added_tokens: list[dict[str, Any]], normalizer: str | None) -> None:
+def _check_normalized_flags(added_tokens: list[dict[str, Any]], normalizer: Normalizer | None) -> None:
     """Nothing, or UnsupportedTokenizer where `normalized` would decide which token is found.
 
     Tokens with `normalized: true` are looked for after the others, in the normalized text between them.

@@ -1,12 +1,12 @@
-"""The components around the model of a tokenizer.json: normalizer, pre_tokenizer, post_processor, decoder.
+"""The components around the model of a tokenizer.json: pre_tokenizer, post_processor, decoder.
 
-Honoured are: NFC; ByteLevel without prefix space, Split by an expression or a text (matches isolated, or what is
+Honoured are: ByteLevel without prefix space, Split by an expression or a text (matches isolated, or what is
 not matched removed), Digits, and sequences of them; what else there is, is refused with its JSON path and name.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, printable, shown
 from bpe.formats.json_input import expect, expect_list, expect_object
@@ -37,17 +37,6 @@ def _sequence(value: Any, path: str, key: str) -> list[tuple[Any, str]]:
         for index, each in enumerate(expect_list(value.get(key), f"{path}.{key}"))
         for item in _sequence(each, f"{path}.{key}[{index}]", key)
     ]
-
-
-def normalizer_from_json(value: Any, path: str) -> Literal["NFC"] | None:
-    """ "NFC" or None; null, NFC and sequences of NFC are supported."""
-    found: Literal["NFC"] | None = None
-    for component, where in _sequence(value, path, "normalizers"):
-        if _type(component, where) != "NFC":
-            raise UnsupportedTokenizer(f"{where} is {shown(component['type'])}; supported: NFC or none")
-        expect_object(component, where, {"type"})
-        found = "NFC"
-    return found
 
 
 def pretokenizer_from_json(value: Any) -> Pretokenizer:

@@ -42,9 +42,10 @@ size_t cut_within_document(std::string_view text, std::string_view separator, co
     const std::string_view around =
         text.substr(place - std::min(place, reach), std::min(place, reach) + reach);
     if (around.find(separator) == std::string_view::npos &&
-        !within.special.stands_across(bytes_of(text), text.size(), place))
+        !within.special.stands_across(bytes_of(text), text.size(), place) &&
+        (!within.normalizer || within.normalizer->is_fixed_border(text, place)))
       return place;
-    limit = start;
+    limit = within.normalizer ? place : start;
   }
   return 0;
 }
@@ -57,6 +58,8 @@ std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view sepa
   const uint8_t *const bytes = bytes_of(text);
   const bool search_all = overlaps_itself(separator);
   size_t position = 0, found = 0;
+  if (within && within->normalizer && !within->normalizer->same_for_parts())
+    within = nullptr;
   bool searched = false; // `found` is the first separator from `position` on
   while (text.size() - starts.back() > piece_bytes) {
     if (!search_all)

@@ -101,25 +101,35 @@ Encoder::Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens
       whole_pretokens_(whole_pretokens), budget_(cache_bytes) {}
 
 void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
-                          const SpecialTokens &special) const {
-  size_t start = 0;
-  for (;;) {
-    const SpecialTokens::Match match = special.find(text, size, start);
-    session.encode_text(text + start, match.start - start, readable);
+                          const SpecialTokens *special, const Normalizer *normalizer) const {
+  const auto encode_between = [&](size_t start, size_t stop) {
+    if (normalizer && pattern_)
+      session.normalized_text.encode(session, *normalizer, *pattern_,
+                                     {reinterpret_cast<const char *>(text) + start, stop - start}, readable);
+    else
+      session.encode_text(text + start, stop - start, readable);
+  };
+  for (size_t start = 0; special;) {
+    const SpecialTokens::Match match = special->find(text, size, start);
+    encode_between(start, match.start);
     if (match.start == size)
       return;
     session.append_token(match.value);
     start = match.stop;
   }
+  encode_between(0, size);
+}
+
+// Of a text of so many bytes.
+size_t Encoder::most_tokens(size_t text_bytes) const {
+  return normalizer_ ? text_bytes * normalizer_->max_growth() : text_bytes;
 }
 
 void Encoder::encode(std::string_view text, bool special, std::vector<uint32_t> &ids) const {
   const SessionLoan session(*this, 1);
   const uint8_t *const bytes = bytes_of(text);
-  if (special)
-    encode_text(*session, bytes, text.size(), bytes + text.size(), special_tokens_);
-  else
-    session->encode_text(bytes, text.size(), bytes + text.size());
+  encode_text(*session, bytes, text.size(), bytes + text.size(), special ? &special_tokens_ : nullptr,
+              normalizer_.get());
   session->finish();
   ids.assign(session->tokens.data(), session->tokens.data() + session->tokens.size());
 }
@@ -139,17 +149,16 @@ EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, si
   return encode_pieces(starts.size() - 1, threads, total_bytes, [&](EncoderSession &session, size_t piece) {
     for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
       const uint8_t *const bytes = bytes_of(texts[i]);
-      if (special)
-        encode_text(session, bytes, texts[i].size(), bytes + texts[i].size(), special_tokens_);
-      else
-        session.encode_text(bytes, texts[i].size(), bytes + texts[i].size());
+      encode_text(session, bytes, texts[i].size(), bytes + texts[i].size(),
+                  special ? &special_tokens_ : nullptr, normalizer_.get());
       session.end_row();
     }
   });
 }
 
 EncodedRows Encoder::encode_documents(std::string_view text, std::string_view separator, size_t threads,
-                                      bool special, bool check, TokenBuffer out) const {
+                                      bool special, bool check, TokenBuffer out, bool normalize) const {
+  const Normalizer *const normalizer = normalize ? normalizer_.get() : nullptr;
   if (check && validate_utf8(bytes_of(separator), separator.size()) < separator.size())
     throw std::invalid_argument("the separator is not valid UTF-8"); // then the text is if all documents are
   if (separator.empty())
@@ -162,7 +171,7 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
       if (token.text.find(separator) == std::string::npos)
         within.push_back(token);
   const SpecialTokens special_within(std::move(within));
-  const WithinDocuments by{pattern_.value_or(Pattern{}), special_within};
+  const WithinDocuments by{pattern_.value_or(Pattern{}), special_within, normalizer};
 
   const uint8_t *const bytes = bytes_of(text);
   const uint8_t *const readable = bytes + text.size();
@@ -176,7 +185,7 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
       const size_t found = find_bytes(bytes, stop, start, separator);
       if (check)
         require_utf8(text.substr(0, stop), valid_stop, found);
-      encode_text(session, bytes + start, found - start, readable, special_within);
+      encode_text(session, bytes + start, found - start, readable, &special_within, normalizer);
       if (found == stop && piece + 1 < pieces)
         return; // behind the separator of the last document, or within a document that goes on
       session.end_row();
@@ -200,10 +209,8 @@ EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offset
     for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
       const uint8_t *const start = bytes + offsets[i];
       const size_t size = offsets[i + 1] - offsets[i];
-      if (special)
-        encode_text(session, start, size, bytes + text.size(), special_tokens_);
-      else
-        session.encode_text(start, size, bytes + text.size());
+      encode_text(session, start, size, bytes + text.size(), special ? &special_tokens_ : nullptr,
+                  normalizer_.get());
       session.end_row();
     }
   };
@@ -264,7 +271,7 @@ EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t ma
     return {std::move(session->tokens), std::move(session->row_ends)};
   }
 
-  PieceAssembly assembly(piece_count, max_tokens, std::move(out));
+  PieceAssembly assembly(piece_count, most_tokens(max_tokens), std::move(out));
   PieceTurns turns(piece_count, threads);
   std::mutex failure_mutex;
   std::exception_ptr failure;

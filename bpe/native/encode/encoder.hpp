@@ -14,6 +14,7 @@
 
 #include "encode/encoder_session.hpp"
 #include "encode/piece_assembly.hpp"
+#include "normalize/normalizer.hpp"
 #include "text/special_tokens.hpp"
 
 #include <cstddef>
@@ -40,6 +41,11 @@ public:
   Encoder(Vocabulary vocabulary, std::vector<SpecialToken> special_tokens, std::optional<Pattern> pattern,
           bool whole_pretokens, size_t cache_bytes);
 
+  // Applied to the text between special tokens from now on; nullptr for none. Before the first call that
+  // encodes, or while there is none.
+  void set_normalizer(std::shared_ptr<const Normalizer> normalizer) { normalizer_ = std::move(normalizer); }
+  const std::shared_ptr<const Normalizer> &normalizer() const { return normalizer_; }
+
   // Texts are valid UTF-8. `special`: recognise special tokens; otherwise they are text like any other.
   void encode(std::string_view text, bool special, std::vector<uint32_t> &ids) const;
   EncodedRows encode_batch(const std::vector<std::string_view> &texts, size_t threads, bool special) const;
@@ -47,9 +53,9 @@ public:
   // Into `out` if it is lent, which needs out_tokens(text.size()) of room. check: whether text and separator
   // are valid UTF-8 is not known; each document is looked at while it is in the cache of the core that
   // encodes it (English, second pass, 209 -> 197 ms for 100 MB). Throws std::invalid_argument for text that
-  // is not.
+  // is not. normalize: apply the normalizer; otherwise that was done before.
   EncodedRows encode_documents(std::string_view text, std::string_view separator, size_t threads,
-                               bool special, bool check, TokenBuffer out = {}) const;
+                               bool special, bool check, TokenBuffer out = {}, bool normalize = true) const;
   // A row for each text, which is [offsets[i], offsets[i + 1]) of `text`; offsets ascend and end within it.
   EncodedRows encode_ragged(std::string_view text, const uint64_t *offsets, size_t rows, size_t threads,
                             bool special, TokenBuffer out = {}) const;
@@ -71,7 +77,8 @@ private:
   using EncodePiece = std::function<void(EncoderSession &, size_t piece)>;
 
   void encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
-                   const SpecialTokens &special) const;
+                   const SpecialTokens *special, const Normalizer *normalizer) const;
+  size_t most_tokens(size_t text_bytes) const;
   EncodedRows encode_pieces(size_t piece_count, size_t threads, size_t max_tokens, const EncodePiece &encode,
                             TokenBuffer out = {}) const;
 
@@ -79,6 +86,7 @@ private:
   mutable LazyCharacterTable characters_{vocabulary_};
   SpecialTokens special_tokens_;
   std::optional<Pattern> pattern_;
+  std::shared_ptr<const Normalizer> normalizer_; // if there is one
   bool whole_pretokens_;
   mutable CacheBudget budget_;
   mutable std::mutex pool_mutex_;
