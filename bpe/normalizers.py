@@ -162,13 +162,12 @@ class Bert:
 
     def steps(self) -> list[_Step]:
         strips = self.lowercase if self.strip_accents is None else self.strip_accents
-        names = [
-            *(["bert_clean"] if self.clean_text else []),
-            *(["bert_ideographs"] if self.handle_chinese_chars else []),
-            *(["nfd", "bert_accents"] if strips else []),
-            *(["lowercase"] if self.lowercase else []),
-        ]
-        return [(name, b"", b"") for name in names]
+        cleaned = ["bert_clean"] * self.clean_text + ["bert_ideographs"] * self.handle_chinese_chars
+        lowered = ["bert_accents"] * strips + ["lowercase"] * self.lowercase
+        # Two maps in one where there are both.
+        first = "bert_clean_ideographs" if len(cleaned) == 2 else "".join(cleaned)
+        last = "bert_accents_lowercase" if len(lowered) == 2 else "".join(lowered)
+        return [(name, b"", b"") for name in (first, "nfd" if strips else "", last) if name]
 
 
 Component: TypeAlias = (

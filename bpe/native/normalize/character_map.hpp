@@ -5,16 +5,21 @@
 #include "normalize/step.hpp"
 
 #include <array>
+#include <map>
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 namespace bpe {
 
 class CharacterMap final : public Step {
 public:
-  void replace(uint32_t code_point, std::string_view utf8);
+  void replace(uint32_t code_point, const std::string &utf8);
+  // The character gets a space on both sides.
+  void space_around(uint32_t code_point) { places_.set(code_point, spaced); }
   void finish(); // before the first use
+  // Both maps in one: this one, then the other.
+  CharacterMap followed_by(const CharacterMap &other) const;
 
   void append(const uint8_t *text, size_t size, ByteBuffer &out) const override;
   size_t first_change(const uint8_t *text, size_t size) const override;
@@ -23,13 +28,17 @@ public:
 
 private:
   const uint8_t *next_changed(const uint8_t *p, const uint8_t *stop) const;
+  std::string image(uint32_t code_point) const;
 
-  PageTable<uint32_t> places_;                // in pool_, 0: the character stays
-  std::vector<uint8_t> pool_{0, 0, 0, 0};     // of each text its length, uint32, and its bytes
+  static constexpr uint32_t spaced = 1;
+  PageTable<uint32_t> places_;            // in pool_, 0: the character stays, or `spaced`
+  std::vector<uint8_t> pool_{0, 0, 0, 0}; // of each text its length, uint32, and its bytes
+  std::map<std::string, uint32_t> place_of_text_;
   std::array<uint8_t, 256> length_of_same_{}; // by first byte, of characters that all stay
-  std::array<uint8_t, 128> ascii_{};          // what ASCII becomes, where that is ASCII
-  bool ascii_stays_ = false;
-  bool ascii_to_ascii_ = false; // each character to one
+  // What ASCII becomes, where that is at most seven bytes: these, and how many in the last one.
+  std::array<std::array<uint8_t, 8>, 128> ascii_{};
+  bool ascii_stays_ = false, short_ascii_ = false;
+  bool lowers_ascii_ = false; // and nothing else happens to ASCII
   size_t max_growth_ = 1;
 };
 

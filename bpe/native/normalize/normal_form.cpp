@@ -13,6 +13,16 @@ namespace {
 constexpr uint8_t doubtful = 255;
 constexpr uint32_t code_point_bits = 0x1FFFFF;
 
+// Of a multiple of eight bytes.
+bool is_ascii(const uint8_t *p, size_t size) {
+  uint64_t all = 0, word;
+  for (size_t i = 0; i < size; i += 8) {
+    std::memcpy(&word, p + i, 8);
+    all |= word;
+  }
+  return (all & 0x8080808080808080ull) == 0;
+}
+
 size_t utf8_length(uint32_t c) {
   return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 }
@@ -108,10 +118,11 @@ NormalForm::NormalForm(bool composed, bool compatible) : composed_(composed) {
 NormalForm::Stretch NormalForm::next_doubtful(const uint8_t *p, const uint8_t *stop) const {
   const uint8_t *base = p; // the clean character right before p, or p
   while (p < stop) {
-    uint64_t words[4];
-    if (stop - p >= 32 && (std::memcpy(words, p, 32),
-                           ((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080ull) == 0)) {
-      p += 32;
+    if (stop - p >= 32 && is_ascii(p, 8)) {
+      while (stop - p >= 32 && is_ascii(p, 32))
+        p += 32;
+      if (stop - p >= 8 && is_ascii(p, 8))
+        p += 8;
       base = p - 1;
       continue;
     }
@@ -231,7 +242,7 @@ void NormalForm::append_stretch(Stretch stretch, Parts &parts, ByteBuffer &buffe
     bool adjacent = false; // nothing stayed behind the starter
     for (uint32_t *p = begin; p < end; ++p) {
       const uint32_t number = class_of(*p);
-      if (starter && (adjacent || (last < number && last != 0))) {
+      if (starter && (adjacent || last < number) && classes_[*p & code_point_bits] == doubtful) {
         if (const uint32_t made = compose(*starter & code_point_bits, *p & code_point_bits)) {
           *starter = made;
           continue;

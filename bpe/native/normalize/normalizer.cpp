@@ -51,8 +51,16 @@ const CharacterMap *map_named(std::string_view name) {
     static const CharacterMap map = spaced_ideographs_map();
     return &map;
   }
+  if (name == "bert_clean_ideographs") {
+    static const CharacterMap map = map_named("bert_clean")->followed_by(*map_named("bert_ideographs"));
+    return &map;
+  }
   if (name == "bert_accents") {
     static const CharacterMap map = removing_map(unicode::nonspacing_marks);
+    return &map;
+  }
+  if (name == "bert_accents_lowercase") {
+    static const CharacterMap map = map_named("bert_accents")->followed_by(*map_named("lowercase"));
     return &map;
   }
   return nullptr;

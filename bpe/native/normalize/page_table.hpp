@@ -34,6 +34,8 @@ public:
   }
   // Equal pages become one.
   void share_pages() {
+    if (pages_.size() <= few_pages)
+      return;
     std::map<Page, uint16_t> known;
     std::vector<Page> pages;
     for (uint16_t &number : numbers_) {
@@ -63,6 +65,8 @@ public:
   }
 
 private:
+  static constexpr size_t few_pages = 16; // that are not worth the search
+
   std::vector<uint16_t> numbers_;
   std::vector<Page> pages_;
 };
