@@ -59,7 +59,7 @@ class Normalizer:
     def apply(self, buffer: Buffer, at_start: bool = True) -> bytes:
         """The text after all steps; the same object if it is `bytes` and stays as it is.
 
-        at_start: it begins a text, and is not a part behind a border. NFC: 1 GB/s and more of text that is in the form.
+        at_start: it begins a text, and is not a part behind a border.
         """
 
     def last_border(self, buffer: Buffer, place: int) -> int:

@@ -182,6 +182,9 @@ class Normalizer:
 
     components: tuple[Component, ...]
 
+    def __reduce__(self) -> tuple[type[Normalizer], tuple[tuple[Component, ...]]]:
+        return Normalizer, (self.components,)  # without the core's form
+
     def __str__(self) -> str:
         """The names of the components, such as "NFC" or "NFD, StripAccents"."""
         return ", ".join(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 from functools import cache
 
@@ -256,7 +257,7 @@ def test_text_that_stays_is_not_copied() -> None:
 @pytest.mark.parametrize("marks", ["\u0301\u0323", "\u0f73", "\u0f81\u0f71", "\u3099\u0345\u05b0"])
 @pytest.mark.parametrize("name", ["NFC", "NFKD", "Precompiled", "Bert", "StripAccents", "Replace marked"])
 def test_many_marks_behind_one_letter_take_a_moment(name: str, marks: str) -> None:
-    """0.1 s each; swapped one by one, minutes."""
+    """Swapped one by one they would take minutes."""
     text = ("a" + marks * (500_000 // len(marks))).encode()
     changed = both(name)[0].apply(text)
     assert both(name)[0].apply(changed) == changed or name == "Replace marked"
@@ -321,6 +322,9 @@ def test_arguments() -> None:
     assert make_normalizer(None) is None
     assert make_normalizer("NFC") == Normalizer((Form("NFC"),))
     assert make_normalizer(Normalizer(())) is None
+    used = both("Llama")[0]
+    assert used.apply(b"a b") == "▁a▁b".encode()
+    assert pickle.loads(pickle.dumps(used)) == used
     with pytest.raises(BadArgument, match='normalizer must be None, "NFC" or a Normalizer'):
         make_normalizer("NFD")
     assert str(Normalizer((NFC, Lowercase(), Replace("a", "b"), Prepend("_"), Strip(), Bert()))) == (

@@ -55,13 +55,20 @@ private:
 };
 
 const NormalForm &NormalForm::get(bool composed, bool compatible) {
+  if (composed && compatible) {
+    static const NormalForm nfkc(true, true);
+    return nfkc;
+  }
+  if (composed) {
+    static const NormalForm nfc(true, false);
+    return nfc;
+  }
+  if (compatible) {
+    static const NormalForm nfkd(false, true);
+    return nfkd;
+  }
   static const NormalForm nfd(false, false);
-  static const NormalForm nfc(true, false);
-  if (!compatible)
-    return composed ? nfc : nfd;
-  static const NormalForm nfkd(false, true);
-  static const NormalForm nfkc(true, true);
-  return composed ? nfkc : nfkd;
+  return nfd;
 }
 
 NormalForm::NormalForm(bool composed, bool compatible) : composed_(composed) {

@@ -38,12 +38,15 @@ public:
       return;
     std::map<Page, uint16_t> known;
     std::vector<Page> pages;
-    for (uint16_t &number : numbers_) {
-      const auto [place, is_new] = known.emplace(pages_[number], static_cast<uint16_t>(pages.size()));
+    std::vector<uint16_t> number_of_old;
+    for (const Page &page : pages_) {
+      const auto [place, is_new] = known.emplace(page, static_cast<uint16_t>(pages.size()));
       if (is_new)
-        pages.push_back(place->first);
-      number = place->second;
+        pages.push_back(page);
+      number_of_old.push_back(place->second);
     }
+    for (uint16_t &number : numbers_)
+      number = number_of_old[number];
     pages_ = std::move(pages);
   }
   // By first byte: the length of the characters that begin with it if all of them have the value 0, else 0.

@@ -96,6 +96,13 @@ const uint8_t *Precompiled::cluster_stop(const uint8_t *p, const uint8_t *stop) 
   return stop;
 }
 
+// Whether the character at p, c, is seen at once to be a cluster.
+bool Precompiled::stands_alone(const uint8_t *p, Char c, const uint8_t *stop) const {
+  p += c.length;
+  return class_of(c.code_point) == unicode::other &&
+         (p == stop || class_of(read_char(p, stop).code_point) == unicode::other);
+}
+
 // ASCII that stays and is a cluster by itself.
 const uint8_t *Precompiled::skip_same_ascii(const uint8_t *p, const uint8_t *stop) const {
   while (p < stop && same_ascii_[*p] && (p + 1 == stop || p[1] < 0x80))
@@ -109,6 +116,12 @@ size_t Precompiled::first_change(const uint8_t *text, size_t size) const {
     p = skip_same_ascii(p, stop);
     if (p == stop)
       return size;
+    if (const Char c = read_char(p, stop); stands_alone(p, c, stop)) {
+      if (characters_[c.code_point] & changes_bit)
+        return static_cast<size_t>(p - text);
+      p += c.length;
+      continue;
+    }
     const uint8_t *const next = cluster_stop(p, stop);
     if (static_cast<size_t>(next - p) <= short_cluster_bytes && replacement(p, static_cast<size_t>(next - p)))
       return static_cast<size_t>(p - text);
@@ -135,6 +148,15 @@ void Precompiled::append(const uint8_t *text, size_t size, ByteBuffer &out) cons
     p = skip_same_ascii(p, stop);
     if (p == stop)
       break;
+    if (const Char c = read_char(p, stop); stands_alone(p, c, stop)) {
+      if (characters_[c.code_point] & changes_bit) {
+        copy_up_to(p);
+        append_text(*replacement(p, c.length));
+        copied = p + c.length;
+      }
+      p += c.length;
+      continue;
+    }
     const uint8_t *const next = cluster_stop(p, stop);
     const size_t cluster_bytes = static_cast<size_t>(next - p);
     const Char first = read_char(p, next);

@@ -32,6 +32,7 @@ public:
 private:
   std::optional<std::string_view> replacement(const uint8_t *key, size_t size) const;
   const uint8_t *cluster_stop(const uint8_t *p, const uint8_t *stop) const;
+  bool stands_alone(const uint8_t *p, Char c, const uint8_t *stop) const;
   const uint8_t *skip_same_ascii(const uint8_t *p, const uint8_t *stop) const;
   unicode::ClusterClass class_of(uint32_t code_point) const {
     return static_cast<unicode::ClusterClass>(characters_[code_point] & 31);
