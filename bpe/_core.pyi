@@ -344,6 +344,8 @@ class PretokenCounter:
     """Distinct pretokens with exact 64-bit counts."""
 
     def __init__(self, pattern: str | None) -> None: ...
+    def set_normalizer(self, normalizer: Normalizer | None) -> None:
+        """Applied from now on to the text between special tokens; its pretokens are those of the normalized text."""
     def count(
         self, buffer: Buffer, special_tokens: Sequence[bytes], threads: int, in_document: bool = False
     ) -> tuple[int, bool]:

@@ -110,6 +110,28 @@ def normalizer_of(tokenizer: Tokenizer) -> Any:
     return encode
 
 
+def test_counting_normalizes_first(normalizer: Normalizer) -> None:
+    """Whatever the threads and blocks: the pretokens of each text between special tokens after the normalizer."""
+    if normalizer.core is None:
+        return
+    text = words(3, 60_000) + END + words(4, 200_000) + END + "\u0301" * 300 + "\u00e9" * 200_000
+    expected = _core.PretokenCounter("o200k")
+    for part in text.split(END):
+        expected.count(normalizer.apply(part.encode()), [], 1)
+    for threads, block_bytes in ((1, 1 << 30), (3, 1 << 30), (2, 300_000)):
+        counter = _core.PretokenCounter("o200k")
+        counter.set_normalizer(normalizer.core)
+        held, in_document, data, place = b"", False, text.encode(), 0
+        while place < len(data):
+            held += data[place : place + block_bytes]
+            place += block_bytes
+            cut = counter.last_cut(held, [END.encode()]) if place < len(data) else len(held)
+            _, in_document = counter.count(held[:cut], [END.encode()], threads, in_document)
+            held = held[cut:]
+        for found, wanted in zip(counter.items(), expected.items(), strict=True):
+            assert np.array_equal(found, wanted)
+
+
 def test_text_that_grows_does_not_fit_into_lent_memory(listed: Any) -> None:
     tokenizer: Tokenizer = listed("gpt2", normalizer=Normalizer((Replace("a", "xyzzy" * 4),)))
     for buffer in (b"a" * 10_000, b"a b" * 200_000):

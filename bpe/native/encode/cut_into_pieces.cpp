@@ -1,5 +1,6 @@
 #include "encode/cut_into_pieces.hpp"
 
+#include "normalize/normalized_cut.hpp"
 #include "text/find_bytes.hpp"
 
 #include <algorithm>
@@ -33,7 +34,8 @@ size_t cut_within_document(std::string_view text, std::string_view separator, co
     size_t start = limit - std::min(limit, window_bytes);
     while (start < limit && (text[start] & 0xC0) == 0x80)
       ++start;
-    const size_t cut = last_safe_cut(within.pattern, bytes_of(text) + start, limit - start);
+    const size_t cut =
+        last_normalized_cut(within.pattern, within.normalizer, bytes_of(text) + start, limit - start);
     if (cut == 0)
       return 0;
     // A separator is no part of a document, a special token not of a pretoken.
@@ -42,10 +44,9 @@ size_t cut_within_document(std::string_view text, std::string_view separator, co
     const std::string_view around =
         text.substr(place - std::min(place, reach), std::min(place, reach) + reach);
     if (around.find(separator) == std::string_view::npos &&
-        !within.special.stands_across(bytes_of(text), text.size(), place) &&
-        (!within.normalizer || within.normalizer->is_fixed_border(text, place)))
+        !within.special.stands_across(bytes_of(text), text.size(), place))
       return place;
-    limit = within.normalizer ? place : start;
+    limit = start;
   }
   return 0;
 }
@@ -58,8 +59,6 @@ std::vector<size_t> cut_into_pieces(std::string_view text, std::string_view sepa
   const uint8_t *const bytes = bytes_of(text);
   const bool search_all = overlaps_itself(separator);
   size_t position = 0, found = 0;
-  if (within && within->normalizer && !within->normalizer->same_for_parts())
-    within = nullptr;
   bool searched = false; // `found` is the first separator from `position` on
   while (text.size() - starts.back() > piece_bytes) {
     if (!search_all)

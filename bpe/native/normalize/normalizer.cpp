@@ -219,9 +219,12 @@ bool Normalizer::is_fixed_border(std::string_view text, size_t place) const {
     const uint8_t byte = static_cast<uint8_t>(text[at]);
     return is_border(text, at) && (byte < 0x80 ? ascii_stays_[byte] : stays_behind_border(text, at));
   };
-  // At a third border what stands behind the place is not joined to it.
+  // At a third border what stands behind the place is not joined to it; a character that is cut off might be.
   const size_t next = place + character_at(text, place).length;
-  return before > 0 && next < text.size() && stays(before) && stays(place) && is_border(text, next);
+  if (before == 0 || next >= text.size())
+    return false;
+  const bool is_whole = static_cast<uint8_t>(text[next]) < 0x80 || character_at(text, next).length > 1;
+  return is_whole && is_border(text, next) && stays(before) && stays(place);
 }
 
 } // namespace bpe

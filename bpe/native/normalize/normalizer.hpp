@@ -47,8 +47,8 @@ public:
   bool is_fixed_border(std::string_view text, size_t place) const;
   // Where the byte at `place` of the normalized text comes from: the start of what was normalized with it.
   size_t place_before(std::string_view text, size_t place) const;
-  // Whether parts behind a border are normalized by the same rule as whole texts.
-  bool same_for_parts() const { return !prepends_; }
+  // Whether there are borders, and parts behind one are normalized by the same rule as whole texts.
+  bool same_for_parts() const { return has_borders_ && !prepends_; }
   // How many bytes a byte of a text becomes at most.
   size_t max_growth() const { return max_growth_; }
 
