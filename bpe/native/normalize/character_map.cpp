@@ -96,7 +96,7 @@ void CharacterMap::finish() {
 // The first character from p on that does not stay.
 const uint8_t *CharacterMap::next_changed(const uint8_t *p, const uint8_t *stop) const {
   while (p < stop) {
-    if (*p < 0x80 && ascii_stays_ && static_cast<size_t>(stop - p) >= block && is_ascii(p)) {
+    if (*p < 0x80 && ascii_stays_ && static_cast<size_t>(stop - p) >= block && p[1] < 0x80 && is_ascii(p)) {
       p += block;
       continue;
     }
@@ -129,7 +129,7 @@ void CharacterMap::append(const uint8_t *text, size_t size, ByteBuffer &buffer) 
     uint8_t *out = buffer.room((chunk + 4) * (max_growth_ + 1) + block);
     while (p < chunk_stop) {
       if (*p < 0x80 && lowers_ascii_) {
-        if (static_cast<size_t>(chunk_stop - p) >= block && is_ascii(p)) {
+        if (static_cast<size_t>(chunk_stop - p) >= block && p[1] < 0x80 && is_ascii(p)) {
           for (size_t i = 0; i < block; ++i)
             out[i] = static_cast<uint8_t>(p[i] + (static_cast<uint8_t>(p[i] - 'A') < 26 ? 32 : 0));
           p += block;
@@ -146,8 +146,14 @@ void CharacterMap::append(const uint8_t *text, size_t size, ByteBuffer &buffer) 
         out += made[7];
         continue;
       }
+      if (const uint8_t length = length_of_same_[*p]; length != 0 && stop - p >= 4 && !ascii_stays_) {
+        std::memcpy(out, p, 4);
+        p += length;
+        out += length;
+        continue;
+      }
       const Char c = read_char(p, stop);
-      const uint32_t place = length_of_same_[*p] != 0 ? 0 : places_[c.code_point];
+      const uint32_t place = places_[c.code_point];
       if (place > spaced) {
         uint32_t length;
         std::memcpy(&length, &pool_[place], sizeof length);
