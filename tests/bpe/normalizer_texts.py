@@ -23,22 +23,18 @@ def _charsmap_module() -> ModuleType:
 
 build_charsmap = _charsmap_module().build
 
+SCALARS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 # All of the planes that hold assigned characters, some of the others.
-SCALARS = [
-    c
-    for c in range(0x110000)
-    if not 0xD800 <= c < 0xE000
-    and (c < 0x33400 or 0xE0000 <= c < 0xE0200 or c % 61 == 0 or c & 0xFFFF > 0xFFF0)
-]
+SOME = [c for c in SCALARS if (c < 0x33400 or 0xE0000 <= c < 0xE0200 or c % 61 == 0 or c & 0xFFFF > 0xFFF0)]
 _NFD, _NFC = normalizers.NFD().normalize_str, normalizers.NFC().normalize_str
 
 MARKS = [
     chr(c)
-    for c in SCALARS
+    for c in SOME
     if (_NFD("\u0334" + chr(c) + "\u0345") != "\u0334" + chr(c) + "\u0345")
     or _NFD(chr(c) + "\u0334") != chr(c) + "\u0334"
 ]
-TAKEN_APART = [chr(c) for c in SCALARS if not 0xAC00 <= c < 0xD7A4 and _NFD(chr(c)) != chr(c)]
+TAKEN_APART = [chr(c) for c in SOME if not 0xAC00 <= c < 0xD7A4 and _NFD(chr(c)) != chr(c)]
 PARTS = sorted({part for c in TAKEN_APART for part in _NFD(c)})
 COMPATIBLE = [
     chr(c)
@@ -71,7 +67,7 @@ def nasty_texts(count: int, seed: int) -> list[str]:
 def realistic_charsmap() -> bytes:
     """Rules such as SentencePiece's nmt_nfkc has: what NFKC changes, compositions, white space."""
     nfkc = normalizers.NFKC().normalize_str
-    rules = {chr(c): nfkc(chr(c)) for c in SCALARS if 0 < c < 0x2FA20 and nfkc(chr(c)) != chr(c)}
+    rules = {chr(c): nfkc(chr(c)) for c in SOME if 0 < c < 0x2FA20 and nfkc(chr(c)) != chr(c)}
     rules |= {_NFD(c): c for c in TAKEN_APART if _NFC(c) == c and len(_NFD(c)) == 2}
     rules |= {chr(c): " " for c in (9, 10, 13, 0xA0, 0x3000, 0x2581, 0xFEFF, 0x200B)}
     rules |= {chr(c): "" for c in [*range(1, 9), 0x7F, 0x300, 0x200D]}
