@@ -44,16 +44,33 @@ def simd_variants() -> list[str]:
 def set_simd_variant(name: str) -> None:
     """Use this variant from now on (BPE_SIMD in the environment does it at import). ValueError if it can't run."""
 
-# -- nfc.cpp
+# -- normalizer.cpp
 
-def doubtful_for_nfc(buffer: Buffer) -> NDArray[np.uint64]:
-    """Starts and stops of the stretches of a valid UTF-8 text that may not be in NFC, by turns; the rest is.
+class Normalizer:
+    """The normalizers of a tokenizer.json, one after the other; immutable, so threads may share one.
 
-    Each may be normalized apart: uint64[2 * n], ascending and apart. About 1 GB/s.
+    Texts are valid UTF-8 without special tokens. See bpe/normalizers.py.
     """
 
-def surely_nfc(text: str) -> bool:
-    """Whether there is no such stretch; UnicodeEncodeError for a lone surrogate."""
+    def __init__(self, steps: Sequence[tuple[str, bytes, bytes]]) -> None:
+        """steps: (kind, first, second) as bpe/native/normalize/normalizer.hpp lists them. ValueError names what is
+        not known or not sound."""
+
+    def apply(self, buffer: Buffer, at_start: bool = True) -> bytes:
+        """The text after all steps; the same object if it is `bytes` and stays as it is.
+
+        at_start: it begins a text, and is not a part behind a border.
+        """
+
+    def last_border(self, buffer: Buffer, place: int) -> int:
+        """The last p with 0 < p <= place before which and from which on the text may be normalized apart; 0: none.
+
+        apply(text) == apply(text[:p]) + apply(text[p:], False), and so for each text that goes on as this one to behind
+        the character at p.
+        """
+
+    def place_before(self, buffer: Buffer, place: int) -> int:
+        """Where the byte at `place` of the normalized text comes from: the start of what was normalized with it."""
 
 # -- encoder.cpp, special_tokens.cpp, decoder.cpp, content_hash.cpp
 
@@ -153,6 +170,11 @@ class Encoder:
         Linear in the bytes of all entries, in time and memory. memory_limit: MemoryError before the process would
         take more; 0: no limit. ValueError for a merge of what is not made yet, or of bytes that are an entry.
         """
+    @property
+    def normalizer(self) -> Normalizer | None:
+        """Applied to the text between special tokens; to be set before text is encoded. Not in the image."""
+    @normalizer.setter
+    def normalizer(self, normalizer: Normalizer | None) -> None: ...
     def image(self) -> bytes:
         """Entries and merges in the form they are used in; no special tokens, no pattern."""
     def __len__(self) -> int:
@@ -194,11 +216,13 @@ class Encoder:
         special: bool | AddedTokens = True,
         check: bool = False,
         out: NDArray[np.uint32] | None = None,
+        normalize: bool = True,
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
         """A row a document of valid UTF-8, cut at each separator, leftmost first: n separators, n + 1 rows.
 
         check: ValueError if buffer or separator are not valid UTF-8, found while encoding; else they must be.
-        out: the tokens go there and the returned ones are a view of it; what lies behind them is overwritten too.
+        out: the tokens go there and the returned ones are a view of it; what lies behind them is overwritten too. A
+        normalizer may make them too many for it; then they lie elsewhere. normalize: False: it is normalized already.
         ValueError if it has less room than out_tokens(len(buffer)). Used again and again it saves the page faults of
         fresh arrays; room that is never reached is never touched.
         """
@@ -337,6 +361,8 @@ class PretokenCounter:
     """Distinct pretokens with exact 64-bit counts."""
 
     def __init__(self, pattern: str | None) -> None: ...
+    def set_normalizer(self, normalizer: Normalizer | None) -> None:
+        """Applied from now on to the text between special tokens; its pretokens are those of the normalized text."""
     def count(
         self, buffer: Buffer, special_tokens: Sequence[bytes], threads: int, in_document: bool = False
     ) -> tuple[int, bool]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer, shown
+from bpe.normalizers import Normalizer
 from bpe.pretokenizer import Pretokenizer
 
 if TYPE_CHECKING:
@@ -23,12 +24,12 @@ class TextRule:
     """What is done to the text between special tokens before it is encoded: normalized, then pretokenized."""
 
     pretokenizer: Pretokenizer
-    normalizer: Literal["NFC"] | None = None
+    normalizer: Normalizer | None = None
 
     @staticmethod
     def of(tokenizer: Tokenizer) -> TextRule:
         """That of a tokenizer."""
-        return TextRule(tokenizer.pretokenizer, tokenizer.normalizer)
+        return TextRule(tokenizer.pretokenizer, tokenizer.parts.normalizer)
 
 
 Like = str | os.PathLike[str] | TextRule  # a preset's name, or a path, or what was made of one
@@ -39,8 +40,8 @@ def rule_like(like: Like) -> TextRule:
 
     A rule is returned as it is.
 
-    rule_like("qwen-3").normalizer -> "NFC". BadArgument for a name that is none; BadTokenizer and UnsupportedTokenizer,
-    which name the JSON path, for a rule that can't be followed.
+    str(rule_like("qwen-3").normalizer) -> "NFC". BadArgument for a name that is none; BadTokenizer and
+    UnsupportedTokenizer, which name the JSON path, for a rule that can't be followed.
     """
     if isinstance(like, TextRule):
         return like
@@ -81,7 +82,7 @@ def _plain(name: str) -> str:
 
 
 def _rule_of_preset(preset: Preset) -> TextRule:
-    from bpe.formats.huggingface_pipeline import normalizer_from_json
+    from bpe.formats.huggingface_normalizer import normalizer_from_json
     from bpe.formats.huggingface_pretokenizer import components_to_json, pretokenizer_from_json
     from bpe.pretokenization.components import Split
 
@@ -99,7 +100,7 @@ def _rule_of_preset(preset: Preset) -> TextRule:
 
 def _rule_of_file(path: Path) -> TextRule:
     from bpe.formats.by_path import read_file
-    from bpe.formats.huggingface_pipeline import normalizer_from_json
+    from bpe.formats.huggingface_normalizer import normalizer_from_json
     from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
     from bpe.formats.json_input import parse
 

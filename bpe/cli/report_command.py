@@ -96,7 +96,7 @@ def _load_counts(paths: list[str], tokenizer: Tokenizer) -> PretokenCounts:
             f"{paths[0]} was counted with the pattern {shown(facts.pattern)}, the tokenizer has "
             f"{shown(tokenizer.pattern)}; count the text with that one"
         )
-    if facts.normalizer != tokenizer.normalizer:
+    if facts.normalizer != tokenizer.parts.normalizer:
         raise BadArgument(
             f"{paths[0]} was counted with the normalizer {facts.normalizer or 'none'}, the tokenizer has "
             f"{tokenizer.normalizer or 'none'}; count the text with that one"

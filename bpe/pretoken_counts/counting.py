@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from bpe import _core, utf8
 from bpe.encoding import END_OF_TEXT
 from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory, UncoveredText
-from bpe.normalization import is_nfc, place_before_nfc, to_nfc
-from bpe.pretoken_counts import normalized_parts
+from bpe.normalizers import Normalizer, make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
@@ -74,7 +73,7 @@ def count_pretokens(
     invalid: utf8.Invalid = "error",
     progress: Progress | None = None,
     block_bytes: int | None = None,
-    normalizer: Literal["NFC"] | None = None,
+    normalizer: Normalizer | Literal["NFC"] | None = None,
 ) -> PretokenCounts:
     """The pretokens of all sources with exact counts, in memory; special tokens cut the text and are not counted.
 
@@ -144,9 +143,15 @@ class _Counting:
         self._workspace = workspace
         self._threads = options.threads or available_threads()
         self._pretokenizer = Pretokenizer.from_pattern(options.pattern)
-        self._by_expression = self._pretokenizer.core_pattern is None
+        self._normalizer = make_normalizer(options.normalizer)
+        normalizer = self._normalizer.core if self._normalizer is not None else None
+        pattern = self._pretokenizer.core_pattern
+        if self._normalizer is not None and normalizer is None:
+            pattern = None  # what Python normalizes, it cuts
+        self._by_expression = pattern is None
         self._specials = [token.encode() for token in options.special_tokens]
-        self._counter = _core.PretokenCounter(self._pretokenizer.core_pattern)
+        self._counter = _core.PretokenCounter(pattern)
+        self._counter.set_normalizer(normalizer)
         self._block_bytes = options.block_bytes or min(self._threads * THREAD_BLOCK_BYTES, MAX_BLOCK_BYTES)
         if self._by_expression:
             self._block_bytes = min(self._block_bytes, EXPRESSION_BLOCK_BYTES)
@@ -249,11 +254,6 @@ class _Counting:
         return TextDigest() if reader.status is None and stop is not None else None
 
     def _last_cut(self, text: Buffer) -> int:
-        if self._options.normalizer is not None:
-            return normalized_parts.last_cut(text, self._last_raw_cut, self._specials)
-        return self._last_raw_cut(text)
-
-    def _last_raw_cut(self, text: Buffer) -> int:
         return self._counter.last_cut(text, self._specials)
 
     def _count_block(self, block: Block, where: str, in_document: bool) -> bool:
@@ -261,18 +261,12 @@ class _Counting:
         if self._by_expression:
             utf8.check(block.text, where, block.base_bytes)
             return self._count_by_expression(str(block.text, "utf-8"), where, block.base_bytes, in_document)
-        parts: Iterable[tuple[Buffer, bool]] = [(block.text, True)]
-        if self._options.normalizer is not None:
-            utf8.check(block.text, where, block.base_bytes)
-            parts = normalized_parts.parts(block.text, self._specials)
-        for text, may_hold_specials in parts:
-            specials = self._specials if may_hold_specials else []
-            try:
-                started, in_document = self._counter.count(text, specials, self._threads, in_document)
-            except ValueError:
-                utf8.check(block.text, where, block.base_bytes)  # names the source and the byte in it
-                raise
-            self._documents += started
+        try:
+            started, in_document = self._counter.count(block.text, self._specials, self._threads, in_document)
+        except ValueError:
+            utf8.check(block.text, where, block.base_bytes)  # names the source and the byte in it
+            raise
+        self._documents += started
         return in_document
 
     def _count_by_expression(self, text: str, where: str, base_bytes: int, in_document: bool) -> bool:
@@ -285,14 +279,13 @@ class _Counting:
             elif part:
                 self._documents += not in_document
                 in_document = True
-                normalized = part
-                if self._options.normalizer is not None and not is_nfc(part):
-                    normalized = to_nfc(part.encode()).decode()
+                normalizer = self._normalizer
+                normalized = part if normalizer is None else normalizer.apply(part.encode()).decode()
                 try:
                     counts.update(self._pretokenizer.iterate(normalized))
                 except UncoveredText as error:
-                    if normalized is not part:
-                        error = error.moved(place_before_nfc(part.encode(), error.place) - error.place)
+                    if normalizer is not None:
+                        error = error.moved(normalizer.place_before(part.encode(), error.place) - error.place)
                     raise error.moved(base_bytes + len(text[:done].encode()), where) from None
             done += len(part)
         add_mapping(self._counter, {pretoken.encode(): count for pretoken, count in counts.items()})
@@ -343,7 +336,7 @@ class _Counting:
             complete=complete,
             sample=sample,
             sources=sources,
-            normalizer=self._options.normalizer,
+            normalizer=self._normalizer,
         )
         if not self._runs:
             self._runs.append(PretokenCounts(*self._drained(), facts))

@@ -8,6 +8,7 @@ from typing import Literal
 
 from bpe import utf8
 from bpe.errors import BadArgument, shown
+from bpe.normalizers import Normalizer, make_normalizer
 from bpe.pretokenizer import Pretokenizer
 from bpe.threads import check_threads
 from bpe.vocabulary import check_special_texts
@@ -27,7 +28,7 @@ class CountingOptions:
     invalid: utf8.Invalid = "error"
     block_bytes: int | None = None
     stop: Callable[[], bool] | None = None
-    normalizer: Literal["NFC"] | None = None
+    normalizer: Normalizer | Literal["NFC"] | None = None
 
     def check(self) -> None:
         """Nothing, or BadArgument for the first option that is out of its range."""
@@ -35,7 +36,6 @@ class CountingOptions:
         if self.invalid not in ("error", "replace"):
             raise BadArgument(f'invalid must be "error" or "replace", got {shown(self.invalid)}')
         check_threads(self.threads)
-        if self.normalizer not in (None, "NFC"):
-            raise BadArgument(f'normalizer must be None or "NFC", got {shown(self.normalizer)}')
+        make_normalizer(self.normalizer)
         if self.block_bytes is not None and self.block_bytes < 1:
             raise BadArgument(f"block_bytes must be at least 1, got {self.block_bytes}")

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.errors import BadArgument, shown
+from bpe.formats.huggingface_normalizer import normalizer_from_json, normalizer_to_json
+from bpe.normalizers import Normalizer
 from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.count_sums import LIMIT
 from bpe.pretokenizer import Pretokenizer, Stage
@@ -75,7 +77,7 @@ class CountsFacts:
     tool: str = TOOL
     sources: tuple[CountedSource, ...] = ()
     part: tuple[str, int, int] | None = None
-    normalizer: Literal["NFC"] | None = None
+    normalizer: Normalizer | None = None
 
     @property
     def pattern(self) -> str:
@@ -96,7 +98,7 @@ class CountsFacts:
             "tool": self.tool,
             "sources": [source.to_json() for source in self.sources],
             **({} if self.part is None else {"part": list(self.part)}),
-            **({} if self.normalizer is None else {"normalizer": self.normalizer}),
+            **({} if self.normalizer is None else {"normalizer": normalizer_to_json(self.normalizer)}),
         }
 
     @staticmethod
@@ -118,7 +120,7 @@ class CountsFacts:
             tool=_text(facts["tool"]),
             sources=_sources_from_json(facts["sources"], complete=facts["complete"]),
             part=_part(facts["part"]) if "part" in facts else None,
-            normalizer=_normalizer(facts.get("normalizer")),
+            normalizer=normalizer_from_json(facts.get("normalizer")),
         )
 
 
@@ -147,12 +149,6 @@ def whole(value: object, least: int = 0, below: int = LIMIT) -> int:
 def _part(value: Sequence[Any]) -> tuple[str, int, int]:
     name, number, count = value
     return _text(name), whole(number, below=whole(count)), count
-
-
-def _normalizer(value: object) -> Literal["NFC"] | None:
-    if value not in (None, "NFC"):
-        raise ValueError("normalizer")
-    return value
 
 
 def _text(value: object) -> str:

@@ -10,9 +10,10 @@ import os
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from bpe.errors import BadArgument, Refused, shown
+from bpe.normalizers import Normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
 from bpe.pretoken_counts.noted_sources import identity
@@ -33,7 +34,7 @@ class Cut:
     special_tokens: Sequence[str]
     pattern: str | Pretokenizer
     counted: CountSet | None
-    normalizer: Literal["NFC"] | None = None
+    normalizer: Normalizer | None = None
 
 
 def cut_of_files(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bpe.errors import BadArgument, BpeError
+from bpe.normalizers import make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting import count_sources
 from bpe.pretoken_counts.counting_options import CountingOptions
@@ -62,7 +63,7 @@ def gather_counts(
         cut = CountsFacts(
             Pretokenizer.from_pattern(options.pattern),
             tuple(options.special_tokens),
-            normalizer=options.normalizer,
+            normalizer=make_normalizer(options.normalizer),
         )
         check_same_cut(
             "what the counts files hold", counted.facts, "the input", cut

@@ -104,6 +104,12 @@ void bind_training(nb::module_ &m) {
           },
           nb::arg("pattern").none())
       .def(
+          "set_normalizer",
+          [](bpe::PretokenCounter &self, std::shared_ptr<bpe::Normalizer> normalizer) {
+            self.set_normalizer(std::move(normalizer));
+          },
+          nb::arg("normalizer").none())
+      .def(
           "count",
           [](bpe::PretokenCounter &self, nb::object buffer, const Items<nb::bytes> &special_tokens,
              unsigned threads, bool in_document) {

@@ -91,29 +91,49 @@ Encoder::Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::optional<
       ignore_merges_(ignore_merges), budget_(cache_bytes) {}
 
 void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
-                          const AddedTokens &special) const {
+                          const AddedTokens &special, const Normalizer *normalizer) const {
   if (special.raw().empty())
-    return encode_between(session, text, size, readable, special.normalized());
+    return encode_between(session, text, size, readable, special.normalized(), normalizer);
   SpecialTokens::Search search(special.raw(), text, size);
-  for (size_t done = 0; done < size;) {
+  for (size_t done = 0;;) { // to the last match: one in whitespace that another took is a token, too
     const SpecialTokens::Match match = search.next();
     if (done < match.start)
-      encode_between(session, text + done, match.start - done, readable, special.normalized());
+      encode_between(session, text + done, match.start - done, readable, special.normalized(), normalizer);
+    if (match.value == no_special)
+      return;
     if (match.start < match.stop)
       session.append_token(match.value);
     done = match.stop;
   }
 }
 
+// Of a text of so many bytes.
+size_t Encoder::most_tokens(size_t text_bytes) const {
+  return normalizer_ ? text_bytes * normalizer_->max_growth() : text_bytes;
+}
+
 void Encoder::encode_between(EncoderSession &session, const uint8_t *text, size_t size,
-                             const uint8_t *readable, const SpecialTokens &normalized) const {
+                             const uint8_t *readable, const SpecialTokens &normalized,
+                             const Normalizer *normalizer) const {
+  if (normalizer && pattern_) {
+    const std::string_view raw(reinterpret_cast<const char *>(text), size);
+    if (normalized.empty())
+      return session.normalized_text.encode(session, *normalizer, *pattern_, raw, readable);
+    const std::string_view made = session.normalized_text.whole(session, *normalizer, raw);
+    if (made.data() != raw.data())
+      readable = session.normalized_text.readable();
+    text = bytes_of(made);
+    size = made.size();
+  }
   if (normalized.empty())
     return session.encode_text(text, size, readable);
   SpecialTokens::Search search(normalized, text, size);
-  for (size_t done = 0; done < size;) {
+  for (size_t done = 0;;) {
     const SpecialTokens::Match match = search.next();
     if (done < match.start)
       session.encode_text(text + done, match.start - done, readable);
+    if (match.value == no_special)
+      return;
     if (match.start < match.stop)
       session.append_token(match.value);
     done = match.stop;
@@ -123,7 +143,7 @@ void Encoder::encode_between(EncoderSession &session, const uint8_t *text, size_
 void Encoder::encode(std::string_view text, const AddedTokens &special, std::vector<uint32_t> &ids) const {
   const SessionLoan session(*this, 1);
   const uint8_t *const bytes = bytes_of(text);
-  encode_text(*session, bytes, text.size(), bytes + text.size(), special);
+  encode_text(*session, bytes, text.size(), bytes + text.size(), special, normalizer_.get());
   session->finish();
   ids.assign(session->tokens.data(), session->tokens.data() + session->tokens.size());
 }
@@ -143,7 +163,7 @@ EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, si
   return encode_pieces(starts.size() - 1, threads, total_bytes, [&](EncoderSession &session, size_t piece) {
     for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
       const uint8_t *const bytes = bytes_of(texts[i]);
-      encode_text(session, bytes, texts[i].size(), bytes + texts[i].size(), special);
+      encode_text(session, bytes, texts[i].size(), bytes + texts[i].size(), special, normalizer_.get());
       session.end_row();
     }
   });
@@ -166,17 +186,21 @@ std::shared_ptr<const AddedTokens> Encoder::tokens_within_documents(std::string_
 }
 
 EncodedRows Encoder::encode_documents(std::string_view text, std::string_view separator, size_t threads,
-                                      const AddedTokens &special, bool check, TokenBuffer out) const {
+                                      const AddedTokens &special, bool check, TokenBuffer out,
+                                      bool normalize) const {
+  const Normalizer *const normalizer = normalize ? normalizer_.get() : nullptr;
   if (check && validate_utf8(bytes_of(separator), separator.size()) < separator.size())
     throw std::invalid_argument("the separator is not valid UTF-8"); // then the text is if all documents are
   if (separator.empty())
     throw std::invalid_argument("the separator is empty; documents need at least one byte between them");
   const std::shared_ptr<const AddedTokens> within = tokens_within_documents(separator, special);
-  const WithinDocuments by{pattern_.value_or(Pattern{}), *within};
+  const WithinDocuments by{pattern_.value_or(Pattern{}), *within, normalizer};
+  // A token may stand across any place of the text as it is if it is looked for in the normalized text.
+  const bool may_cut = pattern_ && (!normalizer || within->normalized().empty());
 
   const uint8_t *const bytes = bytes_of(text);
   const uint8_t *const readable = bytes + text.size();
-  const std::vector<size_t> starts = threads > 1 ? cut_into_pieces(text, separator, pattern_ ? &by : nullptr)
+  const std::vector<size_t> starts = threads > 1 ? cut_into_pieces(text, separator, may_cut ? &by : nullptr)
                                                  : std::vector<size_t>{0, text.size()};
   const size_t pieces = starts.size() - 1;
   const auto encode_piece = [&](EncoderSession &session, size_t piece) {
@@ -186,7 +210,7 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
       const size_t found = find_bytes(bytes, stop, start, separator);
       if (check)
         require_utf8(text.substr(0, stop), valid_stop, found);
-      encode_text(session, bytes + start, found - start, readable, *within);
+      encode_text(session, bytes + start, found - start, readable, *within, normalizer);
       if (found == stop && piece + 1 < pieces)
         return; // behind the separator of the last document, or within a document that goes on
       session.end_row();
@@ -210,7 +234,7 @@ EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offset
     for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
       const uint8_t *const start = bytes + offsets[i];
       const size_t size = offsets[i + 1] - offsets[i];
-      encode_text(session, start, size, bytes + text.size(), special);
+      encode_text(session, start, size, bytes + text.size(), special, normalizer_.get());
       session.end_row();
     }
   };
@@ -271,7 +295,7 @@ EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t ma
     return {std::move(session->tokens), std::move(session->row_ends)};
   }
 
-  PieceAssembly assembly(piece_count, max_tokens, std::move(out));
+  PieceAssembly assembly(piece_count, most_tokens(max_tokens), std::move(out));
   std::atomic<size_t> next_piece{0};
   ThreadTeam(static_cast<unsigned>(threads)).run([&](unsigned) {
     try {

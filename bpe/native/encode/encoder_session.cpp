@@ -31,6 +31,7 @@ void EncoderSession::reset() {
   for (Batch &batch : batches_)
     batch.count = batch.long_count = batch.ready_count = 0;
   misses_.clear();
+  normalized_text.reset();
   tokens.clear();
   if (tokens.lent())
     tokens = TokenBuffer();

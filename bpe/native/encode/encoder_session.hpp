@@ -18,6 +18,7 @@
 #include "encode/character_runs.hpp"
 #include "encode/character_walk.hpp"
 #include "encode/gathered_misses.hpp"
+#include "encode/normalized_text.hpp"
 #include "merge/long_merge.hpp"
 #include "merge/merge_by_heap.hpp"
 #include "pretokenize/pretokenize.hpp"
@@ -43,6 +44,7 @@ public:
   TokenBuffer tokens;
   static constexpr size_t spare_tokens = 2048;
   std::vector<uint64_t> row_ends; // token counts at the end_row() calls
+  NormalizedText normalized_text; // for encoders that have a normalizer
 
   // Bytes up to `readable` (>= text + size) may be read. Valid UTF-8 without special tokens; needs a pattern.
   void encode_text(const uint8_t *text, size_t size, const uint8_t *readable);

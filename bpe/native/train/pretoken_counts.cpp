@@ -1,6 +1,7 @@
 #include "train/pretoken_counts.hpp"
 
 #include "common/thread_team.hpp"
+#include "normalize/normalized_cut.hpp"
 #include "text/utf8.hpp"
 #include "train/merge_runs.hpp"
 
@@ -27,6 +28,7 @@ constexpr size_t tail_bytes = 1 << 16;
 
 struct Part { // [start, stop) of the text, without special tokens
   size_t start, stop;
+  bool at_start; // of a document
 };
 
 // The largest place in [start, stop] that is not inside a character; text[stop] can be read.
@@ -53,8 +55,8 @@ bool stand_apart(const SpecialTokens &special_tokens) {
 class PieceCutter {
 public:
   PieceCutter(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, Pattern pattern,
-              bool in_document)
-      : text_(text), size_(size), pattern_(pattern), in_document_(in_document),
+              const Normalizer *normalizer, bool in_document)
+      : text_(text), size_(size), pattern_(pattern), normalizer_(normalizer), in_document_(in_document),
         search_(special_tokens, text, size), match_(search_.next()) {}
 
   // The next parts, in all about piece_bytes; false when there is none. Each is pretokenized by itself.
@@ -65,7 +67,7 @@ public:
       const size_t start = at_, stop = piece_stop();
       at_ = stop;
       if (stop > start) {
-        parts.push_back({start, stop});
+        parts.push_back({start, stop, !in_document_});
         documents_ += !in_document_;
         in_document_ = true;
       }
@@ -94,7 +96,7 @@ private:
     const size_t bytes = match_.start - at_;
     for (size_t tried = piece_bytes; 2 * tried < bytes; tried *= 2) {
       const size_t stop = character_start(text_, at_, at_ + tried);
-      const size_t cut = last_safe_cut(pattern_, text_ + at_, stop - at_);
+      const size_t cut = last_normalized_cut(pattern_, normalizer_, text_ + at_, stop - at_);
       if (cut > 0)
         return at_ + cut;
     }
@@ -105,6 +107,7 @@ private:
   const uint8_t *text_;
   size_t size_;
   Pattern pattern_;
+  const Normalizer *normalizer_;
   size_t at_ = 0;
   uint64_t documents_ = 0;
   bool in_document_;
@@ -126,12 +129,13 @@ uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialT
       static_cast<unsigned>(std::min<size_t>(std::max(1u, threads), size / thread_bytes + 1));
   while (own_.size() < used)
     own_.emplace_back();
-  PieceCutter cutter(text, size, special_tokens, *pattern_, in_document);
+  PieceCutter cutter(text, size, special_tokens, *pattern_, normalizer_.get(), in_document);
   std::vector<size_t> invalid(used, size);
   ThreadTeam(used).run([&](unsigned index) {
     Own &own = own_[index];
     Pretokenizer pretokenizer(*pattern_);
     std::vector<Part> parts;
+    Normalizer::Scratch scratch;
     try {
       while (cutter.next(parts)) {
         for (const Part &part : parts) {
@@ -142,9 +146,18 @@ uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialT
             invalid[index] = bad;
             return cutter.stop();
           }
-          pretokenizer.reset(text + part.start, part.stop - part.start);
+          const uint8_t *start = text + part.start, *readable = text + size;
+          size_t part_size = part.stop - part.start;
+          if (normalizer_) {
+            const std::string_view made = normalizer_->apply(
+                {reinterpret_cast<const char *>(start), part_size}, scratch, part.at_start);
+            start = reinterpret_cast<const uint8_t *>(made.data());
+            part_size = made.size();
+            readable = start + part_size;
+          }
+          pretokenizer.reset(start, part_size);
           for (Spans spans = pretokenizer.next(); spans.count > 0; spans = pretokenizer.next())
-            add_spans(spans, text + size, own);
+            add_spans(spans, readable, own);
         }
       }
     } catch (...) {
@@ -200,7 +213,7 @@ size_t PretokenCounter::last_cut(const uint8_t *text, size_t size,
       continue;
     const size_t start = found ? cut : character_start(text, 0, from);
     const size_t stop = decided < size ? character_start(text, start, decided) : size;
-    const size_t safe = last_safe_cut(*pattern_, text + start, stop - start);
+    const size_t safe = last_normalized_cut(*pattern_, normalizer_.get(), text + start, stop - start);
     // A special token that starts before the tail may reach into it.
     if (found || safe > longest + 4)
       return start + safe;

@@ -8,12 +8,14 @@
 // neither on the number of threads nor on how these are scheduled.
 #pragma once
 
+#include "normalize/normalizer.hpp"
 #include "pretokenize/pretokenize.hpp"
 #include "text/special_tokens.hpp"
 #include "train/pretoken_items.hpp"
 #include "train/run_sorter.hpp"
 #include "train/thread_local_counts.hpp"
 
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -25,6 +27,8 @@ class PretokenCounter {
 public:
   // Without a pattern only add() may be used.
   explicit PretokenCounter(std::optional<Pattern> pattern);
+  // Applied to the text between special tokens from now on; nullptr for none.
+  void set_normalizer(std::shared_ptr<const Normalizer> normalizer) { normalizer_ = std::move(normalizer); }
 
   // Counts the pretokens of a text. in_document: whether it goes on with a document; afterwards whether it
   // ends in one. Returns how many documents, stretches between special tokens that are not empty, start in
@@ -70,6 +74,7 @@ private:
 
   std::mutex busy_;
   std::optional<Pattern> pattern_;
+  std::shared_ptr<const Normalizer> normalizer_; // if there is one
   unsigned threads_ = 1;
   std::vector<Own> own_; // one a thread; not yet in the runs
 

@@ -10,8 +10,10 @@ import pytest
 
 from bpe import reference
 from bpe.errors import BadArgument, UncoveredText
+from bpe.normalizers import Form, Lowercase, Normalizer, Prepend, Replace, Strip
 from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.counting import count_pretokens
+from bpe.pretoken_counts.counts_facts import CountsFacts
 
 SPECIALS = ["<s>", "e\u0301", "\u0301<"]
 # Marks that compose with what stands before them, be it a letter, a sign, a space or a special token; Hangul parts.
@@ -63,5 +65,31 @@ def test_text_that_the_pattern_leaves_out_is_named_by_its_place_as_it_was() -> N
 
 
 def test_other_normalizers_are_refused() -> None:
-    with pytest.raises(BadArgument, match="normalizer must be None or"):
+    with pytest.raises(BadArgument, match="normalizer must be None, "):
         count_pretokens([b"a"], normalizer="NFD")  # type: ignore[arg-type]
+
+
+NORMALIZERS = [
+    Normalizer((Form("NFKC"), Lowercase())),
+    Normalizer((Strip(),)),
+    Normalizer((Prepend("_"),)),
+    Normalizer((Replace("[e ]", "x", is_expression=True),)),
+]
+
+
+@pytest.mark.parametrize("normalizer", NORMALIZERS, ids=str)
+@pytest.mark.parametrize("pattern", ["gpt2", "llama3", r"\p{L}+|\P{L}"])
+def test_normalizers_of_all_kinds_are_applied_to_the_text_between_special_tokens(
+    normalizer: Normalizer, pattern: str
+) -> None:
+    rng = random.Random(9)
+    for case in range(40):
+        text = random_text(rng)
+        counts: Counter[bytes] = Counter()
+        for part, is_special in reference.cut_at_special_tokens(text, SPECIALS):
+            if not is_special:
+                counts.update(reference.pretokenize(normalizer.apply(part.encode()).decode(), pattern))
+        given = {"block_bytes": rng.choice([1, 10, 40, 10**6]), "normalizer": normalizer}
+        counted = count_pretokens([text.encode()], SPECIALS, pattern, **given)  # type: ignore[arg-type]
+        assert counted.as_dict() == dict(counts), (case, text)
+        assert CountsFacts.from_json(counted.facts.to_json()).normalizer == normalizer
