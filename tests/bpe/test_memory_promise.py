@@ -131,7 +131,8 @@ def test_training_keeps_to_the_memory(
     command += ["--vocab-size", "40000", *limit, "--output", tmp_path / "t.json"]
     code, peak, error = run(*command)
     assert peak <= limit_mb * 10**6, error
-    assert code == 0 if more_mb > 20 else code in (0, 5), error
+    # Entries of any length may take more.
+    assert code == 0 if more_mb > 20 and not limit else code in (0, 5), error
     assert (tmp_path / "t.json").exists() == (code == 0)
 
 
