@@ -239,6 +239,23 @@ def test_ids_with_gaps(listed: Any) -> None:
         huggingface.read(json.dumps(root).encode())
 
 
+@pytest.mark.parametrize("normalized", [False, True])
+def test_a_token_in_whitespace_that_another_took_is_found_at_the_end_of_the_text(
+    normalized: bool, listed: Any
+) -> None:
+    tokenizer = listed(special_tokens=[])
+    first = tokenizer.vocab_size
+    tokens = [
+        AddedToken("<m>", first, rstrip=True, normalized=normalized),
+        AddedToken("\u2003", first + 1, normalized=normalized),
+    ]
+    pair = both(document_of(tokenizer, tokens, None))
+    assert pair is not None
+    ours, theirs = pair
+    for text in ("<m>\u2003", "a<m> \u2003", "<m>\u2003 b"):
+        assert ours.encode(text) == theirs_of(theirs, text), text
+
+
 def test_tokens_that_are_one_text_once_normalized_are_refused(listed: Any) -> None:
     first = listed(special_tokens=[]).vocab_size
     tokens = [AddedToken("<é>", first, normalized=True), AddedToken("<e\u0301>", first + 1, normalized=True)]
