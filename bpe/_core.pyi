@@ -44,16 +44,33 @@ def simd_variants() -> list[str]:
 def set_simd_variant(name: str) -> None:
     """Use this variant from now on (BPE_SIMD in the environment does it at import). ValueError if it can't run."""
 
-# -- nfc.cpp
+# -- normalizer.cpp
 
-def doubtful_for_nfc(buffer: Buffer) -> NDArray[np.uint64]:
-    """Starts and stops of the stretches of a valid UTF-8 text that may not be in NFC, by turns; the rest is.
+class Normalizer:
+    """The normalizers of a tokenizer.json, one after the other; immutable, so threads may share one.
 
-    Each may be normalized apart: uint64[2 * n], ascending and apart. About 1 GB/s.
+    Texts are valid UTF-8 without special tokens. See bpe/normalizers.py.
     """
 
-def surely_nfc(text: str) -> bool:
-    """Whether there is no such stretch; UnicodeEncodeError for a lone surrogate."""
+    def __init__(self, steps: Sequence[tuple[str, bytes, bytes]]) -> None:
+        """steps: (kind, first, second) as bpe/native/normalize/normalizer.hpp lists them. ValueError names what is
+        not known or not sound."""
+
+    def apply(self, buffer: Buffer, at_start: bool = True) -> bytes:
+        """The text after all steps; the same object if it is `bytes` and stays as it is.
+
+        at_start: it begins a text, and is not a part behind a border.
+        """
+
+    def last_border(self, buffer: Buffer, place: int) -> int:
+        """The last p with 0 < p <= place before which and from which on the text may be normalized apart; 0: none.
+
+        apply(text) == apply(text[:p]) + apply(text[p:], False), and so for each text that goes on as this one to behind
+        the character at p.
+        """
+
+    def place_before(self, buffer: Buffer, place: int) -> int:
+        """Where the byte at `place` of the normalized text comes from: the start of what was normalized with it."""
 
 # -- encoder.cpp, special_tokens.cpp, decoder.cpp, content_hash.cpp
 
@@ -147,12 +164,17 @@ class Encoder:
         memory_limit: int = 0,
         cache_bytes: int = 256 << 20,
     ) -> Encoder:
-        """An encoder of what a training made. merges: uint32[m, 2] as train_merges gives them.
+        """An encoder of what a training made. merges: uint32[m, 2] as train_merges gives them for these bytes.
 
-        Ids from first_id on: the 256 bytes as byte_order has them, then the entries in the order of the merges.
+        Ids are those of train_merges less first_id: the 256 bytes as byte_order has them, then an entry for each merge.
         Linear in the bytes of all entries, in time and memory. memory_limit: MemoryError before the process would
         take more; 0: no limit. ValueError for a merge of what is not made yet, or of bytes that are an entry.
         """
+    @property
+    def normalizer(self) -> Normalizer | None:
+        """Applied to the text between special tokens; to be set before text is encoded. Not in the image."""
+    @normalizer.setter
+    def normalizer(self, normalizer: Normalizer | None) -> None: ...
     def image(self) -> bytes:
         """Entries and merges in the form they are used in; no special tokens, no pattern."""
     def __len__(self) -> int:
@@ -194,11 +216,13 @@ class Encoder:
         special: bool | AddedTokens = True,
         check: bool = False,
         out: NDArray[np.uint32] | None = None,
+        normalize: bool = True,
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
         """A row a document of valid UTF-8, cut at each separator, leftmost first: n separators, n + 1 rows.
 
         check: ValueError if buffer or separator are not valid UTF-8, found while encoding; else they must be.
-        out: the tokens go there and the returned ones are a view of it; what lies behind them is overwritten too.
+        out: the tokens go there and the returned ones are a view of it; what lies behind them is overwritten too. A
+        normalizer may make them too many for it; then they lie elsewhere. normalize: False: it is normalized already.
         ValueError if it has less room than out_tokens(len(buffer)). Used again and again it saves the page faults of
         fresh arrays; room that is never reached is never touched.
         """
@@ -254,7 +278,7 @@ def json_texts(
 
     (offsets uint64[texts + 1] in out, starts uint64[texts] of their lines, the lines without a text, how many lines,
     blank ones, surrogates replaced). A line without a text: (start, stop, place of the fault, its name in
-    json_lines.hpp). lines must be valid UTF-8.
+    json_line.hpp). lines must be valid UTF-8.
     """
 
 class JsonLongLine:
@@ -337,6 +361,8 @@ class PretokenCounter:
     """Distinct pretokens with exact 64-bit counts."""
 
     def __init__(self, pattern: str | None) -> None: ...
+    def set_normalizer(self, normalizer: Normalizer | None) -> None:
+        """Applied from now on to the text between special tokens; its pretokens are those of the normalized text."""
     def count(
         self, buffer: Buffer, special_tokens: Sequence[bytes], threads: int, in_document: bool = False
     ) -> tuple[int, bool]:
@@ -369,7 +395,7 @@ def return_large_memory() -> None:
     """From now on have malloc give back what is large as soon as it is freed, where malloc can do so."""
 
 def train_merges(
-    pretoken_bytes: Buffer,
+    pretokens: Buffer | NDArray[np.uint32],
     ends: NDArray[np.uint64],
     counts: NDArray[np.uint64],
     new_entries: int,
@@ -377,18 +403,21 @@ def train_merges(
     min_frequency: int,
     threads: int,
     progress: Callable[[int], None] | None,
+    entries: Sequence[bytes] | None = None,
+    reserved: Sequence[bytes] = (),
     wide: bool = False,
     first_pairs: int = 1000,
     max_token_bytes: int = 0,
-    known_pairs: int = 0,
+    max_tracked_pairs: int = 0,
     memory_limit: int = 0,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
     """merges uint32[m, 2], pair counts uint64[m] at the time of the merge.
 
-    Ids: a byte is its value, 256 + k the k-th new entry, which is the product of merge k: a merge never makes bytes
-    that are an entry already (proof in trainer.hpp). progress(entries so far) is called ten times a second; what it
-    raises ends the training, and so does Ctrl-C. max_token_bytes: pairs of more bytes together are not merged; 0: no
-    limit. memory_limit: MemoryError before the process would take more bytes; 0: no limit. For tests: wide has ids of
-    32 and places of 64 bits whatever the sizes; with a low first_pairs lists are written often, with few known_pairs
-    they are forgotten and counted again; 0: as many as is best.
+    pretokens: bytes, or uint32 ids of entries, end to end. entries: those there are already, by id, all different; of
+    pretokens that are bytes, each byte once; None: the bytes by value. Merge k makes the entry of id len(entries) + k.
+    A merge never makes bytes that are an entry (proof in trainer.hpp) or reserved. progress(entries so far) is called
+    ten times a second; what it raises ends the training, and so does Ctrl-C. max_token_bytes: pairs of more bytes
+    together are not merged; 0: no limit. memory_limit: MemoryError before the process would take more bytes; 0: no
+    limit. For tests: wide has ids of 32 and places of 64 bits whatever the sizes; with a low first_pairs lists are
+    written often, with few max_tracked_pairs pairs are forgotten and counted again; 0: as many as is best.
     """

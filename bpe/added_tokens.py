@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from bpe import _core
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
-from bpe.normalization import to_nfc
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+    from bpe.normalizers import Normalizer
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class AddedToken:
 NO_TOKENS = _core.AddedTokens([])
 
 
-def core_tokens(tokens: Iterable[AddedToken], normalizer: Literal["NFC"] | None) -> _core.AddedTokens:
+def core_tokens(tokens: Iterable[AddedToken], normalizer: Normalizer | None) -> _core.AddedTokens:
     """The tokens as the core looks for them; UnsupportedTokenizer for two that are one text once normalized."""
     rows = []
     owners: dict[bytes, AddedToken] = {}
@@ -49,7 +50,7 @@ def core_tokens(tokens: Iterable[AddedToken], normalizer: Literal["NFC"] | None)
         text = token.text.encode()
         normalized = None
         if token.normalized:
-            normalized = to_nfc(text) if normalizer else text
+            normalized = normalizer.apply(text) if normalizer is not None else text
             if not normalized:
                 raise BadTokenizer(f"added token {shown(token.text)} is empty once it is normalized")
             if (other := owners.setdefault(normalized, token)) is not token:

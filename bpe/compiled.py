@@ -22,6 +22,7 @@ from bpe.added_tokens import AddedToken, core_tokens
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Parts
 from bpe.errors import BadTokenizer, shown
+from bpe.formats.huggingface_normalizer import normalizer_from_json, normalizer_to_json
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 
@@ -40,7 +41,7 @@ def compile_parts(parts: Parts) -> bytes:
         "added_tokens": [astuple(token) for token in parts.tokens],
         "pretokenizer": parts.pretokenizer.to_data(),
         "ignore_merges": parts.vocabulary.ignore_merges,
-        "normalizer": parts.normalizer,
+        "normalizer": normalizer_to_json(parts.normalizer),
         "post_processor": None if parts.post_processor is None else astuple(parts.post_processor),
         "truncation": parts.truncation,
         "padding": parts.padding,
@@ -79,17 +80,18 @@ def _parts_of(body: memoryview, header_bytes: int) -> Parts:
         raise BadTokenizer(f"the compiled tokenizer has another version's form, {form}; compile it again")
     added = tuple(AddedToken(*token) for token in header["added_tokens"])
     pretokenizer = Pretokenizer.from_data(header["pretokenizer"])
+    normalizer = normalizer_from_json(header["normalizer"])
     post = header["post_processor"]
     encoder = _core.Encoder.from_image(
         body[header_bytes:],
-        core_tokens(added, header["normalizer"]),
+        core_tokens(added, normalizer),
         pretokenizer.automaton,
         header["ignore_merges"],
     )
     return Parts(
         CoreVocabulary(encoder, {token.text: token.id for token in added}, header["ignore_merges"]),
         pretokenizer,
-        header["normalizer"],
+        normalizer,
         added,
         PostProcessor(post[0], tuple(post[1]), tuple(post[2])) if post else None,
         header["truncation"],

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from bpe import _core
 from bpe.added_tokens import AddedToken, core_tokens
 from bpe.core_vocabulary import CoreVocabulary
-from bpe.errors import BadArgument, shown
+from bpe.errors import shown
+from bpe.normalizers import NFC, Normalizer, make_normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import MAX_ID, SpecialTokens, Vocabulary, make_vocabulary
@@ -32,7 +33,7 @@ class Parts:
 
     vocabulary: Vocabulary | CoreVocabulary
     pretokenizer: Pretokenizer
-    normalizer: Literal["NFC"] | None = None
+    normalizer: Normalizer | None = None
     added_tokens: tuple[AddedToken, ...] | None = None
     post_processor: PostProcessor | None = None
     truncation: dict[str, Any] | None = None
@@ -54,7 +55,9 @@ class Parts:
     @cached_property
     def encoder(self) -> _core.Encoder:
         """The core's form, built on first use where it was not read from a file: converting formats does not wait."""
-        return self.vocabulary.make_encoder(self.pretokenizer.automaton, self.core_tokens)
+        encoder = self.vocabulary.make_encoder(self.pretokenizer.automaton, self.core_tokens)
+        encoder.normalizer = self.normalizer.core if self.normalizer is not None else None
+        return encoder
 
 
 def make_parts(
@@ -64,12 +67,10 @@ def make_parts(
     pattern: str | Pretokenizer,
     *,
     ignore_merges: bool | None = None,
-    normalizer: Literal["NFC"] | None = None,
+    normalizer: Normalizer | Literal["NFC"] | None = None,
     post_processor: PostProcessor | None = None,
 ) -> Parts:
     """The parts that `Tokenizer(...)` says; BadTokenizer or BadArgument names the first thing that is wrong."""
-    if normalizer not in (None, "NFC"):
-        raise BadArgument(f'normalizer must be None or "NFC", got {shown(normalizer)}')
     added = None
     if not isinstance(special_tokens, (str, bytes, Mapping, type(None))):
         given = list(special_tokens)
@@ -80,7 +81,9 @@ def make_parts(
         else:
             special_tokens = given  # type: ignore[assignment] # texts, or what make_vocabulary refuses
     vocabulary = make_vocabulary(vocab, merges, special_tokens, ignore_merges)  # type: ignore[arg-type]
-    parts = Parts(vocabulary, Pretokenizer.from_pattern(pattern), normalizer, added, post_processor)
+    parts = Parts(
+        vocabulary, Pretokenizer.from_pattern(pattern), make_normalizer(normalizer), added, post_processor
+    )
     if added:
         _ = parts.core_tokens  # refuses two that are one text once normalized
     return parts
@@ -154,9 +157,10 @@ class Description:
         return self._parts.pretokenizer
 
     @property
-    def normalizer(self) -> Literal["NFC"] | None:
-        """What is done to the text first."""
-        return self._parts.normalizer
+    def normalizer(self) -> Normalizer | Literal["NFC"] | None:
+        """What is done to the text between special tokens first; "NFC" if it is that alone, else a `Normalizer`."""
+        normalizer = self._parts.normalizer
+        return "NFC" if normalizer is not None and normalizer.components == (NFC,) else normalizer
 
     @property
     def post_processor(self) -> PostProcessor | None:
@@ -205,6 +209,11 @@ class Description:
     @cached_property
     def _encoder(self) -> _core.Encoder:
         return self._parts.encoder
+
+    @property
+    def parts(self) -> Parts:
+        """All that it consists of."""
+        return self._parts
 
     @property
     def core_encoder(self) -> _core.Encoder:

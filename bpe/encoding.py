@@ -2,12 +2,12 @@
 
 Text is cut at added tokens (`bpe.added_tokens`), normalized if the tokenizer says so, pretokenized by the pattern, and
 each pretoken is encoded by the merges (`bpe.reference` is the specification). The loops run in the core, except for
-patterns outside it and for text that NFC changes.
+patterns and normalizers outside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal
@@ -20,7 +20,6 @@ from bpe.added_tokens import NO_TOKENS, core_tokens, cut_at
 from bpe.buffers import check_bytes, check_out, not_text, offsets_from, separator_bytes, text_bytes
 from bpe.description import Description, Parts
 from bpe.errors import BadArgument, UncoveredText, shown
-from bpe.normalization import place_before_nfc, stretches_to_change, to_nfc
 from bpe.ragged import Ragged
 from bpe.streaming import blocks_of, encode_by_cuts, encode_stretches
 from bpe.threads import thread_count
@@ -34,7 +33,6 @@ Recognised = bool | _core.AddedTokens
 END_OF_TEXT: Final = "<|endoftext|>"
 _MOST_SETS: Final = 64  # of allowed special tokens that are kept ready for the core
 _NO_SEPARATOR: Final = b"\xff"  # in no UTF-8
-_NO_STRETCHES: Final = np.empty((0, 2), np.uint64)
 
 
 class Encoding(Description):
@@ -43,9 +41,11 @@ class Encoding(Description):
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
         self._some_tokens: dict[frozenset[str], _core.AddedTokens] = {}
-        # Python need look at the text only to normalize it or to cut it by an expression.
         self._pattern_in_core = parts.pretokenizer.automaton is not None
-        self._all_in_core = self._pattern_in_core and parts.normalizer is None
+        # If not, Python normalizes and cuts the text by expressions.
+        self._in_core = self._pattern_in_core and (
+            parts.normalizer is None or parts.normalizer.core is not None
+        )
 
     def encode(
         self, text: str, allowed_special: AllowedSpecial = "all", *, add_special_tokens: bool = False
@@ -59,7 +59,7 @@ class Encoding(Description):
         """
         try:
             tokens = True if allowed_special == "all" else self._recognised(allowed_special)
-            if self._all_in_core or (self._pattern_in_core and _core.surely_nfc(text)):
+            if self._in_core:
                 ids = self._encoder.encode(text, tokens)
             else:
                 ids = self._ids_of(text_bytes(text, "text"), tokens).tolist()
@@ -88,7 +88,7 @@ class Encoding(Description):
 
     def _encode_batch(self, texts: Sequence[str], threads: int, tokens: Recognised) -> Ragged:
         try:
-            if self._pattern_in_core and (self.normalizer is None or all(map(_core.surely_nfc, texts))):
+            if self._in_core:
                 return Ragged(*self._encoder.encode_batch(texts, threads, tokens))
         except (TypeError, UnicodeError):
             for index, text in enumerate(texts):
@@ -123,34 +123,23 @@ class Encoding(Description):
         separator = separator_bytes(separator)
         tokens = self._recognised(allowed_special)
         threads = thread_count(threads)
-
-        def in_core(part: Buffer, check: bool, out: NDArray[np.uint32] | None = None) -> Ragged:
-            return Ragged(*self._encoder.encode_documents(part, separator, threads, tokens, check, out))
-
-        if self._all_in_core:
+        if self._in_core:
             try:
-                return in_core(buffer, not checked, out)
+                return Ragged(
+                    *self._encoder.encode_documents(buffer, separator, threads, tokens, not checked, out)
+                )
             except ValueError:
                 utf8.check(buffer)  # tells where it is not valid
                 if checked or _core.validate_utf8(separator) < 0:
                     raise
-                return in_core(buffer, False, out)  # a separator that cuts characters apart
+                # A separator that cuts characters apart.
+                return Ragged(*self._encoder.encode_documents(buffer, separator, threads, tokens, False, out))
         if not checked:
             utf8.check(buffer)
-        changing = stretches_to_change(buffer) if self.normalizer else _NO_STRETCHES
-        if self._pattern_in_core and not len(changing):
-            return in_core(buffer, False, out)
         view = memoryview(buffer).cast("B")
         stops = np.append(_core.find_separators(buffer, separator), np.uint64(len(view)))
         starts = np.append(np.uint64(0), stops[:-1] + np.uint64(len(separator)))
-        return self._encode_rows(
-            view,
-            starts,
-            stops,
-            changing if self._pattern_in_core else None,
-            lambda first, last: in_core(view[starts[first] : stops[last - 1]], False),
-            tokens,
-        )
+        return self._encode_rows(view, starts, stops, tokens)
 
     def encode_ragged(
         self,
@@ -159,65 +148,41 @@ class Encoding(Description):
         threads: int | None = 1,
         *,
         allowed_special: AllowedSpecial = "all",
+        checked: bool = False,
         out: NDArray[np.uint32] | None = None,
     ) -> Ragged:
-        """The ids of documents that lie end to end in a buffer of valid UTF-8, a row a document.
+        """The ids of documents that lie end to end in a UTF-8 buffer, a row a document.
 
         Document i is [offsets[i], offsets[i + 1]): b"abc", [0, 2, 2, 3] are "ab", "" and "c". allowed_special, out: as
-        for encode_documents. ValueError for offsets that fall or leave the buffer.
+        for encode_documents. checked: each document is known to be valid UTF-8, which is not checked again. ValueError
+        for offsets that fall or leave the buffer, InvalidText for a document that is not UTF-8.
         """
         check_bytes(buffer)
         check_out(out)
         offsets = offsets_from(offsets)
         tokens = self._recognised(allowed_special)
         threads = thread_count(threads)
+        if not checked:
+            utf8.check_rows(buffer, offsets)
 
-        def in_core(offsets: NDArray[np.uint64], out: NDArray[np.uint32] | None = None) -> Ragged:
+        if self._in_core:
             return Ragged(*self._encoder.encode_ragged(buffer, offsets, threads, tokens, out))
-
-        changing = stretches_to_change(buffer) if self.normalizer else _NO_STRETCHES
-        if self._pattern_in_core and not len(changing):
-            return in_core(offsets, out)
-        return self._encode_rows(
-            memoryview(buffer).cast("B"),
-            offsets[:-1],
-            offsets[1:],
-            changing if self._pattern_in_core else None,
-            lambda first, last: in_core(offsets[first : last + 1]),
-            tokens,
-        )
+        return self._encode_rows(memoryview(buffer).cast("B"), offsets[:-1], offsets[1:], tokens)
 
     def _encode_rows(
         self,
         view: memoryview,
         starts: NDArray[np.uint64],
         stops: NDArray[np.uint64],
-        changing: NDArray[np.uint64] | None,
-        in_core: Callable[[int, int], Ragged],
         tokens: Recognised,
     ) -> Ragged:
-        """A row for each [starts[i], stops[i]): here if a stretch that normalization changes touches it, or all if
-        changing is None; the others by in_core(first, last), as many neighbours as there are."""
-        if changing is None:
-            here = np.ones(len(starts), np.bool_)
-        else:
-            # A stretch may reach over a border: a mark behind it composes with the last character before it.
-            first = np.searchsorted(starts, changing[:, 0], side="right") - 1
-            last = np.searchsorted(starts, changing[:, 1], side="left") - 1
-            here = np.zeros(len(starts), np.bool_)
-            for row, last_row in zip(np.maximum(first, 0).tolist(), last.tolist(), strict=True):
-                here[row : last_row + 1] = True
-        parts: list[Ragged] = []
-        done = 0
-        for row in np.flatnonzero(here).tolist():
-            if row > done:
-                parts.append(in_core(done, row))
-            text, where = bytes(view[starts[row] : stops[row]]), f"document {row}, buffer"
-            parts.append(Ragged.from_rows([self._ids_of(text, tokens, where, int(starts[row]))]))
-            done = row + 1
-        if done < len(starts):
-            parts.append(in_core(done, len(starts)))
-        return Ragged.concatenate(parts)
+        """A row for each [starts[i], stops[i]), here."""
+        return Ragged.from_rows(
+            [
+                self._ids_of(bytes(view[start:stop]), tokens, f"document {row}, buffer", start)
+                for row, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True))
+            ]
+        )
 
     def encode_iterable(self, texts: Iterable[str], allowed_special: AllowedSpecial = "all") -> Iterator[int]:
         """The ids of the texts joined, one by one and lazily; where one ends and the next begins does not matter.
@@ -233,12 +198,13 @@ class Encoding(Description):
 
     def normalize(self, text: bytes) -> bytes:
         """The UTF-8 of a text between two special tokens after the normalizer."""
-        return text if self.normalizer is None else to_nfc(text)
+        normalizer = self._parts.normalizer
+        return text if normalizer is None else normalizer.apply(text)
 
     def encode_normalized(self, text: Buffer) -> NDArray[np.uint32]:
         """The ids of normalized UTF-8 in which no special token is recognised."""
         if self._pattern_in_core:
-            return self._encoder.encode_documents(text, _NO_SEPARATOR, 1, special=False)[0]
+            return self._encoder.encode_documents(text, _NO_SEPARATOR, 1, special=False, normalize=False)[0]
         return self._encoder.encode_pretokens(*self.pretokenizer.pretoken_spans(str(text, "utf-8")))
 
     def encode_pretokens(self, text: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
@@ -272,8 +238,9 @@ class Encoding(Description):
             try:
                 yield self.encode_normalized(normalized[start:stop])
             except UncoveredText as error:
-                place = start + error.place
-                place = place if normalized is text else place_before_nfc(text, place)
+                normalizer, place = self._parts.normalizer, start + error.place
+                if normalizer is not None:
+                    place = normalizer.place_before(text, place)
                 raise error.moved(base_bytes + place - error.place, where) from None
 
     @staticmethod
@@ -311,7 +278,7 @@ class Encoding(Description):
             if len(self._some_tokens) >= _MOST_SETS:
                 self._some_tokens.clear()
             chosen = [token for token in self._parts.tokens if token.text in allowed]
-            self._some_tokens[allowed] = core_tokens(chosen, self.normalizer)
+            self._some_tokens[allowed] = core_tokens(chosen, self._parts.normalizer)
         return self._some_tokens[allowed]
 
     def _tokens_of(self, recognised: Recognised) -> _core.AddedTokens:

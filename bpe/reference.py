@@ -15,7 +15,7 @@ Units" (2016), over bytes as in GPT-2 (Radford et al., 2019).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import regex
 
@@ -94,16 +94,25 @@ def train(
     tie_break: str = "lexicographic",
     min_frequency: int = 1,
     max_token_bytes: int | None = MAX_TOKEN_BYTES,
+    first_entries: Sequence[bytes] | None = None,
+    first_merges: Sequence[tuple[bytes, bytes]] = (),
+    ignore_merges: bool = False,
+    reserved: Collection[bytes] = (),
 ) -> list[tuple[bytes, bytes]]:
-    """The merges that add `new_entries` entries to the 256 bytes, in order; fewer if no pair is left.
+    """The merges that add `new_entries` entries to those there are, in order; fewer if no pair is left.
 
     Each merge adds an entry: bytes that are one already are never made again (proof in native/train/trainer.hpp). A
     pair is merged only if it occurs at least max(1, min_frequency) times and has no more than max_token_bytes (None,
     0: no limit). {b"aab": 2, b"ab": 1}, 2 -> [(b"a", b"b"), (b"a", b"ab")]
+    first_entries: those there are, by id (None: the bytes); first_merges: lowest rank first. Pretokens begin as these
+    encode them; a pair whose bytes are an entry already, or reserved, is never merged.
     """
-    entries = [bytes([byte]) for byte in printable_bytes()]  # the ids of the huggingface rule
+    entries = list(first_entries or (bytes([byte]) for byte in printable_bytes()))
+    first_count = len(entries)
+    taken = {*entries, *reserved}
     id_of = {entry: id_ for id_, entry in enumerate(entries)}
-    pretokens = [[id_of[bytes([byte])] for byte in pretoken] for pretoken in pretoken_counts]
+    ranks = {pair: rank for rank, pair in enumerate(first_merges)}
+    pretokens = [encode_pretoken(pretoken, id_of, ranks, ignore_merges) for pretoken in pretoken_counts]
     weights = list(pretoken_counts.values())
 
     pair_counts: Counter[Pair] = Counter()
@@ -124,21 +133,22 @@ def train(
         if not inner:
             del pair_to_pretokens[pair]
 
-    def too_long(pair: Pair) -> bool:
-        return 0 < (max_token_bytes or 0) < len(entries[pair[0]]) + len(entries[pair[1]])
+    def is_barred(pair: Pair) -> bool:
+        merged = entries[pair[0]] + entries[pair[1]]
+        return 0 < (max_token_bytes or 0) < len(merged) or merged in taken
 
     def priority(pair: Pair) -> tuple[int, bytes, bytes] | tuple[int, int, int]:
         left, right = pair
-        if too_long(pair):
+        if is_barred(pair):
             return -1, left, right  # behind all others
         if tie_break == "huggingface":
             return pair_counts[pair], -left, -right
         return pair_counts[pair], entries[left], entries[right]
 
     merges: list[tuple[bytes, bytes]] = []
-    while len(entries) < 256 + new_entries and pair_counts:
+    while len(entries) < first_count + new_entries and pair_counts:
         best = max(pair_counts, key=priority)
-        if pair_counts[best] < max(1, min_frequency) or too_long(best):
+        if pair_counts[best] < max(1, min_frequency) or is_barred(best):
             break
         left, right = best
         merged = entries[left] + entries[right]
@@ -183,7 +193,7 @@ def encode_pretoken(
 
     id_of: bytes of an entry -> its id. ranks: the allowed pairs, lowest first; None for a rank file, where every
     adjacent pair whose bytes together are an entry may merge and the entry's id is its rank.
-    ignore_merges: a pretoken that is an entry is emitted at once (rank files, and `ignore_merges`).
+    ignore_merges: a pretoken that is an entry is emitted at once, as rank files have it, too.
     """
     if ignore_merges and pretoken in id_of:
         return [id_of[pretoken]]

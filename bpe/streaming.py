@@ -3,7 +3,7 @@
 Invariant: joined, the stretches that are encoded one by one are the text, and each border between two of them is one
 at which the text may be cut whatever follows it. Such borders are: a special token that is decided (no longer one can
 still begin at its place or before it), and in the text between special tokens a place that the core calls safe for
-the pattern. Text that is to be normalized is held back to its last ASCII character, which no normalization crosses.
+the pattern. Text that is to be normalized is held back to the last place that its normalizer can be cut at.
 With an expression as pattern no place is known to be safe, so text is held back to the next special token.
 """
 
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from bpe import _core
 from bpe.errors import InvalidText, UncoveredText, shown
+from bpe.normalized_parts import NormalizedParts
+from bpe.normalizers import make_normalizer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from bpe.encoding import AllowedSpecial, Encoding
+    from bpe.normalizers import Normalizer
     from bpe.pretokenizer import Pretokenizer
 
 # Parts are joined up to here before the core is asked: 64 KiB makes a call's fixed cost invisible.
@@ -35,9 +38,8 @@ class Encodes(Protocol):
     @property
     def pretokenizer(self) -> Pretokenizer: ...
     @property
-    def normalizer(self) -> Literal["NFC"] | None: ...
+    def normalizer(self) -> Normalizer | Literal["NFC"] | None: ...
     def find_special_tokens(self, buffer: bytes, allowed: Collection[str]) -> list[tuple[int, str]]: ...
-    def normalize(self, text: bytes) -> bytes: ...
     def encode_normalized(self, text: Buffer) -> NDArray[np.uint32]: ...
 
 
@@ -139,14 +141,15 @@ class _StretchEncoder:
         self._tokenizer = tokenizer
         self._automaton = tokenizer.pretokenizer.automaton
         self._block_bytes = block_bytes
-        self._raw: list[bytes] = []  # text of which the normalization is not decided
+        normalizer = make_normalizer(tokenizer.normalizer)
+        self._parts = NormalizedParts(normalizer) if normalizer is not None else None
         self._held = bytearray()  # normalized text of which the pretokens are not decided
         self.begins_at = 0  # byte of the whole text
         self._try_at_bytes = block_bytes  # doubled after a failure, so a giant pretoken costs linear time
 
     def feed(self, part: bytes) -> list[int]:
         """The ids that are decided once `part` is there and whatever follows."""
-        self._held += self._normalized(part)
+        self._held += self._parts.feed(part) if self._parts is not None else part
         if self._automaton is None or len(self._held) < self._try_at_bytes:
             return []
         cut = _core.last_safe_cut(self._automaton, self._held)
@@ -157,29 +160,16 @@ class _StretchEncoder:
 
     def finish(self, part: bytes) -> list[int]:
         """The ids of what is held back and `part`, which a special token or the end of the text follows."""
-        if self._raw:
-            part = b"".join([*self._raw, part])
-        self._held += self._tokenizer.normalize(part)
+        self._held += self._parts.feed(part) + self._parts.finish() if self._parts is not None else part
         ids = self._encode(self._held)
-        self._raw, self._held, self._try_at_bytes = [], bytearray(), self._block_bytes
+        self._held, self._try_at_bytes = bytearray(), self._block_bytes
         return ids
-
-    def _normalized(self, part: bytes) -> bytes:
-        if self._tokenizer.normalizer is None:
-            return part
-        last_ascii = next((place for place in reversed(range(len(part))) if part[place] < 0x80), -1)
-        if last_ascii < 0:
-            self._raw.append(part)
-            return b""
-        decided = b"".join(self._raw) + part[:last_ascii]
-        self._raw = [part[last_ascii:]]
-        return self._tokenizer.normalize(decided)
 
     def _encode(self, normalized: Buffer) -> list[int]:
         try:
             ids: list[int] = self._tokenizer.encode_normalized(normalized).tolist()
         except UncoveredText as error:
-            if self._tokenizer.normalizer is None:
+            if self._parts is None:
                 raise error.moved(self.begins_at) from None
             raise error.moved(0, f"normalized text from byte {self.begins_at} on") from None
         return ids

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import Final
 
+from bpe.control_group import quota_threads
 from bpe.errors import BadArgument, check_whole
 
 MAX_THREADS: Final = 4096  # more than any machine has cores; a typing error must not start a million threads
 
 
 def available_threads() -> int:
-    """The cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The cores this process may run on, at most what the processor quota of its control group comes to."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, _quota() or cores)
+
+
+@cache
+def _quota() -> int | None:
+    return quota_threads()
 
 
 def thread_count(threads: int | None) -> int:
-    """The threads to use: None for the cores this process may run on. BadArgument if below 1."""
+    """The threads to use: None for `available_threads`. BadArgument if below 1."""
     if threads is None:
         return available_threads()
     check_whole("threads", threads)

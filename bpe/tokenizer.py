@@ -21,6 +21,7 @@ from bpe.compiled import compile_parts, read_compiled
 from bpe.description import Parts, make_parts
 from bpe.encoding import AllowedSpecial, Encoding
 from bpe.formats import by_path, gpt2, huggingface, tiktoken
+from bpe.normalizers import Normalizer
 from bpe.output_file import open_output_file, write_file
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
@@ -44,7 +45,7 @@ class Tokenizer(Encoding):
         pattern: str | Pretokenizer = "gpt2",
         *,
         ignore_merges: bool | None = None,
-        normalizer: Literal["NFC"] | None = None,
+        normalizer: Normalizer | Literal["NFC"] | None = None,
         post_processor: PostProcessor | None = None,
     ) -> None:
         """A tokenizer of these entries and merges; BadTokenizer names the first thing that is wrong with them.
@@ -55,7 +56,8 @@ class Tokenizer(Encoding):
         pattern: gpt2, cl100k, o200k, llama3, qwen2, or an expression for the `regex` package; text between its matches
         is an UncoveredText.
         ignore_merges: a pretoken that is an entry is emitted at once (default: for rank files only).
-        normalizer: "NFC" is applied to the text between special tokens, with this Python's Unicode tables.
+        normalizer: applied to the text between special tokens, as Hugging Face tokenizers does it; a
+        `bpe.normalizers.Normalizer`, or "NFC".
         post_processor: the begin and end tokens that `encode` adds when it is asked to.
         """
         super().__init__(

@@ -21,25 +21,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
-from bpe.core_vocabulary import CoreVocabulary
-from bpe.description import Parts
 from bpe.entry_limit import MAX_TOKEN_BYTES
-from bpe.errors import BadArgument, BadTokenizer, NotEnoughMemory, shown
+from bpe.errors import BadArgument, NotEnoughMemory, shown
+from bpe.like import Like
 from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.count_sums import check_weighted
 from bpe.pretoken_counts.counting import PretokenCounts
 from bpe.pretoken_counts.counting_options import CountingOptions
-from bpe.pretoken_counts.counts_inputs import cut_of_files
 from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget, training_bytes, used_bytes, ways_out
 from bpe.pretoken_counts.memory import enough_limit as memory_limit_for
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
-from bpe.reference import printable_bytes
 from bpe.threads import available_threads
 from bpe.tokenizer import Tokenizer
 from bpe.training_options import TrainingOptions
+from bpe.training_preparation import prepared, start_of, with_tokenizer
+from bpe.training_start import Start
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.count_set import MinCount
@@ -50,9 +49,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What a training made. pairs: uint32[merges, 2], ids of the core: a byte is its value, 256 + k merge k's entry.
+    """What a training made. pairs: uint32[merges, 2].
 
     pair_counts: uint64[merges], how often each pair occurred when it was merged. vocab_size: as it was asked for.
+    start: the entries there were; pairs are numbered by these, merge k is the entry len(start.entries) + k.
     notes: one line each that the user should read. budget: what tokenizers of it are made within.
     """
 
@@ -60,8 +60,7 @@ class Training:
     pair_counts: NDArray[np.uint64]
     counts: PretokenCounts
     vocab_size: int
-    special_tokens: tuple[str, ...]
-    pattern: str | Pretokenizer
+    start: Start
     notes: tuple[str, ...]
     budget: MemoryBudget | None = None
 
@@ -75,12 +74,12 @@ class Training:
 
         NotEnoughMemory if its entries do not fit. Linear in the bytes of the entries, in time and memory.
         """
-        merge_count = vocab_size - 256 - len(self.special_tokens)
+        merge_count = vocab_size - self.start.size
         if merge_count < 0 or vocab_size > self.vocab_size:
             raise BadArgument(
                 f"vocab_size must be at most that of the training, {self.vocab_size}, got {vocab_size}"
             )
-        return _tokenizer(self.pairs[:merge_count], self.special_tokens, self.pattern, self.budget)
+        return self.start.tokenizer(self.pairs[:merge_count], self.budget)
 
 
 def train(
@@ -101,6 +100,11 @@ def train(
     sample_bytes: int | None = None,
     seed: int = 0,
     temp_dir: str | Path | None = None,
+    like: Like | None = None,
+    continue_from: str | os.PathLike[str] | Tokenizer | None = None,
+    max_token_length: int | None = None,
+    initial_alphabet: Iterable[str] | None = None,
+    limit_alphabet: int | None = None,
 ) -> Tokenizer:
     """A tokenizer of `vocab_size` entries, special tokens and bytes among them; fewer if no pair is left to merge.
 
@@ -125,6 +129,11 @@ def train(
         sample_bytes,
         seed,
         temp_dir,
+        like,
+        continue_from,
+        max_token_length,
+        initial_alphabet,
+        limit_alphabet,
     )
     return train_sizes(inputs, [vocab_size], options, progress)[vocab_size]
 
@@ -139,27 +148,26 @@ def train_sizes(
 
     Cost: that of the largest; each other takes some 2 µs an entry. Errors are those of `train`.
     """
-    options = options or TrainingOptions()
     inputs = _listed(inputs)
-    cut = cut_of_files(options.counts, options.special_tokens, options.pattern)
-    options = replace(options, special_tokens=cut.special_tokens, pattern=cut.pattern)
-    options.check(vocab_sizes)
+    options, cut = prepared(options or TrainingOptions(), vocab_sizes)
     budget = MemoryBudget.of(options.max_memory_bytes)
     with Workspace(options.temp_dir) as workspace:
-        counted = gather_counts(
+        gathered = gather_counts(
             inputs,
             cut.counted,
-            CountingOptions(cut.special_tokens, cut.pattern, options.threads, options.invalid),
+            CountingOptions(
+                cut.special_tokens, cut.pattern, options.threads, options.invalid, normalizer=cut.normalizer
+            ),
             progress,
             budget,
             workspace,
             options.sample_bytes,
             options.seed,
         )
-        loaded = counted.load(
+        loaded = gathered.load(
             budget, workspace, options.min_pretoken_count, progress, max(vocab_sizes), options.threads
         )
-        del counted
+        del gathered
         training = train_on(loaded, max(vocab_sizes), options, progress, budget)
     return {vocab_size: training.prefix(vocab_size) for vocab_size in vocab_sizes}
 
@@ -179,51 +187,55 @@ def train_on(
     Cost: see bpe/native/train/trainer.hpp; some 0.3 s for 300,000 distinct pretokens and 32,000 entries.
     """
     facts = counts.facts
-    options = options or TrainingOptions()
-    special_tokens = facts.special_tokens if options.special_tokens is None else options.special_tokens
-    pattern = (facts.pretokenizer or "gpt2") if options.pattern is None else options.pattern
-    replace(options, special_tokens=special_tokens, pattern=pattern).check([vocab_size])
-    if facts.pretokenizer not in (None, Pretokenizer.from_pattern(pattern)):
-        raise BadArgument(
-            f"the counts were made with the pattern {shown(facts.pattern)}, asked for is {shown(str(pattern))}"
-        )
+    options = with_tokenizer(options or TrainingOptions())
+    if options.special_tokens is None:
+        options = replace(options, special_tokens=facts.special_tokens)
+        if isinstance(options.continue_from, Tokenizer):
+            more = set(facts.special_tokens) - set(options.continue_from.special_tokens)
+            options = replace(
+                options, special_tokens=[token for token in facts.special_tokens if token in more]
+            )
+    options, _ = prepared(replace(options, counts=()), [vocab_size])
     if len(counts) == 0:
         holds = "the sample of the inputs holds" if facts.sample else "the inputs hold"
         raise BadArgument(
             f"{holds} no text to train on: nothing but special tokens, or nothing at all"
-            if counts.text_bytes == 0 or Pretokenizer.from_pattern(pattern).automaton
-            else f"the pattern {shown(str(pattern))} matches nothing in the inputs; "
+            if counts.text_bytes == 0 or facts.pretokenizer is None or facts.pretokenizer.automaton
+            else f"the pattern {shown(facts.pattern)} matches nothing in the inputs; "
             f"the named ones are {', '.join(PATTERNS)}"
         )
-    new_entries = vocab_size - 256 - len(special_tokens)
+    start = start_of(counts, options, vocab_size)
+    new_entries = vocab_size - start.size
     if progress is not None:
         progress.begin("merging", new_entries, "entries")
     check_weighted(counts.ends, counts.counts)
     used = used_bytes()
     try:
+        pretokens, ends, weights = start.pretokens(counts, budget)
         pairs, pair_counts = _core.train_merges(
-            counts.pretoken_bytes.data,
-            counts.ends,
-            counts.counts,
+            pretokens,
+            ends,
+            weights,
             new_entries,
             options.tie_break,
             options.min_frequency,
             available_threads() if options.threads is None else options.threads,
             _watching(progress, budget),
-            max_token_bytes=options.max_token_bytes or 0,
+            start.entries,
+            start.reserved,
+            max_token_bytes=options.longest_entry_bytes,
             memory_limit=0 if budget is None else budget.limit_bytes,
         )
     except MemoryError as error:
         if budget is None or isinstance(error, NotEnoughMemory):
             raise
         raise _outgrown(counts, vocab_size, options, budget, used) from None
-    notes = []
+    notes = [start.note] if start.note else []
     if len(pairs) < new_entries:
         reasons = [f"occurs {options.min_frequency} times or more"] if options.min_frequency > 1 else []
-        if (
-            options.max_token_bytes and 2 * _longest_bytes(pairs) > options.max_token_bytes
-        ):  # else none was too long
-            reasons.append(f"makes an entry of at most {options.max_token_bytes} bytes")
+        longest = options.longest_entry_bytes
+        if longest and 2 * _longest_bytes(start.entries, pairs) > longest:  # else none was too long
+            reasons.append(f"makes an entry of at most {longest} bytes")
         left = f"no pair {' and '.join(reasons)}" if reasons else "no pair is left"
         notes.append(
             f"training stopped at {vocab_size - new_entries + len(pairs)} of {vocab_size} entries: only {len(pairs)} "
@@ -233,9 +245,7 @@ def train_on(
         progress.update(len(pairs))
         for note in notes:
             progress.note(note)
-    return Training(
-        pairs, pair_counts, counts, vocab_size, tuple(special_tokens), pattern, tuple(notes), budget
-    )
+    return Training(pairs, pair_counts, counts, vocab_size, start, tuple(notes), budget)
 
 
 def _outgrown(
@@ -251,12 +261,12 @@ def _outgrown(
     kept = int(np.diff(counts.ends, prepend=np.uint64(0))[often].sum())
     helps = 0 < kept < counts.pretoken_bytes.nbytes
     helps = helps and used + most(int(often.sum()), kept) <= budget.limit_bytes
-    if enough > budget.limit_bytes and options.max_token_bytes:
+    if enough > budget.limit_bytes and options.longest_entry_bytes:
         way = f"give {memory_limit_for(enough)} or more"
     else:  # long entries, or ever rarer pairs: their number has no bound
         least = max(enough, budget.limit_bytes * 5 // 4)
         way = f"give more, {memory_limit_for(least)} at least: how much it takes is not known"
-    entries = "" if options.max_token_bytes else f", set --max-token-bytes ({MAX_TOKEN_BYTES} is usual)"
+    entries = "" if options.longest_entry_bytes else f", set --max-token-bytes ({MAX_TOKEN_BYTES} is usual)"
     return NotEnoughMemory(
         f"merging takes more than {budget.words}; {way}{entries}, {ways_out(helps, len(counts))}"
     )
@@ -277,9 +287,9 @@ def _watching(progress: Progress | None, budget: MemoryBudget | None) -> Callabl
     return watch
 
 
-def _longest_bytes(pairs: NDArray[np.uint32]) -> int:
+def _longest_bytes(entries: Sequence[bytes], pairs: NDArray[np.uint32]) -> int:
     """The bytes of the longest entry."""
-    lengths = [1] * 256
+    lengths = list(map(len, entries))
     for left, right in pairs.tolist():
         lengths.append(lengths[left] + lengths[right])
     return max(lengths)
@@ -289,33 +299,3 @@ def _listed(inputs: Iterable[Source]) -> list[Source]:
     if isinstance(inputs, (str, os.PathLike, bytes, bytearray, memoryview)):
         return [inputs]
     return list(inputs)
-
-
-def _tokenizer(
-    pairs: NDArray[np.uint32],
-    special_tokens: Sequence[str],
-    pattern: str | Pretokenizer,
-    budget: MemoryBudget | None,
-) -> Tokenizer:
-    """Number the entries: special tokens, bytes in printable order, then one for each merge."""
-    pretokenizer = Pretokenizer.from_pattern(pattern)
-    specials = {token: id_ for id_, token in enumerate(special_tokens)}
-    try:
-        encoder = _core.Encoder.from_merges(
-            pairs,
-            bytes(printable_bytes()),
-            len(specials),
-            {token.encode(): id_ for token, id_ in specials.items()},
-            pretokenizer.automaton,
-            memory_limit=0 if budget is None else budget.limit_bytes,
-        )
-    except MemoryError:
-        if budget is None:
-            raise
-        raise NotEnoughMemory(
-            f"the {len(pairs) + 256:,} entries of the vocabulary take more than {budget.words}; make no long ones "
-            f"(--max-token-bytes {MAX_TOKEN_BYTES} or less), fewer, or allow more memory"
-        ) from None
-    except ValueError as error:
-        raise BadTokenizer(str(error)) from None
-    return Tokenizer.from_parts(Parts(CoreVocabulary(encoder, specials, False), pretokenizer))

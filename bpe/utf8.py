@@ -11,10 +11,13 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from bpe import _core
 from bpe.errors import BadArgument, InvalidText
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from typing_extensions import Buffer
 
 Invalid = Literal["error", "replace"]
@@ -61,6 +64,21 @@ def check(buffer: Buffer, where: str | Path = "text", base_bytes: int = 0) -> No
     offset = _core.validate_utf8(buffer)
     if offset >= 0:
         raise invalid_text(buffer, offset, where, base_bytes)
+
+
+def check_rows(buffer: Buffer, offsets: NDArray[np.uint64]) -> None:
+    """Nothing, or InvalidText if one of the rows [offsets[i], offsets[i + 1]) of the buffer is not valid UTF-8.
+
+    All are if they are together and none begins within a character. Offsets that fall or leave the buffer are the
+    caller's to refuse.
+    """
+    view = memoryview(buffer).cast("B")
+    first, stop = int(offsets[0]), int(offsets[-1])
+    check(view[first:stop], base_bytes=first)
+    starts = offsets[(offsets > first) & (offsets < min(stop, view.nbytes))]
+    cut = np.flatnonzero(np.frombuffer(view, np.uint8)[starts] & 0xC0 == 0x80)
+    if len(cut):
+        raise InvalidText(f"text: byte {starts[cut[0]]} is within a character; a document cannot begin there")
 
 
 def invalid_text(buffer: Buffer, offset: int, where: str | Path, base_bytes: int = 0) -> InvalidText:

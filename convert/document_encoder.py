@@ -166,7 +166,7 @@ class DocumentEncoder:
     def _batch(self, source: Source, batch: Batch, special: str) -> None:
         allowed: AllowedSpecial = "all" if special == "encode" else ()
         ragged = self._tokenizer.encode_ragged(
-            batch.text, batch.offsets, allowed_special=allowed, out=_token_room(batch.text)
+            batch.text, batch.offsets, allowed_special=allowed, checked=True, out=_token_room(batch.text)
         )
         self._clock.lap("encode")
         hashes = None

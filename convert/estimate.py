@@ -97,6 +97,7 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
                 sample.batch.text,
                 sample.batch.offsets,
                 allowed_special="all" if (options.special_in_text or usual) == "encode" else (),
+                checked=True,
             )
             seconds += time.perf_counter() - started
             ids.append(ragged.tokens)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core, utf8
+from bpe.normalizers import make_normalizer
 from bpe.streaming import encode_by_cuts
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from convert.long_pretoken import LongPretoken
@@ -52,11 +53,12 @@ def encode_pieces(
     if automaton is None:
         yield from _encode_as_text(tokenizer, pieces, allowed)
         return
-    if tokenizer.normalizer is not None:
+    normalizer = make_normalizer(tokenizer.normalizer)
+    if normalizer is not None:
         stretches = Stretches(pieces, [token.encode() for token in allowed])
         ids = [tokenizer.special_tokens[token] for token in allowed]
         while True:
-            texts = normalized(tokenizer, stretches.next())
+            texts = normalized(normalizer, stretches.next())
             yield from _Pieces(tokenizer, automaton, (), (), try_bytes).encode(texts)
             if stretches.special < 0:
                 return

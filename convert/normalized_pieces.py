@@ -1,20 +1,18 @@
 """A text that comes in pieces, cut at special tokens and normalized between them, in bounded memory.
 
-Special tokens are looked for in the text as it is; what lies between two of them is normalized by itself. Normalizing
-(NFC) looks no further than to the next character that begins a new one for certain, so a stretch may end before such a
-character, whatever follows it.
+Special tokens are looked for in the text as it is; what lies between two of them is normalized by itself.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bpe import _core
-from bpe.tokenizer import Tokenizer
+from bpe.normalized_parts import NormalizedParts
+from bpe.normalizers import Normalizer
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -81,39 +79,9 @@ def first_special(text: Buffer, special_tokens: Sequence[bytes]) -> tuple[int, i
     return memoryview(text).nbytes, -1
 
 
-def normalized(tokenizer: Tokenizer, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces joined, as the tokenizer's normalizer has them."""
-    held = bytearray()
-    try_at = 0
+def normalized(normalizer: Normalizer, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces joined, as the normalizer has them."""
+    parts = NormalizedParts(normalizer)
     for piece in pieces:
-        held += piece
-        if len(held) < try_at:
-            continue
-        cut = last_border(held)
-        yield tokenizer.normalize(bytes(held[:cut]))
-        del held[:cut]
-        # Only a run of marks has no border; it is one character to the normal form, and looked at ever more rarely.
-        try_at = 0 if cut else 2 * len(held)
-    yield tokenizer.normalize(bytes(held))
-
-
-def last_border(text: bytearray) -> int:
-    """The start of the last character before which the text may be cut, 0 if there is none. Valid UTF-8."""
-    stop = len(text)
-    while stop > 0:
-        start = stop - 1
-        while text[start] & 0xC0 == 0x80:
-            start -= 1
-        if is_border(text[start:stop]):
-            return start
-        stop = start
-    return 0
-
-
-def is_border(character: bytes | bytearray) -> bool:
-    """Whether the UTF-8 of a character is one that neither composes with what stands before it nor moves there."""
-    if len(character) == 1:
-        return True
-    return unicodedata.combining(character.decode()) == 0 and not len(
-        _core.doubtful_for_nfc(bytes(character))
-    )
+        yield parts.feed(piece)
+    yield parts.finish()

@@ -5,8 +5,7 @@
 A rank file is FILE:PATTERN (gpt2, cl100k, o200k, llama3, qwen2) and is checked as three tokenizers: as it is, with its
 ids against tiktoken; written as a tokenizer.json with ignore_merges and the list of its merges, with the same ids; and
 as that list without ignore_merges, against Hugging Face tokenizers. qwen2 is checked with NFC before it as well.
-A tokenizer.json is checked against Hugging Face tokenizers. Documents whose NFC these have otherwise, by an older
-Unicode, are given to them normalized. Each text is cut into documents at the separator and these
+A tokenizer.json is checked against Hugging Face tokenizers. Each text is cut into documents at the separator and these
 into --piece-mb; differences end the run with status 1, the first one named by document, token and bytes.
 Ours encodes every piece twice, with one thread and with two.
 """
@@ -18,7 +17,6 @@ import itertools
 import sys
 import tempfile
 import time
-import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,6 +149,7 @@ def checks_of(given: str, only: str | None) -> Iterator[Check]:
 
 def with_tiktoken(ranks: Tokenizer, pattern: str, normalizer: str | None) -> Encode:
     import tiktoken
+    from tokenizers.normalizers import NFC
 
     encoding = tiktoken.Encoding(
         "check",
@@ -161,7 +160,7 @@ def with_tiktoken(ranks: Tokenizer, pattern: str, normalizer: str | None) -> Enc
 
     def encode(documents: list[str]) -> list[NDArray[np.uint32]]:
         if normalizer:
-            documents = [unicodedata.normalize("NFC", document) for document in documents]
+            documents = [NFC().normalize_str(document) for document in documents]
         return [encoding.encode_to_numpy(document, disallowed_special=()) for document in documents]
 
     return encode
@@ -175,16 +174,7 @@ def with_tokenizers(ours: Tokenizer) -> Encode:
         ours.save(path)
         theirs = tokenizers.Tokenizer.from_file(str(path))
 
-    nfc = tokenizers.normalizers.NFC()
-
     def encode(documents: list[str]) -> list[NDArray[np.uint32]]:
-        # Theirs is of an older Unicode: it leaves marks where they stand that are new since then.
-        if ours.normalizer:
-            normal = [unicodedata.normalize("NFC", document) for document in documents]
-            documents = [
-                document if nfc.normalize_str(document) == wanted else wanted
-                for document, wanted in zip(documents, normal, strict=True)
-            ]
         encodings = theirs.encode_batch_fast(documents, add_special_tokens=False)
         return [np.array(encoding.ids, np.uint32) for encoding in encodings]
 

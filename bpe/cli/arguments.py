@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from bpe.entry_limit import MAX_TOKEN_BYTES
@@ -13,6 +14,13 @@ from bpe.sizes import parse_size, parse_sizes
 
 
 class _Parser(argparse.ArgumentParser):
+    epilog_of: Callable[[], str] | None = None  # made when the help is shown
+
+    def format_help(self) -> str:
+        if self.epilog_of is not None:
+            self.epilog = self.epilog_of()
+        return super().format_help()
+
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         for word in sys.argv[1:] if args is None else args:
             if word.startswith("--") and word.endswith("=--"):  # argparse would make an empty list of it
@@ -86,7 +94,9 @@ def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
         description="Make a tokenizer.json from text files, or from what `count` made of them. The same files and "
         "options give the same tokenizer, whatever the number of threads and the memory. Ctrl-C keeps what was "
         "counted and says how to go on.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    train.epilog_of = _train_examples
     _add_counting(train)
     train.add_argument(
         "--vocab-size",
@@ -110,11 +120,35 @@ def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
         help="merge only pairs that occur so often (default 1)",
     )
     train.add_argument(
+        "--continue-from",
+        metavar="TOKENIZER",
+        help="keep all ids and merges of a tokenizer.json and learn more, up to --vocab-size; it says how text is cut",
+    )
+    train.add_argument(
         "--max-token-bytes",
         type=_size,
         default=MAX_TOKEN_BYTES,
         metavar="N",
         help=f"make no longer entries (default {MAX_TOKEN_BYTES}; 0: any length)",
+    )
+    train.add_argument(
+        "--max-token-length",
+        type=_size,
+        metavar="N",
+        help="the same as Hugging Face's trainer counts: entries have less than N bytes, or two",
+    )
+    train.add_argument(
+        "--initial-alphabet",
+        metavar="CHARACTERS",
+        help="bytes that have entries though no text has them, as the byte alphabet writes them, Ġ the space; '' none; "
+        "those that are neither here nor in the text come behind --vocab-size entries (default: all 256, or none with "
+        "--limit-alphabet)",
+    )
+    train.add_argument(
+        "--limit-alphabet",
+        type=_size,
+        metavar="N",
+        help="merge the N commonest bytes only; the others come behind --vocab-size entries",
     )
     train.add_argument(
         "--tie-break",
@@ -145,6 +179,22 @@ def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
         help="texts that the report measures on; default: those trained on",
     )
     return train
+
+
+def _train_examples() -> str:
+    from bpe.presets import PRESETS  # only the help needs them
+
+    return (
+        "examples:\n"
+        "  python -m bpe train corpus/ --vocab-size 32k --special-token '<|endoftext|>' --output tok.json\n"
+        "  python -m bpe train corpus/ --vocab-size 128k --like llama-3 --output tok.json\n"
+        "  python -m bpe train corpus/ --vocab-size 64k --like their/tokenizer.json --output tok.json\n"
+        "  python -m bpe train more.txt --continue-from tok.json --vocab-size 40k --output longer.json\n"
+        "  python -m bpe train corpus/ --vocab-size 32k --tie-break huggingface --min-frequency 2 --output tok.json\n\n"
+        "what --like knows (a line a preset, the names in it mean the same):\n"
+        + "".join(f"  {', '.join(preset.names)}\n" for preset in PRESETS)
+        + "Special tokens are no part of a preset: name those that the corpus has."
+    )
 
 
 def _count(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:
@@ -185,6 +235,12 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
         "--pattern",
         help="how text is cut before merging: gpt2, cl100k, o200k, llama3, qwen2, or an expression (default: that of "
         "the counts files, or gpt2)",
+    )
+    command.add_argument(
+        "--like",
+        metavar="NAME|PATH",
+        help="in place of --pattern, normalize and cut text as a model family does (gpt-4o, qwen-3, deepseek-v3, ...: "
+        "train --help lists them), or as a tokenizer.json says",
     )
     command.add_argument(
         "--sample-bytes",

@@ -88,7 +88,7 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
         if tokenizer.ignore_merges
         else "reached by merges only",
         "pattern": shown(tokenizer.pattern, 500)[1:-1],
-        "normalizer": tokenizer.normalizer or "none",
+        "normalizer": str(tokenizer.normalizer or "none"),
         "special tokens": {shown(text)[1:-1]: id_ for text, id_ in tokenizer.special_tokens.items()},
         "scripts": entries["entries_by_script"],
         "longest entries": _first(entries["longest"]),
@@ -125,6 +125,7 @@ def describe_counts(path: Path) -> dict[str, Any]:
         "text bytes": facts.text_bytes,
         "documents": facts.documents,
         "pattern": shown(facts.pattern, 500)[1:-1],
+        "normalizer": str(facts.normalizer or "none"),
         "special tokens": [shown(text)[1:-1] for text in facts.special_tokens],
         "replaced": facts.replaced,
         "complete": facts.complete,

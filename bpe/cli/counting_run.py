@@ -94,6 +94,7 @@ class CountingRun:
             options.threads,
             options.invalid,
             stop=self._signals.asked,
+            normalizer=self._cut.normalizer,
         )
         if note := plain_text_note(self._sources):
             self.progress.note(note)

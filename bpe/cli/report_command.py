@@ -77,7 +77,12 @@ def _count(
     sources: list[Source], arguments: list[str], tokenizer: Tokenizer, threads: int | None, invalid: Invalid
 ) -> PretokenCounts:
     counts = count_pretokens(
-        sources, list(tokenizer.special_tokens), tokenizer.pretokenizer, threads, invalid
+        sources,
+        list(tokenizer.special_tokens),
+        tokenizer.pretokenizer,
+        threads,
+        invalid,
+        normalizer=tokenizer.normalizer,
     )
     if len(counts) == 0:
         raise BadArgument(f"{_listed(arguments)}: no text to measure on")
@@ -90,6 +95,11 @@ def _load_counts(paths: list[str], tokenizer: Tokenizer) -> PretokenCounts:
         raise BadArgument(
             f"{paths[0]} was counted with the pattern {shown(facts.pattern)}, the tokenizer has "
             f"{shown(tokenizer.pattern)}; count the text with that one"
+        )
+    if facts.normalizer != tokenizer.parts.normalizer:
+        raise BadArgument(
+            f"{paths[0]} was counted with the normalizer {facts.normalizer or 'none'}, the tokenizer has "
+            f"{tokenizer.normalizer or 'none'}; count the text with that one"
         )
     return PretokenCounts.load(*paths)
 

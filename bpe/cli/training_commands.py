@@ -14,7 +14,9 @@ from typing import Final
 from bpe.cli.counting_run import CountingRun, counted_inputs
 from bpe.cli.text_input import input_sources, named_files
 from bpe.errors import BadArgument, printable
+from bpe.formats.by_path import files_of
 from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
+from bpe.like import rule_like
 from bpe.output_conflicts import check_outputs_apart
 from bpe.output_file import check_output
 from bpe.pretoken_counts.count_set import check_min_count
@@ -23,6 +25,7 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.sizes import bytes_text, counted
 from bpe.training import Training, train_on
 from bpe.training_options import TrainingOptions
+from bpe.training_preparation import prepared
 
 SIZE_FIELD: Final = "{vocab_size}"
 
@@ -41,18 +44,26 @@ def train(options: Namespace) -> int:
         raise BadArgument("-: stdin is read once; train on it, or hold it out")
     held_out = input_sources(options.held_out or [])  # missing ones are known now, not after the training
     sources = counted_inputs(options)
-    check_outputs_apart(named, [*named_files(sources), *options.counts, *named_files(held_out)])
-    cut = cut_of_files(options.counts, options.special_token, options.pattern)
+    inputs = [*named_files(sources), *options.counts, *named_files(held_out)]
+    check_outputs_apart(named, [*inputs, *_tokenizer_files(options)])
     largest = max(options.vocab_size)
-    training_options = TrainingOptions(
-        cut.special_tokens,
-        cut.pattern,
-        options.tie_break,
-        options.min_frequency,
-        options.threads,
-        max_token_bytes=options.max_token_bytes,
+    training_options, cut = prepared(
+        TrainingOptions(
+            options.special_token,
+            options.pattern,
+            options.tie_break,
+            options.min_frequency,
+            options.threads,
+            max_token_bytes=options.max_token_bytes,
+            counts=options.counts,
+            like=options.like,
+            continue_from=options.continue_from,
+            max_token_length=options.max_token_length,
+            initial_alphabet=options.initial_alphabet,
+            limit_alphabet=options.limit_alphabet,
+        ),
+        options.vocab_size,
     )
-    training_options.check(options.vocab_size)
     check_min_count(options.min_pretoken_count)
     # Known now, not after the training: whether tokenizer.json can say this pattern.
     pretokenizer_to_json(Pretokenizer.from_pattern(cut.pattern))
@@ -91,7 +102,10 @@ def count(options: Namespace) -> int:
     check_output(options.output)
     sources = counted_inputs(options)
     check_outputs_apart([("--output", options.output)], [*named_files(sources), *options.counts])
-    cut = cut_of_files(options.counts, options.special_token, options.pattern)
+    if options.like is not None and options.pattern is not None:
+        raise BadArgument("--like says the pattern and the normalizer; give --like or --pattern, not both")
+    rule = rule_like(options.like) if options.like is not None else None
+    cut = cut_of_files(options.counts, options.special_token, options.pattern, rule)
     with CountingRun(options, sources, cut, Path(options.output)) as run:
         counts = run.gather()
         run.save(options.output)
@@ -109,6 +123,16 @@ def output_names(output: str, vocab_sizes: list[int]) -> list[str]:
             f"--output {output}: several vocabulary sizes need {SIZE_FIELD} in the name, such as tok-{SIZE_FIELD}.json"
         )
     return [output.replace(SIZE_FIELD, str(vocab_size)) for vocab_size in vocab_sizes]
+
+
+def _tokenizer_files(options: Namespace) -> list[Path]:
+    """The files of --continue-from and --like, where they name one."""
+    files: list[Path] = []
+    if options.continue_from is not None and Path(options.continue_from).exists():
+        files += files_of(Path(options.continue_from))
+    if options.like is not None:  # a folder may have the name of a preset
+        files += [Path(options.like), Path(options.like) / "tokenizer.json"]
+    return [file for file in files if file.is_file()]
 
 
 def _write(training: Training, outputs: dict[str, int]) -> list[str]:

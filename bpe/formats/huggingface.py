@@ -23,9 +23,10 @@ from bpe.errors import BadTokenizer, shown
 from bpe.formats.byte_alphabet import other_text, to_bytes
 from bpe.formats.gpt2 import entry_of, merge_of_line, special_keys
 from bpe.formats.huggingface_around import check_root, read_around
-from bpe.formats.huggingface_pipeline import normalizer_to_json
+from bpe.formats.huggingface_normalizer import normalizer_to_json
 from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
 from bpe.formats.json_input import expect_list, parse
+from bpe.normalizers import make_normalizer
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -154,7 +155,7 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
             }
             for token in tokenizer.added_tokens
         ],
-        "normalizer": normalizer_to_json(tokenizer.normalizer),
+        "normalizer": normalizer_to_json(make_normalizer(tokenizer.normalizer)),
         "pre_tokenizer": pretokenizer_to_json(tokenizer.pretokenizer),
         "post_processor": None if post_processor is None else post_processor.component,
         "decoder": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},

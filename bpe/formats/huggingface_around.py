@@ -6,12 +6,13 @@ entries, so the reader of these (`huggingface`) hands in a `Model`.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from bpe.added_tokens import AddedToken
 from bpe.errors import BadTokenizer, shown
 from bpe.formats.byte_alphabet import other_text, to_bytes
-from bpe.formats.huggingface_pipeline import normalizer_from_json, require_byte_level_decoder
+from bpe.formats.huggingface_decoder import require_byte_level_decoder
+from bpe.formats.huggingface_normalizer import normalizer_from_json
 from bpe.formats.huggingface_postprocessor import (
     padding_from_json,
     post_processor_from_json,
@@ -19,6 +20,7 @@ from bpe.formats.huggingface_postprocessor import (
 )
 from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
 from bpe.formats.json_input import expect, expect_list, expect_object
+from bpe.normalizers import Normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 
@@ -66,7 +68,7 @@ class Around(NamedTuple):
     """A tokenizer.json without the entries and the merges: what `Parts` takes behind the vocabulary."""
 
     pretokenizer: Pretokenizer
-    normalizer: Literal["NFC"] | None
+    normalizer: Normalizer | None
     added_tokens: tuple[AddedToken, ...]
     post_processor: PostProcessor | None
     truncation: dict[str, Any] | None

@@ -14,11 +14,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from bpe import _core, utf8
 from bpe.encoding import END_OF_TEXT
 from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory, UncoveredText
+from bpe.normalizers import Normalizer, make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
@@ -59,7 +60,7 @@ __all__ = [
 
 # The regex package cuts at 2 to 10 MB/s: a second or less, and what Python holds for it stays small.
 EXPRESSION_BLOCK_BYTES: Final = 2 << 20
-# What a thread counts into and sorts with (bpe/native/train/own_pretokens.hpp, run_sorter.hpp).
+# What a thread counts into and sorts with (bpe/native/train/thread_local_counts.hpp, run_sorter.hpp).
 THREAD_BYTES: Final = 10 << 20
 SPILL_SHARE: Final = 8  # counts that take an eighth of what is free go to a file
 
@@ -72,16 +73,18 @@ def count_pretokens(
     invalid: utf8.Invalid = "error",
     progress: Progress | None = None,
     block_bytes: int | None = None,
+    normalizer: Normalizer | Literal["NFC"] | None = None,
 ) -> PretokenCounts:
     """The pretokens of all sources with exact counts, in memory; special tokens cut the text and are not counted.
 
     sources: a str or path names a file, bytes-like is a text, an open binary file is read to its end. pattern: a name
     or an expression for the `regex` package, which runs on one thread at some 10 MB/s and cuts blocks at special tokens
-    only. threads None: one a core. invalid: "error" or "replace", as `bytes.decode` does.
+    only. threads None: one a core. invalid: "error" or "replace", as `bytes.decode` does. normalizer: what is done to
+    the text between special tokens first.
     count_pretokens([b"a b a"]).as_dict() -> {b" a": 1, b" b": 1, b"a": 1}
     MissingInput names the files that are not there, InvalidText the file and byte, EnvironmentFailure a failed read.
     """
-    options = CountingOptions(special_tokens, pattern, threads, invalid, block_bytes)
+    options = CountingOptions(special_tokens, pattern, threads, invalid, block_bytes, normalizer=normalizer)
     counted = count_sources(list(sources), options, progress)
     (part,) = counted.parts
     assert isinstance(part, PretokenCounts)  # without a budget nothing is spilled
@@ -140,9 +143,15 @@ class _Counting:
         self._workspace = workspace
         self._threads = options.threads or available_threads()
         self._pretokenizer = Pretokenizer.from_pattern(options.pattern)
-        self._by_expression = self._pretokenizer.automaton is None
+        self._normalizer = make_normalizer(options.normalizer)
+        normalizer = self._normalizer.core if self._normalizer is not None else None
+        pattern = self._pretokenizer.automaton
+        if self._normalizer is not None and normalizer is None:
+            pattern = None  # what Python normalizes, it cuts
+        self._by_expression = pattern is None
         self._specials = [token.encode() for token in options.special_tokens]
-        self._counter = _core.PretokenCounter(self._pretokenizer.automaton)
+        self._counter = _core.PretokenCounter(pattern)
+        self._counter.set_normalizer(normalizer)
         self._block_bytes = options.block_bytes or min(self._threads * THREAD_BLOCK_BYTES, MAX_BLOCK_BYTES)
         if self._by_expression:
             self._block_bytes = min(self._block_bytes, EXPRESSION_BLOCK_BYTES)
@@ -270,9 +279,13 @@ class _Counting:
             elif part:
                 self._documents += not in_document
                 in_document = True
+                normalizer = self._normalizer
+                normalized = part if normalizer is None else normalizer.apply(part.encode()).decode()
                 try:
-                    counts.update(self._pretokenizer.iterate(part))
+                    counts.update(self._pretokenizer.iterate(normalized))
                 except UncoveredText as error:
+                    if normalizer is not None:
+                        error = error.moved(normalizer.place_before(part.encode(), error.place) - error.place)
                     raise error.moved(base_bytes + len(text[:done].encode()), where) from None
             done += len(part)
         add_mapping(self._counter, {pretoken.encode(): count for pretoken, count in counts.items()})
@@ -323,6 +336,7 @@ class _Counting:
             complete=complete,
             sample=sample,
             sources=sources,
+            normalizer=self._normalizer,
         )
         if not self._runs:
             self._runs.append(PretokenCounts(*self._drained(), facts))

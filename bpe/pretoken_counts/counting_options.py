@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from bpe import utf8
 from bpe.errors import BadArgument, shown
+from bpe.normalizers import Normalizer, make_normalizer
 from bpe.pretokenizer import Pretokenizer
 from bpe.threads import check_threads
 from bpe.vocabulary import check_special_texts
@@ -17,6 +19,7 @@ class CountingOptions:
     """How to count; see `count_pretokens`. stop: asked after each block whether to end with what is counted.
 
     block_bytes: how much text is read and counted at a time; None: 2 MiB for each thread, 256 MiB at most.
+    normalizer: what is done to the text between special tokens first.
     """
 
     special_tokens: Sequence[str] = ()
@@ -25,6 +28,7 @@ class CountingOptions:
     invalid: utf8.Invalid = "error"
     block_bytes: int | None = None
     stop: Callable[[], bool] | None = None
+    normalizer: Normalizer | Literal["NFC"] | None = None
 
     def check(self) -> None:
         """Nothing, or BadArgument for the first option that is out of its range."""
@@ -32,5 +36,6 @@ class CountingOptions:
         if self.invalid not in ("error", "replace"):
             raise BadArgument(f'invalid must be "error" or "replace", got {shown(self.invalid)}')
         check_threads(self.threads)
+        make_normalizer(self.normalizer)
         if self.block_bytes is not None and self.block_bytes < 1:
             raise BadArgument(f"block_bytes must be at least 1, got {self.block_bytes}")

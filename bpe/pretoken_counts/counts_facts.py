@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.errors import BadArgument, shown
+from bpe.formats.huggingface_normalizer import normalizer_from_json, normalizer_to_json
+from bpe.normalizers import Normalizer
 from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.count_sums import LIMIT
 from bpe.pretokenization.components import Split
@@ -63,6 +65,7 @@ class CountsFacts:
     of the sources; empty ones do not count. replaced: how many U+FFFD were put in for what was not valid UTF-8.
     complete: False if counting was stopped before all sources were read. sample: what was sampled, in words. part: of
     counts that lie in several files: (a name of them all, which of them this is, from 0, how many there are).
+    normalizer: what was done to the text between special tokens first.
     """
 
     pretokenizer: Pretokenizer | None = None
@@ -75,6 +78,7 @@ class CountsFacts:
     tool: str = TOOL
     sources: tuple[CountedSource, ...] = ()
     part: tuple[str, int, int] | None = None
+    normalizer: Normalizer | None = None
 
     @property
     def pattern(self) -> str:
@@ -94,6 +98,7 @@ class CountsFacts:
             "tool": self.tool,
             "sources": [source.to_json() for source in self.sources],
             **({} if self.part is None else {"part": list(self.part)}),
+            **({} if self.normalizer is None else {"normalizer": normalizer_to_json(self.normalizer)}),
         }
 
     @staticmethod
@@ -110,6 +115,7 @@ class CountsFacts:
             tool=_text(facts["tool"]),
             sources=_sources_from_json(facts["sources"], complete=facts["complete"]),
             part=_part(facts["part"]) if "part" in facts else None,
+            normalizer=normalizer_from_json(facts.get("normalizer")),
         )
 
 
@@ -234,6 +240,11 @@ def check_same_cut(name: str, facts: CountsFacts, other_name: str, other: Counts
         raise BadArgument(
             f"{name} was counted with the pattern {shown(facts.pattern)}, {other_name} with {shown(other.pattern)}; "
             "such counts have no sum: count one of them anew"
+        )
+    if facts.normalizer != other.normalizer:
+        raise BadArgument(
+            f"{name} was counted with the normalizer {facts.normalizer or 'none'}, {other_name} with "
+            f"{other.normalizer or 'none'}; such counts have no sum: count one of them anew"
         )
     if set(facts.special_tokens) != set(other.special_tokens):
         raise BadArgument(

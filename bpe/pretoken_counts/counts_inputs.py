@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bpe.errors import BadArgument, Refused, shown
+from bpe.normalizers import Normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
 from bpe.pretoken_counts.noted_sources import identity
@@ -21,6 +22,7 @@ from bpe.pretoken_counts.text_blocks import Stretch, path_of
 from bpe.pretokenizer import Pretokenizer
 
 if TYPE_CHECKING:
+    from bpe.like import TextRule
     from bpe.pretoken_counts.text_blocks import Source
     from bpe.progress import Progress
 
@@ -32,22 +34,31 @@ class Cut:
     special_tokens: Sequence[str]
     pattern: str | Pretokenizer
     counted: CountSet | None
+    normalizer: Normalizer | None = None
 
 
 def cut_of_files(
     paths: Iterable[str | os.PathLike[str]],
     special_tokens: Sequence[str] | None,
     pattern: str | Pretokenizer | None,
+    rule: TextRule | None = None,
 ) -> Cut:
     """The counts files and the special tokens and pattern they were counted with, or those asked for without files.
+
+    rule: a pattern and a normalizer, in place of a pattern alone, which asks for no normalizer.
 
     BadArgument naming both if files differ, or if something else is asked for. More special tokens may be asked for:
     the text was not cut at those.
     """
     paths = list(paths)
+    if rule is not None:
+        pattern = rule.pretokenizer
     if not paths:
         return Cut(
-            () if special_tokens is None else special_tokens, "gpt2" if pattern is None else pattern, None
+            () if special_tokens is None else special_tokens,
+            "gpt2" if pattern is None else pattern,
+            None,
+            None if rule is None else rule.normalizer,
         )
     counted = CountSet.of_files(paths)
     facts = counted.facts
@@ -61,8 +72,13 @@ def cut_of_files(
                 )
             raise BadArgument(
                 f"{where} was counted with the pattern {shown(facts.pattern)}, asked for is "
-                f"{shown(asked.description)}; leave --pattern out, or count again"
+                f"{shown(asked.description)}; {'leave --pattern out, or ' if rule is None else ''}count again"
             )
+    if rule is not None and facts.pretokenizer is not None and rule.normalizer != facts.normalizer:
+        raise BadArgument(
+            f"{where} was counted with the normalizer {facts.normalizer or 'none'}, asked for is "
+            f"{rule.normalizer or 'none'}; count again"
+        )
     if special_tokens is None:
         special_tokens = facts.special_tokens
     elif missing := [token for token in facts.special_tokens if token not in special_tokens]:
@@ -70,7 +86,8 @@ def cut_of_files(
             f"{where} was cut at the special token {shown(missing[0])}, which is not among those asked for; name it "
             "too (--special-token), or none at all to take those of the file"
         )
-    return Cut(special_tokens, facts.pretokenizer or pattern or "gpt2", counted)
+    normalizer = rule.normalizer if rule is not None else facts.normalizer
+    return Cut(special_tokens, facts.pretokenizer or pattern or "gpt2", counted, normalizer)
 
 
 def tokens_not_cut_at(special_tokens: Sequence[str], facts: CountsFacts) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bpe.errors import BadArgument, BpeError
+from bpe.normalizers import make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting import count_sources
 from bpe.pretoken_counts.counting_options import CountingOptions
@@ -59,7 +60,11 @@ def gather_counts(
     if counted is not None:
         if not sources:
             return counted
-        cut = CountsFacts(Pretokenizer.from_pattern(options.pattern), tuple(options.special_tokens))
+        cut = CountsFacts(
+            Pretokenizer.from_pattern(options.pattern),
+            tuple(options.special_tokens),
+            normalizer=make_normalizer(options.normalizer),
+        )
         check_same_cut(
             "what the counts files hold", counted.facts, "the input", cut
         )  # not when all is counted

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from bpe import _core
+from bpe.control_group import control_groups
 from bpe.errors import BadArgument, NotEnoughMemory
 from bpe.sizes import bytes_text
 from bpe.threads import available_threads
@@ -87,31 +88,19 @@ def _machine_bytes() -> int:
 def _group_bytes() -> int:
     """What the control groups of the process leave; page cache that can be dropped does not count as taken."""
     left = _UNKNOWN
-    try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return left
-    for line in lines:
-        controllers, _, name = line.partition(":")[2].partition(":")
-        if controllers == "":  # version 2
-            root, limit, usage = Path("/sys/fs/cgroup"), "memory.max", "memory.current"
-        elif "memory" in controllers.split(","):
-            root, limit, usage = (
-                Path("/sys/fs/cgroup/memory"),
-                "memory.limit_in_bytes",
-                "memory.usage_in_bytes",
-            )
-        else:
-            continue
-        folder = root / name.lstrip("/")
-        for group in (folder, *folder.parents[: len(folder.parts) - len(root.parts)]):
-            try:
-                most = int((group / limit).read_text())
-                cache = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-                taken = int((group / usage).read_text()) - int(cache.get("inactive_file", 0))
-            except (OSError, ValueError):
-                continue  # "max": no limit
-            left = min(left, most - taken)
+    for group, is_version_2 in control_groups("memory"):
+        limit, usage = (
+            ("memory.max", "memory.current")
+            if is_version_2
+            else ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        )
+        try:
+            most = int((group / limit).read_text())
+            cache = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+            taken = int((group / usage).read_text()) - int(cache.get("inactive_file", 0))
+        except (OSError, ValueError):
+            continue  # "max": no limit
+        left = min(left, most - taken)
     return left
 
 

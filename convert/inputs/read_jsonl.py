@@ -1,4 +1,6 @@
-"""JSON Lines: a record a line, its text at --text-field; a line is checked to its end (bpe/native/text/json_lines.hpp).
+"""JSON Lines: a record a line, its text at --text-field; a line is checked to its end.
+
+bpe/native/documents/json_line.hpp says what a line must be.
 
 Lines end in LF alone; white space and so CR around a record does not matter; lines of nothing else are blank, which
 is counted. A UTF-8 mark at the beginning of the file is passed over. Invalid UTF-8 is looked for in whole lines. A line

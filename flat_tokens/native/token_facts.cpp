@@ -3,6 +3,7 @@
 
 #include "instruction_sets.hpp"
 
+#include "common/byte_order.hpp"
 #include "common/content_hash.hpp"
 
 #include <algorithm>
@@ -14,16 +15,11 @@ namespace {
 
 constexpr size_t block_tokens = 64;
 
-void put_little_endian(uint64_t value, uint8_t *to) {
-  for (size_t i = 0; i < sizeof(value); ++i)
-    to[i] = static_cast<uint8_t>(value >> 8 * i);
-}
-
 // Inlined into each variant, and compiled for its vectors.
 [[gnu::always_inline]] inline TokenFacts facts_of(const uint32_t *encoded, size_t count) {
   TokenFacts facts;
   bpe::Xxh64 positions{0};
-  std::array<uint8_t, sizeof(uint64_t) * block_tokens> found;
+  std::array<uint64_t, block_tokens> found;
   for (size_t first = 0; first < count; first += block_tokens) {
     const uint32_t *const block = encoded + first;
     const size_t size = std::min(count - first, block_tokens);
@@ -45,8 +41,8 @@ void put_little_endian(uint64_t value, uint8_t *to) {
     size_t found_count = 0;
     for (size_t i = 0; i < size; ++i)
       if ((block[i] & 1) != 0)
-        put_little_endian(first + i, found.data() + sizeof(uint64_t) * found_count++);
-    positions.update(found.data(), sizeof(uint64_t) * found_count);
+        found[found_count++] = first + i;
+    positions.update(reinterpret_cast<const uint8_t *>(found.data()), sizeof(uint64_t) * found_count);
     facts.start_count += found_count;
   }
   facts.starts_digest = positions.digest();

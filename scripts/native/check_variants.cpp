@@ -4,11 +4,11 @@
 //   check_variants [ROUNDS] [SEED]     5 rounds and seed 1 unless given; prints counts, exits 0 or 1
 //
 // Seeded texts of sizes around the widths the variants work in are pretokenized, validated, merged and
-// encoded by each variant. Merging is compared with merge_pretoken.hpp, which has no variants, and encoding
+// encoded by each variant. Merging is compared with merge_by_heap.hpp, which has no variants, and encoding
 // with the text as well. Texts lie flush with pages that may not be read, at either end, so a read outside
 // ends the program.
 #include "encode/encoder.hpp"
-#include "merge/merge_pretoken.hpp"
+#include "merge/merge_by_heap.hpp"
 #include "simd/simd_variants.hpp"
 #include "text/utf8.hpp"
 
@@ -313,6 +313,7 @@ Check check_short_merges(const std::string &variant, const Rules &rules, Random 
   bpe::choose_simd_variant(variant);
   const bpe::Vocabulary vocabulary = rules.vocabulary();
   const bpe::MergeTables tables = vocabulary.merge_tables();
+  bpe::HeapMerge heap;
   for (size_t round = 0; round < rounds * 100; ++round) {
     const size_t count = round <= bpe::max_short_merges ? round : below(random, bpe::max_short_merges + 1);
     bpe::ShortMerge merges[bpe::max_short_merges] = {};
@@ -322,10 +323,9 @@ Check check_short_merges(const std::string &variant, const Rules &rules, Random 
     }
     bpe::simd_variant().merge_short_pretokens(tables, merges, count);
     for (size_t i = 0; i < count; ++i) {
-      uint32_t wanted[16];
-      const size_t wanted_count = bpe::merge_short(vocabulary, merges[i].bytes, merges[i].size, wanted);
-      check.expect(merges[i].count == wanted_count &&
-                       std::equal(wanted, wanted + wanted_count, merges[i].symbols),
+      const std::vector<uint32_t> &wanted = heap.merge(vocabulary, merges[i].bytes, merges[i].size);
+      check.expect(merges[i].count == wanted.size() &&
+                       std::equal(wanted.begin(), wanted.end(), merges[i].symbols),
                    variant.c_str(), "merging short pretokens", merges[i].size);
     }
   }
@@ -337,25 +337,26 @@ Check check_long_merges(const std::string &variant, const Rules &rules, Random &
   bpe::choose_simd_variant(variant);
   const bpe::Vocabulary vocabulary = rules.vocabulary();
   const bpe::MergeTables tables = vocabulary.merge_tables();
-  const auto sweeps = std::make_unique<bpe::SweepScratch>();
-  bpe::MergeScratch tree;
+  const auto scratch = std::make_unique<bpe::RankMergeScratch>();
+  bpe::HeapMerge heap;
   std::vector<size_t> sizes;
   for (size_t size = 1; size <= 200; ++size)
     sizes.push_back(size);
   for (const size_t width : {256, 512, 1024, 2048, 4032})
     for (size_t size = width - 3; size <= width + 3; ++size)
       sizes.push_back(size);
-  for (size_t size = bpe::max_sweep_bytes - 3; size <= bpe::max_sweep_bytes; ++size)
+  for (size_t size = bpe::max_rank_merge_bytes - 3; size <= bpe::max_rank_merge_bytes; ++size)
     sizes.push_back(size);
   for (size_t round = 0; round < rounds; ++round)
     for (const size_t size : sizes) {
       GuardedText text(make_text(random, size), true);
-      std::memset(sweeps.get(), static_cast<int>(below(random, 256)),
-                  sizeof *sweeps); // it says it holds nothing
+      std::memset(scratch.get(), static_cast<int>(below(random, 256)),
+                  sizeof *scratch); // it says it holds nothing
       std::vector<uint32_t> found(size);
-      found.resize(bpe::simd_variant().merge_long_pretoken(tables, text.data(), size, *sweeps, found.data()));
-      check.expect(found == tree.merge_long(vocabulary, text.data(), size), variant.c_str(),
-                   "merge_by_sweeps", size);
+      found.resize(
+          bpe::simd_variant().merge_long_pretoken(tables, text.data(), size, *scratch, found.data()));
+      check.expect(found == heap.merge(vocabulary, text.data(), size), variant.c_str(),
+                   "merge_rank_at_a_time", size);
     }
   return check;
 }
@@ -376,8 +377,8 @@ Check check_groups_of_long_merges(const std::string &variant, const Rules &rules
   bpe::choose_simd_variant(variant);
   const bpe::Vocabulary vocabulary = rules.vocabulary();
   const bpe::MergeTables tables = vocabulary.merge_tables();
-  const auto sweeps = std::make_unique<bpe::SweepScratch>();
-  bpe::MergeScratch tree;
+  const auto scratch = std::make_unique<bpe::RankMergeScratch>();
+  bpe::HeapMerge heap;
   constexpr uint32_t guard = 0xABCDEF01; // behind each room
   for (size_t round = 0; round < rounds * 40; ++round) {
     const size_t count = round < 70 ? round : below(random, 400);
@@ -388,7 +389,7 @@ Check check_groups_of_long_merges(const std::string &variant, const Rules &rules
     std::vector<bpe::LongMerge> merges(count);
     for (size_t i = 0; i < count; ++i) {
       const size_t size =
-          below(random, 50) == 0 ? below(random, bpe::max_sweep_bytes) + 1 : below(random, stop - 1) + 1;
+          below(random, 50) == 0 ? below(random, bpe::max_rank_merge_bytes) + 1 : below(random, stop - 1) + 1;
       std::string text = make_text(random, size);
       const size_t kind = below(random, 8);
       if (kind == 0 || (kind < 5 && round % 2 == 0))
@@ -399,10 +400,10 @@ Check check_groups_of_long_merges(const std::string &variant, const Rules &rules
       rooms[i].assign(text.size() + 1, guard);
       merges[i] = {texts.back().data(), static_cast<uint32_t>(text.size()), guard, rooms[i].data()};
     }
-    std::memset(sweeps.get(), static_cast<int>(below(random, 256)), sizeof *sweeps);
-    bpe::simd_variant().merge_long_pretokens(tables, merges.data(), count, *sweeps);
+    std::memset(scratch.get(), static_cast<int>(below(random, 256)), sizeof *scratch);
+    bpe::simd_variant().merge_long_pretokens(tables, merges.data(), count, *scratch);
     for (size_t i = 0; i < count; ++i) {
-      const std::vector<uint32_t> &wanted = tree.merge_long(vocabulary, texts[i].data(), merges[i].size);
+      const std::vector<uint32_t> &wanted = heap.merge(vocabulary, texts[i].data(), merges[i].size);
       check.expect(merges[i].count == wanted.size() && rooms[i].back() == guard &&
                        std::equal(wanted.begin(), wanted.end(), rooms[i].begin()),
                    variant.c_str(), "merging long pretokens at once", merges[i].size);
@@ -483,7 +484,7 @@ int main(int argc, char **argv) {
     }
     for (const Rules &rules : all_rules) {
       report("merging short pretokens", rules.name, check_short_merges(variant, rules, random, rounds));
-      report("merge_by_sweeps", rules.name, check_long_merges(variant, rules, random, rounds));
+      report("merge_rank_at_a_time", rules.name, check_long_merges(variant, rules, random, rounds));
       report("merging long pretokens at once", rules.name,
              check_groups_of_long_merges(variant, rules, random, rounds));
       if (!is_portable)

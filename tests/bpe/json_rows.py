@@ -67,6 +67,7 @@ ROWS: dict[str, tuple[bytes, list[str], list[str]]] = {
     "half-a-line": (b'{"text":\n"a"}', [], ["cut", "trailing"]),
     "two-on-a-line": (b'{"text":"a"}{"text":"b"}', [], ["trailing"]),
     "nan": (b'{"text":"a","x":NaN}', [], ["syntax"]),
+    "question-marks": (b'{"text":"a","x":?""}', [], ["syntax"]),
     "comma-object": (b'{"text":"a",}', [], ["syntax"]),
     "comma-list": (b'{"text":"a","x":[1,]}', [], ["syntax"]),
     "single-quotes": (b"{'text':'a'}", [], ["syntax"]),

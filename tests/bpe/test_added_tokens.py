@@ -46,9 +46,11 @@ def random_text(rng: random.Random, tokens: list[AddedToken]) -> str:
     return "".join(rng.choice([*ATOMS, *(token.text for token in tokens)]) for _ in range(rng.randint(0, 25)))
 
 
-def document_of(tokenizer: Tokenizer, tokens: list[AddedToken], normalizer: str | None) -> dict[str, Any]:
+def document_of(
+    tokenizer: Tokenizer, tokens: list[AddedToken], normalizer: dict[str, Any] | None
+) -> dict[str, Any]:
     root: dict[str, Any] = json.loads(tokenizer.canonical_json)
-    root["normalizer"] = {"type": normalizer} if normalizer else None
+    root["normalizer"] = normalizer
     root["added_tokens"] = [
         {
             "id": token.id,
@@ -83,8 +85,21 @@ def theirs_of(theirs: tokenizers.Tokenizer, text: str) -> list[int] | None:
         return None
 
 
-@pytest.mark.parametrize("normalizer", [None, "NFC"])
-def test_ids_are_theirs_for_random_tokens_and_texts(normalizer: str | None, listed: Any) -> None:
+NORMALIZERS: list[dict[str, Any] | None] = [
+    None,
+    {"type": "NFC"},
+    {"type": "NFKC"},
+    {"type": "Lowercase"},
+    {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "StripAccents"}]},
+    {"type": "Strip", "strip_left": True, "strip_right": True},
+    {"type": "Prepend", "prepend": "a "},
+    {"type": "Replace", "pattern": {"String": " "}, "content": "<"},
+    {"type": "Replace", "pattern": {"Regex": "[ \\t]+"}, "content": "_"},
+]
+
+
+@pytest.mark.parametrize("normalizer", NORMALIZERS, ids=lambda value: value and value["type"])
+def test_ids_are_theirs_for_random_tokens_and_texts(normalizer: dict[str, Any] | None, listed: Any) -> None:
     rng = random.Random(5)
     tokenizer = listed(special_tokens=[])
     compared = 0
@@ -224,10 +239,27 @@ def test_ids_with_gaps(listed: Any) -> None:
         huggingface.read(json.dumps(root).encode())
 
 
+@pytest.mark.parametrize("normalized", [False, True])
+def test_a_token_in_whitespace_that_another_took_is_found_at_the_end_of_the_text(
+    normalized: bool, listed: Any
+) -> None:
+    tokenizer = listed(special_tokens=[])
+    first = tokenizer.vocab_size
+    tokens = [
+        AddedToken("<m>", first, rstrip=True, normalized=normalized),
+        AddedToken("\u2003", first + 1, normalized=normalized),
+    ]
+    pair = both(document_of(tokenizer, tokens, None))
+    assert pair is not None
+    ours, theirs = pair
+    for text in ("<m>\u2003", "a<m> \u2003", "<m>\u2003 b"):
+        assert ours.encode(text) == theirs_of(theirs, text), text
+
+
 def test_tokens_that_are_one_text_once_normalized_are_refused(listed: Any) -> None:
     first = listed(special_tokens=[]).vocab_size
     tokens = [AddedToken("<é>", first, normalized=True), AddedToken("<e\u0301>", first + 1, normalized=True)]
-    root = document_of(listed(special_tokens=[]), tokens, "NFC")
+    root = document_of(listed(special_tokens=[]), tokens, {"type": "NFC"})
     with pytest.raises(UnsupportedTokenizer, match="are the same text once they are normalized"):
         Tokenizer.from_parts(huggingface.read(json.dumps(root).encode()))
 

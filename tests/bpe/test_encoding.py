@@ -363,3 +363,20 @@ def test_documents_that_normalization_changes_stand_between_others(listed):
 def test_invalid_text_is_named_where_the_core_does_not_look(listed, options):
     with pytest.raises(InvalidText, match=r"byte 9 \(0xff\) is not valid UTF-8"):
         listed(**options).encode_documents(b"a e\xcc\x81 bcd\xff e")
+
+
+@pytest.mark.parametrize(
+    ("text", "offsets", "message"),
+    [
+        (b"ab\xffc", [0, 2, 4], r"byte 2 \(0xff\) is not valid UTF-8"),
+        ("aé".encode(), [0, 2, 3], r"byte 2 is within a character"),
+        ("aé".encode(), [0, 2], r"byte 1 \(0xc3\) is not valid UTF-8"),
+        ("éa".encode(), [1, 3], r"byte 1 \(0xa9\) is not valid UTF-8"),
+    ],
+)
+def test_each_row_of_encode_ragged_must_be_text(listed, text, offsets, message):
+    with pytest.raises(InvalidText, match=message):
+        listed().encode_ragged(text, offsets)
+    assert (
+        len(listed().encode_ragged(b"\xff" + "aé".encode() + b"\xff", [1, 2, 2, 4])) == 3
+    )  # of the rows alone

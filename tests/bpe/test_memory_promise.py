@@ -131,7 +131,8 @@ def test_training_keeps_to_the_memory(
     command += ["--vocab-size", "40000", *limit, "--output", tmp_path / "t.json"]
     code, peak, error = run(*command)
     assert peak <= limit_mb * 10**6, error
-    assert code in (0, 5), error
+    # Entries of any length may take more.
+    assert code == 0 if more_mb > 20 and not limit else code in (0, 5), error
     assert (tmp_path / "t.json").exists() == (code == 0)
 
 
@@ -239,3 +240,25 @@ def test_a_limit_that_is_named_for_long_pretokens_is_enough(
         assert "could not be kept" not in error
         limit, refused = named_limit(error), stage
     assert code == 0, error
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.parametrize("options", ["--continue-from", "--limit-alphabet", "--like"])
+@pytest.mark.parametrize("text", [words, one_letter], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("more_mb", [20, 150])
+def test_other_starts_keep_to_the_memory(
+    text: Callable[[random.Random], bytes], more_mb: int, options: str, least_mb: int, tmp_path: Path
+) -> None:
+    made = text(random.Random(2))[:4_000_000]
+    (tmp_path / "text").write_bytes(made)
+    (tmp_path / "small").write_bytes(made[:20_000])
+    old = tmp_path / "old.json"
+    assert run("train", tmp_path / "small", "--vocab-size", 300, "--quiet", "--output", old)[0] == 0
+    start = {"--continue-from": old, "--limit-alphabet": 5, "--like": "pythia"}
+    limit_mb = least_mb + more_mb
+    code, peak, error = run(
+        *("train", tmp_path / "text", "--vocab-size", 2000, options, start[options], "--quiet"),
+        *("--max-memory", f"{limit_mb}MB", "--output", tmp_path / "out.json"),
+    )
+    assert peak <= limit_mb * 10**6, error
+    assert code == 0 if more_mb > 20 else code in (0, 5), error

@@ -54,7 +54,7 @@ def test_bad_patterns(trained):
         Tokenizer(entries, merges, pattern="(a")
     with pytest.raises(BadArgument, match="pattern must be one of gpt2, cl100k"):
         Tokenizer(entries, merges, pattern="")
-    with pytest.raises(BadArgument, match='normalizer must be None or "NFC"'):
+    with pytest.raises(BadArgument, match='normalizer must be None, "NFC" or a Normalizer'):
         Tokenizer(entries, merges, normalizer="NFD")
 
 

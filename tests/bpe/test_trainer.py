@@ -13,6 +13,8 @@ from bpe import _core, reference
 
 TIE_BREAKS = ["lexicographic", "huggingface"]
 
+BYTES = [bytes([byte]) for byte in reference.printable_bytes()]
+
 Merges = list[tuple[bytes, bytes]]
 
 
@@ -25,7 +27,7 @@ def train_natively(
     wide: bool = False,
     first_pairs: int = 1000,
     max_token_bytes: int = 0,
-    known_pairs: int = 0,
+    max_tracked_pairs: int = 0,
 ) -> tuple[Merges, list[int]]:
     """(merges as bytes, pair counts) of the core, its ids checked on the way."""
     ends = np.array(list(accumulate(map(len, counts))), dtype=np.uint64)
@@ -39,14 +41,15 @@ def train_natively(
         min_frequency,
         threads,
         None,
+        BYTES,
         wide=wide,
         first_pairs=first_pairs,
         max_token_bytes=max_token_bytes,
-        known_pairs=known_pairs,
+        max_tracked_pairs=max_tracked_pairs,
     )
     assert pairs.dtype == np.uint32
     assert pairs.shape == (len(pair_counts), 2)
-    entries = [bytes([byte]) for byte in range(256)]
+    entries = list(BYTES)
     merges = []
     for left, right in pairs.tolist():
         merges.append((entries[left], entries[right]))
@@ -83,7 +86,7 @@ def test_merges_equal_the_reference_on_random_corpora(seed: int, wide: bool, tie
             rng.choice([1, 2, 3]),
             wide,
             first_pairs=rng.choice([1, 5, 1000]),
-            known_pairs=rng.choice([0, 1, 2, 20]),
+            max_tracked_pairs=rng.choice([0, 1, 2, 20]),
         )
         assert merges == expected, (seed, case)
         assert pair_counts == sorted(pair_counts, reverse=True), (seed, case)
@@ -106,7 +109,7 @@ def test_no_entry_is_longer_than_max_token_bytes(max_token_bytes: int, tie_break
             tie_break,
             first_pairs=first_pairs,
             max_token_bytes=max_token_bytes,
-            known_pairs=rng.choice([0, 1, 20]),
+            max_tracked_pairs=rng.choice([0, 1, 20]),
         )
         assert merges == expected, case
         assert all(len(left + right) <= max_token_bytes for left, right in merges)
@@ -151,9 +154,14 @@ def test_threads_share_scans_and_long_lists(tie_break: str) -> None:
     }
     assert sum(map(len, counts)) + len(counts) > 1 << 20
     expected = train_natively(counts, 600, tie_break, threads=1)
-    for threads, first_pairs, known_pairs in [(2, 1000, 0), (3, 20, 0), (5, 1000, 300), (1, 20, 300)]:
+    for threads, first_pairs, max_tracked_pairs in [(2, 1000, 0), (3, 20, 0), (5, 1000, 300), (1, 20, 300)]:
         assert expected == train_natively(
-            counts, 600, tie_break, threads=threads, first_pairs=first_pairs, known_pairs=known_pairs
+            counts,
+            600,
+            tie_break,
+            threads=threads,
+            first_pairs=first_pairs,
+            max_tracked_pairs=max_tracked_pairs,
         )
 
 
@@ -164,6 +172,71 @@ def test_threads_share_lists_of_one_long_pretoken() -> None:
     expected = train_natively(counts, 40, threads=1)
     for threads in (2, 3):
         assert train_natively(counts, 40, threads=threads) == expected
+
+
+def random_vocabulary(rng: random.Random, alphabet: bytes) -> tuple[list[bytes], Merges]:
+    """(entries, merges) that no training makes: any order, several splits of an entry, entries that nothing makes."""
+    entries, merges = list(BYTES), []
+    rng.shuffle(entries)
+    for _ in range(rng.randint(0, 25)):
+        pair = tuple(rng.choices([entry for entry in entries if set(entry) <= set(alphabet)], k=2))
+        if pair in merges:
+            continue
+        if rng.random() < 0.8:
+            merges.append(pair)
+        if b"".join(pair) not in entries:
+            entries.append(b"".join(pair))
+    merges = [pair for pair in merges if b"".join(pair) in entries]
+    rng.shuffle(merges)
+    return entries, merges
+
+
+@pytest.mark.parametrize("tie_break", TIE_BREAKS)
+@pytest.mark.parametrize("seed", range(6))
+def test_going_on_from_a_vocabulary_equals_the_reference(seed: int, tie_break: str) -> None:
+    rng = random.Random(seed)
+    for case in range(80):
+        counts = random_counts(rng)
+        entries, merges = random_vocabulary(rng, b"".join(counts)[:9] or b"a")
+        id_of = {entry: id_ for id_, entry in enumerate(entries)}
+        ranks = {pair: rank for rank, pair in enumerate(merges)}
+        whole, reserved = rng.random() < 0.3, [b"ab", b"aab"][: rng.randint(0, 2)]
+        max_token_bytes = rng.choice([0, 3, 9])
+        pretokens = [reference.encode_pretoken(pretoken, id_of, ranks, whole) for pretoken in counts]
+        pairs, _ = _core.train_merges(
+            np.array([id_ for ids in pretokens for id_ in ids], np.uint32),
+            np.array(list(accumulate(map(len, pretokens))), np.uint64),
+            np.array(list(counts.values()), np.uint64),
+            60,
+            tie_break,
+            1,
+            rng.choice([1, 2]),
+            None,
+            entries,
+            reserved,
+            wide=rng.random() < 0.3,
+            first_pairs=rng.choice([1, 5, 1000]),
+            max_token_bytes=max_token_bytes,
+            max_tracked_pairs=rng.choice([0, 1, 20]),
+        )
+        known, made = list(entries), []
+        for left, right in pairs.tolist():
+            made.append((known[left], known[right]))
+            known.append(known[left] + known[right])
+        expected = reference.train(
+            counts, 60, tie_break, 1, max_token_bytes, entries, merges, whole, reserved
+        )
+        assert made == expected, (seed, case)
+        assert len(set(known)) == len(known)
+        assert not {left + right for left, right in made} & set(reserved)
+
+
+def test_ids_and_entries_that_do_not_fit_are_refused() -> None:
+    one = np.array([1], np.uint64), np.array([1], np.uint64)
+    with pytest.raises(ValueError, match="id 2 at 0 is none of the 2 entries"):
+        _core.train_merges(np.array([2], np.uint32), *one, 1, "lexicographic", 1, 1, None, [b"a", b"b"])
+    with pytest.raises(ValueError, match="each of the 256 bytes once"):
+        _core.train_merges(b"a", *one, 1, "lexicographic", 1, 1, None, [b"a"] * 256)
 
 
 def test_repeated_pretokens_and_zero_counts() -> None:
@@ -180,7 +253,7 @@ def test_repeated_pretokens_and_zero_counts() -> None:
         ([1, 2], [1], "lexicographic", "2 ends but 1 counts"),
         ([2, 1], [1, 1], "lexicographic", r"ends\[1\] = 1 is not in \[2, 2\]"),
         ([3], [1], "lexicographic", r"ends\[0\] = 3"),
-        ([1], [1], "lexicographic", "the last end is 1 but there are 2 bytes"),
+        ([1], [1], "lexicographic", "the last end is 1 but there are 2 bytes or ids"),
         ([2], [2**63], "lexicographic", "pass 2\\^63"),
         ([2], [1], "random", "unknown tie_break 'random'"),
     ],

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from bpe.__main__ import main
+from bpe.presets import PRESETS
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_file import CountsFile
@@ -175,6 +176,80 @@ def test_counts_are_kept_if_asked_for(run: Run, texts: list[Path], tmp_path: Pat
     assert PretokenCounts.load(tmp_path / "kept").as_dict() == count_pretokens(texts, [END]).as_dict()
 
 
+def test_options_of_the_start(run: Run, fails: Any, texts: list[Path], tmp_path: Path) -> None:
+    def made(name: str, *options: object) -> Tokenizer:
+        code, err = run("train", *texts, "--output", tmp_path / name, *options)
+        assert code == 0, err
+        return Tokenizer.load(tmp_path / name)
+
+    assert made("l.json", "--vocab-size", 400, *SPECIAL, "--like", "qwen-3") == train(
+        texts, 400, [END], like="qwen3"
+    )
+    like_file = [
+        "--vocab-size",
+        400,
+        *SPECIAL,
+        "--like",
+        tmp_path / "l.json",
+        "--keep-counts",
+        tmp_path / "c",
+    ]
+    assert made("f.json", *like_file) == made("l.json", "--vocab-size", 400, *SPECIAL, "--like", "qwen-2.5")
+    longer = ["--continue-from", tmp_path / "l.json", "--vocab-size", 500]
+    assert made("c.json", *longer) == train(texts, 500, [END], like="qwen-3")
+    assert run("train", "--counts", tmp_path / "c", *longer, "--output", tmp_path / "d.json")[0] == 0
+    assert (tmp_path / "d.json").read_bytes() == (tmp_path / "c.json").read_bytes()
+    alphabet = ["--initial-alphabet", "aĠ", "--limit-alphabet", 9, "--max-token-length", 4]
+    options = TrainingOptions(initial_alphabet="aĠ", limit_alphabet=9, max_token_length=4)
+    expected = train_sizes(texts, [300], options)[300]
+    assert made("a.json", "--vocab-size", 300, *alphabet) == expected
+    output = ["--output", tmp_path / "x.json"]
+    counts = ["--counts", tmp_path / "c", *output, "--vocab-size", 300]
+    fails(
+        2,
+        "counted with the pattern 'qwen2', asked for is 'gpt2'; count again",
+        "train",
+        *counts,
+        "--like",
+        "gpt-2",
+    )
+    plain = ["count", texts[0], *SPECIAL, "--like", "gpt-2", "--output", tmp_path / "plain"]
+    assert run(*plain)[0] == 0
+    counts[1] = tmp_path / "plain"
+    fails(
+        2,
+        "counted with the normalizer none, asked for is NFC; count again",
+        "train",
+        *counts,
+        "--like",
+        "pythia",
+    )
+    fails(2, "give --like or --pattern, not both", *plain, "--pattern", "gpt2")
+    fails(
+        2,
+        "give like or pattern, not both",
+        "train",
+        *texts,
+        *counts[2:],
+        "--like",
+        "gpt-2",
+        "--pattern",
+        "gpt2",
+    )
+    fails(2, "which it would replace", "train", *texts, *longer, "--output", tmp_path / "l.json")
+    fails(2, "leave limit_alphabet out", "train", *texts, *longer, *output, "--limit-alphabet", 9)
+    longer[1] = tmp_path / "no-such.json"
+    fails(2, "no-such.json: can't read the tokenizer", "train", *texts, *output, *longer)
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_help_lists_the_presets(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    out = capsys.readouterr().out
+    assert all(name in out for preset in PRESETS for name in preset.names)
+
+
 def test_stdin_is_an_input(texts: list[Path], tmp_path: Path) -> None:
     command = [
         sys.executable,
@@ -313,6 +388,26 @@ def test_counting_that_is_interrupted_goes_on(
     assert Tokenizer.load(tmp_path / "t.json") == train(texts, 300, [END])
     code, err = run("train", "--counts", partial, "--vocab-size", "300", "--output", tmp_path / "p.json")
     assert "the counts are of a run that was stopped: 1 of 3 inputs are complete" in err
+
+
+@pytest.mark.parametrize("start", ["--like", "--continue-from"])
+def test_counting_for_another_start_goes_on_too(
+    start: str, run: Run, signal_in: Any, texts: list[Path], tmp_path: Path
+) -> None:
+    old = tmp_path / "old.json"
+    assert run("train", texts[0], *SPECIAL, "--like", "qwen-3", "--vocab-size", 300, "--output", old)[0] == 0
+    special = SPECIAL if start == "--like" else []
+    command = ["train", *texts, *special, start, old, "--vocab-size", 340]
+    assert run(*command, "--output", tmp_path / "whole.json")[0] == 0
+    signal_in("counting")
+    assert run(*command, "--output", tmp_path / "t.json")[0] == 130
+    signal_in("merging")
+    partial = ["--counts", tmp_path / "t.partial.counts"]
+    code, err = run(*command, "--output", tmp_path / "t.json", *partial)
+    assert (code, "go on with --counts" in err) == (130, True)
+    command = ["train", *special, start, old, "--vocab-size", 340, "--counts", tmp_path / "t.counts"]
+    assert run(*command, "--output", tmp_path / "t.json")[0] == 0
+    assert (tmp_path / "t.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
 
 
 def test_a_second_interrupt_stops_at_once(

@@ -12,7 +12,6 @@ import pytest
 
 from bpe.errors import BadArgument, UncoveredText
 from bpe.formats.huggingface import read
-from bpe.normalization import place_before_nfc, to_nfc
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretokenizer import Pretokenizer
@@ -80,13 +79,6 @@ def test_under_a_normalizer_the_place_is_that_of_the_text_as_it_was(listed: Any)
             tokenizer.encode(text)
     with pytest.raises(UncoveredText, match="normalized text from byte 13 on: byte 2 "):
         list(tokenizer.encode_iterable([END, "e\u0301", "1"]))
-
-
-def test_places_before_normalization() -> None:
-    text = "xe\u0301yzA\u030a\u0301!".encode()
-    form = to_nfc(text)
-    assert [place_before_nfc(text, place) for place in range(len(form) + 1)] == [0, 1, 1, 4, 5, 6, 6, 11, 12]
-    assert place_before_nfc(b"abc", 2) == 2
 
 
 def test_counting_and_training_name_the_source(tmp_path: Path) -> None:

@@ -76,9 +76,9 @@ def test_bad_tokenizers(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "cut.json").write_bytes((here / "tok.json").read_bytes()[:1000])
     fails(capsys, command(tokenizer="cut.json"), 2, "cut.json")
     content = json.loads((here / "tok.json").read_text())
-    content["normalizer"] = {"type": "Lowercase"}
-    (here / "lower.json").write_text(json.dumps(content))
-    fails(capsys, command(tokenizer="lower.json"), 2, "Lowercase")
+    content["normalizer"] = {"type": "Uppercase"}
+    (here / "upper.json").write_text(json.dumps(content))
+    fails(capsys, command(tokenizer="upper.json"), 2, "Uppercase")
     content["normalizer"] = None
     content["added_tokens"][0]["id"] = 2**31
     (here / "large.json").write_text(json.dumps(content))

@@ -16,6 +16,7 @@ from naive_conversion import END, Naive, expected_dataset, make_documents, read_
 from bpe import utf8
 from bpe.added_tokens import AddedToken
 from bpe.errors import InvalidText
+from bpe.normalizers import Form, Lowercase, Normalizer, Prepend, Replace, Strip
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
@@ -58,8 +59,18 @@ def test_pieces_have_the_ids_of_the_whole(
             assert got == expected, text
 
 
-@pytest.mark.parametrize("options", [{"normalizer": "NFC"}, {"pattern": "[a-z]+|[^a-z]+"}], ids=str)
-def test_what_is_not_in_the_core_has_the_same_ids(
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"normalizer": "NFC"},
+        {"normalizer": Normalizer((Form("NFKD"), Lowercase()))},
+        {"normalizer": Normalizer((Prepend("▁"), Replace(" ", "▁")))},
+        {"normalizer": Normalizer((Strip(), Replace(r"\s{2,}", " ", is_expression=True)))},
+        {"pattern": "[a-z]+|[^a-z]+"},
+    ],
+    ids=str,
+)
+def test_normalized_text_and_expressions_have_the_same_ids(
     options: dict[str, Any], listed: Callable[..., Tokenizer], nasty_texts: dict[str, str]
 ) -> None:
     tokenizer = listed(**options)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from bpe.tokenizer import Tokenizer
 from convert.errors import BadInput
 from convert.long_document import encode_pieces
 from convert.long_pretoken import LongPretoken, _Windows
-from convert.normalized_pieces import is_border
 
 # Runs of a kind, and of what is decided late: spaces behind a line break, capitals behind a letter without case.
 KINDS = [
@@ -167,18 +165,3 @@ def test_normalized_runs_have_the_ids_of_the_whole(listed: Any) -> None:
         pieces = cut_up(text, rng, rng.choice([1, 7, 60]))
         found = [part.tolist() for part in encode_pieces(tokenizer, pieces, "all", rng.choice([1, 40]))]
         assert list(itertools.chain(*found)) == tokenizer.encode(text), repr(text)
-
-
-def test_no_border_of_the_normal_form_is_crossed() -> None:
-    """Second halves of what composes, Hangul's vowels and ends, and marks are no borders; most of what is known is."""
-    seconds = {*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)}
-    for code in range(0x20000):
-        parts = unicodedata.decomposition(chr(code)).split()
-        if len(parts) == 2 and unicodedata.normalize("NFC", chr(code)) == chr(code) and parts[0][0] != "<":
-            seconds.add(int(parts[1], 16))
-    assert len(seconds) > 80
-    assert not any(is_border(chr(code).encode()) for code in seconds)
-    assert not any(
-        is_border(chr(code).encode()) for code in range(0x3000) if unicodedata.combining(chr(code))
-    )
-    assert sum(is_border(chr(code).encode()) for code in range(0x3000, 0xD7A4)) > 41_000

@@ -58,7 +58,7 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
     trained = train([str(folder / "text")], vocab_size=400, special_tokens=["<|endoftext|>"])
     trained.save(path)
     documents = b"<|endoftext|>".join([text[:800]] * 30)
-    offsets = np.arange(0, 801, 100, dtype=np.uint64)
+    offsets = np.array([len(TEXT[:characters].encode()) for characters in range(0, 701, 100)], np.uint64)
     ids = trained.encode(TEXT)
 
     def rows(ragged: Any) -> Any:
@@ -70,8 +70,8 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
         "load": (none, lambda _: Tokenizer.load(path).encode("it's")),
         "encode": (fresh, lambda t: t.encode(TEXT)),
         "documents": (fresh, lambda t: rows(t.encode_documents(documents))),
-        "documents, 2 threads": (fresh, lambda t: rows(t.encode_documents(documents * 40, threads=2))),
-        "ragged": (fresh, lambda t: rows(t.encode_ragged(text[:800], offsets))),
+        "documents, 3 threads": (fresh, lambda t: rows(t.encode_documents(documents * 40, threads=3))),
+        "ragged": (fresh, lambda t: rows(t.encode_ragged(text[: int(offsets[-1])], offsets))),
         "batch": (fresh, lambda t: rows(t.encode_batch([TEXT, "a", "", TEXT[:99]]))),
         "pretokens": (
             fresh,

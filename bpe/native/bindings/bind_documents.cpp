@@ -1,10 +1,10 @@
 // Documents in a buffer: separators, special tokens, hashes, JSON Lines, ids to be stored; for Python.
 #include "bindings/bindings.hpp"
 #include "common/content_hash.hpp"
-#include "encode/stored_ids.hpp"
+#include "documents/json_line.hpp"
+#include "documents/json_lines.hpp"
+#include "documents/stored_ids.hpp"
 #include "text/find_bytes.hpp"
-#include "text/json_lines.hpp"
-#include "text/json_long_line.hpp"
 
 #include <algorithm>
 
@@ -38,7 +38,7 @@ std::vector<std::string> names_of(const Items<nb::bytes> &path) {
 }
 
 void require_text_room(size_t room, size_t json_bytes) {
-  const size_t needed = bpe::json_texts_room(json_bytes);
+  const size_t needed = bpe::json_text_room(json_bytes);
   if (room < needed)
     throw nb::value_error(("out has room for " + std::to_string(room) + " bytes; lines of " +
                            std::to_string(json_bytes) + " bytes need " + std::to_string(needed))
@@ -208,33 +208,32 @@ void bind_documents(nb::module_ &m) {
       },
       nb::arg("lines"), nb::arg("path"), nb::arg("out").noconvert(), nb::arg("replace_surrogates") = false,
       nb::arg("max_line_bytes") = UINT64_MAX);
-  nb::class_<bpe::JsonLongLine>(m, "JsonLongLine")
+  nb::class_<bpe::JsonLine>(m, "JsonLongLine")
       .def(
           "__init__",
-          [](bpe::JsonLongLine *self, const Items<nb::bytes> &path, bool replace_surrogates) {
-            new (self) bpe::JsonLongLine(names_of(path), replace_surrogates);
+          [](bpe::JsonLine *self, const Items<nb::bytes> &path, bool replace_surrogates) {
+            new (self) bpe::JsonLine(names_of(path), replace_surrogates);
           },
           nb::arg("path"), nb::arg("replace_surrogates") = false)
       .def(
           "feed",
-          [](bpe::JsonLongLine &line, nb::object piece, bool final, const OutBytes &out) {
+          [](bpe::JsonLine &line, nb::object piece, bool final, const OutBytes &out) {
             const BufferView bytes(piece);
             require_text_room(out.size(), bytes.size());
-            bpe::JsonLongLine::Fed fed;
+            bpe::JsonLine::Fed fed;
             {
               nb::gil_scoped_release unlocked;
-              fed = line.feed(bytes.data(), bytes.size(), final, out.data());
+              fed = line.feed(bytes.data(), bytes.size(), final, out.data(), bytes.data() + bytes.size());
             }
             return nb::make_tuple(fed.used, fed.text_bytes);
           },
           nb::arg("piece"), nb::arg("final"), nb::arg("out").noconvert())
-      .def_prop_ro("fault",
-                   [](const bpe::JsonLongLine &line) {
-                     return bpe::json_fault_names[static_cast<size_t>(line.fault())];
-                   })
-      .def_prop_ro("place", &bpe::JsonLongLine::place)
-      .def_prop_ro("is_blank", &bpe::JsonLongLine::is_blank)
-      .def_prop_ro("replaced", [](const bpe::JsonLongLine &line) { return line.replaced(); });
+      .def_prop_ro(
+          "fault",
+          [](const bpe::JsonLine &line) { return bpe::json_fault_names[static_cast<size_t>(line.fault())]; })
+      .def_prop_ro("place", &bpe::JsonLine::place)
+      .def_prop_ro("is_blank", &bpe::JsonLine::is_blank)
+      .def_prop_ro("replaced", [](const bpe::JsonLine &line) { return line.replaced(); });
   m.def(
       "narrow_ids",
       [](const Ids &ids, const OutNarrowIds &out) {

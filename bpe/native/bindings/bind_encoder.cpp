@@ -175,7 +175,7 @@ void bind_encoder(nb::module_ &m) {
           [](const bpe::AddedTokens &tokens, nb::object buffer, const bpe::Automaton &automaton) {
             const BufferView text(buffer);
             nb::gil_scoped_release unlocked;
-            return bpe::last_cut(view_of(text), {automaton, tokens});
+            return bpe::last_cut(view_of(text), {automaton, tokens, nullptr});
           },
           nb::arg("buffer"), nb::arg("automaton"));
   nb::class_<Codec> encoder(m, "Encoder");
@@ -297,6 +297,12 @@ void bind_encoder(nb::module_ &m) {
             return new bpe::MergesText(codec.encoder.vocabulary(), as_pairs);
           },
           nb::arg("as_pairs"), nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
+      .def_prop_rw(
+          "normalizer", [](const Codec &codec) { return codec.encoder.normalizer(); },
+          [](Codec &codec, std::shared_ptr<bpe::Normalizer> normalizer) {
+            codec.encoder.set_normalizer(std::move(normalizer));
+          },
+          nb::for_getter(nb::rv_policy::reference), nb::arg("normalizer").none())
       .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)
       .def(
           "encode_batch",
@@ -322,7 +328,7 @@ void bind_encoder(nb::module_ &m) {
       .def(
           "encode_documents",
           [](const Codec &codec, nb::object buffer, nb::bytes separator, int64_t threads, nb::handle special,
-             bool check, std::optional<LentTokens> out) {
+             bool check, std::optional<LentTokens> out, bool normalize) {
             const bpe::AddedTokens &tokens_to_cut_at = tokens_to_find(codec, special);
             const BufferView text(buffer);
             const size_t thread_limit = thread_count(threads);
@@ -331,15 +337,16 @@ void bind_encoder(nb::module_ &m) {
             {
               nb::gil_scoped_release unlocked;
               rows = codec.encoder.encode_documents(view_of(text), {separator.c_str(), separator.size()},
-                                                    thread_limit, tokens_to_cut_at, check, std::move(lent));
+                                                    thread_limit, tokens_to_cut_at, check, std::move(lent),
+                                                    normalize);
             }
-            if (!out)
+            if (!rows.tokens.lent())
               return owned_rows(std::move(rows));
             TokenArray tokens(rows.tokens.data(), {rows.tokens.size()}, out->cast());
             return std::pair(std::move(tokens), owned_array(std::move(rows.offsets)));
           },
           nb::arg("buffer"), nb::arg("separator"), nb::arg("threads"), nb::arg("special") = true,
-          nb::arg("check") = false, nb::arg("out").noconvert() = nb::none())
+          nb::arg("check") = false, nb::arg("out").noconvert() = nb::none(), nb::arg("normalize") = true)
       .def(
           "encode_ragged",
           [](const Codec &codec, nb::object buffer, const RowOffsets &offsets, int64_t threads,
@@ -355,7 +362,7 @@ void bind_encoder(nb::module_ &m) {
               encoded = codec.encoder.encode_ragged(view_of(text), offsets.data(), rows, thread_limit,
                                                     tokens_to_cut_at, std::move(lent));
             }
-            if (!out)
+            if (!encoded.tokens.lent())
               return owned_rows(std::move(encoded));
             TokenArray tokens(encoded.tokens.data(), {encoded.tokens.size()}, out->cast());
             return std::pair(std::move(tokens), owned_array(std::move(encoded.offsets)));

@@ -1,7 +1,6 @@
-// UTF-8, SIMD variants and the quick look for NFC, for Python.
+// UTF-8 and SIMD variants, for Python.
 #include "bindings/bindings.hpp"
 #include "simd/simd_variants.hpp"
-#include "text/nfc.hpp"
 
 #include <cstdlib>
 
@@ -21,29 +20,6 @@ void bind_pretokenize(nb::module_ &m) {
   m.def("set_simd_variant", &bpe::choose_simd_variant, nb::arg("name"));
   if (const char *name = std::getenv("BPE_SIMD"); name != nullptr && *name != '\0')
     bpe::choose_simd_variant(name);
-}
-
-void bind_normalization(nb::module_ &m) {
-  m.def(
-      "doubtful_for_nfc",
-      [](nb::object buffer) {
-        const BufferView text(buffer);
-        std::vector<uint64_t> spans;
-        {
-          nb::gil_scoped_release unlocked;
-          spans = bpe::doubtful_for_nfc(text.data(), text.size());
-        }
-        return owned_array(std::move(spans));
-      },
-      nb::arg("buffer"));
-  m.def(
-      "surely_nfc",
-      [](nb::handle text) {
-        const std::string_view bytes = view_of_str(text, "text");
-        const uint8_t *const data = reinterpret_cast<const uint8_t *>(bytes.data());
-        return bpe::doubtful_for_nfc(data, bytes.size()).empty();
-      },
-      nb::arg("text"));
 }
 
 } // namespace bpe::python

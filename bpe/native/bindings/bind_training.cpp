@@ -11,8 +11,10 @@ namespace {
 
 using Uint64Array = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Checks that ends ascend and cover the buffer, and that each pretoken has a count.
-bpe::PretokenView pretoken_view(const BufferView &bytes, const Uint64Array &ends, const Uint64Array &counts) {
+using IdArray = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Checks that ends ascend and cover the symbols, and that each pretoken has a count.
+void check_ends(uint64_t symbols, const Uint64Array &ends, const Uint64Array &counts) {
   if (ends.shape(0) != counts.shape(0))
     throw nb::value_error(("there are " + std::to_string(ends.shape(0)) + " ends but " +
                            std::to_string(counts.shape(0)) + " counts")
@@ -20,17 +22,55 @@ bpe::PretokenView pretoken_view(const BufferView &bytes, const Uint64Array &ends
   uint64_t start = 0;
   for (size_t i = 0; i < ends.shape(0); ++i) {
     const uint64_t stop = ends.data()[i];
-    if (stop < start || stop > bytes.size())
+    if (stop < start || stop > symbols)
       throw nb::value_error(("ends[" + std::to_string(i) + "] = " + std::to_string(stop) + " is not in [" +
-                             std::to_string(start) + ", " + std::to_string(bytes.size()) + "]")
+                             std::to_string(start) + ", " + std::to_string(symbols) + "]")
                                 .c_str());
     start = stop;
   }
-  if (start != bytes.size())
+  if (start != symbols)
     throw nb::value_error(("the last end is " + std::to_string(start) + " but there are " +
-                           std::to_string(bytes.size()) + " bytes")
+                           std::to_string(symbols) + " bytes or ids")
                               .c_str());
-  return {bytes.data(), ends.data(), counts.data(), ends.shape(0)};
+}
+
+bpe::PretokenView pretoken_view(const BufferView &bytes, const Uint64Array &ends, const Uint64Array &counts) {
+  check_ends(bytes.size(), ends, counts);
+  return {bytes.data(), nullptr, ends.data(), counts.data(), ends.shape(0)};
+}
+
+bpe::PretokenView pretoken_view(const IdArray &ids, size_t entries, const Uint64Array &ends,
+                                const Uint64Array &counts) {
+  check_ends(ids.shape(0), ends, counts);
+  for (size_t i = 0; i < ids.shape(0); ++i)
+    if (ids.data()[i] >= entries)
+      throw nb::value_error(("id " + std::to_string(ids.data()[i]) + " at " + std::to_string(i) +
+                             " is none of the " + std::to_string(entries) + " entries")
+                                .c_str());
+  return {nullptr, ids.data(), ends.data(), counts.data(), ends.shape(0)};
+}
+
+std::vector<std::string> strings_from(const Items<nb::bytes> &items) {
+  std::vector<std::string> strings;
+  for (const nb::bytes &item : items)
+    strings.emplace_back(item.c_str(), item.size());
+  return strings;
+}
+
+std::vector<std::string> bytes_by_value() {
+  std::vector<std::string> entries;
+  for (int byte = 0; byte < 256; ++byte)
+    entries.emplace_back(1, static_cast<char>(byte));
+  return entries;
+}
+
+void check_bytes_once(const std::vector<std::string> &entries) {
+  std::array<bool, 256> seen{};
+  for (const std::string &entry : entries)
+    if (entry.size() != 1 || std::exchange(seen[static_cast<uint8_t>(entry[0])], true))
+      throw nb::value_error("entries of pretokens that are bytes must be each of the 256 bytes once");
+  if (entries.size() != seen.size())
+    throw nb::value_error("entries of pretokens that are bytes must be each of the 256 bytes once");
 }
 
 bpe::TieBreak tie_break_from_name(const std::string &name) {
@@ -62,6 +102,12 @@ void bind_training(nb::module_ &m) {
             new (self) bpe::PretokenCounter(std::move(automaton));
           },
           nb::arg("automaton").none())
+      .def(
+          "set_normalizer",
+          [](bpe::PretokenCounter &self, std::shared_ptr<bpe::Normalizer> normalizer) {
+            self.set_normalizer(std::move(normalizer));
+          },
+          nb::arg("normalizer").none())
       .def(
           "count",
           [](bpe::PretokenCounter &self, nb::object buffer, const Items<nb::bytes> &special_tokens,
@@ -116,12 +162,10 @@ void bind_training(nb::module_ &m) {
   m.def("return_large_memory", &bpe::return_large_memory);
   m.def(
       "train_merges",
-      [](nb::object pretoken_bytes, const Uint64Array &ends, const Uint64Array &counts, uint64_t new_entries,
+      [](nb::object pretokens, const Uint64Array &ends, const Uint64Array &counts, uint64_t new_entries,
          const std::string &tie_break, uint64_t min_frequency, unsigned threads, nb::object progress,
-         bool wide, uint64_t first_pairs, uint64_t max_token_bytes, uint64_t known_pairs,
-         uint64_t memory_limit) {
-        const BufferView bytes(pretoken_bytes);
-        const bpe::PretokenView pretokens = pretoken_view(bytes, ends, counts);
+         const std::optional<Items<nb::bytes>> &entries, const Items<nb::bytes> &reserved, bool wide,
+         uint64_t first_pairs, uint64_t max_token_bytes, uint64_t max_tracked_pairs, uint64_t memory_limit) {
         bpe::TrainingOptions options;
         options.new_entries = new_entries;
         options.tie_break = tie_break_from_name(tie_break);
@@ -129,9 +173,20 @@ void bind_training(nb::module_ &m) {
         options.threads = threads;
         options.wide = wide;
         options.first_pairs = first_pairs;
-        options.known_pairs = known_pairs;
+        options.max_tracked_pairs = max_tracked_pairs;
         options.max_token_bytes = max_token_bytes;
         options.limit = bpe::MemoryLimit(memory_limit);
+        options.first_entries = entries ? strings_from(*entries) : bytes_by_value();
+        options.reserved = strings_from(reserved);
+        IdArray ids;
+        std::optional<BufferView> bytes;
+        bpe::PretokenView view;
+        if (nb::try_cast(pretokens, ids, false)) {
+          view = pretoken_view(ids, options.first_entries.size(), ends, counts);
+        } else {
+          check_bytes_once(options.first_entries);
+          view = pretoken_view(bytes.emplace(pretokens), ends, counts);
+        }
         // Called without a progress too, so that Ctrl-C is seen.
         const bpe::TrainingProgress report = [&](uint64_t entries) {
           nb::gil_scoped_acquire locked;
@@ -144,7 +199,7 @@ void bind_training(nb::module_ &m) {
         std::vector<uint64_t> pair_counts;
         {
           nb::gil_scoped_release unlocked;
-          const std::vector<bpe::Merge> merges = bpe::train_merges(pretokens, options, report);
+          const std::vector<bpe::Merge> merges = bpe::train_merges(view, options, report);
           bpe::trim_memory();
           pairs.reserve(2 * merges.size());
           pair_counts.reserve(merges.size());
@@ -156,10 +211,11 @@ void bind_training(nb::module_ &m) {
         return nb::make_tuple(owned_array(std::move(pairs)).cast().attr("reshape")(-1, 2),
                               owned_array(std::move(pair_counts)));
       },
-      nb::arg("pretoken_bytes"), nb::arg("ends"), nb::arg("counts"), nb::arg("new_entries"),
-      nb::arg("tie_break"), nb::arg("min_frequency"), nb::arg("threads"), nb::arg("progress").none(),
-      nb::arg("wide") = false, nb::arg("first_pairs") = bpe::TrainingOptions{}.first_pairs,
-      nb::arg("max_token_bytes") = 0, nb::arg("known_pairs") = 0, nb::arg("memory_limit") = 0);
+      nb::arg("pretokens"), nb::arg("ends"), nb::arg("counts"), nb::arg("new_entries"), nb::arg("tie_break"),
+      nb::arg("min_frequency"), nb::arg("threads"), nb::arg("progress").none(),
+      nb::arg("entries").none() = nb::none(), nb::arg("reserved") = nb::make_tuple(), nb::arg("wide") = false,
+      nb::arg("first_pairs") = bpe::TrainingOptions{}.first_pairs, nb::arg("max_token_bytes") = 0,
+      nb::arg("max_tracked_pairs") = 0, nb::arg("memory_limit") = 0);
 }
 
 } // namespace bpe::python

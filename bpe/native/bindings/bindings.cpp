@@ -6,7 +6,7 @@ NB_MODULE(_core, m) {
   m.attr("__version__") = TOKENMILL_VERSION;
   bpe::python::bind_automaton(m);
   bpe::python::bind_pretokenize(m);
-  bpe::python::bind_normalization(m);
+  bpe::python::bind_normalizer(m);
   bpe::python::bind_encoder(m);
   bpe::python::bind_entry_file(m);
   bpe::python::bind_documents(m);

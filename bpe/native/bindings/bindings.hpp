@@ -14,6 +14,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
@@ -42,7 +43,7 @@ template <class T> struct Items {
 // Each puts its calls and classes into the module.
 void bind_pretokenize(nb::module_ &m);
 void bind_automaton(nb::module_ &m); // before all that take one
-void bind_normalization(nb::module_ &m);
+void bind_normalizer(nb::module_ &m);
 void bind_encoder(nb::module_ &m);
 void bind_entry_file(nb::module_ &m); // after bind_encoder: it makes encoders
 void bind_documents(nb::module_ &m);

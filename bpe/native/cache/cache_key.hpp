@@ -5,14 +5,13 @@
 // it.
 #pragma once
 
-#include <bit>
+#include "common/byte_order.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 namespace bpe {
-
-static_assert(std::endian::native == std::endian::little, "cache keys are built by little-endian loads");
 
 // A pretoken of 1 to 15 bytes: the bytes little-endian, zeros behind, and in bits 56-59 of `high` the length.
 // A longer one, 16 to 8192 bytes: 106 bits of a hash and, with no length in its place, the size in bits 0-13

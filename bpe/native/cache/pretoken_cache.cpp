@@ -12,34 +12,13 @@ namespace {
 constexpr PretokenCache::Slot no_slots[2]{};
 
 constexpr size_t first_slot_count = 1 << 10;
-// Soon 2^20 slots, 32 MiB: fewer slow English down (128 k 274 MB/s, 256 k 405, 1 M 600); more slow many
-// different words down the first time, by memory that is new to the process (2^21 by 9 to 18 %, unbounded to
-// a half), and serve them on a second pass (by 20 to 25 %).
-constexpr size_t soon_slot_count = 1 << 20;
-// Up to 2^22 when so many pretokens a slot were new that enlarging it costs little beside what they did: two.
-// With four, 100 MB of words are read as fast the first time and 8 % slower the second; 60 MB, behind which
-// the table has just grown, 12 % faster and 29 % slower.
-constexpr size_t max_slot_count = 1 << 22;
-constexpr size_t patience = 2;
-// Tables double at a third full, from 8 MiB on at half: fresh pages cost more than they gain there (en cold
-// +4 %, warm -6 % between the two; 50 ms a doubling where the memory is new to the process).
-constexpr size_t large_slot_count = 1 << 18;
-// Text whose words never come again would wash everything else out if each displaced another. So of those
-// that find their line full every fourth takes a slot, and every 32nd while they are more than a quarter of
-// all that is looked for (100 MB of words cold +2 %, warm +4 %; always every 32nd: English behind words that
-// fill a cache of 16 MiB, -8 %).
-constexpr uint32_t displacing_newcomers = 4, rarely_displacing_newcomers = 32, newcomers_at_once = 1 << 10;
-// While more than new_percent of the pretokens looked for are new, a table of 1 MiB or more grows late, when
-// three quarters are taken, and then four times: to merge anew, 40 ns side by side, costs no more than a line
-// from far off and the pages of a larger table, until the same words come again. Growing as ever, 8 MB of
-// words take 174 ms the first time, so 133, and not growing at all 103; the second time 50, 80 and 93, of 24
-// MB 245, 255 and 342.
-constexpr size_t near_slot_count = 1 << 15;
-constexpr size_t new_percent = 40;
-// And soon to this part of the share at most: with many threads fresh pages would cost more than they gain.
-constexpr size_t late_share_part = 4;
+// 32 MiB: a larger table serves text whose words seldom come again faster the second time and slower the
+// first, by memory that is new to the process; other text does not need it.
+constexpr size_t max_slot_count = 1 << 20;
+// Text whose words never come again would wash everything else out if each displaced another.
+constexpr uint32_t displacing_newcomers = 8; // of so many that find their line full, one
 // The arena is filled from start to end, so it grows by steps, in small pages: clearing a huge one that is
-// new to the machine takes longer (English cold 306 -> 322 MB/s).
+// new to the machine takes longer.
 constexpr size_t first_arena_bytes = 16 << 10, arena_step_bytes = 256 << 10;
 // Offsets into an arena are 32-bit words.
 constexpr size_t max_arena_bytes = size_t{256} << 20;
@@ -137,26 +116,15 @@ void PretokenCache::insert_long(const CacheKey &key, uint32_t hash, const uint8_
 
 // Where to put a pretoken that is not there; null: it stays out.
 PretokenCache::Slot *PretokenCache::slot_for_new(uint32_t hash) {
-  ++inserts_;
-  if (used_ >= (slot_count_ < large_slot_count ? slot_count_ / 3 : slot_count_ / 2) && !full_size_ &&
-      inserts_ >= wait_inserts_)
-    grow_if_of_use();
+  if (used_ >= slot_count_ / 3 && !full_size_)
+    grow();
   if (slot_count_ == 0)
     return nullptr;
-  Slot *const slot = empty_slot(hash & mask_);
-  if (!slot && settled() && !displaces_another())
+  if (Slot *const slot = empty_slot(hash & mask_))
+    return slot;
+  if (full_size_ && ++newcomers_ % displacing_newcomers != 0)
     return nullptr;
-  return slot ? slot : own_slots_ + (hash & mask_);
-}
-
-// Asked for each newcomer that found its line full while the table was settled.
-bool PretokenCache::displaces_another() {
-  if (newcomers_++ % newcomers_at_once == 0) {
-    const bool mostly_new = newcomers_at_once * 4 > all_lookups_ - newcomers_lookups_;
-    displacing_ = mostly_new ? rarely_displacing_newcomers : displacing_newcomers;
-    newcomers_lookups_ = all_lookups_;
-  }
-  return newcomers_ % displacing_ == 0;
+  return own_slots_ + (hash & mask_);
 }
 
 // The first empty slot of those where a pretoken whose first slot is at `place` may be; null: all are taken.
@@ -179,60 +147,35 @@ size_t PretokenCache::most_arena_bytes(size_t share_bytes) {
   return std::min(max_arena_bytes, share_bytes / 12 * 5);
 }
 
-// Enlarges the table, or settles.
-void PretokenCache::grow_if_of_use() {
-  const bool late =
-      slot_count_ >= near_slot_count && inserts_ * 100 > (all_lookups_ - asked_lookups_) * new_percent;
-  all_inserts_ += inserts_;
-  asked_lookups_ = all_lookups_;
-  inserts_ = wait_inserts_ = 0;
-  const size_t most = most_slot_bytes(share_bytes_) / sizeof(Slot);
-  const size_t most_soon =
-      std::min(soon_slot_count, late ? share_bytes_ / late_share_part / sizeof(Slot) : most);
-  const bool soon = 2 * slot_count_ <= most_soon;
-  if ((!soon && all_inserts_ < patience * slot_count_) || (late && used_ < slot_count_ / 4 * 3)) {
-    wait_inserts_ = slot_count_ / 16;
-    farthest_ = 0;
-    return;
-  }
-  farthest_ = farthest_line;
-  size_t wanted = slot_count_ == 0 ? first_slot_count : 2 * slot_count_;
-  if (late && 2 * wanted <= (soon ? most_soon : most))
-    wanted *= 2;
-  if (wanted > most || !slot_memory_.extend(wanted * sizeof(Slot), most_slot_bytes(share_bytes_))) {
+// Doubles the table, or has it stay as it is for good.
+void PretokenCache::grow() {
+  const size_t wanted = slot_count_ == 0 ? first_slot_count : 2 * slot_count_;
+  const size_t most_bytes = most_slot_bytes(share_bytes_);
+  if (wanted * sizeof(Slot) > most_bytes || !slot_memory_.extend(wanted * sizeof(Slot), most_bytes)) {
     full_size_ = true;
     farthest_ = 0;
     return;
   }
   const size_t old_slot_count = slot_count_;
-  take_slots(wanted);
-  wait_inserts_ = wanted / 16; // enough to tell, where a table that was full for a while doubles twice
+  slots_ = own_slots_ = static_cast<Slot *>(slot_memory_.data());
+  slot_count_ = wanted;
+  mask_ = wanted - 1;
   for (size_t block = 0; block < old_slot_count; block += block_slots)
-    place_block_anew(block, old_slot_count, [](const Slot &) { return true; });
+    place_block_anew(block, [](const Slot &) { return true; });
 }
 
-// The pretokens of eight lines go to the same lines, of either half or any quarter where the table has grown.
-// They are put there anew, so that no line nearer to a pretoken than its own has an empty slot.
-template <class Keep> void PretokenCache::place_block_anew(size_t block, size_t block_places, Keep keep) {
+// The pretokens of eight lines go to the same lines, of either half where the table has grown. They are put
+// there anew, so that no line nearer to a pretoken than its own has an empty slot.
+template <class Keep> void PretokenCache::place_block_anew(size_t block, Keep keep) {
   Slot old[block_slots];
   std::memcpy(old, own_slots_ + block, sizeof old);
   std::memset(own_slots_ + block, 0, sizeof old);
   for (const Slot &slot : old) {
     if (slot.high == 0 || !keep(slot))
       continue;
-    const size_t place = slot.key().hash() & mask_;
-    if ((place & (block_places - 1) & ~(block_slots - 1)) != block) // out of a damaged image
-      continue;
-    if (Slot *const room = empty_slot(place)) // sixteen have room in sixteen
+    if (Slot *const room = empty_slot(slot.key().hash() & mask_)) // sixteen have room in sixteen
       *room = slot;
   }
-}
-
-// The table is what lies in slot_memory_ now.
-void PretokenCache::take_slots(size_t slot_count) {
-  slots_ = own_slots_ = static_cast<Slot *>(slot_memory_.data());
-  slot_count_ = slot_count;
-  mask_ = slot_count - 1;
 }
 
 // Room for `words` behind the used ones, and for max_ids beyond, which may be copied along; null: refused.
@@ -265,7 +208,7 @@ void PretokenCache::forget_arena() {
   arena_words_ = 0;
   used_ = 0;
   for (size_t block = 0; block < slot_count_; block += block_slots)
-    place_block_anew(block, slot_count_, [&](const Slot &slot) {
+    place_block_anew(block, [&](const Slot &slot) {
       used_ += !slot.is_in_arena();
       return !slot.is_in_arena();
     });

@@ -4,13 +4,10 @@
 // up to 8 KiB, have a hash in its place (cache_key.hpp); their bytes and ids lie in an arena, where the bytes
 // are compared, and so do the ids of short ones that have more. A key is in one of the two slots of its cache
 // line or, if both were taken, in the nearest line of the eight beside each other that has an empty slot: a
-// search ends at the first line with one. The table doubles while the share of memory allows, when a third is
-// used (half from 8 MiB on), in place: eight lines become sixteen, so growing touches the new half only.
-// Where most of what is looked for is new it grows later and by more.
-// While it is settled, at full size or because so much is new that growing is put off, a pretoken stays in
-// its own line, so that looking for one never takes a second (new words: +30 % cold, +40 % warm against
-// longer searches and starting afresh when full), and few new ones that find their line full displace an old
-// one. When the arena is full, all that lies there is forgotten.
+// search ends at the first line with one. When a third of it is used the table doubles, in place: eight lines
+// become sixteen, so growing touches the new half only. At its full size a pretoken stays in its own line, so
+// that looking for one never takes a second, and few new ones that find their line full displace an old one.
+// When the arena is full, all that lies there is forgotten.
 //
 // Every byte is reserved from a CacheBudget first, so all caches of an encoder together stay within its
 // cache_bytes. A PretokenCache belongs to one thread at a time; a CacheBudget may be used from any.
@@ -77,7 +74,7 @@ public:
     uint32_t ids[4];    // 5 to 7: of 18 bits each, see pack(); in_arena: where in the arena, how many
     CacheKey key() const { return {low, high << 3 >> 3}; }
     bool holds(const CacheKey &key) const {
-#ifdef __SSE2__ // English and code warm +1 to +2 %
+#ifdef __SSE2__ // one compare
       const __m128i own = _mm_and_si128(_mm_loadu_si128(reinterpret_cast<const __m128i *>(&low)),
                                         _mm_set_epi64x(static_cast<int64_t>(~uint64_t{0} >> 3), -1));
       const __m128i other = _mm_loadu_si128(reinterpret_cast<const __m128i *>(&key));
@@ -120,7 +117,7 @@ public:
   // The slot where a key is looked for first: prefetch it, try it, then find().
   const Slot *first_slot(uint32_t hash) const { return slots_ + (hash & mask_); }
   // The same for many, to be kept in registers until it is no longer equal to what the cache gives: places
-  // first, many at a time (English and code warm +2 to +4 %).
+  // first, many at a time.
   struct FirstSlots {
     const Slot *slots;
     uint64_t mask;
@@ -157,7 +154,7 @@ public:
       std::swap(own_slots_[place], own_slots_[place ^ 1]);
       return own_slots_ + place;
     }
-    if (settled() | (slots_[place].high == 0) | (slots_[place ^ 1].high == 0))
+    if (full_size_ | (slots_[place].high == 0) | (slots_[place ^ 1].high == 0))
       return nullptr;
     const Slot *const found = find(key, hash);
     if (!found)
@@ -170,8 +167,6 @@ public:
     }
     return found;
   }
-  // Tells how many pretokens were looked for, so that the cache knows what share of them it had.
-  void count_lookups(size_t count) { all_lookups_ += count; }
   // Of a slot whose ids are in the arena, what lies there: a long pretoken's bytes, then the ids. max_ids
   // more than there are may be read. Valid until the next insert.
   const uint32_t *arena(const Slot &slot) const {
@@ -192,13 +187,10 @@ private:
   // Of the share slots may take half, the arena five twelfths.
   static size_t most_slot_bytes(size_t share_bytes);
   static size_t most_arena_bytes(size_t share_bytes);
-  bool settled() const { return farthest_ == 0; } // not growing, for now or for good
   Slot *slot_for_new(uint32_t hash);
   Slot *empty_slot(size_t place) const;
-  bool displaces_another();
-  void grow_if_of_use();
-  void take_slots(size_t slot_count);
-  template <class Keep> void place_block_anew(size_t block, size_t block_places, Keep keep);
+  void grow();
+  template <class Keep> void place_block_anew(size_t block, Keep keep);
   uint32_t *arena_room(size_t words, uint32_t hash, Slot *&slot);
   bool make_arena_room(size_t words);
   void forget_arena();
@@ -208,15 +200,9 @@ private:
   Slot *own_slots_ = nullptr;
   uint64_t mask_ = 0;
   size_t used_ = 0, slot_count_ = 0;
-  size_t farthest_ = farthest_line; // line from its own in which a pretoken may be, in slots; 0: settled
-  bool full_size_ = false;          // no growing any more
-  // That found their line full while it was settled, and how many of them to one that displaces another.
-  uint32_t newcomers_ = 0, displacing_ = 1;
-  // Since it was last asked whether to grow; while it is not to, until so many inserts.
-  size_t inserts_ = 0, wait_inserts_ = 0;
-  uint64_t all_lookups_ = 0;
-  uint64_t all_inserts_ = 0, asked_lookups_ = 0; // when it was asked last
-  uint64_t newcomers_lookups_ = 0;               // when newcomers were last counted
+  size_t farthest_ = farthest_line; // line from its own in which a pretoken may be, in slots
+  bool full_size_ = false;          // then farthest_ is 0
+  uint32_t newcomers_ = 0;          // that found their line full since
   BudgetedMemory slot_memory_;
   size_t arena_words_ = 0;
   BudgetedMemory arena_memory_;

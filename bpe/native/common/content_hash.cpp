@@ -1,5 +1,7 @@
 #include "common/content_hash.hpp"
 
+#include "common/byte_order.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -15,16 +17,9 @@ constexpr uint64_t prime_3 = 0x165667B19E3779F9ull;
 constexpr uint64_t prime_4 = 0x85EBCA77C2B2AE63ull;
 constexpr uint64_t prime_5 = 0x27D4EB2F165667C5ull;
 
-// Little-endian whatever the machine.
 template <class T> T read(const uint8_t *p) {
   T value;
-  if constexpr (std::endian::native == std::endian::little) {
-    std::memcpy(&value, p, sizeof value);
-  } else {
-    value = 0;
-    for (size_t i = 0; i < sizeof value; ++i)
-      value |= static_cast<T>(p[i]) << 8 * i;
-  }
+  std::memcpy(&value, p, sizeof value);
   return value;
 }
 

@@ -1,10 +1,10 @@
 // Memory of results that were dropped, kept for the next ones.
 //
-// Pages new to a process are what a fresh result costs: 2 to 6 us for each 4 KiB on a virtual machine, while
-// encoding 4 KiB of ids takes 10 us. So a large array's memory is kept when the array goes, and the next
-// result is written into it (English, second pass: 403 -> 560 MB/s). At most max_recycled_bytes are kept, the
-// oldest go first. They are not marked as free to the system (MADV_FREE): where it runs under another one,
-// the first write to each page so marked costs nearly what a fresh page does (560 -> 506).
+// Pages new to a process are what a fresh result costs: on a virtual machine a page fault takes a good part
+// of the time in which a page of ids is encoded. So a large array's memory is kept when the array goes, and
+// the next result is written into it. At most max_recycled_bytes are kept, the oldest go first. They are not
+// marked as free to the system (MADV_FREE): where it runs under another one, the first write to each page so
+// marked costs nearly what a fresh page does.
 //
 // Any thread may call. A call that would have to wait does without: memory is then had anew, or given back at
 // once.

@@ -1,4 +1,5 @@
-// Threads that wait for work: run() does one piece each on all of them and returns when all are done.
+// Threads that wait for work: run() calls it once on each of them and returns when all are done. What has to
+// be done is shared out by the work itself, since there may be fewer threads than were asked for.
 //
 // They sleep between two runs: threads that spin are worse than none once another process takes a core. So a
 // run costs some tens of microseconds and is for work of at least ten times that.
@@ -20,7 +21,7 @@ public:
     try {
       for (unsigned index = 1; index < threads; index++)
         others_.emplace_back([this, index] { serve(index); });
-    } catch (const std::exception &) { // those that started are enough
+    } catch (const std::exception &) { // no thread or no memory to be had: those that started are enough
     }
   }
   ~ThreadTeam() {

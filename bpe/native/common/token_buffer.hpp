@@ -2,8 +2,8 @@
 // memory lent by the caller.
 //
 // A writer asks for room(n), writes through the pointer it gets, and says with set_end how far it wrote.
-// Lent memory is used again and again, so its pages are touched once; it does not grow. Memory of its own is
-// recycled (recycled_memory.hpp).
+// Lent memory is used again and again, so its pages are touched once; where it is too small, the buffer goes
+// on in memory of its own. That is recycled (recycled_memory.hpp).
 #pragma once
 
 #include "common/recycled_memory.hpp"
@@ -83,11 +83,10 @@ private:
     ready_ = ready;
   }
   void resize(size_t capacity) {
-    if (lent_)
-      throw std::bad_alloc();
+    const uint32_t *const lent = lent_ ? data_ : nullptr;
     if (memory_.bytes() > 0) {
       memory_.resize(capacity * sizeof(uint32_t));
-    } else { // to map pages again that are there took 5 % of Chinese on a second pass
+    } else { // pages that are there need not be mapped again
       auto [memory, known_bytes] = take_recycled(capacity * sizeof(uint32_t));
       memory_ = std::move(memory);
       ready_ = known_bytes / sizeof(uint32_t);
@@ -95,6 +94,10 @@ private:
     data_ = static_cast<uint32_t *>(memory_.data());
     capacity_ = capacity;
     ready_ = std::min(ready_, capacity);
+    if (lent) {
+      lent_ = false;
+      std::copy(lent, lent + size_, data_);
+    }
   }
   void swap(TokenBuffer &other) noexcept {
     std::swap(memory_, other.memory_);

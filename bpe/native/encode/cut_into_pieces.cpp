@@ -1,6 +1,6 @@
 #include "encode/cut_into_pieces.hpp"
 
-#include "pretokenize/safe_cut.hpp"
+#include "normalize/normalized_cut.hpp"
 #include "text/find_bytes.hpp"
 
 #include <algorithm>
@@ -34,7 +34,8 @@ size_t cut_within_document(std::string_view text, std::string_view separator, co
     size_t start = limit - std::min(limit, window_bytes);
     while (start < limit && (text[start] & 0xC0) == 0x80)
       ++start;
-    const size_t cut = last_safe_cut(within.automaton, bytes_of(text) + start, limit - start);
+    const size_t cut =
+        last_normalized_cut(within.automaton, within.normalizer, bytes_of(text) + start, limit - start);
     if (cut == 0)
       return 0;
     // A separator is no part of a document, a special token not of a pretoken.

@@ -1,6 +1,7 @@
 // Where a text is cut so that threads can take pieces of it.
 #pragma once
 
+#include "normalize/normalizer.hpp"
 #include "pretokenize/automaton.hpp"
 #include "text/added_tokens.hpp"
 
@@ -15,10 +16,12 @@ namespace bpe {
 // matter (two threads, English cold 448 -> 460 MB/s, code 536 -> 546 against 1 MiB).
 inline constexpr size_t piece_bytes = 1 << 18;
 
-// What documents may be cut by: how their pretokens are cut, and the special tokens they may hold.
+// What documents may be cut by: how their pretokens are cut, the special tokens they may hold, and what
+// normalizes the text between these, or nullptr.
 struct WithinDocuments {
   const Automaton &automaton;
   const AddedTokens &special;
+  const Normalizer *normalizer;
 };
 
 // Where to cut a text into pieces of about piece_bytes: behind separators and, if it is said how, within long

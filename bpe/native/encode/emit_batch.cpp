@@ -54,7 +54,7 @@ uint32_t *EncoderSession::emit_from_arena(const Batch &batch, size_t i, const Pr
     return emit_missing(batch, i, out);
   if (misses_.is_open() && !misses_.has_room(out, count + batch_room)) [[unlikely]] {
     // What is settled goes into the cache: the arena may move, and this slot may become another's.
-    out = settle_misses(out);
+    out = flush_misses(out);
     const PretokenCache::Slot *const found = cache_.find(key, batch.hashes[i]);
     return found ? emit_from_arena(batch, i, *found, out) : emit_missing(batch, i, out);
   }
@@ -69,7 +69,6 @@ uint32_t *EncoderSession::emit_from_arena(const Batch &batch, size_t i, const Pr
 // they wait for each other (new words +3 %, English and code +1 to +2 %).
 void EncoderSession::emit(Batch &batch, Batch &next) {
   uint32_t *out = room_for(0, misses_.is_open() ? misses_.end() : tokens.room(0));
-  cache_.count_lookups(batch.count);
   PretokenCache::FirstSlots first = first_slots_;
   const auto place = [&](Batch &of) {
     if (of.count > batch_items / 2)
@@ -126,7 +125,7 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
       return emit_missing(batch, i, out);
     open_misses(out);
     misses_.add_short(key, batch.hashes[i], out);
-    return misses_.is_full() ? settle_misses(out) : out;
+    return misses_.is_full() ? flush_misses(out) : out;
   }
   const uint8_t *const bytes = batch.bytes[i];
   const size_t size = batch.values[i];
@@ -162,7 +161,7 @@ uint32_t *EncoderSession::emit_item(Batch &batch, size_t i, uint32_t *out) {
   case row_end:
     if (misses_.is_open()) {
       misses_.add_row_end(out);
-      return misses_.is_full() ? settle_misses(out) : out;
+      return misses_.is_full() ? flush_misses(out) : out;
     }
     tokens.set_end(out);
     row_ends.push_back(tokens.size());
@@ -209,7 +208,7 @@ uint32_t *EncoderSession::emit_missing(const Batch &batch, size_t i, uint32_t *o
     misses_.add_long(key, hash, bytes, out);
   else
     misses_.add_short(key, hash, out);
-  return misses_.is_full() ? settle_misses(out) : out;
+  return misses_.is_full() ? flush_misses(out) : out;
 }
 
 // `out` moves to the window, if it is not there.
@@ -222,13 +221,13 @@ inline void EncoderSession::open_misses(uint32_t *&out) {
 
 // Merges what is missing, remembers it and closes the window. Returns where the next id goes, in the result,
 // with a batch's room behind it.
-uint32_t *EncoderSession::settle_misses(uint32_t *out) {
+uint32_t *EncoderSession::flush_misses(uint32_t *out) {
   misses_.set_end(out);
   const GatheredMisses::Miss *const stop = misses_.end_misses();
   for (const GatheredMisses::Miss *miss = misses_.begin_misses(); miss != stop; ++miss)
     prefetch_to_write(cache_.first_slot(miss->hash));
   misses_.merge(merge_tables_, merge_short_pretokens_, merge_long_pretokens_,
-                [&]() -> SweepScratch & { return sweep_scratch(); });
+                [&]() -> RankMergeScratch & { return rank_scratch(); });
   for (const GatheredMisses::Miss *miss = misses_.begin_misses(); miss != stop; ++miss) {
     vocabulary_.to_ids(miss->ids, miss->count);
     if (miss->key.is_long())
@@ -247,7 +246,7 @@ uint32_t *EncoderSession::room_for(size_t count, uint32_t *out) {
   if (misses_.is_open()) {
     if (misses_.has_room(out, count + batch_room))
       return out;
-    out = settle_misses(out);
+    out = flush_misses(out);
   }
   tokens.set_end(out);
   return tokens.room(count + batch_room);
@@ -259,19 +258,18 @@ uint32_t EncoderSession::find_whole(const uint8_t *bytes, size_t size) const {
                         : PairTable::no_symbol;
 }
 
-SweepScratch &EncoderSession::sweep_scratch() {
-  if (!sweep_scratch_)
-    sweep_scratch_ = std::make_unique_for_overwrite<SweepScratch>();
-  return *sweep_scratch_;
+RankMergeScratch &EncoderSession::rank_scratch() {
+  if (!rank_scratch_)
+    rank_scratch_ = std::make_unique_for_overwrite<RankMergeScratch>();
+  return *rank_scratch_;
 }
 
 // The ids of one long pretoken, to `out`, which may move. Returns their end, with a batch's room behind it.
 uint32_t *EncoderSession::merge_long(const uint8_t *bytes, size_t size, uint32_t *out, size_t &count) {
   out = room_for(size, out);
-  count =
-      size <= max_sweep_bytes
-          ? merge_long_pretoken_(merge_tables_, bytes, size, sweep_scratch(), out)
-          : WindowMerge(vocabulary_, merge_long_pretoken_, sweep_scratch(), scratch_).merge(bytes, size, out);
+  count = size <= max_rank_merge_bytes
+              ? merge_long_pretoken_(merge_tables_, bytes, size, rank_scratch(), out)
+              : WindowMerge(vocabulary_, merge_long_pretoken_, rank_scratch(), heap_).merge(bytes, size, out);
   vocabulary_.to_ids(out, count);
   return out + count;
 }

@@ -1,17 +1,15 @@
 #include "encode/encoder.hpp"
 
+#include "common/thread_team.hpp"
 #include "encode/cut_into_pieces.hpp"
 #include "encode/piece_assembly.hpp"
-#include "encode/piece_turns.hpp"
 #include "text/find_bytes.hpp"
 #include "text/utf8.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
-#include <exception>
 #include <stdexcept>
-#include <system_error>
-#include <thread>
 
 namespace bpe {
 
@@ -41,24 +39,17 @@ void require_utf8(std::string_view text, size_t &at, size_t needed) {
 
 } // namespace
 
-// A session out of the pool, the one that the same of several threads had if it is there, back in it when the
-// loan ends.
+// A session out of the pool, back in it when the loan ends.
 class Encoder::SessionLoan {
 public:
-  SessionLoan(const Encoder &encoder, size_t threads, size_t thread = 0)
-      : encoder_(encoder), thread_(thread) {
+  SessionLoan(const Encoder &encoder, size_t threads) : encoder_(encoder) {
     std::unique_ptr<EncoderSession> outgrown; // destroyed after the lock
     const std::lock_guard lock(encoder.pool_mutex_);
     const bool fresh = encoder.idle_.empty();
     const size_t sessions = std::max(threads, encoder.session_count_ + fresh);
     const size_t share = encoder.budget_.limit_bytes() / sessions;
     if (!fresh) {
-      // The last one given back comes first: its cache lines are still near.
-      const auto own = std::find_if(encoder.idle_.rbegin(), encoder.idle_.rend(),
-                                    [&](const IdleSession &idle) { return idle.thread == thread; });
-      if (own != encoder.idle_.rend())
-        std::iter_swap(own, encoder.idle_.rbegin());
-      session_ = std::move(encoder.idle_.back().session);
+      session_ = std::move(encoder.idle_.back()); // the last one given back: its cache lines are still near
       encoder.idle_.pop_back();
       if (session_->cache_share_bytes() <= share)
         return;
@@ -74,7 +65,7 @@ public:
     session_->reset();
     const std::lock_guard lock(encoder_.pool_mutex_);
     try {
-      encoder_.idle_.push_back({std::move(session_), thread_});
+      encoder_.idle_.push_back(std::move(session_));
     } catch (const std::bad_alloc &) { // one session fewer
       --encoder_.session_count_;
     }
@@ -86,7 +77,6 @@ public:
 
 private:
   const Encoder &encoder_;
-  const size_t thread_;
   std::unique_ptr<EncoderSession> session_;
 };
 
@@ -102,29 +92,49 @@ Encoder::Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::shared_pt
       automaton_(std::move(automaton)), ignore_merges_(ignore_merges), budget_(cache_bytes) {}
 
 void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
-                          const AddedTokens &special) const {
+                          const AddedTokens &special, const Normalizer *normalizer) const {
   if (special.raw().empty())
-    return encode_between(session, text, size, readable, special.normalized());
+    return encode_between(session, text, size, readable, special.normalized(), normalizer);
   SpecialTokens::Search search(special.raw(), text, size);
-  for (size_t done = 0; done < size;) {
+  for (size_t done = 0;;) { // to the last match: one in whitespace that another took is a token, too
     const SpecialTokens::Match match = search.next();
     if (done < match.start)
-      encode_between(session, text + done, match.start - done, readable, special.normalized());
+      encode_between(session, text + done, match.start - done, readable, special.normalized(), normalizer);
+    if (match.value == no_special)
+      return;
     if (match.start < match.stop)
       session.append_token(match.value);
     done = match.stop;
   }
 }
 
+// Of a text of so many bytes.
+size_t Encoder::most_tokens(size_t text_bytes) const {
+  return normalizer_ ? text_bytes * normalizer_->max_growth() : text_bytes;
+}
+
 void Encoder::encode_between(EncoderSession &session, const uint8_t *text, size_t size,
-                             const uint8_t *readable, const SpecialTokens &normalized) const {
+                             const uint8_t *readable, const SpecialTokens &normalized,
+                             const Normalizer *normalizer) const {
+  if (normalizer && automaton_) {
+    const std::string_view raw(reinterpret_cast<const char *>(text), size);
+    if (normalized.empty())
+      return session.normalized_text.encode(session, *normalizer, *automaton_, raw, readable);
+    const std::string_view made = session.normalized_text.whole(session, *normalizer, raw);
+    if (made.data() != raw.data())
+      readable = session.normalized_text.readable();
+    text = bytes_of(made);
+    size = made.size();
+  }
   if (normalized.empty())
     return session.encode_text(text, size, readable);
   SpecialTokens::Search search(normalized, text, size);
-  for (size_t done = 0; done < size;) {
+  for (size_t done = 0;;) {
     const SpecialTokens::Match match = search.next();
     if (done < match.start)
       session.encode_text(text + done, match.start - done, readable);
+    if (match.value == no_special)
+      return;
     if (match.start < match.stop)
       session.append_token(match.value);
     done = match.stop;
@@ -134,7 +144,7 @@ void Encoder::encode_between(EncoderSession &session, const uint8_t *text, size_
 void Encoder::encode(std::string_view text, const AddedTokens &special, std::vector<uint32_t> &ids) const {
   const SessionLoan session(*this, 1);
   const uint8_t *const bytes = bytes_of(text);
-  encode_text(*session, bytes, text.size(), bytes + text.size(), special);
+  encode_text(*session, bytes, text.size(), bytes + text.size(), special, normalizer_.get());
   session->finish();
   ids.assign(session->tokens.data(), session->tokens.data() + session->tokens.size());
 }
@@ -154,7 +164,7 @@ EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, si
   return encode_pieces(starts.size() - 1, threads, total_bytes, [&](EncoderSession &session, size_t piece) {
     for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
       const uint8_t *const bytes = bytes_of(texts[i]);
-      encode_text(session, bytes, texts[i].size(), bytes + texts[i].size(), special);
+      encode_text(session, bytes, texts[i].size(), bytes + texts[i].size(), special, normalizer_.get());
       session.end_row();
     }
   });
@@ -177,19 +187,23 @@ std::shared_ptr<const AddedTokens> Encoder::tokens_within_documents(std::string_
 }
 
 EncodedRows Encoder::encode_documents(std::string_view text, std::string_view separator, size_t threads,
-                                      const AddedTokens &special, bool check, TokenBuffer out) const {
+                                      const AddedTokens &special, bool check, TokenBuffer out,
+                                      bool normalize) const {
+  const Normalizer *const normalizer = normalize ? normalizer_.get() : nullptr;
   if (check && validate_utf8(bytes_of(separator), separator.size()) < separator.size())
     throw std::invalid_argument("the separator is not valid UTF-8"); // then the text is if all documents are
   if (separator.empty())
     throw std::invalid_argument("the separator is empty; documents need at least one byte between them");
   const std::shared_ptr<const AddedTokens> within = tokens_within_documents(separator, special);
+  // A token may stand across any place of the text as it is if it is looked for in the normalized text.
+  std::optional<WithinDocuments> by;
+  if (automaton_ && (!normalizer || within->normalized().empty()))
+    by.emplace(WithinDocuments{*automaton_, *within, normalizer});
+
   const uint8_t *const bytes = bytes_of(text);
   const uint8_t *const readable = bytes + text.size();
-  std::optional<WithinDocuments> within_documents;
-  if (automaton_)
-    within_documents.emplace(WithinDocuments{*automaton_, *within});
   const std::vector<size_t> starts =
-      threads > 1 ? cut_into_pieces(text, separator, within_documents) : std::vector<size_t>{0, text.size()};
+      threads > 1 ? cut_into_pieces(text, separator, by) : std::vector<size_t>{0, text.size()};
   const size_t pieces = starts.size() - 1;
   const auto encode_piece = [&](EncoderSession &session, size_t piece) {
     const size_t stop = starts[piece + 1];
@@ -198,7 +212,7 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
       const size_t found = find_bytes(bytes, stop, start, separator);
       if (check)
         require_utf8(text.substr(0, stop), valid_stop, found);
-      encode_text(session, bytes + start, found - start, readable, *within);
+      encode_text(session, bytes + start, found - start, readable, *within, normalizer);
       if (found == stop && piece + 1 < pieces)
         return; // behind the separator of the last document, or within a document that goes on
       session.end_row();
@@ -222,7 +236,7 @@ EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offset
     for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
       const uint8_t *const start = bytes + offsets[i];
       const size_t size = offsets[i + 1] - offsets[i];
-      encode_text(session, start, size, bytes + text.size(), special);
+      encode_text(session, start, size, bytes + text.size(), special, normalizer_.get());
       session.end_row();
     }
   };
@@ -268,42 +282,22 @@ EncodedRows Encoder::encode_pieces(size_t piece_count, size_t threads, size_t ma
     return {std::move(session->tokens), std::move(session->row_ends)};
   }
 
-  PieceAssembly assembly(piece_count, max_tokens, std::move(out));
-  PieceTurns turns(piece_count, threads);
-  std::mutex failure_mutex;
-  std::exception_ptr failure;
-  const auto work = [&](size_t thread) {
+  PieceAssembly assembly(piece_count, most_tokens(max_tokens), std::move(out));
+  std::atomic<size_t> next_piece{0};
+  ThreadTeam(static_cast<unsigned>(threads)).run([&](unsigned) {
     try {
-      const SessionLoan session(*this, threads, thread);
-      for (;;) {
-        const size_t piece = turns.take(thread);
-        if (piece >= piece_count)
-          return;
+      const SessionLoan session(*this, threads);
+      for (size_t piece; (piece = next_piece++) < piece_count;) {
         encode(*session, piece);
         session->finish();
         session->tokens = assembly.add(piece, std::move(session->tokens), std::move(session->row_ends));
         session->row_ends.clear();
       }
     } catch (...) {
-      turns.stop(); // the others stop after their piece
-      const std::lock_guard lock(failure_mutex);
-      if (!failure)
-        failure = std::current_exception();
+      next_piece = piece_count; // the others stop after their piece
+      throw;
     }
-  };
-  std::vector<std::thread> helpers;
-  helpers.reserve(threads - 1);
-  try {
-    while (helpers.size() + 1 < threads)
-      helpers.emplace_back(work, helpers.size() + 1);
-  } catch (const std::system_error &) {
-    // The system gives no more threads; those there are do all the pieces.
-  }
-  work(0);
-  for (std::thread &helper : helpers)
-    helper.join();
-  if (failure)
-    std::rethrow_exception(failure);
+  });
   return assembly.take();
 }
 

@@ -14,6 +14,7 @@
 
 #include "encode/encoder_session.hpp"
 #include "encode/piece_assembly.hpp"
+#include "normalize/normalizer.hpp"
 #include "text/added_tokens.hpp"
 
 #include <cstddef>
@@ -39,6 +40,11 @@ public:
   Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton,
           bool ignore_merges, size_t cache_bytes);
 
+  // Applied to the text between added tokens that are not normalized from now on; nullptr for none. Before
+  // the first call that encodes, or while there is none.
+  void set_normalizer(std::shared_ptr<const Normalizer> normalizer) { normalizer_ = std::move(normalizer); }
+  const std::shared_ptr<const Normalizer> &normalizer() const { return normalizer_; }
+
   // Texts are valid UTF-8. `special`: the tokens to recognise; all others are text like any other.
   void encode(std::string_view text, const AddedTokens &special, std::vector<uint32_t> &ids) const;
   EncodedRows encode_batch(const std::vector<std::string_view> &texts, size_t threads,
@@ -47,9 +53,10 @@ public:
   // Into `out` if it is lent, which needs out_tokens(text.size()) of room. check: whether text and separator
   // are valid UTF-8 is not known; each document is looked at while it is in the cache of the core that
   // encodes it (English, second pass, 209 -> 197 ms for 100 MB). Throws std::invalid_argument for text that
-  // is not.
+  // is not. normalize: apply the normalizer; otherwise that was done before.
   EncodedRows encode_documents(std::string_view text, std::string_view separator, size_t threads,
-                               const AddedTokens &special, bool check, TokenBuffer out = {}) const;
+                               const AddedTokens &special, bool check, TokenBuffer out = {},
+                               bool normalize = true) const;
   // A row for each text, which is [offsets[i], offsets[i + 1]) of `text`; offsets ascend and end within it.
   EncodedRows encode_ragged(std::string_view text, const uint64_t *offsets, size_t rows, size_t threads,
                             const AddedTokens &special, TokenBuffer out = {}) const;
@@ -64,19 +71,16 @@ public:
 
 private:
   class SessionLoan;
-  struct IdleSession {
-    std::unique_ptr<EncoderSession> session;
-    size_t thread; // that had it, of several
-  };
   using EncodePiece = std::function<void(EncoderSession &, size_t piece)>;
 
   void encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
-                   const AddedTokens &special) const;
+                   const AddedTokens &special, const Normalizer *normalizer) const;
   // The text between two tokens that are not normalized.
   void encode_between(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
-                      const SpecialTokens &normalized) const;
+                      const SpecialTokens &normalized, const Normalizer *normalizer) const;
   std::shared_ptr<const AddedTokens> tokens_within_documents(std::string_view separator,
                                                              const AddedTokens &special) const;
+  size_t most_tokens(size_t text_bytes) const;
   EncodedRows encode_pieces(size_t piece_count, size_t threads, size_t max_tokens, const EncodePiece &encode,
                             TokenBuffer out = {}) const;
 
@@ -84,10 +88,11 @@ private:
   mutable LazyCharacterTable characters_{vocabulary_};
   AddedTokens added_tokens_;
   std::shared_ptr<const Automaton> automaton_;
+  std::shared_ptr<const Normalizer> normalizer_; // if there is one
   bool ignore_merges_;
   mutable CacheBudget budget_;
   mutable std::mutex pool_mutex_;
-  mutable std::vector<IdleSession> idle_;
+  mutable std::vector<std::unique_ptr<EncoderSession>> idle_;
   mutable size_t session_count_ = 0;
   mutable std::string known_separator_; // that known_within_ is for
   mutable std::shared_ptr<const AddedTokens> known_within_;

@@ -27,6 +27,7 @@ void EncoderSession::reset() {
   for (Batch &batch : batches_)
     batch.count = batch.long_count = batch.ready_count = 0;
   misses_.clear();
+  normalized_text.reset();
   tokens.clear();
   if (tokens.lent())
     tokens = TokenBuffer();
@@ -68,8 +69,8 @@ void EncoderSession::finish() {
   open_ ^= 1;
   emit(batches_[open_], batches_[open_ ^ 1]);
   if (misses_.is_open())
-    tokens.set_end(settle_misses(misses_.end()));
-  scratch_.trim();
+    tokens.set_end(flush_misses(misses_.end()));
+  heap_.trim();
 }
 
 void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t *readable) {

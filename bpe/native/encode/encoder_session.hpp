@@ -18,8 +18,9 @@
 #include "encode/character_runs.hpp"
 #include "encode/character_walk.hpp"
 #include "encode/gathered_misses.hpp"
+#include "encode/normalized_text.hpp"
 #include "merge/long_merge.hpp"
-#include "merge/merge_pretoken.hpp"
+#include "merge/merge_by_heap.hpp"
 #include "pretokenize/text_window.hpp"
 #include "vocabulary/character_table.hpp"
 #include "vocabulary/vocabulary.hpp"
@@ -44,6 +45,7 @@ public:
   TokenBuffer tokens;
   static constexpr size_t spare_tokens = 2048;
   std::vector<uint64_t> row_ends; // token counts at the end_row() calls
+  NormalizedText normalized_text; // for encoders that have a normalizer
 
   // Bytes up to `readable` (>= text + size) may be read. Valid UTF-8 without special tokens; needs an
   // automaton.
@@ -109,10 +111,10 @@ private:
   uint32_t *emit_missing(const Batch &batch, size_t i, uint32_t *out);
   void open_misses(uint32_t *&out);
   uint32_t *room_for(size_t count, uint32_t *out);
-  uint32_t *settle_misses(uint32_t *out);
+  uint32_t *flush_misses(uint32_t *out);
   uint32_t find_whole(const uint8_t *bytes, size_t size) const;
   uint32_t *merge_long(const uint8_t *bytes, size_t size, uint32_t *out, size_t &count);
-  SweepScratch &sweep_scratch();
+  RankMergeScratch &rank_scratch();
 
   const Vocabulary &vocabulary_;
   LazyCharacterTable &lazy_characters_;
@@ -130,8 +132,8 @@ private:
   const size_t cache_share_bytes_;
   std::optional<TextWindow> window_; // if there is an automaton
   PretokenCache cache_;
-  MergeScratch scratch_;
-  std::unique_ptr<SweepScratch> sweep_scratch_; // once there is a long pretoken
+  HeapMerge heap_;
+  std::unique_ptr<RankMergeScratch> rank_scratch_; // once there is a long pretoken
   GatheredMisses misses_;
   Batch batches_[2];
   PretokenCache::FirstSlots first_slots_{}; // that their offsets are of

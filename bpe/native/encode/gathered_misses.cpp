@@ -34,7 +34,7 @@ void GatheredMisses::add_short(const CacheKey &key, uint32_t hash, const uint32_
     std::memcpy(merge.bytes, &key, sizeof merge.bytes);
     merge.size = static_cast<uint32_t>(key.size());
   }
-  mark(place, cell - 1u);
+  add_hole(place, cell - 1u);
 }
 
 void GatheredMisses::add_long(const CacheKey &key, uint32_t hash, const uint8_t *bytes,
@@ -50,18 +50,18 @@ void GatheredMisses::add_long(const CacheKey &key, uint32_t hash, const uint8_t 
     longs_[long_count_++] = {bytes, static_cast<uint32_t>(size), 0, long_symbols_ + long_bytes_};
     long_bytes_ += size;
   }
-  mark(place, cell - 1u);
+  add_hole(place, cell - 1u);
 }
 
 uint32_t *GatheredMisses::write(const uint32_t *origin, uint32_t *to, std::vector<uint64_t> &row_ends) {
   size_t place = 0;
-  for (size_t i = 0; i < mark_count_; ++i) {
-    to = copy_ids(window_ + place, marks_[i].place - place, to);
-    place = marks_[i].place;
-    if (marks_[i].miss == row_end) {
+  for (size_t i = 0; i < hole_count_; ++i) {
+    to = copy_ids(window_ + place, holes_[i].place - place, to);
+    place = holes_[i].place;
+    if (holes_[i].miss == row_end) {
       row_ends.push_back(static_cast<uint64_t>(to - origin));
     } else {
-      const Miss &missing = misses_[marks_[i].miss];
+      const Miss &missing = misses_[holes_[i].miss];
       to = copy_ids(missing.ids, missing.count, to);
     }
   }
@@ -72,7 +72,7 @@ void GatheredMisses::clear() {
   if (!open_)
     return;
   open_ = false;
-  id_count_ = mark_count_ = miss_count_ = short_count_ = long_count_ = long_bytes_ = missing_bytes_ = 0;
+  id_count_ = hole_count_ = miss_count_ = short_count_ = long_count_ = long_bytes_ = missing_bytes_ = 0;
   std::memset(cells_, 0, sizeof cells_);
 }
 

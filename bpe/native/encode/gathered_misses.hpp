@@ -4,7 +4,7 @@
 // merge_by_lanes.hpp. So the loop that emits goes on behind a miss, into a window instead of the result, and
 // notes at which place of the window which pretoken's ids are missing. When there are enough of them, or the
 // window is full, all are merged at once, and window and ids are copied into the result in their order. A
-// pretoken missed twice until then is merged once. The copy is 5 % of cold English.
+// pretoken missed twice until then is merged once.
 //
 // Rows that end behind a miss end where the result is not known yet; they are noted in the same way. Bytes of
 // long pretokens must stay where they are until clear(). Belongs to one thread, holds nothing between
@@ -53,11 +53,11 @@ public:
   // The ids at `place` are missing, those of a pretoken with this key.
   void add_short(const CacheKey &key, uint32_t hash, const uint32_t *place);
   void add_long(const CacheKey &key, uint32_t hash, const uint8_t *bytes, const uint32_t *place);
-  void add_row_end(const uint32_t *place) { mark(place, row_end); }
+  void add_row_end(const uint32_t *place) { add_hole(place, row_end); }
   // After each of the above: whether the window must be closed.
   bool is_full() const {
     return short_count_ == max_short || long_count_ == max_long || long_bytes_ + max_long_bytes > long_room ||
-           mark_count_ == max_marks;
+           hole_count_ == max_holes;
   }
 
   // Merges all of them. `scratch` is asked for if there are long ones.
@@ -88,26 +88,26 @@ public:
 private:
   static constexpr size_t window_ids = 32768;
   // Where nearly all is new one in twenty is long: so many short ones come with enough of them. Side by side
-  // merge those of like size, of which there are more among more: all at once, not 128, is 3 % of new words.
-  static constexpr size_t max_short = max_short_merges, max_long = 64, long_room = 4096, max_marks = 1024;
+  // merge those of like size, of which there are more among more.
+  static constexpr size_t max_short = max_short_merges, max_long = 64, long_room = 4096, max_holes = 1024;
   static constexpr size_t cells = 2048;
   static_assert(2 * (max_short + max_long) < cells);
   static constexpr uint32_t row_end = UINT32_MAX;
-  struct Mark {
+  struct Hole {
     uint32_t place; // in the window: what comes here is
     uint32_t miss;  // the ids of this one, or the end of a row
   };
 
   template <class IsSame> uint16_t &cell_of(uint32_t hash, IsSame is_same);
-  void mark(const uint32_t *place, uint32_t miss) {
-    marks_[mark_count_++] = {static_cast<uint32_t>(place - window_), miss};
+  void add_hole(const uint32_t *place, uint32_t miss) {
+    holes_[hole_count_++] = {static_cast<uint32_t>(place - window_), miss};
   }
 
   bool open_ = false;
-  size_t id_count_ = 0, mark_count_ = 0, miss_count_ = 0, short_count_ = 0, long_count_ = 0, long_bytes_ = 0;
+  size_t id_count_ = 0, hole_count_ = 0, miss_count_ = 0, short_count_ = 0, long_count_ = 0, long_bytes_ = 0;
   size_t missing_bytes_ = 0;   // of all marks
   uint16_t cells_[cells] = {}; // by hash: a miss's number and 1; 0: none
-  Mark marks_[max_marks];
+  Hole holes_[max_holes];
   Miss misses_[max_short + max_long];
   ShortMerge shorts_[max_short];
   LongMerge longs_[max_long];

@@ -1,13 +1,12 @@
-// Pretokens -> symbols, side by side: what merge_short does, a pretoken in each lane of a vector.
+// Pretokens -> symbols, side by side: what merge_by_heap.hpp does, a pretoken in each lane of a vector.
 //
 // Place i of all pretokens is one vector of symbols and one of keys, rank * places + place, the rank being
-// that of the pair at i and i + 1 (see merge_pretoken.hpp). A round finds each lane's lowest key by vertical
+// that of the pair at i and i + 1. A round finds each lane's lowest key by vertical
 // minima, looks its two new pairs up by gathers, and moves what is behind the merge one place forward. All
-// that still merge are a place shorter then, so each round works on a row less than the one before (words of
-// 9 bytes 38 -> 34 ns, pretokens of 21 bytes 160 -> 112). A look-up waits for memory twice, so the first
-// gathers of both pairs, and of two groups of pretokens, are under way before the second ones begin (words of
-// 8 bytes 140 -> 122 cycles each, with AVX2 175 -> 155). Pretokens of like length stand side by side, since
-// the longest of a group decides. merge_short_by_lanes.hpp and merge_long_by_lanes.hpp bring the pretokens.
+// that still merge are a place shorter then, so each round works on a row less than the one before. A look-up
+// waits for memory twice, so the first gathers of both pairs, and of two groups of pretokens, are under way
+// before the second ones begin. Pretokens of like length stand side by side, since the longest of a group
+// decides. merge_short_by_lanes.hpp and merge_long_by_lanes.hpp bring the pretokens.
 //
 // Included only by the sources of the variants that have gathers, hence the unnamed namespace. `Lanes` is of
 // lanes_avx512.hpp or lanes_avx2.hpp.

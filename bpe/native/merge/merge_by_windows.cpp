@@ -12,15 +12,15 @@ constexpr size_t first_overlap_bytes = 256;
 } // namespace
 
 size_t WindowMerge::merge_window(const uint8_t *bytes, size_t size, uint32_t *symbols) {
-  if (size <= max_sweep_bytes)
-    return merge_long_pretoken_(vocabulary_.merge_tables(), bytes, size, sweep_scratch_, symbols);
-  const std::vector<uint32_t> &merged = scratch_.merge_long(vocabulary_, bytes, size);
+  if (size <= max_rank_merge_bytes)
+    return merge_long_pretoken_(vocabulary_.merge_tables(), bytes, size, rank_scratch_, symbols);
+  const std::vector<uint32_t> &merged = heap_.merge(vocabulary_, bytes, size);
   std::copy(merged.begin(), merged.end(), symbols);
   return merged.size();
 }
 
 size_t WindowMerge::merge(const uint8_t *bytes, size_t size, uint32_t *symbols) {
-  size_t window_bytes = max_sweep_bytes, overlap_bytes = first_overlap_bytes;
+  size_t window_bytes = max_rank_merge_bytes, overlap_bytes = first_overlap_bytes;
   size_t stop = std::min(size, window_bytes);
   size_t count = merge_window(bytes, stop, symbols); // symbols[0, count) are bytes[0, stop) merged: A
   while (stop < size) {

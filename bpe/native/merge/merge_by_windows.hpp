@@ -16,7 +16,7 @@
 #pragma once
 
 #include "merge/long_merge.hpp"
-#include "merge/merge_pretoken.hpp"
+#include "merge/merge_by_heap.hpp"
 #include "vocabulary/vocabulary.hpp"
 
 #include <cstddef>
@@ -27,11 +27,11 @@ namespace bpe {
 
 class WindowMerge {
 public:
-  // Where merge_long_pretoken does not reach, `scratch` is used. All must outlive the object.
+  // Where merge_long_pretoken does not reach, `heap` is used. All must outlive the object.
   WindowMerge(const Vocabulary &vocabulary, MergeLongPretoken merge_long_pretoken,
-              SweepScratch &sweep_scratch, MergeScratch &scratch)
-      : vocabulary_(vocabulary), merge_long_pretoken_(merge_long_pretoken), sweep_scratch_(sweep_scratch),
-        scratch_(scratch) {}
+              RankMergeScratch &rank_scratch, HeapMerge &heap)
+      : vocabulary_(vocabulary), merge_long_pretoken_(merge_long_pretoken), rank_scratch_(rank_scratch),
+        heap_(heap) {}
 
   // The symbols of bytes[0, size), size >= 1, into symbols[0, result); symbols has room for `size`.
   // Throws std::bad_alloc.
@@ -43,8 +43,8 @@ private:
 
   const Vocabulary &vocabulary_;
   const MergeLongPretoken merge_long_pretoken_;
-  SweepScratch &sweep_scratch_;
-  MergeScratch &scratch_;
+  RankMergeScratch &rank_scratch_;
+  HeapMerge &heap_;
   std::vector<uint32_t> window_; // symbols
 };
 

@@ -1,17 +1,15 @@
 // Pretokens of up to 64 bytes -> symbols, a lane each: merge_by_lanes.hpp behind the contract of
 // long_merge.hpp.
 //
-// Longer ones, and a few that would leave most lanes idle, go through merge_by_sweeps.hpp, each alone. New
-// pretokens of 16 to 31 bytes, 64 at once, 21 on average: 742 ns each by sweeps, 112 side by side with
-// AVX-512, 220 with AVX2; of 33 to 64 bytes, 40 on average, 1250, 272 and 520. Those of up to 32 bytes have
-// lanes of their own length, whose loops the compiler unrolls (124 ns in lanes of 64 places).
+// Longer ones, and a few that would leave most lanes idle, go through merge_rank_at_a_time.hpp, each alone.
+// Those of up to 32 bytes have lanes of their own length, whose loops the compiler unrolls.
 //
 // Included only by the sources of the variants that have gathers, hence the unnamed namespace.
 #pragma once
 
 #include "merge/long_merge.hpp"
 #include "merge/merge_by_lanes.hpp"
-#include "merge/merge_by_sweeps.hpp"
+#include "merge/merge_rank_at_a_time.hpp"
 
 namespace bpe {
 
@@ -77,10 +75,10 @@ template <class Lanes, class Simd> struct LongSideBySide : SideBySide<Lanes> {
   // Of up to `places` bytes, longest first.
   template <int32_t places>
   static void merge_sorted(const MergeTables &tables, LongMerge *const *sorted, size_t count,
-                           SweepScratch &scratch) {
+                           RankMergeScratch &scratch) {
     if (count < Lanes::fewest_long)
       for (size_t i = 0; i < count; ++i)
-        merge_each_by_sweeps<Simd>(tables, sorted[i], 1, scratch);
+        merge_each_rank_at_a_time<Simd>(tables, sorted[i], 1, scratch);
     else if (tables.products)
       merge_groups<true, places>(tables, sorted, count);
     else
@@ -88,7 +86,7 @@ template <class Lanes, class Simd> struct LongSideBySide : SideBySide<Lanes> {
   }
 
   // See long_merge.hpp.
-  static void merge(const MergeTables &tables, LongMerge *merges, size_t count, SweepScratch &scratch) {
+  static void merge(const MergeTables &tables, LongMerge *merges, size_t count, RankMergeScratch &scratch) {
     constexpr uint32_t places = 64;
     constexpr size_t most = 256; // sorted at a time
     for (; count > 0; merges += count < most ? count : most, count -= count < most ? count : most) {
@@ -98,7 +96,7 @@ template <class Lanes, class Simd> struct LongSideBySide : SideBySide<Lanes> {
         if (merges[i].size <= places)
           ++starts[places - merges[i].size + 1];
         else
-          merge_each_by_sweeps<Simd>(tables, merges + i, 1, scratch);
+          merge_each_rank_at_a_time<Simd>(tables, merges + i, 1, scratch);
       for (size_t i = 1; i < places + 2; ++i)
         starts[i] += starts[i - 1];
       const size_t over_32 = starts[places - 32], in_lanes = starts[places + 1];

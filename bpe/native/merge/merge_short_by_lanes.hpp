@@ -1,13 +1,10 @@
 // Short pretokens -> symbols, a lane each: merge_by_lanes.hpp behind the contract of short_merge.hpp.
 //
-// New words of 9 bytes, 64 at once: with AVX-512 105 ns each in turns (merge_in_turns.hpp), 26 side by side;
-// with AVX2 420 and 56.
-//
 // Included only by the sources of the variants that have gathers, hence the unnamed namespace.
 #pragma once
 
 #include "merge/merge_by_lanes.hpp"
-#include "merge/merge_in_turns.hpp"
+#include "merge/merge_interleaved.hpp"
 
 namespace bpe {
 
@@ -20,8 +17,8 @@ template <class Lanes> struct ShortSideBySide : SideBySide<Lanes> {
   using Group = typename Base::template Group<16>;
   using Base::width;
 
-  // Four words of each pretoken at a time go in and out by turning rows to columns: a gather each cost a
-  // third of the whole.
+  // Four words of each pretoken at a time go in and out by turning rows to columns, which is quicker
+  // than a gather each.
   [[gnu::always_inline]] static inline void start(const MergeTables &tables, ShortMerge *const *pretokens,
                                                   size_t size, Group &group) {
     const uint8_t *bytes[width];
@@ -33,7 +30,7 @@ template <class Lanes> struct ShortSideBySide : SideBySide<Lanes> {
     Vector of_pretokens[4], four_bytes[4];
     for (size_t k = 0; k < 4; ++k)
       of_pretokens[k] = Lanes::load_fourths(bytes + k);
-    Lanes::turn_four(of_pretokens, four_bytes);
+    Lanes::transpose4x4(of_pretokens, four_bytes);
     Base::start(
         tables, [&](int32_t i) { return (Unsigned)four_bytes[i / 4]; }, sizes,
         static_cast<int32_t>(pretokens[0]->size), group);
@@ -49,7 +46,7 @@ template <class Lanes> struct ShortSideBySide : SideBySide<Lanes> {
     }
     for (uint32_t i = 0; i < most; i += 4) {
       Vector of_pretokens[4];
-      Lanes::turn_four(group.symbols + 1 + i, of_pretokens);
+      Lanes::transpose4x4(group.symbols + 1 + i, of_pretokens);
       for (size_t w = 0; w < size; ++w)
         __builtin_memcpy(pretokens[w]->symbols + i,
                          reinterpret_cast<const uint8_t *>(&of_pretokens[w % 4]) + 16 * (w / 4), 16);
@@ -77,7 +74,7 @@ template <class Lanes> struct ShortSideBySide : SideBySide<Lanes> {
   // See short_merge.hpp.
   static void merge(const MergeTables &tables, ShortMerge *merges, size_t count) {
     if (count < Lanes::fewest)
-      return merge_in_turns(tables, merges, count);
+      return merge_interleaved(tables, merges, count);
     ShortMerge *sorted[max_short_merges];
     sort_longest_first(merges, count, sorted);
     if (tables.products)

@@ -1,5 +1,5 @@
 // What merging several short pretokens at once works on; merge_short_by_lanes.hpp and
-// merge_in_turns.hpp do it.
+// merge_interleaved.hpp do it.
 //
 // Plain data without member functions of its own, since sources with other instruction sets include it.
 #pragma once
@@ -29,6 +29,8 @@ struct MergeTables {
   }
 };
 
+inline constexpr size_t short_pretoken_bytes = 16;
+
 struct ShortMerge {
   uint8_t bytes[16];    // in; `size` of them, 1 to 16, what is behind them does not count
   uint32_t size;        // in
@@ -39,7 +41,7 @@ struct ShortMerge {
 inline constexpr size_t max_short_merges = 512;
 
 // Fills in count and symbols of merges[0, count), count <= max_short_merges: each its bytes' symbols, as
-// merge_short gives them.
+// merge_by_heap.hpp gives them.
 using MergeShortPretokens = void (*)(const MergeTables &tables, ShortMerge *merges, size_t count);
 
 } // namespace bpe

@@ -11,8 +11,8 @@ namespace {
 
 struct Avx2Lanes {
   static constexpr size_t width = 8;
-  static constexpr size_t fewest = 2;      // pretokens; fewer are quicker in turns
-  static constexpr size_t fewest_long = 3; // of more than 15 bytes; fewer are quicker by sweeps
+  static constexpr size_t fewest = 2;      // pretokens; fewer are quicker interleaved
+  static constexpr size_t fewest_long = 3; // of more than 15 bytes; fewer are quicker one by one
   using Vector = int32_t __attribute__((vector_size(32)));
   using Unsigned = uint32_t __attribute__((vector_size(32)));
 
@@ -33,7 +33,7 @@ struct Avx2Lanes {
     return (Vector)_mm256_inserti128_si256(_mm256_castsi128_si256(load(places[0])), load(places[4]), 1);
   }
   // Four rows to four words a lane: of half h of out[j] all four are of lane 4 * h + j.
-  [[gnu::always_inline]] static inline void turn_four(const Vector *rows, Vector *out) {
+  [[gnu::always_inline]] static inline void transpose4x4(const Vector *rows, Vector *out) {
     const __m256i a = _mm256_unpacklo_epi32((__m256i)rows[0], (__m256i)rows[1]);
     const __m256i b = _mm256_unpacklo_epi32((__m256i)rows[2], (__m256i)rows[3]);
     const __m256i c = _mm256_unpackhi_epi32((__m256i)rows[0], (__m256i)rows[1]);

@@ -11,8 +11,8 @@ namespace {
 
 struct Avx512Lanes {
   static constexpr size_t width = 16;
-  static constexpr size_t fewest = 6;      // pretokens; fewer are quicker in turns
-  static constexpr size_t fewest_long = 3; // of more than 15 bytes; fewer are quicker by sweeps
+  static constexpr size_t fewest = 6;      // pretokens; fewer are quicker interleaved
+  static constexpr size_t fewest_long = 3; // of more than 15 bytes; fewer are quicker one by one
   using Vector = int32_t __attribute__((vector_size(64)));
   using Unsigned = uint32_t __attribute__((vector_size(64)));
 
@@ -36,7 +36,7 @@ struct Avx512Lanes {
     return (Vector)_mm512_inserti32x4(all, load(places[12]), 3);
   }
   // Four rows to four words a lane: of quarter q of out[j] all four are of lane 4 * q + j.
-  [[gnu::always_inline]] static inline void turn_four(const Vector *rows, Vector *out) {
+  [[gnu::always_inline]] static inline void transpose4x4(const Vector *rows, Vector *out) {
     const __m512i a = _mm512_unpacklo_epi32((__m512i)rows[0], (__m512i)rows[1]);
     const __m512i b = _mm512_unpacklo_epi32((__m512i)rows[2], (__m512i)rows[3]);
     const __m512i c = _mm512_unpackhi_epi32((__m512i)rows[0], (__m512i)rows[1]);

@@ -1,13 +1,12 @@
 // 64 bytes to masks, eight at a time in general registers. Little-endian.
 #pragma once
 
+#include "common/byte_order.hpp"
 #include "pretokenize/scan_window.hpp"
 #include "text/wordless_leads.hpp"
 
 #include <bit>
 #include <cstring>
-
-static_assert(std::endian::native == std::endian::little, "the core reads words as little-endian");
 
 namespace bpe {
 namespace {

@@ -4,8 +4,8 @@
 #include "cache/walk_keys.hpp"
 #include "encode/character_runs.hpp"
 #include "encode/walk_characters.hpp"
-#include "merge/merge_by_sweeps.hpp"
-#include "merge/merge_in_turns.hpp"
+#include "merge/merge_interleaved.hpp"
+#include "merge/merge_rank_at_a_time.hpp"
 #include "pretokenize/scan_window.hpp"
 #include "simd/simd_variants.hpp"
 
@@ -15,8 +15,8 @@ namespace {
 // valid_prefix may be null.
 template <class Simd, class BlockKeys = PlainBlockKeys, class Block = CharacterBlock>
 constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_prefix) valid_prefix,
-                                 MergeShortPretokens merge_short_pretokens = merge_in_turns,
-                                 MergeLongPretokens merge_long_pretokens = merge_each_by_sweeps<Simd>) {
+                                 MergeShortPretokens merge_short_pretokens = merge_interleaved,
+                                 MergeLongPretokens merge_long_pretokens = merge_each_rank_at_a_time<Simd>) {
   return {name,
           scan_window<Simd>,
           walk_keys<Simd, BlockKeys>,
@@ -25,7 +25,7 @@ constexpr SimdVariant variant_of(const char *name, decltype(SimdVariant::valid_p
           find_characters<Block>,
           emit_characters<Block>,
           merge_short_pretokens,
-          merge_by_sweeps<Simd>,
+          merge_rank_at_a_time<Simd>,
           merge_long_pretokens};
 }
 

@@ -1,4 +1,4 @@
-// UTF-8: finding the first byte that breaks it, and reading one character.
+// UTF-8: finding the first byte that breaks it, reading one character and writing one.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +33,24 @@ static inline Char read_char(const uint8_t *p, const uint8_t *stop) {
     return {lead, 1};
   const uint32_t code_point = (lead & 7) << 18 | (p[1] & 63u) << 12 | (p[2] & 63u) << 6 | (p[3] & 63u);
   return {code_point <= 0x10FFFF ? code_point : 0xFFFD, 4};
+}
+
+// The character as one to four bytes at `out`; how many. Surrogates give three bytes that are no UTF-8.
+// static: as above.
+static inline size_t write_utf8(uint32_t code_point, uint8_t *out) {
+  const auto last_bits = [&](unsigned shift) {
+    return static_cast<uint8_t>(0x80 | (code_point >> shift & 63));
+  };
+  if (code_point < 0x80)
+    return out[0] = static_cast<uint8_t>(code_point), 1;
+  if (code_point < 0x800)
+    return out[0] = static_cast<uint8_t>(0xC0 | code_point >> 6), out[1] = last_bits(0), 2;
+  if (code_point < 0x10000)
+    return out[0] = static_cast<uint8_t>(0xE0 | code_point >> 12), out[1] = last_bits(6),
+           out[2] = last_bits(0), 3;
+  out[0] = static_cast<uint8_t>(0xF0 | code_point >> 18);
+  out[1] = last_bits(12), out[2] = last_bits(6), out[3] = last_bits(0);
+  return 4;
 }
 
 } // namespace bpe

@@ -6,21 +6,22 @@
 #pragma once
 
 #include "common/thread_team.hpp"
-#include "train/known_pairs.hpp"
 #include "train/merge_slots.hpp"
+#include "train/tracked_pairs.hpp"
 
 #include <vector>
 
 namespace bpe {
 
-constexpr uint64_t slots_for_thread = 1 << 19; // some 5 ms of reading
+constexpr uint64_t slots_for_thread = 1 << 19; // fewer are read sooner than a thread wakes
 
 template <class Id, class Place>
 unsigned threads_for(const MergeSlots<Id, Place> &slots, const ThreadTeam &team) {
   return static_cast<unsigned>(std::min<uint64_t>(team.size(), slots.size() / slots_for_thread + 1));
 }
 
-// Calls work(start, stop) for pieces of a range of slots, of some 10 ms, and pause() after each.
+// Calls work(start, stop) for pieces of a range of slots, and pause() after each: often enough to
+// end soon when that is asked.
 template <class Pause, class Work> void in_pieces(uint64_t start, uint64_t stop, Pause pause, Work work) {
   constexpr uint64_t piece_slots = 1 << 22;
   for (uint64_t at = start; at < stop; at += piece_slots) {
@@ -54,7 +55,7 @@ void for_each_pair(const MergeSlots<Id, Place> &slots, ThreadTeam &team, unsigne
 
 // All pairs of slots that hold no id above 256, those of bytes: counted in a square of 1 MiB.
 template <class Id, class Place, class Pause>
-void count_byte_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &team, KnownPairs<Id, Place> &pairs,
+void count_byte_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &team, TrackedPairs<Id, Place> &pairs,
                       Pause pause) {
   struct Sum {
     uint64_t count = 0, places = 0;
@@ -89,7 +90,7 @@ void count_byte_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &team, Know
 // tables, which then stay small however many pairs there are.
 template <class Id, class Place, class Pause>
 uint64_t count_frequent_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &team, uint64_t wanted,
-                              uint64_t floor, uint64_t below, KnownPairs<Id, Place> &pairs, Pause pause,
+                              uint64_t floor, uint64_t below, TrackedPairs<Id, Place> &pairs, Pause pause,
                               const MemoryLimit &limit) {
   const Id *ids = slots.ids();
   constexpr unsigned most_threads = 8; // each has sums of up to 32 MiB
@@ -117,7 +118,7 @@ uint64_t count_frequent_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &te
   const uint64_t at_least = std::max(
       floor, std::min(below / 2, histogram.reached_by(wanted, std::numeric_limits<uint64_t>::max())));
 
-  std::vector<KnownPairs<Id, Place>> parts;
+  std::vector<TrackedPairs<Id, Place>> parts;
   for (unsigned thread = 1; thread < threads; thread++)
     parts.emplace_back(limit);
   for_each_pair(
@@ -131,7 +132,7 @@ uint64_t count_frequent_pairs(const MergeSlots<Id, Place> &slots, ThreadTeam &te
         pair.places++;
       },
       pause);
-  for (KnownPairs<Id, Place> &part : parts) {
+  for (TrackedPairs<Id, Place> &part : parts) {
     part.for_each([&](const auto &found) {
       auto &pair = pairs.find_or_add(found.key);
       pair.count += found.count;

@@ -3,11 +3,10 @@
 //
 // Cell base[left] ^ right is the only one that can hold the pair. Bases are found by trying, rows of many
 // pairs first; the cells are two to four times as many as the pairs, so few tries are needed and all of it
-// fits into the second-level cache: 40,000 pairs take 1 MiB. Reading 140 million slots against it takes a
-// third of what open addressing does, where every other lookup guesses a branch wrong.
+// fits into the second-level cache. With open addressing every other lookup is a branch misprediction.
 #pragma once
 
-#include "train/known_pairs.hpp"
+#include "train/tracked_pairs.hpp"
 
 #include <vector>
 

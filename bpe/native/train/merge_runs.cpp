@@ -1,6 +1,6 @@
 #include "train/merge_runs.hpp"
 
-#include "common/run_threads.hpp"
+#include "common/thread_team.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -68,8 +68,7 @@ private:
 };
 
 // The least of many slices, by a tree of the losers: a comparison for each level when the least goes on.
-// Which of two is less is a coin's toss, so nothing branches on it (handing over 13 million pretokens: 1.1 ->
-// 0.54 s).
+// Which of two is less can't be predicted, so nothing branches on it.
 class Tournament {
 public:
   explicit Tournament(std::vector<Slice> &slices) : slices_(slices) {
@@ -140,7 +139,7 @@ private:
   size_t leaves_ = 1;
   Player winner_;
   // The losers by node; 0 is not used. Apart, or the compiler moves them through vector registers, which
-  // takes twice as long.
+  // is slower.
   std::vector<uint64_t> first_, second_, slice_;
 };
 
@@ -216,7 +215,7 @@ std::vector<SortedRun> merged_ranges(std::vector<SortedRun> &&inputs, RunMemory 
   }
   std::vector<SortedRun> merged(slices.size());
   std::atomic<size_t> taken{0};
-  run_threads(threads, [&](unsigned) {
+  ThreadTeam(threads).run([&](unsigned) {
     for (size_t range = taken++; range < merged.size(); range = taken++)
       merged[range] = merged_slices(slices[range], memory);
   });

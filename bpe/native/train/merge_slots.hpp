@@ -1,4 +1,4 @@
-// The pretokens while they are merged: one flat array of ids, a slot for each byte, a separator between
+// The pretokens while they are merged: one flat array of ids, a slot for each symbol, a separator between
 // pretokens.
 //
 //   "aab" x 3, "ab" x 1    |a|a|b|.|a|b|       | is the separator, . a slot inside an entry
@@ -29,15 +29,16 @@ public:
   static constexpr Id separator = 0;
   static constexpr Id dead = std::numeric_limits<Id>::max();
 
-  // byte_ids[byte] is the id of a byte, at least 1. The plan is used up.
-  MergeSlots(SlotPlan &plan, const std::array<Id, 256> &byte_ids, ThreadTeam &team)
+  // id_of(i) is the id of symbol i of the pretokens, at least 1. The plan is used up.
+  template <class IdOf>
+  MergeSlots(SlotPlan &plan, IdOf id_of, ThreadTeam &team)
       : memory_(plan.slots() * sizeof(Id)), ids_(static_cast<Id *>(memory_.data())), size_(plan.slots()) {
     plan.place([&](uint64_t count, uint64_t start) { runs_.push_back({static_cast<Place>(start), count}); });
     team.run([&](unsigned thread) {
-      plan.take(thread, [&](const uint8_t *bytes, uint64_t size, uint64_t start) {
+      plan.take(thread, [&](uint64_t first, uint64_t size, uint64_t start) {
         Id *to = ids_ + start;
         for (uint64_t i = 0; i < size; i++)
-          to[i] = byte_ids[bytes[i]];
+          to[i] = id_of(first + i);
         // The separator behind it is 0, as fresh memory is.
       });
     });

@@ -1,12 +1,12 @@
 // Which pairs there are, how often each occurs, where it stands, and which is the best.
 //
-// Counts only fall (see trainer.hpp), which gives two thresholds. Pairs that occur at least `known_from`
-// times are known: their counts are exact at any time, so none is counted twice. Those that occur at least
-// `threshold` times, far fewer, wait in a queue, each with the list of its places: none below it can be the
-// next merge while one at or above it is left. When the queue runs dry the threshold is lowered and lists are
-// written anew, from one reading of the slots. When the known pairs become too many the rarest are forgotten;
-// only where the threshold comes down to known_from, as it does when most of a text is merged, are they
-// counted again. All that is exact for any choice of the two.
+// Counts only fall (see trainer.hpp), which gives two thresholds. Pairs that occur at least
+// `min_tracked_count` times are tracked: their counts are exact at any time, so none is counted twice. Those
+// that occur at least `threshold` times, far fewer, wait in a queue, each with the list of its places: none
+// below it can be the next merge while one at or above it is left. When the queue runs dry the threshold is
+// lowered and lists are written anew, from one reading of the slots. When the tracked pairs become too many
+// the rarest are forgotten; only where the threshold comes down to min_tracked_count, as it does when most of
+// a text is merged, are they counted again. All that is exact for any choice of the two.
 //
 // The places of a pair are a list written once, ascending, of the exact size needed; entries become stale as
 // other merges take the ids away and are recognised on reading. Lists lie in one arena. It never needs more
@@ -39,10 +39,13 @@ public:
     Place list_size;
   };
 
-  // Pairs that occur less often than `floor`, at least 1, do not matter. Some `most_known` are known at once.
-  // The limit is asked before memory is taken; it must outlive this.
-  PairIndex(uint64_t slots, uint64_t floor, uint64_t most_known, const MemoryLimit &limit)
-      : limit_(limit), floor_(floor), known_from_(floor), most_known_(most_known), pairs_(limit),
+  // only_bytes: no id above 256 is in the slots at first. Pairs that occur less often than `floor`, at least
+  // 1, do not matter. Some `max_tracked_pairs` are tracked at once. The limit is asked before memory is
+  // taken; it must outlive this.
+  PairIndex(uint64_t slots, bool only_bytes, uint64_t floor, uint64_t max_tracked_pairs,
+            const MemoryLimit &limit)
+      : limit_(limit), only_bytes_(only_bytes), floor_(floor), min_tracked_count_(floor),
+        max_tracked_pairs_(max_tracked_pairs), pairs_(limit),
         arena_(static_cast<Place *>(std::malloc(2 * slots * sizeof(Place) + 1)), std::free) {
     if (!arena_) // only what is written becomes resident
       throw std::bad_alloc();
@@ -53,28 +56,29 @@ public:
 
   // Lowers the threshold so far that about `wanted` pairs with `most_places` places reach it, or one pair,
   // and lists those. For slots where an entry is one slot and ids are below id_count. Only pairs that are
-  // allowed(left, right) become known. After that best() works with `less`, a strict order of Waiting.
+  // allowed(left, right) are tracked. After that best() works with `less`, a strict order of Waiting.
   template <class Allowed, class Less, class Pause>
   void list(const MergeSlots<Id, Place> &slots, size_t id_count, uint64_t wanted, uint64_t most_places,
             Allowed allowed, Less less, Pause pause, ThreadTeam &team) {
     auto keep_allowed = [&] {
       pairs_.keep([&](const Pair &pair) {
-        return pair.count >= known_from_ && allowed(Keys::left(pair.key), Keys::right(pair.key));
+        return pair.count >= min_tracked_count_ && allowed(Keys::left(pair.key), Keys::right(pair.key));
       });
     };
-    if (threshold_ == unlimited) {
+    if (threshold_ == unlimited && only_bytes_) {
       count_byte_pairs(slots, team, pairs_, pause);
       keep_allowed();
-    } else if (threshold_ <= known_from_) {
+    } else if (threshold_ == unlimited || threshold_ <= min_tracked_count_) {
+      const uint64_t below = threshold_ == unlimited ? unlimited : min_tracked_count_;
       pairs_.clear();
-      known_from_ =
-          count_frequent_pairs(slots, team, most_known_ / 2, floor_, known_from_, pairs_, pause, limit_);
+      min_tracked_count_ =
+          count_frequent_pairs(slots, team, max_tracked_pairs_ / 2, floor_, below, pairs_, pause, limit_);
       keep_allowed();
     }
     CountHistogram histogram;
     pairs_.for_each([&](const Pair &pair) { histogram.add(pair.count, pair.places); });
-    threshold_ = std::max(known_from_, std::min({threshold_ - 1, histogram.reached_by_some(),
-                                                 histogram.reached_by(wanted, most_places)}));
+    threshold_ = std::max(min_tracked_count_, std::min({threshold_ - 1, histogram.reached_by_some(),
+                                                        histogram.reached_by(wanted, most_places)}));
     queue_.clear();
     arena_used_ = 0;
     pairs_.for_each([&](const Pair &pair) {
@@ -124,9 +128,9 @@ public:
   template <class Less>
   uint64_t add(Key key, uint64_t count, Place places, Place list_size, uint64_t &room, uint64_t room_stop,
                Less less) {
-    if (count >= known_from_ && pairs_.size() >= most_known_)
+    if (count >= min_tracked_count_ && pairs_.size() >= max_tracked_pairs_)
       forget();
-    if (count < known_from_)
+    if (count < min_tracked_count_)
       return no_list;
     Pair &pair = pairs_.find_or_add(key);
     pair.count = count;
@@ -152,7 +156,7 @@ public:
   void prefetch(Key key) const { pairs_.prefetch(key); }
 
 private:
-  using Pair = typename KnownPairs<Id, Place>::Pair;
+  using Pair = typename TrackedPairs<Id, Place>::Pair;
   static constexpr uint64_t unlimited = std::numeric_limits<uint64_t>::max();
 
   // Writes the lists of the queue: one thread reads the slots from the front and writes each list from its
@@ -176,13 +180,13 @@ private:
     const uint64_t last = slots.size() - 1, middle = threads_for(slots, team) > 1 ? last / 2 : last;
     // Places of pairs that are not listed go, one over the other, behind all lists; those of the second
     // thread to another cache line.
-    const uint64_t nowhere = arena_used_, nowhere_else = nowhere + 64;
+    const uint64_t sink0 = arena_used_, sink1 = sink0 + 64;
     auto read_upwards = [&] {
       in_pieces(0, middle, pause, [&](uint64_t start, uint64_t stop) {
         for (uint64_t at = start; at < stop; at++) {
           auto &cell = upwards.cell_of(ids[at], ids[at + 1]);
           const bool is_listed = cell.left == ids[at];
-          places[is_listed ? cell.next : nowhere] = static_cast<Place>(at);
+          places[is_listed ? cell.next : sink0] = static_cast<Place>(at);
           cell.next += is_listed;
         }
       });
@@ -192,7 +196,7 @@ private:
         auto &cell = downwards.cell_of(ids[at], ids[at + 1]);
         const bool is_listed = cell.left == ids[at];
         cell.next -= is_listed;
-        places[is_listed ? cell.next : nowhere_else] = static_cast<Place>(at);
+        places[is_listed ? cell.next : sink1] = static_cast<Place>(at);
       }
     };
     if (middle == last)
@@ -209,14 +213,14 @@ private:
         throw std::logic_error("a pair stands at other places than were counted");
   }
 
-  // Makes room among the known pairs, if need be by raising their limit.
+  // Makes room among the tracked pairs, if need be by raising their limit.
   void forget() {
     CountHistogram histogram;
     pairs_.for_each([&](const Pair &pair) { histogram.add(pair.count, 0); });
-    known_from_ =
-        std::max(known_from_, std::min(threshold_, histogram.reached_by(most_known_ / 2, unlimited)));
-    pairs_.keep([&](const Pair &pair) { return pair.count >= known_from_; });
-    most_known_ = std::max<uint64_t>(most_known_, 2 * pairs_.size());
+    min_tracked_count_ = std::max(
+        min_tracked_count_, std::min(threshold_, histogram.reached_by(max_tracked_pairs_ / 2, unlimited)));
+    pairs_.keep([&](const Pair &pair) { return pair.count >= min_tracked_count_; });
+    max_tracked_pairs_ = std::max<uint64_t>(max_tracked_pairs_, 2 * pairs_.size());
   }
 
   template <class Less> void push(const Waiting &waiting, Less less) {
@@ -241,9 +245,10 @@ private:
   static constexpr uint64_t arena_step = uint64_t{1} << 18; // places, when lists are added one by one
 
   const MemoryLimit &limit_;
+  const bool only_bytes_;
   const uint64_t floor_;
-  uint64_t known_from_, threshold_ = unlimited, most_known_;
-  KnownPairs<Id, Place> pairs_;
+  uint64_t min_tracked_count_, threshold_ = unlimited, max_tracked_pairs_;
+  TrackedPairs<Id, Place> pairs_;
   std::unique_ptr<Place[], decltype(&std::free)> arena_;
   uint64_t arena_used_ = 0;
   uint64_t arena_expected_ = 0, arena_filled_ = 0, arena_written_ = 0; // the most there was of each

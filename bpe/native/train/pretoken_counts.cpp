@@ -1,12 +1,13 @@
 #include "train/pretoken_counts.hpp"
 
-#include "common/run_threads.hpp"
-#include "pretokenize/safe_cut.hpp"
+#include "common/thread_team.hpp"
+#include "normalize/normalized_cut.hpp"
 #include "text/utf8.hpp"
 #include "train/merge_runs.hpp"
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -15,7 +16,7 @@
 namespace bpe {
 namespace {
 
-// Pretokens whose cells are asked for before the first of them is looked at.
+// Pretokens whose cells are prefetched before the first of them is looked at.
 constexpr size_t batch_pretokens = 64;
 
 // What a thread takes at a time: half a millisecond or so, so that the last one to finish is not far behind.
@@ -27,6 +28,7 @@ constexpr size_t tail_bytes = 1 << 16;
 
 struct Part { // [start, stop) of the text, without special tokens
   size_t start, stop;
+  bool at_start; // of a document
 };
 
 // The largest place in [start, stop] that is not inside a character; text[stop] can be read.
@@ -52,9 +54,9 @@ bool stand_apart(const SpecialTokens &special_tokens) {
 // Hands the text out in pieces and counts the documents on the way; any thread may ask.
 class PieceCutter {
 public:
-  PieceCutter(const uint8_t *text, size_t size, const SpecialTokens &special_tokens,
-              const Automaton &automaton, bool in_document)
-      : text_(text), size_(size), automaton_(automaton), in_document_(in_document),
+  PieceCutter(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, const Automaton &automaton,
+              const Normalizer *normalizer, bool in_document)
+      : text_(text), size_(size), automaton_(automaton), normalizer_(normalizer), in_document_(in_document),
         search_(special_tokens, text, size), match_(search_.next()) {}
 
   // The next parts, in all about piece_bytes; false when there is none. Each is pretokenized by itself.
@@ -65,7 +67,7 @@ public:
       const size_t start = at_, stop = piece_stop();
       at_ = stop;
       if (stop > start) {
-        parts.push_back({start, stop});
+        parts.push_back({start, stop, !in_document_});
         documents_ += !in_document_;
         in_document_ = true;
       }
@@ -94,7 +96,7 @@ private:
     const size_t bytes = match_.start - at_;
     for (size_t tried = piece_bytes; 2 * tried < bytes; tried *= 2) {
       const size_t stop = character_start(text_, at_, at_ + tried);
-      const size_t cut = last_safe_cut(automaton_, text_ + at_, stop - at_);
+      const size_t cut = last_normalized_cut(automaton_, normalizer_, text_ + at_, stop - at_);
       if (cut > 0)
         return at_ + cut;
     }
@@ -105,6 +107,7 @@ private:
   const uint8_t *text_;
   size_t size_;
   const Automaton &automaton_;
+  const Normalizer *normalizer_;
   size_t at_ = 0;
   uint64_t documents_ = 0;
   bool in_document_;
@@ -127,12 +130,13 @@ uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialT
       static_cast<unsigned>(std::min<size_t>(std::max(1u, threads), size / thread_bytes + 1));
   while (own_.size() < used)
     own_.emplace_back();
-  PieceCutter cutter(text, size, special_tokens, *automaton_, in_document);
+  PieceCutter cutter(text, size, special_tokens, *automaton_, normalizer_.get(), in_document);
   std::vector<size_t> invalid(used, size);
-  run_threads(used, [&](unsigned index) {
+  ThreadTeam(used).run([&](unsigned index) {
     Own &own = own_[index];
     TextWindow window(*automaton_);
     std::vector<Part> parts;
+    Normalizer::Scratch scratch;
     try {
       while (cutter.next(parts)) {
         for (const Part &part : parts) {
@@ -143,7 +147,16 @@ uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialT
             invalid[index] = bad;
             return cutter.stop();
           }
-          add_text(window, text + part.start, part.stop - part.start, text + size, own);
+          const uint8_t *start = text + part.start, *readable = text + size;
+          size_t part_size = part.stop - part.start;
+          if (normalizer_) {
+            const std::string_view made = normalizer_->apply(
+                {reinterpret_cast<const char *>(start), part_size}, scratch, part.at_start);
+            start = reinterpret_cast<const uint8_t *>(made.data());
+            part_size = made.size();
+            readable = start + part_size;
+          }
+          add_text(window, start, part_size, readable, own);
         }
       }
     } catch (...) {
@@ -163,18 +176,18 @@ void PretokenCounter::add_text(TextWindow &window, const uint8_t *text, size_t s
                                Own &own) {
   std::array<PretokenKey, batch_pretokens> keys;
   size_t count = 0;
-  const auto flush = [&] {
-    if (own.pretokens.is_full(batch_pretokens))
-      pour(own);
+  const auto count_them = [&] {
+    if (own.counts.is_full(batch_pretokens))
+      flush(own);
     for (size_t i = 0; i < count; i++)
-      own.pretokens.add(keys[i]);
+      own.counts.add(keys[i]);
     count = 0;
   };
   const auto add = [&](const uint8_t *start, size_t bytes) {
     keys[count] = pretoken_key(start, bytes, readable);
-    own.pretokens.prefetch(keys[count].hash);
+    own.counts.prefetch(keys[count].hash);
     if (++count == batch_pretokens)
-      flush();
+      count_them();
   };
   window.reset(text, size, readable);
   for (const uint8_t *at = text, *const stop = text + size; at < stop;) {
@@ -196,7 +209,7 @@ void PretokenCounter::add_text(TextWindow &window, const uint8_t *text, size_t s
     }
     at += certain;
   }
-  flush();
+  count_them();
 }
 
 size_t PretokenCounter::last_cut(const uint8_t *text, size_t size,
@@ -221,7 +234,7 @@ size_t PretokenCounter::last_cut(const uint8_t *text, size_t size,
       continue;
     const size_t start = found ? cut : character_start(text, 0, from);
     const size_t stop = decided < size ? character_start(text, start, decided) : size;
-    const size_t safe = last_safe_cut(*automaton_, text + start, stop - start);
+    const size_t safe = last_normalized_cut(*automaton_, normalizer_.get(), text + start, stop - start);
     // A special token that starts before the tail may reach into it.
     if (found || safe > longest + 4)
       return start + safe;
@@ -234,42 +247,45 @@ void PretokenCounter::add(const uint8_t *bytes, size_t size, uint64_t count) {
   std::lock_guard busy(busy_);
   if (own_.empty())
     own_.emplace_back();
-  if (own_[0].pretokens.is_full(1)) {
-    pour(own_[0]);
+  if (own_[0].counts.is_full(1)) {
+    flush(own_[0]);
     merge_if_many();
   }
-  own_[0].pretokens.add(pretoken_key(bytes, size, bytes + size), count);
+  own_[0].counts.add(pretoken_key(bytes, size, bytes + size), count);
 }
 
-void PretokenCounter::pour(Own &own) {
-  if (own.pretokens.size() == 0)
+void PretokenCounter::flush(Own &own) {
+  if (own.counts.size() == 0)
     return;
-  SortedRun run = own.sorter.sorted(own.pretokens.cells(), own.pretokens.size(), memory_);
-  own.pretokens.clear();
-  std::lock_guard lock(poured_mutex_);
-  poured_size_ += run.memory_bytes();
-  poured_.push_back(std::move(run));
+  SortedRun run = own.sorter.sorted(own.counts.cells(), own.counts.size(), memory_);
+  own.counts.clear();
+  std::lock_guard lock(flushed_mutex_);
+  flushed_size_ += run.memory_bytes();
+  flushed_.push_back(std::move(run));
 }
 
 void PretokenCounter::merge_if_many() {
-  if (poured_size_ >= std::max(merged_bytes, merged_size_))
+  if (flushed_size_ >= std::max(merged_bytes, merged_size_))
     merge_runs();
 }
 
 void PretokenCounter::merge_runs() {
-  if (poured_.empty())
+  if (flushed_.empty())
     return;
-  std::vector<SortedRun> runs = std::exchange(poured_, {});
+  std::vector<SortedRun> runs = std::exchange(flushed_, {});
   std::move(merged_.begin(), merged_.end(), std::back_inserter(runs));
-  poured_size_ = merged_size_ = 0;
+  flushed_size_ = merged_size_ = 0;
   merged_ = merged_ranges(std::move(runs), memory_, threads_);
   for (const SortedRun &run : merged_)
     merged_size_ += run.memory_bytes();
 }
 
 void PretokenCounter::merge_all() {
-  if (!own_.empty())
-    run_threads(static_cast<unsigned>(own_.size()), [&](unsigned index) { pour(own_[index]); });
+  std::atomic<size_t> next{0};
+  ThreadTeam(static_cast<unsigned>(own_.size())).run([&](unsigned) {
+    for (size_t i; (i = next++) < own_.size();)
+      flush(own_[i]);
+  });
   merge_runs();
 }
 
@@ -304,7 +320,7 @@ size_t PretokenCounter::memory_bytes() {
   size_t bytes = counted_bytes();
   std::lock_guard busy(busy_);
   for (const Own &own : own_)
-    bytes += own.pretokens.free_table_bytes() + own.sorter.memory_bytes();
+    bytes += own.counts.free_table_bytes() + own.sorter.memory_bytes();
   return bytes;
 }
 
@@ -312,8 +328,8 @@ size_t PretokenCounter::counted_bytes() {
   std::lock_guard busy(busy_);
   size_t bytes = memory_.memory_bytes();
   for (const Own &own : own_)
-    bytes += own.pretokens.text_bytes_held() + own.pretokens.size() * sizeof(PretokenRecord);
-  for (const std::vector<SortedRun> *runs : {&merged_, &poured_})
+    bytes += own.counts.text_bytes_held() + own.counts.size() * sizeof(PretokenRecord);
+  for (const std::vector<SortedRun> *runs : {&merged_, &flushed_})
     for (const SortedRun &run : *runs)
       bytes += run.large_text_bytes();
   return bytes;

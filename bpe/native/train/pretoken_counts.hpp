@@ -2,17 +2,18 @@
 //
 // A text is cut at its special tokens, which are not counted, and long stretches without one where the
 // pattern allows it (last_safe_cut); the pieces go to threads. Each thread counts into a small table of its
-// own, which stays in its cache, and pours it out as a sorted run when it is full. When the runs hold as
+// own, which stays in its cache, and flushes it as a sorted run when it is full. When the runs hold as
 // much as all that was merged before, they are merged with it: memory is read and written front to back,
 // never at random as by a large table, and the counts are in order when they are handed over. They depend
 // neither on the number of threads nor on how these are scheduled.
 #pragma once
 
+#include "normalize/normalizer.hpp"
 #include "pretokenize/text_window.hpp"
 #include "text/special_tokens.hpp"
-#include "train/own_pretokens.hpp"
 #include "train/pretoken_items.hpp"
 #include "train/run_sorter.hpp"
+#include "train/thread_local_counts.hpp"
 
 #include <memory>
 #include <mutex>
@@ -23,8 +24,10 @@ namespace bpe {
 // Calls from several threads wait for each other; count() itself uses the threads it is given.
 class PretokenCounter {
 public:
-  // automaton null: only add() may be used.
+  // Without an automaton only add() may be used.
   explicit PretokenCounter(std::shared_ptr<const Automaton> automaton);
+  // Applied to the text between special tokens from now on; nullptr for none.
+  void set_normalizer(std::shared_ptr<const Normalizer> normalizer) { normalizer_ = std::move(normalizer); }
 
   // Counts the pretokens of a text. in_document: whether it goes on with a document; afterwards whether it
   // ends in one. Returns how many documents, stretches between special tokens that are not empty, start in
@@ -59,27 +62,28 @@ private:
   static constexpr size_t merged_bytes = 24 << 20;
 
   struct Own { // a thread's
-    OwnPretokens pretokens;
+    ThreadLocalCounts counts;
     RunSorter sorter;
   };
 
   void add_text(TextWindow &window, const uint8_t *text, size_t size, const uint8_t *readable, Own &own);
-  void pour(Own &own);
+  void flush(Own &own);
   void merge_if_many();
   void merge_runs();
   void merge_all();
 
   std::mutex busy_;
   std::shared_ptr<const Automaton> automaton_;
+  std::shared_ptr<const Normalizer> normalizer_; // if there is one
   unsigned threads_ = 1;
   std::vector<Own> own_; // one a thread; not yet in the runs
 
   RunMemory memory_;              // of the runs
   std::vector<SortedRun> merged_; // each less than the next
   size_t merged_size_ = 0;        // in bytes
-  std::mutex poured_mutex_;
-  std::vector<SortedRun> poured_; // since then
-  size_t poured_size_ = 0;        // in bytes
+  std::mutex flushed_mutex_;
+  std::vector<SortedRun> flushed_; // since then
+  size_t flushed_size_ = 0;        // in bytes
 };
 
 } // namespace bpe

@@ -1,6 +1,6 @@
 #include "train/pretoken_items.hpp"
 
-#include "common/run_threads.hpp"
+#include "common/thread_team.hpp"
 
 #include <algorithm>
 #include <array>
@@ -45,7 +45,7 @@ PretokenItems items_of(std::vector<SortedRun> &runs, unsigned threads, bool keep
   items.counts.resize(items.size * sizeof(uint64_t));
   threads = static_cast<unsigned>(std::min<size_t>(threads, items.size / thread_records + 1));
   std::atomic<size_t> taken{0};
-  run_threads(threads, [&](unsigned) {
+  ThreadTeam(threads).run([&](unsigned) {
     for (size_t range = taken++; range < runs.size(); range = taken++) {
       const auto [first, start] = starts[range];
       write_items(runs[range], start, static_cast<uint8_t *>(items.bytes.data()),

@@ -14,7 +14,7 @@ struct PretokenItems {
   PageMemory bytes, ends, counts; // uint8[byte_count], uint64[size], uint64[size]
 };
 
-// What runs hold of which each is less than the next. keep: otherwise their blocks are given on the way.
+// What runs hold, each less than the next. keep: otherwise their blocks are given back on the way.
 PretokenItems items_of(std::vector<SortedRun> &runs, unsigned threads, bool keep);
 
 } // namespace bpe

@@ -5,8 +5,9 @@
 //   16 and more      low = the hash, high = the address of (length, room for a count, bytes), top byte 0xFF
 #pragma once
 
+#include "common/byte_order.hpp"
+
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,8 +15,6 @@
 #include <vector>
 
 namespace bpe {
-
-static_assert(std::endian::native == std::endian::little, "keys are loaded as little-endian words");
 
 // The bytes of one pretoken; a long one still points into its text.
 struct PretokenKey {

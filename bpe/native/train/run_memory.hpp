@@ -62,7 +62,7 @@ public:
   }
 
 private:
-  static constexpr size_t piece_blocks = 16; // 4 MiB, of which nothing is resident before it is taken
+  static constexpr size_t piece_blocks = 16; // 4 MiB; nothing of it is resident before it is taken
 
   static void discard(uint8_t *block) noexcept { PageMemory::discard(block, block_bytes); }
 

@@ -4,6 +4,7 @@
 // never the corpus.
 #include "train/trainer.hpp"
 
+#include "train/entry_table.hpp"
 #include "train/merge_part.hpp"
 #include "train/merge_slots.hpp"
 #include "train/pair_index.hpp"
@@ -15,38 +16,15 @@
 namespace bpe {
 namespace {
 
-// Inside, ids are one higher than outside: 0 is the separator, 1 to 256 the bytes, 257 + k the entry of merge
-// k.
-constexpr uint32_t first_new_id = 257;
-
-// How far ahead in a list its slots are asked for: some 40 cache misses in flight or done.
-constexpr size_t prefetch_places = 40;
-
-// Waking the threads costs some 30 us, a place 10 to 40 ns.
+// Fewer places cost one thread less than waking the others.
 constexpr uint64_t places_for_threads = 1 << 14;
-constexpr uint64_t bytes_for_threads = 1 << 16; // of pretokens; below, no list is as long
-constexpr unsigned most_threads = 64;           // each takes some megabytes
+constexpr uint64_t symbols_for_threads = 1 << 16; // of pretokens; below, no list is as long
+constexpr unsigned most_threads = 64;             // each takes some megabytes
 
-// Pairs of which the counts are kept: several times what can still be merged, so that hardly ever too many
-// are forgotten. Some 30 bytes each.
-uint64_t known_pairs_for(uint64_t new_entries) {
+// How many pairs are tracked: several times what can still be merged, so that hardly ever too many are
+// forgotten.
+uint64_t max_tracked_pairs_for(uint64_t new_entries) {
   return std::max<uint64_t>(1 << 16, 8 * new_entries);
-}
-
-// The bytes in the order of their ids: by value, or as GPT-2 prints them (the 188 printable Latin-1 bytes
-// first).
-std::array<uint8_t, 256> byte_order(TieBreak tie_break) {
-  auto is_late = [&](int byte) {
-    bool printable = (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
-    return tie_break == TieBreak::huggingface && !printable;
-  };
-  std::array<uint8_t, 256> order;
-  size_t used = 0;
-  for (bool late : {false, true})
-    for (int byte = 0; byte < 256; byte++)
-      if (is_late(byte) == late)
-        order[used++] = static_cast<uint8_t>(byte);
-  return order;
 }
 
 class Ticker {
@@ -67,26 +45,26 @@ private:
 
 template <class Id, class Place> class Trainer {
 public:
-  Trainer(SlotPlan &plan, const TrainingOptions &options, const TrainingProgress &progress, ThreadTeam &team)
-      : options_(options), order_(byte_order(options.tie_break)), slots_(plan, byte_ids(), team),
-        index_(plan.slots(), std::max<uint64_t>(1, options.min_frequency),
-               options.known_pairs ? options.known_pairs : known_pairs_for(options.new_entries),
+  Trainer(SlotPlan &plan, const PretokenView &pretokens, const TrainingOptions &options,
+          const TrainingProgress &progress, ThreadTeam &team)
+      : options_(options), slots_(first_slots(plan, pretokens, options, team)),
+        entries_(options_,
+                 sizeof(Place) + sizeof(Merge) + 2 * team.size() * sizeof(typename Side::Neighbour)),
+        index_(plan.slots(), pretokens.ids == nullptr, std::max<uint64_t>(1, options.min_frequency),
+               options.max_tracked_pairs ? options.max_tracked_pairs
+                                         : max_tracked_pairs_for(options.new_entries),
                options_.limit),
         ticker_(progress), team_(team), parts_(team.size()) {
-    lengths_.assign(first_new_id, 1);
-    entries_.push_back("");
-    for (uint8_t byte : order_)
-      entries_.emplace_back(1, static_cast<char>(byte));
-    // Reserved, not filled: a training that is asked for more than there are pairs stops long before.
+    lengths_.assign(entries_.size(), 1);
     for (Part &part : parts_) {
-      part.left.neighbours.resize(first_new_id);
-      part.right.neighbours.resize(first_new_id);
+      part.left.neighbours.resize(entries_.size());
+      part.right.neighbours.resize(entries_.size());
     }
   }
 
   std::vector<Merge> run() {
     auto pause = [&] { ticker_.tick(merges_.size()); };
-    auto allowed = [&](Id left, Id right) { return is_allowed(left, right); };
+    auto allowed = [&](Id left, Id right) { return entries_.is_allowed(left, right); };
     auto list = [&](uint64_t wanted) {
       index_.list(slots_, entries_.size(), wanted, slots_.size() / 5 * 3, allowed, less(), pause, team_);
     };
@@ -99,8 +77,8 @@ public:
       } else if (index_.has_more()) {
         slots_.compact(lengths_, team_);
         std::fill(lengths_.begin(), lengths_.end(), 1);
-        // Enough for all that is left, as pairs born on the way make up for those that fall below; 1.25 times
-        // as many as are left need two lists more, which cost more than the places that are listed in vain.
+        // Enough for all that is left, as pairs born on the way make up for those that fall below. Fewer
+        // need more lists, which cost more than the places that are listed in vain.
         list((options_.new_entries - merges_.size()) * 2);
       } else {
         break;
@@ -117,20 +95,16 @@ private:
   using Part = MergePart<Id, Place>;
   using Side = NeighbourSums<Id, Place>;
   static constexpr uint64_t no_list = Index::no_list;
-  static constexpr uint64_t entry_step = uint64_t{1} << 20; // bytes
 
-  std::array<Id, 256> byte_ids() const {
-    std::array<Id, 256> ids;
-    for (size_t i = 0; i < 256; i++)
-      ids[order_[i]] = static_cast<Id>(i + 1);
-    return ids;
-  }
-
-  uint32_t outside_id(Id id) const { return id >= first_new_id ? id - 1u : order_[id - 1u]; }
-
-  bool is_allowed(Id left, Id right) const {
-    return options_.max_token_bytes == 0 ||
-           entries_[left].size() + entries_[right].size() <= options_.max_token_bytes;
+  static MergeSlots<Id, Place> first_slots(SlotPlan &plan, const PretokenView &pretokens,
+                                           const TrainingOptions &options, ThreadTeam &team) {
+    if (pretokens.ids)
+      return {plan, [&](uint64_t at) { return static_cast<Id>(pretokens.ids[at] + 1); }, team};
+    std::array<Id, 256> id_of_byte{}; // 0 for bytes that no pretoken has
+    for (size_t i = 0; i < options.first_entries.size(); i++)
+      if (const std::string &entry = options.first_entries[i]; entry.size() == 1)
+        id_of_byte[static_cast<uint8_t>(entry[0])] = static_cast<Id>(i + 1);
+    return {plan, [&](uint64_t at) { return id_of_byte[pretokens.bytes[at]]; }, team};
   }
 
   // The order of the queue: by count, then by the tie rule.
@@ -138,20 +112,14 @@ private:
     return [this](const Waiting &a, const Waiting &b) {
       if (a.count != b.count)
         return a.count < b.count;
-      if (options_.tie_break == TieBreak::huggingface)
-        return a.key > b.key;
-      int left = entries_[Keys::left(a.key)].compare(entries_[Keys::left(b.key)]);
-      return left != 0 ? left < 0 : entries_[Keys::right(a.key)] < entries_[Keys::right(b.key)];
+      return entries_.loses_tie(a.key, b.key);
     };
   }
 
   void merge(const Waiting &pair) {
-    Id a = Keys::left(pair.key), b = Keys::right(pair.key), merged = static_cast<Id>(entries_.size());
-    merges_.push_back({outside_id(a), outside_id(b), pair.count});
-    expect_entry(entries_[a].size() + entries_[b].size());
-    std::string bytes;
-    bytes.reserve(entries_[a].size() + entries_[b].size()); // as `+` it may take twice as much on the way
-    entries_.push_back(std::move(bytes.append(entries_[a]).append(entries_[b])));
+    Id a = Keys::left(pair.key), b = Keys::right(pair.key);
+    merges_.push_back({a - 1u, b - 1u, pair.count});
+    const Id merged = entries_.add(a, b);
     lengths_.push_back(lengths_[a] + lengths_[b]);
     for (Part &part : parts_) {
       part.left.neighbours.emplace_back();
@@ -169,7 +137,8 @@ private:
     make_room(list);
     if (shared) {
       team_.run([&](unsigned thread) {
-        replace(parts_[thread], list + cuts_[thread], list + cuts_[thread + 1], a, b, merged);
+        parts_[thread].replace(slots_, lengths_, list + cuts_[thread], list + cuts_[thread + 1], a, b,
+                               merged);
       });
       for (size_t thread = 1; thread < parts_.size(); thread++) {
         parts_[0].left.include(parts_[thread].left);
@@ -178,7 +147,7 @@ private:
         parts_[0].after_merged_places += parts_[thread].after_merged_places;
       }
     } else {
-      replace(parts_[0], list, list + pair.list_size, a, b, merged);
+      parts_[0].replace(slots_, lengths_, list, list + pair.list_size, a, b, merged);
     }
     if (add_pairs(pair, a, b, merged)) {
       if (shared) {
@@ -186,9 +155,9 @@ private:
           parts_[thread].left.follow(parts_[0].left);
           parts_[thread].right.follow(parts_[0].right);
         }
-        team_.run([&](unsigned thread) { write_lists(parts_[thread]); });
+        team_.run([&](unsigned thread) { parts_[thread].write_lists(index_.arena(), lengths_); });
       } else {
-        write_lists(parts_[0]);
+        parts_[0].write_lists(index_.arena(), lengths_);
       }
     }
     for (size_t thread = 0; thread < (shared ? parts_.size() : 1); thread++) {
@@ -222,25 +191,6 @@ private:
     }
   }
 
-  // Before an entry of so many bytes is added. Small ones are asked for together.
-  void expect_entry(uint64_t bytes) {
-    expected_bytes_ += bytes;
-    const uint64_t each = sizeof(std::string) + sizeof(Place) + sizeof(Merge) +
-                          2 * parts_.size() * sizeof(typename Side::Neighbour);
-    const uint64_t filled_bytes = std::min(each, owed_bytes_);
-    options_.limit.settle(filled_bytes);
-    owed_bytes_ -= filled_bytes;
-    const bool grows = entries_.size() == entries_.capacity(); // as all that has an item for each entry
-    if (!grows && expected_bytes_ < entry_step)
-      return;
-    options_.limit.expect(expected_bytes_ + (grows ? 2 * each * entries_.size() : 0));
-    expected_bytes_ = 0;
-    if (grows) { // room for as many more, which they fill one by one
-      options_.limit.owe(each * entries_.size());
-      owed_bytes_ += each * entries_.size();
-    }
-  }
-
   // Where the part of a thread starts in the list: at the first place of a pretoken, so that no two threads
   // see the same slots.
   size_t cut(const Waiting &pair, unsigned thread) const {
@@ -251,33 +201,6 @@ private:
     // One walk to its end: a pretoken may be of megabytes and hold all the places.
     const uint64_t stop = slots_.pretoken_stop(list[at - 1]);
     return static_cast<size_t>(std::lower_bound(list + at, list + pair.list_size, stop) - list);
-  }
-
-  // Replaces the pair at those places of [list, stop) that still hold it, and sums up the neighbours.
-  void replace(Part &part, const Place *list, const Place *stop, Id a, Id b, Id merged) {
-    Id *ids = slots_.ids();
-    size_t a_slots = lengths_[a], merged_slots = lengths_[merged], size = static_cast<size_t>(stop - list);
-    typename MergeSlots<Id, Place>::Counts counts(slots_);
-    part.after_merged = part.after_merged_places = 0;
-    part.occurrence_count = 0;
-    for (size_t i = 0; i < size; i++) {
-      if (i + prefetch_places < size)
-        __builtin_prefetch(ids + list[i + prefetch_places], 1);
-      Place at = list[i];
-      if (ids[at] != a || ids[at + a_slots] != b)
-        continue; // stale
-      uint64_t count = counts.at(at);
-      Id left = ids[at - 1], right = ids[at + merged_slots];
-      ids[at + a_slots] = MergeSlots<Id, Place>::dead;
-      ids[at] = ids[at + merged_slots - 1] = merged;
-      part.left.add(left, count);
-      part.right.add(right, count);
-      if (left == merged) {
-        part.after_merged += count;
-        part.after_merged_places++;
-      }
-      part.occurrences[part.occurrence_count++] = {left, right, at};
-    }
   }
 
   // Takes the counts of the pairs that are gone and adds the new pairs; true if one of them has a list to
@@ -299,7 +222,7 @@ private:
     uint64_t room = pair.list_start, room_stop = pair.list_start + pair.list_size;
     bool any = false;
     auto add = [&](Id left, Id right, typename Side::Neighbour &neighbour, uint64_t count, Place places) {
-      if (is_allowed(left, right))
+      if (entries_.is_allowed(left, right))
         neighbour.next =
             index_.add(Keys::of(left, right), count, places, neighbour.places, room, room_stop, less());
       any |= neighbour.next != no_list;
@@ -326,29 +249,13 @@ private:
     return any;
   }
 
-  // The list of the merged pair has been read: its room may be written over.
-  void write_lists(Part &part) {
-    Place *arena = index_.arena();
-    for (size_t i = 0; i < part.occurrence_count; i++) {
-      const typename Part::Occurrence &occurrence = part.occurrences[i];
-      uint64_t &left = part.left.neighbours[occurrence.left].next;
-      if (left != no_list)
-        arena[left++] = static_cast<Place>(occurrence.place - lengths_[occurrence.left]);
-      uint64_t &right = part.right.neighbours[occurrence.right].next;
-      if (right != no_list)
-        arena[right++] = occurrence.place;
-    }
-  }
-
-  const TrainingOptions options_;
-  const std::array<uint8_t, 256> order_;
+  const TrainingOptions &options_;
   MergeSlots<Id, Place> slots_;
+  EntryTable<Id> entries_;
   Index index_;
   Ticker ticker_;
-  std::vector<std::string> entries_; // the bytes of each id
-  std::vector<Place> lengths_;       // the slots of each id since the last compact()
+  std::vector<Place> lengths_; // the slots of each id since the last compact()
   std::vector<Merge> merges_;
-  uint64_t expected_bytes_ = 0, owed_bytes_ = 0; // of the entries
   ThreadTeam &team_;
   std::vector<size_t> cuts_;                            // of the list of a merge, one part a thread
   PageMemory occurrences_{0, PageMemory::Pages::small}; // of a merge
@@ -359,20 +266,21 @@ private:
 
 std::vector<Merge> train_merges(const PretokenView &pretokens, const TrainingOptions &options,
                                 const TrainingProgress &progress) {
-  const uint64_t bytes = pretokens.size == 0 ? 0 : pretokens.ends[pretokens.size - 1];
-  ThreadTeam team(bytes < bytes_for_threads ? 1 : std::clamp(options.threads, 1u, most_threads));
+  const uint64_t symbols = pretokens.size == 0 ? 0 : pretokens.ends[pretokens.size - 1];
+  ThreadTeam team(symbols < symbols_for_threads ? 1 : std::clamp(options.threads, 1u, most_threads));
   SlotPlan plan(pretokens, team);
   uint64_t slots = plan.slots();
-  if (options.new_entries > (uint64_t{1} << 31) - 256)
+  const uint64_t first_entries = options.first_entries.size();
+  if (options.new_entries > (uint64_t{1} << 31) - first_entries)
     throw std::invalid_argument("new_entries is " + std::to_string(options.new_entries) +
                                 "; ids must stay below 2^31");
   // The ids of 16 bits must leave room for the separator and `dead`; a merge takes a slot, so `slots` bounds
   // both.
-  uint64_t ids = first_new_id + std::min(options.new_entries, slots);
+  uint64_t ids = 1 + first_entries + std::min(options.new_entries, slots);
   const auto train = [&]<class Id, class Place>(Id, Place) {
     // Ids, and the run that each block of slots starts in.
     options.limit.expect(slots * sizeof(Id) + slots / 16 + (uint64_t{team.size()} << 20));
-    return Trainer<Id, Place>(plan, options, progress, team).run();
+    return Trainer<Id, Place>(plan, pretokens, options, progress, team).run();
   };
   if (options.wide || slots >= std::numeric_limits<uint32_t>::max())
     return train(uint32_t{}, uint64_t{});

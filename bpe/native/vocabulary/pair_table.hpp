@@ -3,8 +3,7 @@
 // A perfect hash built once: the pair's hash picks a bucket, the bucket's 16-bit displacement picks the slot,
 // and the slot is the only one that can hold the pair, so a miss costs what a hit does and nothing is
 // searched. An entry is one 64-bit word (left 21 bits, right 21, rank 22); at least half of the slots are
-// used as a rule. Immutable after construction, so any number of threads may read. Building costs about 50 ns
-// a pair.
+// used as a rule. Immutable after construction, so any number of threads may read.
 #pragma once
 
 #include <cstddef>

@@ -100,9 +100,6 @@ Vocabulary::Vocabulary(const std::array<uint8_t, 256> &byte_order, const uint32_
   if (first_id > uint64_t{INT32_MAX} + 1 - entries)
     throw std::invalid_argument("the ids of " + std::to_string(entries) + " entries from " +
                                 std::to_string(first_id) + " on pass 2^31");
-  std::array<uint32_t, 256> place_of;
-  for (uint32_t place = 0; place < 256; ++place)
-    place_of[byte_order[place]] = place;
   std::vector<PairTable::Pair> pairs;
   pairs.reserve(merge_count);
   starts_.reserve(entries + 1);
@@ -110,13 +107,11 @@ Vocabulary::Vocabulary(const std::array<uint8_t, 256> &byte_order, const uint32_
     starts_.push_back(symbol);
   const auto size_of = [&](uint32_t symbol) { return starts_[symbol + 1] - starts_[symbol]; };
   for (size_t merge = 0; merge < merge_count; ++merge) {
-    const auto symbol_of = [&](uint32_t part) {
+    const uint32_t left = merges[2 * merge], right = merges[2 * merge + 1];
+    for (const uint32_t part : {left, right})
       if (part >= 256 + merge)
         throw std::invalid_argument("merge " + std::to_string(merge) + " joins the entry of merge " +
                                     std::to_string(part - 256) + ", which is not made yet");
-      return part < 256 ? place_of[part] : part;
-    };
-    const uint32_t left = symbol_of(merges[2 * merge]), right = symbol_of(merges[2 * merge + 1]);
     // The products ascend with the ranks, so the product stands for the rank (see listed_pairs).
     pairs.push_back({left, right, static_cast<uint32_t>(256 + merge)});
     starts_.push_back(starts_.back() + size_of(left) + size_of(right));

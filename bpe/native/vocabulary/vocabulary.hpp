@@ -41,10 +41,10 @@ public:
   // entries. ignore_merges: find_unreachable will be asked, which costs about 0.2 us an entry of a list.
   Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges, bool ignore_merges);
   // What a training made: symbols 0 to 255 are the bytes in this order, symbol 256 + k is what merge k joins;
-  // the id of a symbol is first_id more. merges: left and right of each, a byte as its value, what merge k
-  // made as 256 + k. Costs no search for the parts and the product of a merge. The limit is asked before the
-  // entries are put together, for the decoder's copy of them too. Throws std::invalid_argument for a merge of
-  // what is not made yet, or of bytes that are an entry.
+  // the id of a symbol is first_id more. merges: the symbols left and right of each. Costs no search for the
+  // parts and the product of a merge. The limit is asked before the entries are put together, for the
+  // decoder's copy of them too. Throws std::invalid_argument for a merge of what is not made yet, or of bytes
+  // that are an entry.
   Vocabulary(const std::array<uint8_t, 256> &byte_order, const uint32_t *merges, size_t merge_count,
              uint32_t first_id, const MemoryLimit &limit);
   // The same out of what write() wrote, which holds what is slow to find out: 200,000 entries take 10 ms in

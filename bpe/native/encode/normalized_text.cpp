@@ -1,0 +1,91 @@
+#include "encode/normalized_text.hpp"
+
+#include "encode/encoder_session.hpp"
+#include "pretokenize/safe_cut.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace bpe {
+
+namespace {
+
+constexpr size_t block_bytes = size_t{64} << 10; // stays in the second-level cache from step to step
+constexpr size_t buffer_bytes = size_t{512} << 10;
+constexpr size_t kept_bytes = size_t{4} << 20; // of memory that a text without borders took
+
+} // namespace
+
+void NormalizedText::encode(EncoderSession &session, const Normalizer &normalizer, const Automaton &automaton,
+                            std::string_view text, const uint8_t *readable, bool at_start) {
+  size_t try_bytes = block_bytes; // doubled where no cut is found, so that a giant pretoken costs linear time
+  size_t next_block = block_bytes; // the same for borders
+  while (!text.empty()) {
+    size_t stop = text.size();
+    if (stop > next_block) {
+      stop = normalizer.last_border(text, next_block);
+      if (stop == 0) {
+        next_block *= 2;
+        continue;
+      }
+    }
+    next_block = block_bytes;
+    const bool is_last = stop == text.size();
+    const std::string_view block = text.substr(0, stop);
+    const std::string_view normalized = normalizer.apply(block, scratch_, at_start);
+    if (at_start && is_last && normalized.data() == text.data()) {
+      session.encode_text(reinterpret_cast<const uint8_t *>(text.data()), text.size(), readable);
+      return;
+    }
+    append(session, normalized);
+    at_start = false;
+    text.remove_prefix(stop);
+    if (is_last) {
+      encode_up_to(session, text_.size());
+    } else if (text_.size() - waiting_ >= try_bytes) {
+      const size_t cut = last_safe_cut(automaton, text_.data() + waiting_, text_.size() - waiting_);
+      encode_up_to(session, waiting_ + cut);
+      try_bytes = std::max(block_bytes, 2 * (text_.size() - waiting_));
+    }
+  }
+}
+
+std::string_view NormalizedText::whole(EncoderSession &session, const Normalizer &normalizer,
+                                       std::string_view text) {
+  const std::string_view normalized = normalizer.apply(text, scratch_);
+  if (normalized.data() == text.data())
+    return text;
+  append(session, normalized);
+  const size_t start = std::exchange(waiting_, text_.size());
+  return {reinterpret_cast<const char *>(text_.data()) + start, normalized.size()};
+}
+
+// Behind what waits. Where there is no room, all before is finished first, so that its memory is free.
+void NormalizedText::append(EncoderSession &session, std::string_view normalized) {
+  if (text_.capacity() - text_.size() < normalized.size()) {
+    session.finish();
+    const size_t left = text_.size() - waiting_;
+    if (left > 0)
+      std::memmove(text_.data(), text_.data() + waiting_, left);
+    text_.set_end(text_.data() + left);
+    waiting_ = 0;
+    if (text_.capacity() < left + normalized.size())
+      text_.reserve(std::max(buffer_bytes, 2 * (left + normalized.size())));
+  }
+  text_.append(reinterpret_cast<const uint8_t *>(normalized.data()), normalized.size());
+}
+
+void NormalizedText::encode_up_to(EncoderSession &session, size_t stop) {
+  session.encode_text(text_.data() + waiting_, stop - waiting_, text_.readable());
+  waiting_ = stop;
+}
+
+void NormalizedText::reset() {
+  waiting_ = 0;
+  text_.trim(kept_bytes);
+  for (ByteBuffer &buffer : scratch_.buffers)
+    buffer.trim(kept_bytes);
+}
+
+} // namespace bpe

@@ -1,0 +1,81 @@
+// Bytes written one after the other, with room behind the last so that whole registers may be stored.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+namespace bpe {
+
+class ByteBuffer {
+public:
+  static constexpr size_t spare_bytes = 64; // that may be read and written behind what was asked for
+
+  const uint8_t *data() const { return data_.get(); }
+  uint8_t *data() { return data_.get(); }
+  size_t size() const { return size_; }
+  size_t capacity() const { return capacity_; }
+  // Up to here bytes may be read.
+  const uint8_t *readable() const { return data_.get() + capacity_; }
+  void clear() { size_ = 0; }
+
+  // Where the next byte goes; room for so many. Moves what is there if that needs more memory.
+  uint8_t *room(size_t bytes) {
+    if (capacity_ - size_ < bytes || !data_)
+      reserve(std::max(size_ + bytes + 1, 2 * capacity_));
+    return data_.get() + size_;
+  }
+  void set_end(const uint8_t *end) { size_ = static_cast<size_t>(end - data_.get()); }
+  void append(const uint8_t *bytes, size_t count) {
+    if (count == 0)
+      return;
+    std::memcpy(room(count), bytes, count);
+    size_ += count;
+  }
+  void reserve(size_t capacity) {
+    if (capacity <= capacity_)
+      return;
+    std::unique_ptr<uint8_t[]> larger(new uint8_t[capacity + spare_bytes]);
+    if (size_ > 0)
+      std::memcpy(larger.get(), data_.get(), size_);
+    std::memset(larger.get() + capacity, 0, spare_bytes);
+    data_ = std::move(larger);
+    capacity_ = capacity;
+  }
+  // Gives memory back that is more than `keep_bytes`; what is in it is lost.
+  void trim(size_t keep_bytes) {
+    size_ = 0;
+    if (capacity_ > keep_bytes) {
+      data_.reset();
+      capacity_ = 0;
+    }
+  }
+
+private:
+  std::unique_ptr<uint8_t[]> data_;
+  size_t size_ = 0, capacity_ = 0;
+};
+
+// The character's UTF-8 at `out`, which has room for four bytes; where it ends.
+inline uint8_t *write_character(uint32_t c, uint8_t *out) {
+  if (c < 0x80) {
+    *out++ = static_cast<uint8_t>(c);
+  } else if (c < 0x800) {
+    *out++ = static_cast<uint8_t>(0xC0 | c >> 6);
+    *out++ = static_cast<uint8_t>(0x80 | (c & 63));
+  } else if (c < 0x10000) {
+    *out++ = static_cast<uint8_t>(0xE0 | c >> 12);
+    *out++ = static_cast<uint8_t>(0x80 | (c >> 6 & 63));
+    *out++ = static_cast<uint8_t>(0x80 | (c & 63));
+  } else {
+    *out++ = static_cast<uint8_t>(0xF0 | c >> 18);
+    *out++ = static_cast<uint8_t>(0x80 | (c >> 12 & 63));
+    *out++ = static_cast<uint8_t>(0x80 | (c >> 6 & 63));
+    *out++ = static_cast<uint8_t>(0x80 | (c & 63));
+  }
+  return out;
+}
+
+} // namespace bpe

@@ -1,0 +1,119 @@
+#include "normalize/other_steps.hpp"
+
+#include "normalize/unicode_tables.hpp"
+#include "text/find_bytes.hpp"
+#include "vocabulary/byte_alphabet.hpp"
+
+#include <stdexcept>
+
+namespace bpe {
+
+namespace {
+
+std::string_view view(const uint8_t *text, size_t size) {
+  return {reinterpret_cast<const char *>(text), size};
+}
+const uint8_t *bytes_of(std::string_view text) {
+  return reinterpret_cast<const uint8_t *>(text.data());
+}
+
+} // namespace
+
+ReplaceText::ReplaceText(std::string_view replaced, std::string_view by) : replaced_(replaced), by_(by) {
+  if (replaced.empty())
+    throw std::invalid_argument("the text to replace is empty");
+}
+
+void ReplaceText::append(const uint8_t *text, size_t size, ByteBuffer &out) const {
+  for (size_t start = 0;;) {
+    const size_t found = find_bytes(text, size, start, replaced_);
+    out.append(text + start, found - start);
+    if (found == size)
+      return;
+    out.append(bytes_of(by_), by_.size());
+    start = found + replaced_.size();
+  }
+}
+
+size_t ReplaceText::first_change(const uint8_t *text, size_t size) const {
+  return find_bytes(text, size, 0, replaced_);
+}
+
+// No occurrence of several characters may lie on both sides.
+bool ReplaceText::is_border(uint32_t code_point) const {
+  const Char first = read_char(bytes_of(replaced_), bytes_of(replaced_) + replaced_.size());
+  uint8_t utf8[4];
+  const std::string_view character(reinterpret_cast<char *>(utf8),
+                                   static_cast<size_t>(write_character(code_point, utf8) - utf8));
+  return first.length == replaced_.size() || replaced_.find(character) == std::string::npos;
+}
+
+size_t ReplaceText::max_growth() const {
+  return std::max<size_t>(1, (by_.size() + replaced_.size() - 1) / replaced_.size());
+}
+
+Strip::Strip(bool left, bool right) : left_(left), right_(right) {
+  for_each_in(unicode::white_space, [&](uint32_t c) { is_space_.set(c, 1); });
+}
+
+std::string_view Strip::kept(std::string_view text) const {
+  const uint8_t *start = bytes_of(text), *stop = start + text.size();
+  while (left_ && start < stop) {
+    const Char c = read_char(start, stop);
+    if (!is_space_[c.code_point])
+      break;
+    start += c.length;
+  }
+  while (right_ && start < stop) {
+    const uint8_t *last = stop - 1;
+    while (last > start && (*last & 0xC0) == 0x80)
+      --last;
+    if (!is_space_[read_char(last, stop).code_point])
+      break;
+    stop = last;
+  }
+  return view(start, static_cast<size_t>(stop - start));
+}
+
+void Strip::append(const uint8_t *text, size_t size, ByteBuffer &out) const {
+  const std::string_view rest = kept(view(text, size));
+  out.append(bytes_of(rest), rest.size());
+}
+
+size_t Strip::first_change(const uint8_t *text, size_t size) const {
+  return kept(view(text, size)).size() == size ? size : 0;
+}
+
+void Prepend::append(const uint8_t *text, size_t size, ByteBuffer &out) const {
+  if (size == 0)
+    return;
+  out.append(bytes_of(text_), text_.size());
+  out.append(text, size);
+}
+
+BytesAsCharacters::BytesAsCharacters() {
+  for (size_t byte = 0; byte < 256; ++byte) {
+    characters_[byte] = {};
+    write_character(byte_alphabet.character_of[byte], characters_[byte].data());
+  }
+}
+
+void BytesAsCharacters::append(const uint8_t *text, size_t size, ByteBuffer &buffer) const {
+  uint8_t *out = buffer.room(2 * size);
+  for (size_t i = 0; i < size; ++i) {
+    const std::array<uint8_t, 2> character = characters_[text[i]];
+    out[0] = character[0];
+    out[1] = character[1];
+    out += character[1] != 0 ? 2 : 1;
+  }
+  buffer.set_end(out);
+}
+
+size_t BytesAsCharacters::first_change(const uint8_t *text, size_t size) const {
+  for (size_t i = 0; i < size; ++i)
+    if (characters_[text[i]][1] != 0)
+      return i;
+  return size;
+}
+
+} // namespace bpe

@@ -1,0 +1,195 @@
+#include "normalize/precompiled.hpp"
+
+#include "normalize/grapheme_clusters.hpp"
+#include "text/utf8.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+namespace bpe {
+
+namespace {
+
+constexpr size_t short_cluster_bytes = 5;
+
+// A unit of the double array.
+bool has_leaf(uint32_t unit) {
+  return (unit >> 8 & 1) != 0;
+}
+uint32_t label(uint32_t unit) {
+  return unit & (uint32_t{1} << 31 | 0xFF);
+}
+uint64_t offset(uint32_t unit) {
+  return uint64_t{unit >> 10} << ((unit & 1u << 9) >> 6);
+}
+
+} // namespace
+
+Precompiled::Precompiled(std::string_view charsmap) {
+  uint32_t trie_bytes = 0;
+  if (charsmap.size() >= 4)
+    std::memcpy(&trie_bytes, charsmap.data(), 4);
+  if (trie_bytes < 4 || charsmap.size() - 4 < trie_bytes / 4 * 4)
+    throw std::invalid_argument("the charsmap is cut short");
+  units_.resize(trie_bytes / 4);
+  std::memcpy(units_.data(), charsmap.data() + 4, 4 * units_.size());
+  texts_ = charsmap.substr(4 + 4 * units_.size());
+  if (validate_utf8(reinterpret_cast<const uint8_t *>(texts_.data()), texts_.size()) < texts_.size())
+    throw std::invalid_argument("the charsmap's replacements are not valid UTF-8");
+  for_each_run(unicode::cluster_class_runs, [&](uint32_t c, uint32_t stop, uint8_t number) {
+    for (; number != 0 && c < stop; ++c)
+      characters_.set(c, number);
+  });
+  for (uint32_t c = 0; c < code_point_count; ++c) {
+    uint8_t utf8[4];
+    if (c == 0xD800)
+      c = 0xE000;
+    const size_t size = static_cast<size_t>(write_character(c, utf8) - utf8);
+    if (const auto found = replacement(utf8, size)) {
+      characters_.set(c, characters_[c] | changes_bit);
+      max_growth_ = std::max(max_growth_, (found->size() + size - 1) / size);
+    }
+  }
+  for (size_t start = 0; start < texts_.size();) { // of clusters, two bytes at least
+    const size_t stop = std::min(texts_.find('\0', start), texts_.size());
+    max_growth_ = std::max(max_growth_, (stop - start + 1) / 2);
+    start = stop + 1;
+  }
+  characters_.share_pages();
+  for (uint32_t c = 0; c < 0x80; ++c)
+    same_ascii_[c] = (characters_[c] & changes_bit) == 0 && c != '\r';
+}
+
+// What stands for the shortest key that the text begins with.
+std::optional<std::string_view> Precompiled::replacement(const uint8_t *key, size_t size) const {
+  uint64_t place = offset(units_[0]);
+  for (size_t i = 0; i < size && key[i] != 0; ++i) {
+    place ^= key[i];
+    if (place >= units_.size())
+      return std::nullopt;
+    const uint32_t unit = units_[place];
+    if (label(unit) != key[i])
+      return std::nullopt;
+    place ^= offset(unit);
+    if (!has_leaf(unit))
+      continue;
+    if (place >= units_.size())
+      return std::nullopt;
+    const size_t start = units_[place] & 0x7FFFFFFFu;
+    if (start > texts_.size() || (start < texts_.size() && (texts_[start] & 0xC0) == 0x80))
+      throw std::invalid_argument("the charsmap names a replacement that is not there");
+    const size_t stop = std::min(texts_.find('\0', start), texts_.size());
+    return std::string_view(texts_).substr(start, stop - start);
+  }
+  return std::nullopt;
+}
+
+const uint8_t *Precompiled::cluster_stop(const uint8_t *p, const uint8_t *stop) const {
+  Char c = read_char(p, stop);
+  ClusterRules rules(class_of(c.code_point));
+  for (p += c.length; p < stop; p += c.length) {
+    c = read_char(p, stop);
+    if (!rules.goes_on(class_of(c.code_point)))
+      return p;
+  }
+  return stop;
+}
+
+// Whether the character at p, c, is seen at once to be a cluster.
+bool Precompiled::stands_alone(const uint8_t *p, Char c, const uint8_t *stop) const {
+  p += c.length;
+  return class_of(c.code_point) == unicode::other &&
+         (p == stop || class_of(read_char(p, stop).code_point) == unicode::other);
+}
+
+// ASCII that stays and is a cluster by itself.
+const uint8_t *Precompiled::skip_same_ascii(const uint8_t *p, const uint8_t *stop) const {
+  while (p < stop && same_ascii_[*p] && (p + 1 == stop || p[1] < 0x80))
+    ++p;
+  return p;
+}
+
+size_t Precompiled::first_change(const uint8_t *text, size_t size) const {
+  const uint8_t *p = text, *const stop = text + size;
+  for (;;) {
+    p = skip_same_ascii(p, stop);
+    if (p == stop)
+      return size;
+    if (const Char c = read_char(p, stop); stands_alone(p, c, stop)) {
+      if (characters_[c.code_point] & changes_bit)
+        return static_cast<size_t>(p - text);
+      p += c.length;
+      continue;
+    }
+    const uint8_t *const next = cluster_stop(p, stop);
+    if (static_cast<size_t>(next - p) <= short_cluster_bytes && replacement(p, static_cast<size_t>(next - p)))
+      return static_cast<size_t>(p - text);
+    for (const uint8_t *q = p; q < next;) {
+      const Char c = read_char(q, next);
+      if (characters_[c.code_point] & changes_bit)
+        return static_cast<size_t>(p - text);
+      q += c.length;
+    }
+    p = next;
+  }
+}
+
+void Precompiled::append(const uint8_t *text, size_t size, ByteBuffer &out) const {
+  const auto append_text = [&](std::string_view made) {
+    out.append(reinterpret_cast<const uint8_t *>(made.data()), made.size());
+  };
+  const uint8_t *p = text, *const stop = text + size;
+  const uint8_t *copied = p; // all before is in `out`
+  const auto copy_up_to = [&](const uint8_t *place) {
+    out.append(copied, static_cast<size_t>(place - copied));
+  };
+  for (;;) {
+    p = skip_same_ascii(p, stop);
+    if (p == stop)
+      break;
+    if (const Char c = read_char(p, stop); stands_alone(p, c, stop)) {
+      if (characters_[c.code_point] & changes_bit) {
+        copy_up_to(p);
+        append_text(*replacement(p, c.length));
+        copied = p + c.length;
+      }
+      p += c.length;
+      continue;
+    }
+    const uint8_t *const next = cluster_stop(p, stop);
+    const size_t cluster_bytes = static_cast<size_t>(next - p);
+    const Char first = read_char(p, next);
+    if (cluster_bytes <= short_cluster_bytes && cluster_bytes > first.length) {
+      if (const auto made = replacement(p, cluster_bytes)) {
+        copy_up_to(p);
+        append_text(*made);
+        copied = p = next;
+        continue;
+      }
+    }
+    while (p < next) {
+      const Char c = read_char(p, next);
+      if (characters_[c.code_point] & changes_bit) {
+        copy_up_to(p);
+        append_text(*replacement(p, c.length));
+        copied = p + c.length;
+      }
+      p += c.length;
+    }
+  }
+  copy_up_to(stop);
+}
+
+bool Precompiled::is_border(uint32_t code_point) const {
+  const unicode::ClusterClass number = class_of(code_point);
+  return number == unicode::other || number == unicode::control || number == unicode::cr ||
+         number == unicode::lf;
+}
+
+bool Precompiled::is_border_between(uint32_t before, uint32_t behind) const {
+  const unicode::ClusterClass number = class_of(before);
+  return is_border(behind) && number != unicode::prepend && number != unicode::cr;
+}
+
+} // namespace bpe

@@ -1,0 +1,49 @@
+// SentencePiece's charsmap as Hugging Face tokenizers applies it: Precompiled.
+//
+// The charsmap: the bytes of a double array, uint32; a double array (darts-clone) of UTF-8 keys, uint32 each;
+// the replacements, each ended by NUL. A grapheme cluster of less than six bytes is replaced by what stands
+// for the shortest key it begins with, whatever else is in it; where there is none, and in longer clusters,
+// each character is replaced by what stands for the shortest key that it begins with.
+#pragma once
+
+#include "normalize/page_table.hpp"
+#include "normalize/step.hpp"
+#include "normalize/unicode_tables.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bpe {
+
+class Precompiled final : public Step {
+public:
+  // Throws std::invalid_argument for a charsmap that is cut short or has a replacement that is not there.
+  explicit Precompiled(std::string_view charsmap);
+
+  void append(const uint8_t *text, size_t size, ByteBuffer &out) const override;
+  size_t first_change(const uint8_t *text, size_t size) const override;
+  bool is_border(uint32_t code_point) const override;
+  size_t max_growth() const override { return max_growth_; }
+  // Whether the text may be cut between the two.
+  bool is_border_between(uint32_t before, uint32_t behind) const;
+
+private:
+  std::optional<std::string_view> replacement(const uint8_t *key, size_t size) const;
+  const uint8_t *cluster_stop(const uint8_t *p, const uint8_t *stop) const;
+  bool stands_alone(const uint8_t *p, Char c, const uint8_t *stop) const;
+  const uint8_t *skip_same_ascii(const uint8_t *p, const uint8_t *stop) const;
+  unicode::ClusterClass class_of(uint32_t code_point) const {
+    return static_cast<unicode::ClusterClass>(characters_[code_point] & 31);
+  }
+
+  std::vector<uint32_t> units_;
+  std::string texts_;
+  PageTable<uint32_t> characters_; // the class, and changes_bit
+  static constexpr uint32_t changes_bit = 32;
+  bool same_ascii_[256] = {}; // by byte: stays if ASCII follows
+  size_t max_growth_ = 1;
+};
+
+} // namespace bpe

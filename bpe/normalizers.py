@@ -1,0 +1,236 @@
+"""The normalizers of a tokenizer.json: what is done to the text between special tokens before it is pretokenized.
+
+A `Normalizer` is a sequence of components, each named and meant as in Hugging Face tokenizers, and gives what that
+library gives for every text (tests/bpe/test_normalizers.py): by the Unicode versions it has, not by this Python's. The
+core applies them (bpe/native/normalize); only a Replace by an expression, or of an empty text, is done here, by the
+`regex` package, and takes the text between special tokens out of the core.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from bpe import _core
+from bpe.errors import BadArgument, BadTokenizer, shown
+from bpe.formats.oniguruma import from_oniguruma
+
+if TYPE_CHECKING:
+    import regex
+
+FormName: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD"]
+_Step: TypeAlias = tuple[str, bytes, bytes]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A normal form of Unicode Annex 15."""
+
+    name: FormName
+
+    def steps(self) -> list[_Step]:
+        return [(self.name.lower(), b"", b"")]
+
+
+@dataclass(frozen=True)
+class Lowercase:
+    """Each character in lower case, whatever stands around it."""
+
+    def steps(self) -> list[_Step]:
+        return [("lowercase", b"", b"")]
+
+
+@dataclass(frozen=True)
+class Strip:
+    """White space at the beginning or the end of the text goes."""
+
+    left: bool = True
+    right: bool = True
+
+    def steps(self) -> list[_Step]:
+        side = "both" if self.left and self.right else "left" if self.left else "right"
+        return [(f"strip_{side}", b"", b"")] if self.left or self.right else []
+
+
+@dataclass(frozen=True)
+class StripAccents:
+    """Combining marks go; letters that hold one stay."""
+
+    def steps(self) -> list[_Step]:
+        return [("strip_accents", b"", b"")]
+
+
+@dataclass(frozen=True)
+class Nmt:
+    """Control characters go, some other characters become spaces, as in Google's neural machine translation."""
+
+    def steps(self) -> list[_Step]:
+        return [("nmt", b"", b"")]
+
+
+@dataclass(frozen=True)
+class ByteLevel:
+    """Each byte becomes the character that stands for it in GPT-2's byte alphabet."""
+
+    def steps(self) -> list[_Step]:
+        return [("byte_level", b"", b"")]
+
+
+@dataclass(frozen=True)
+class Prepend:
+    """A text that is not empty gets something in front."""
+
+    text: str
+
+    def steps(self) -> list[_Step]:
+        return [("prepend", self.text.encode(), b"")]
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Each match of an expression as Oniguruma reads it, or each occurrence of a text, becomes another text."""
+
+    pattern: str
+    content: str
+    is_expression: bool = False
+
+    def steps(self) -> list[_Step]:
+        return [("replace", self.pattern.encode(), self.content.encode())]
+
+    @property
+    def in_core(self) -> bool:
+        """Whether the core can do it."""
+        return not self.is_expression and bool(self.pattern)
+
+    @cached_property
+    def _expression(self) -> regex.Pattern[str]:
+        import regex  # 10 ms that the usual files need not pay
+
+        try:
+            return regex.compile(from_oniguruma(self.pattern))
+        except regex.error as error:
+            raise BadTokenizer(f"the expression {shown(self.pattern)} can't be read: {error}") from None
+
+    def check(self) -> None:
+        """Nothing, or UnsupportedTokenizer or BadTokenizer for an expression that can't be honoured."""
+        if not self.in_core:
+            _ = self._expression
+
+    def apply(self, text: str) -> str:
+        """The text with the matches replaced; no empty match stands where another one ends."""
+        parts: list[str] = []
+        done = 0
+        last = -1  # the end of the match before
+        for match in self._expression.finditer(text) if text else ():
+            start, stop = match.span()
+            if start == stop == last:
+                continue
+            parts += (text[done:start], self.content)
+            done = last = stop
+        return "".join([*parts, text[done:]])
+
+
+@dataclass(frozen=True)
+class Precompiled:
+    """SentencePiece's charsmap, applied to short grapheme clusters and to characters. BadTokenizer if damaged."""
+
+    charsmap: bytes
+
+    def __post_init__(self) -> None:
+        try:
+            _core.Normalizer(self.steps())
+        except ValueError as error:
+            raise BadTokenizer(str(error)) from None
+
+    def steps(self) -> list[_Step]:
+        return [("precompiled", self.charsmap, b"")]
+
+    def __repr__(self) -> str:
+        return f"Precompiled({len(self.charsmap)} bytes)"
+
+
+@dataclass(frozen=True)
+class Bert:
+    """BertNormalizer. strip_accents: None for the value of lowercase."""
+
+    clean_text: bool = True
+    handle_chinese_chars: bool = True
+    strip_accents: bool | None = None
+    lowercase: bool = True
+
+    def steps(self) -> list[_Step]:
+        strips = self.lowercase if self.strip_accents is None else self.strip_accents
+        cleaned = ["bert_clean"] * self.clean_text + ["bert_ideographs"] * self.handle_chinese_chars
+        lowered = ["bert_accents"] * strips + ["lowercase"] * self.lowercase
+        # Two maps in one where there are both.
+        first = "bert_clean_ideographs" if len(cleaned) == 2 else "".join(cleaned)
+        last = "bert_accents_lowercase" if len(lowered) == 2 else "".join(lowered)
+        return [(name, b"", b"") for name in (first, "nfd" if strips else "", last) if name]
+
+
+Component: TypeAlias = (
+    Form | Lowercase | Strip | StripAccents | Nmt | ByteLevel | Prepend | Replace | Precompiled | Bert
+)
+NFC: Final = Form("NFC")
+
+
+@dataclass(frozen=True)
+class Normalizer:
+    """What is done to a text, component after component."""
+
+    components: tuple[Component, ...]
+
+    def __reduce__(self) -> tuple[type[Normalizer], tuple[tuple[Component, ...]]]:
+        return Normalizer, (self.components,)  # without the core's form
+
+    def __str__(self) -> str:
+        """The names of the components, such as "NFC" or "NFD, StripAccents"."""
+        return ", ".join(
+            each.name if isinstance(each, Form) else type(each).__name__ for each in self.components
+        )
+
+    def apply(self, text: bytes) -> bytes:
+        """The UTF-8 of a text between two special tokens after the normalizer; the same object if nothing changes.
+
+        text: valid UTF-8.
+        """
+        for stage in self._stages:
+            text = (
+                stage.apply(str(text, "utf-8")).encode() if isinstance(stage, Replace) else stage.apply(text)
+            )
+        return text
+
+    @cached_property
+    def core(self) -> _core.Normalizer | None:
+        """The core's form, None if it can't do all components."""
+        return (
+            self._stages[0] if len(self._stages) == 1 and not isinstance(self._stages[0], Replace) else None
+        )
+
+    def place_before(self, text: bytes, place: int) -> int:
+        """Where the byte at `place` of `apply(text)` comes from: the start of what was normalized with it."""
+        return self.core.place_before(text, place) if self.core is not None else 0
+
+    @cached_property
+    def _stages(self) -> list[_core.Normalizer | Replace]:
+        """Neighbours that the core can do are one stage."""
+        stages: list[_core.Normalizer | Replace] = []
+        for outside, group in itertools.groupby(
+            self.components, lambda each: isinstance(each, Replace) and not each.in_core
+        ):
+            if outside:
+                stages += [each for each in group if isinstance(each, Replace)]
+            else:
+                stages.append(_core.Normalizer([step for each in group for step in each.steps()]))
+        return stages
+
+
+def make_normalizer(value: Normalizer | str | None) -> Normalizer | None:
+    """The normalizer that an argument says: a Normalizer, "NFC", or None; BadArgument for anything else."""
+    if value is None or isinstance(value, Normalizer):
+        return value if value is None or value.components else None
+    if value == "NFC":
+        return Normalizer((NFC,))
+    raise BadArgument(f'normalizer must be None, "NFC" or a Normalizer, got {shown(value)}')

@@ -1,0 +1,87 @@
+"""What is settled before a training: tokenizers that options name are read, how text is cut, what is started from.
+
+What can be known to be impossible is refused here, before anything is counted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bpe.continued_tokenizer import FromTokenizer
+from bpe.errors import BadArgument, shown
+from bpe.like import TextRule, rule_like
+from bpe.limited_alphabet import FromAlphabet, alphabet_of
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.pretoken_counts.counts_inputs import Cut, cut_of_files
+from bpe.pretokenizer import Pretokenizer
+from bpe.sizes import counted
+from bpe.tokenizer import Tokenizer
+from bpe.training_options import TrainingOptions, check_size
+from bpe.training_start import FromBytes, Start
+
+
+def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[TrainingOptions, Cut]:
+    """The options, checked and with all that they leave to files read, and how text and counts files are cut.
+
+    Errors are those of `train` that are known before counting.
+    """
+    options.check(vocab_sizes)
+    options = with_tokenizer(options)
+    old, special_tokens = options.continue_from, options.special_tokens
+    rule = None
+    if isinstance(old, Tokenizer):
+        rule = TextRule.of(old)
+        more = [token for token in special_tokens or () if token not in old.special_tokens]
+        special_tokens = [*old.special_tokens, *more]
+    elif options.like is not None:
+        rule = rule_like(options.like)
+        options = replace(options, like=rule)
+    cut = cut_of_files(options.counts, special_tokens, options.pattern, rule)
+    special_tokens = more if isinstance(old, Tokenizer) else cut.special_tokens
+    options = replace(options, special_tokens=special_tokens)
+    smallest = 256 + len(special_tokens)
+    holds = f"256 bytes and {counted(len(special_tokens), 'special token')}"
+    if isinstance(old, Tokenizer):
+        start = FromTokenizer(old, tuple(more))
+        smallest, holds = start.size, "what continue_from has and the special tokens beside"
+    elif options.has_alphabet:  # known when the text is counted
+        smallest, holds = len(special_tokens), counted(len(special_tokens), "special token")
+    for vocab_size in vocab_sizes:
+        check_size(vocab_size, smallest, holds)
+    return options, cut
+
+
+def with_tokenizer(options: TrainingOptions) -> TrainingOptions:
+    """The options with the tokenizer that continue_from names; errors are those of `Tokenizer.load`."""
+    old = options.continue_from
+    if old is None or isinstance(old, Tokenizer):
+        return options
+    return replace(options, continue_from=Tokenizer.load(os.fspath(old)))
+
+
+def start_of(counts: PretokenCounts, options: TrainingOptions, vocab_size: int) -> Start:
+    """What the options ask to start from; BadArgument if the counts were made of text prepared in another way."""
+    facts = counts.facts
+    special_tokens = tuple(options.special_tokens or ())
+    if isinstance(options.continue_from, Tokenizer):
+        start: Start = FromTokenizer(options.continue_from, special_tokens)
+        rule = TextRule.of(options.continue_from)
+    else:
+        if options.like is not None:
+            rule = rule_like(options.like)
+        else:
+            pattern = options.pattern or facts.pretokenizer or "gpt2"
+            rule = TextRule(Pretokenizer.from_pattern(pattern), facts.normalizer)
+        start = FromBytes(special_tokens, rule)
+        if options.has_alphabet:
+            alphabet = alphabet_of(counts, options.initial_alphabet, options.limit_alphabet)
+            start = FromAlphabet(special_tokens, rule, alphabet)
+            check_size(vocab_size, start.size, "the alphabet and the special tokens")
+    if facts.pretokenizer is not None and rule != TextRule(facts.pretokenizer, facts.normalizer):
+        raise BadArgument(
+            f"the counts were made with {shown(facts.pattern)} and {facts.normalizer or 'no normalizer'}, asked for "
+            f"is {shown(rule.pretokenizer.description)} and {rule.normalizer or 'no normalizer'}"
+        )
+    return start

@@ -1,0 +1,113 @@
+"""What a training starts from: the entries there are, the pretokens as these encode them, the tokenizer it ends in.
+
+The usual start is here, the 256 bytes: ids are special tokens, the bytes in GPT-2's printable order, the merges. The
+others are `bpe.limited_alphabet` and `bpe.continued_tokenizer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe import _core
+from bpe.core_vocabulary import CoreVocabulary
+from bpe.description import Parts
+from bpe.entry_limit import MAX_TOKEN_BYTES
+from bpe.errors import BadTokenizer, NotEnoughMemory
+from bpe.pretoken_counts.counts import PretokenCounts
+from bpe.reference import printable_bytes
+from bpe.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from bpe.like import TextRule
+    from bpe.pretoken_counts.memory import MemoryBudget
+
+# Bytes, or ids of entries, end to end; where each pretoken ends, how often it occurs: uint64[pretokens].
+Pretokens = tuple["Buffer | NDArray[np.uint32]", NDArray[np.uint64], NDArray[np.uint64]]
+
+BYTES: Final = tuple(bytes([byte]) for byte in printable_bytes())
+
+
+class Start(Protocol):
+    """entries: by id, from 0, for the core. reserved: bytes that no new entry may have. size: what vocab_size counts
+    beside the merges. note: a line for the user, or ""."""
+
+    @property
+    def entries(self) -> Sequence[bytes]: ...
+    @property
+    def reserved(self) -> Sequence[bytes]: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def note(self) -> str: ...
+
+    def pretokens(self, counts: PretokenCounts, budget: MemoryBudget | None) -> Pretokens:
+        """The pretokens as the entries encode them; NotEnoughMemory if that does not fit."""
+
+    def tokenizer(self, pairs: NDArray[np.uint32], budget: MemoryBudget | None) -> Tokenizer:
+        """The tokenizer with an entry more for each pair: uint32[merges, 2], ids of entries, merge k len(entries) + k.
+
+        NotEnoughMemory if its entries do not fit.
+        """
+
+
+@dataclass(frozen=True)
+class FromBytes:
+    """The 256 bytes."""
+
+    special_tokens: tuple[str, ...]
+    rule: TextRule
+    entries: Sequence[bytes] = BYTES
+    reserved: Sequence[bytes] = ()
+    note: str = ""
+
+    @property
+    def size(self) -> int:
+        """Special tokens and bytes."""
+        return len(self.special_tokens) + len(BYTES)
+
+    def pretokens(self, counts: PretokenCounts, budget: MemoryBudget | None) -> Pretokens:
+        """As they are."""
+        return counts.pretoken_bytes.data, counts.ends, counts.counts
+
+    def tokenizer(self, pairs: NDArray[np.uint32], budget: MemoryBudget | None) -> Tokenizer:
+        """Made in the core, without a Python object for an entry."""
+        specials = {token: id_ for id_, token in enumerate(self.special_tokens)}
+        try:
+            encoder = _core.Encoder.from_merges(
+                pairs,
+                b"".join(BYTES),
+                len(specials),
+                {token.encode(): id_ for token, id_ in specials.items()},
+                self.rule.pretokenizer.automaton,
+                memory_limit=0 if budget is None else budget.limit_bytes,
+            )
+        except MemoryError:
+            if budget is None:
+                raise
+            raise NotEnoughMemory(
+                f"the {len(pairs) + 256:,} entries of the vocabulary take more than {budget.words}; make no long ones "
+                f"(--max-token-bytes {MAX_TOKEN_BYTES} or less), fewer, or allow more memory"
+            ) from None
+        except ValueError as error:
+            raise BadTokenizer(str(error)) from None
+        vocabulary = CoreVocabulary(encoder, specials, False)
+        return Tokenizer.from_parts(Parts(vocabulary, self.rule.pretokenizer, self.rule.normalizer))
+
+
+def with_products(entries: list[bytes], pairs: NDArray[np.uint32]) -> list[bytes]:
+    """The entries, and what each pair makes."""
+    for left, right in pairs.tolist():
+        entries.append(entries[left] + entries[right])
+    return entries
+
+
+def merges_of(entries: Sequence[bytes], pairs: NDArray[np.uint32]) -> Iterator[tuple[bytes, bytes]]:
+    """The pairs as bytes."""
+    return ((entries[left], entries[right]) for left, right in pairs.tolist())

@@ -1,0 +1,141 @@
+"""Presets cut and normalize as tokenizers does with the same components; files give their own rule."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiktoken
+import tokenizers
+from tokenizers import models, normalizers
+
+from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer
+from bpe.formats.huggingface_pretokenizer import components_to_json
+from bpe.like import TextRule, rule_like
+from bpe.presets import OF_TEXT, PRESETS, Preset
+from bpe.pretokenization.components import Split
+from bpe.tokenizer import Tokenizer
+from bpe.training import train
+
+NASTY = (
+    "Hello World's  I'LL don't 12345 ٣٤٥ e\u0301a\u0308 ÀÉ日本語テキスト한국어 x=[a,b];//\r\n\r\n \t  end. "
+    "a_b-c!? 👍🏽 ﬁ ß ſ 'S 3.14  \u00a0\u2003x\n\n\n  Ünï ЖзЩ उदाहरण।۔، <|x|>"
+)
+# What today's Pretokenizer can't run: each raises its error until it can.
+REFUSED = {"tiny-aya", "falcon"}
+
+
+def random_text(rng: random.Random) -> str:
+    return "".join(rng.choices(NASTY, k=rng.randint(0, 60)))
+
+
+def by_huggingface(preset: Preset) -> Any:
+    """A tokenizer with the preset's components as tokenizers has them."""
+    tokenizer = tokenizers.Tokenizer(models.BPE())
+    if preset.normalizer:
+        tokenizer.normalizer = getattr(normalizers, preset.normalizer)()
+    root = json.loads(tokenizer.to_str())
+    root["pre_tokenizer"] = components_to_json(preset.components)
+    return tokenizers.Tokenizer.from_str(json.dumps(root))
+
+
+# tiktoken's spellings mean another thing to Oniguruma: they are compared by tiktoken's own dialect elsewhere.
+@pytest.mark.parametrize(
+    "preset",
+    [
+        each
+        for each in PRESETS
+        if not (isinstance(each.components[0], Split) and each.components[0].dialect == "rust")
+    ],
+    ids=lambda preset: preset.names[0],
+)
+def test_pretokens_are_those_of_huggingface(preset: Preset) -> None:
+    theirs = by_huggingface(preset)
+    if preset.names[0] in REFUSED:
+        with pytest.raises(UnsupportedTokenizer, match=f"^like {preset.names[0]}: "):
+            rule_like(preset.names[0])
+        return
+    rule = rule_like(preset.names[0])
+    assert str(rule.normalizer) == str(preset.normalizer)
+    rng = random.Random(3)
+    for text in [NASTY, *(random_text(rng) for _ in range(200))]:
+        if preset.normalizer:
+            assert rule.normalizer is not None
+            text = theirs.normalizer.normalize_str(text)
+            assert rule.normalizer.apply(text.encode()).decode() == text
+        expected = [text[start:stop] for _, (start, stop) in theirs.pre_tokenizer.pre_tokenize_str(text)]
+        assert rule.pretokenizer.pretokens(text) == expected
+
+
+@pytest.mark.parametrize("name", ["gpt-4", "kimi-k2", "nanochat"])
+def test_presets_in_the_dialect_of_tiktoken(name: str) -> None:
+    (preset,) = [each for each in PRESETS if each.names[0] == name]
+    split = preset.components[0]
+    assert isinstance(split, Split)
+    rng = random.Random(4)
+    pretokenizer = rule_like(name).pretokenizer
+    for text in [NASTY, *(random_text(rng) for _ in range(100))]:
+        assert pretokenizer.pretokens(text) == pieces_of_tiktoken(split.expression, text)
+
+
+def pieces_of_tiktoken(expression: str, text: str) -> list[str]:
+    """tiktoken's cut: with every stretch of characters as an entry, a pretoken is one token."""
+    stops = range(1, len(text) + 1)
+    stretches = {text[start:stop].encode() for stop in stops for start in range(max(0, stop - 25), stop)}
+    entries = [bytes([byte]) for byte in range(256)]
+    entries += sorted(stretches - set(entries))
+    ranks = {entry: rank for rank, entry in enumerate(entries)}
+    encoding = tiktoken.Encoding("x", pat_str=expression, mergeable_ranks=ranks, special_tokens={})
+    return [entries[id_].decode() for id_ in encoding.encode_ordinary(text)]
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.names[0])
+def test_names_are_found_however_they_are_spelled(preset: Preset) -> None:
+    if preset.names[0] in REFUSED:
+        return
+    for name in preset.names:
+        assert rule_like(name) == rule_like(name.upper().replace("-", "_")) == rule_like(preset.names[0])
+
+
+def test_names_are_of_one_preset() -> None:
+    names = [name for preset in PRESETS for name in preset.names] + list(OF_TEXT)
+    assert len(set(names)) == len(names)
+
+
+def test_a_file_gives_its_pretokenizer_and_normalizer_and_nothing_else(tmp_path: Path) -> None:
+    made = train([b"aab ab"], 260, ["<s>"], like="qwen-3.5")
+    assert isinstance(made, Tokenizer)
+    made.save(tmp_path / "tokenizer.json")
+    for path in (tmp_path, str(tmp_path / "tokenizer.json")):
+        assert rule_like(path) == rule_like("qwen-3.5") == TextRule.of(made)
+    root = json.loads((tmp_path / "tokenizer.json").read_text())
+    (tmp_path / "unigram.json").write_text(json.dumps(root | {"model": {"type": "Unigram", "vocab": []}}))
+    assert rule_like(tmp_path / "unigram.json") == TextRule.of(made)
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(BadTokenizer, match=r"other\.json: is no tokenizer\.json: it has no pre_tokenizer"):
+        rule_like(tmp_path / "other.json")
+    (tmp_path / "nfkc.json").write_text(json.dumps(root | {"normalizer": {"type": "NFKC"}}))
+    assert str(rule_like(tmp_path / "nfkc.json").normalizer) == "NFKC"
+    (tmp_path / "none.json").write_text(json.dumps(root | {"normalizer": {"type": "None"}}))
+    with pytest.raises(UnsupportedTokenizer, match=r"none\.json: normalizer is 'None'"):
+        rule_like(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"like": "gpt-5000"},
+            "like 'gpt-5000' is neither a preset nor the path of a tokenizer.json; .* gpt-2, ",
+        ),
+        ({"like": "Gemma"}, "its entries are texts, not bytes"),
+        ({"like": 3}, "like must be a preset's name or the path"),
+        ({"like": "gpt-2", "pattern": "gpt2"}, "give like or pattern, not both"),
+    ],
+)
+def test_what_is_like_nothing_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadArgument, match=message):
+        train([b"ab"], 300, **arguments)

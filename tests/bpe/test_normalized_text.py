@@ -1,0 +1,166 @@
+"""Text is normalized where it is encoded: the ids are those of Hugging Face, whatever the threads, cuts and memory."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from normalizer_texts import build_charsmap, nasty_texts
+
+from bpe import _core
+from bpe.formats.huggingface_normalizer import normalizer_from_json
+from bpe.normalizers import Bert, ByteLevel, Form, Lowercase, Normalizer, Precompiled, Prepend, Replace, Strip
+from bpe.tokenizer import Tokenizer
+
+END = "<|endoftext|>"
+SPECIAL = [END, "<s>", "<toK>", "e\u0301e"]
+NORMALIZERS = {
+    "NFC": Normalizer((Form("NFC"),)),
+    "NFD": Normalizer((Form("NFD"),)),
+    "NFKC": Normalizer((Form("NFKC"),)),
+    "NFKD": Normalizer((Form("NFKD"),)),
+    "Lowercase": Normalizer((Lowercase(),)),
+    "Bert": Normalizer((Bert(),)),
+    "Llama": Normalizer((Prepend("▁"), Replace(" ", "▁"))),
+    "Replace": Normalizer((Replace("e\u0301", "the "), Replace("aa", ""))),
+    "expression": Normalizer((Form("NFC"), Replace(r"\s{2,}", " ", True), Lowercase())),
+    "Strip": Normalizer((Form("NFKC"), Strip(), Prepend(" "))),
+    "ByteLevel": Normalizer((ByteLevel(),)),
+    "Precompiled": Normalizer(
+        (Precompiled(build_charsmap({"\t": " ", "é": "e", "e\u0301": "E", "ﬁ": "fi", "\r\n": "\n", "\u0301": ""})),)
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(params=NORMALIZERS)
+def normalizer(request: pytest.FixtureRequest) -> Normalizer:
+    return NORMALIZERS[request.param]
+
+
+def words(seed: int, count: int) -> str:
+    """Text of words, marks, capitals, spaces of all kinds, now and then a special token."""
+    drawn = random.Random(seed)
+    kinds = [
+        "the", " quick", " fox", "e\u0301", "é", " A\u030a", "\u0301", "  ", "\n", "\t", "\r\n", "İ", " Σας",
+        "ﬁ", "½", "가", "\u1100\u1161",
+        "你好", "aa", "'s", " 12", "\u00a0", "ß", "\u212a", "\u0600", "x\u0323\u0301",
+        "<s>", " <to\u212a>", "<toK>", "e\u0301e",
+    ]  # fmt: skip
+    return "".join(drawn.choices(kinds, k=count))
+
+
+def test_ids_are_those_of_hugging_face(normalizer: Normalizer, listed: Any, huggingface_of: Any) -> None:
+    tokenizer: Tokenizer = listed("qwen2", special_tokens=SPECIAL, normalizer=normalizer)
+    theirs = huggingface_of(tokenizer)
+    texts = ["", " ", "<s><s>", "<s> <s>", *nasty_texts(40, seed=4), *(words(i, i) for i in range(0, 120, 3))]
+    expected = [theirs.encode(text, add_special_tokens=False).ids for text in texts]
+    assert [tokenizer.encode(text) for text in texts] == expected
+    assert tokenizer.encode_batch(texts, threads=2).tolist() == expected
+    assert tokenizer.encode_documents("\uffff".join(texts).encode(), "\uffff").tolist() == [
+        theirs.encode(text, add_special_tokens=False).ids for text in "\uffff".join(texts).split("\uffff")
+    ]
+    data = [text.encode() for text in texts]
+    offsets = np.cumsum([0, *map(len, data)]).astype(np.uint64)
+    assert tokenizer.encode_ragged(b"".join(data), offsets).tolist() == expected
+    for text in texts[:40]:
+        assert list(tokenizer.encode_iterable(text)) == tokenizer.encode(text), ascii(text)
+    for again in (pickle.loads(pickle.dumps(tokenizer)), Tokenizer.from_parts(tokenizer._parts)):
+        assert again == tokenizer
+        assert again.normalizer == tokenizer.normalizer
+        assert again.encode_batch(texts).tolist() == expected
+
+
+@pytest.mark.parametrize("pattern", ["gpt2", "o200k"])
+def test_any_threads_and_any_cut(normalizer: Normalizer, pattern: str, listed: Any) -> None:
+    """Documents of several pieces and blocks, with and without what is hard to cut."""
+    tokenizer: Tokenizer = listed(pattern, special_tokens=SPECIAL, normalizer=normalizer)
+    plain = "the quick brown fox jumps. " * 4_000
+    documents = [
+        words(1, 30_000), plain + "e\u0301" + plain * 6, "", "x", "\u0301" * 70_000, "a" * 300_000 + "é",
+        words(2, 100_000),
+    ]  # fmt: skip
+    buffer = END.join(documents).encode()
+    one = tokenizer.encode_documents(buffer, threads=1)
+    assert one.offsets.tolist() == tokenizer.encode_documents(buffer, threads=3).offsets.tolist()
+    assert np.array_equal(one.tokens, tokenizer.encode_documents(buffer, threads=3).tokens)
+    normalized = normalizer_of(tokenizer)
+    for row, document in enumerate(documents):
+        assert one[row].tolist() == normalized(document), row
+
+
+def normalizer_of(tokenizer: Tokenizer) -> Any:
+    """The ids of a text: cut at special tokens, each part normalized whole and encoded by a tokenizer without a
+    normalizer."""
+    bare = Tokenizer(tokenizer.vocab, tokenizer.merges, tokenizer.special_tokens, tokenizer.pretokenizer)
+    normalizer = tokenizer._parts.normalizer
+    assert normalizer is not None
+
+    def encode(text: str) -> list[int]:
+        data, ids, start = text.encode(), [], 0
+        for place, token in [*tokenizer.find_special_tokens(data, tokenizer.special_tokens), (len(data), "")]:
+            ids += bare.encode(normalizer.apply(data[start:place]).decode(), allowed_special=())
+            ids += [tokenizer.special_tokens[token]] if token else []
+            start = place + len(token.encode())
+        return ids
+
+    return encode
+
+
+def test_counting_normalizes_first(normalizer: Normalizer) -> None:
+    """Whatever the threads and blocks: the pretokens of each text between special tokens after the normalizer."""
+    if normalizer.core is None:
+        return
+    text = words(3, 60_000) + END + words(4, 200_000) + END + "\u0301" * 300 + "\u00e9" * 200_000
+    expected = _core.PretokenCounter("o200k")
+    for part in text.split(END):
+        expected.count(normalizer.apply(part.encode()), [], 1)
+    for threads, block_bytes in ((1, 1 << 30), (3, 1 << 30), (2, 300_000)):
+        counter = _core.PretokenCounter("o200k")
+        counter.set_normalizer(normalizer.core)
+        held, in_document, data, place = b"", False, text.encode(), 0
+        while place < len(data):
+            held += data[place : place + block_bytes]
+            place += block_bytes
+            cut = counter.last_cut(held, [END.encode()]) if place < len(data) else len(held)
+            _, in_document = counter.count(held[:cut], [END.encode()], threads, in_document)
+            held = held[cut:]
+        for found, wanted in zip(counter.items(), expected.items(), strict=True):
+            assert np.array_equal(found, wanted)
+
+
+def test_text_that_grows_does_not_fit_into_lent_memory(listed: Any) -> None:
+    tokenizer: Tokenizer = listed("gpt2", normalizer=Normalizer((Replace("a", "xyzzy" * 4),)))
+    for buffer in (b"a" * 10_000, b"a b" * 200_000):
+        out = np.zeros(_core.Encoder.out_tokens(len(buffer)), np.uint32)
+        expected = np.array(tokenizer.encode(buffer.decode()))
+        assert len(expected) > len(out)
+        for threads in (1, 2):
+            found = tokenizer.encode_documents(buffer, threads=threads, out=out)
+            assert np.array_equal(found.tokens, expected)
+    small = tokenizer.encode_documents(b"bcd", out=out)
+    assert np.shares_memory(small.tokens, out)
+
+
+def test_hostile_text_takes_linear_time(listed: Any, normalizer: Normalizer) -> None:
+    """No border, no safe cut, or nothing but borders: a moment each."""
+    tokenizer: Tokenizer = listed("o200k", normalizer=normalizer)
+    for text in (
+        "a" + "\u0301\u0323" * 100_000,
+        "x" * 400_000,
+        "é" * 200_000,
+        " " * 400_000,
+        "\u1100" * 100_000,
+    ):
+        ids = tokenizer.encode_documents(text.encode(), "|")[0]
+        assert tokenizer.decode_bytes(ids) == normalizer.apply(text.encode())
+
+
+def test_the_file_keeps_the_normalizer(listed: Any, normalizer: Normalizer) -> None:
+    tokenizer: Tokenizer = listed("qwen2", normalizer=normalizer)
+    value = json.loads(tokenizer.canonical_json)["normalizer"]
+    assert normalizer_from_json(value) == normalizer
+    assert tokenizer.normalizer == ("NFC" if normalizer == NORMALIZERS["NFC"] else normalizer)

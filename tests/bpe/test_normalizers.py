@@ -1,0 +1,333 @@
+"""Every normalizer equals that of Hugging Face tokenizers, for every character and on nasty text."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from functools import cache
+
+import pytest
+from normalizer_texts import (
+    EVERY,
+    MARKS,
+    OTHERS,
+    PARTS,
+    SCALARS,
+    SOME,
+    build_charsmap,
+    nasty_texts,
+    realistic_charsmap,
+)
+from tokenizers import Regex, normalizers
+
+from bpe import _core
+from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer
+from bpe.formats.huggingface_normalizer import normalizer_from_json, normalizer_to_json
+from bpe.normalized_parts import NormalizedParts
+from bpe.normalizers import NFC, Bert, Form, Lowercase, Normalizer, Prepend, Replace, Strip, make_normalizer
+
+SOME_RULES = {
+    "a": "X", "é": "", "e\u0301": "É", "ab": "Q", "\r": "<r>", "\u0600": "", "ﷺ": "صلى الله", "\U0001f600": "\u0301",
+    "\u0915": "k", "\u00a9": "(c)", "\u0301": "'", "한": "\u1112\u1161\u11ab",
+}  # fmt: skip
+
+
+@cache
+def both(name: str) -> tuple[Normalizer, normalizers.Normalizer]:
+    """(ours, theirs) of this name."""
+    theirs = THEIRS[name]()
+    value = json.loads(theirs.__getstate__())
+    ours = normalizer_from_json(value)
+    assert ours is not None
+    assert normalizer_from_json(normalizer_to_json(ours)) == ours
+    return ours, theirs
+
+
+def bert(**options: bool | None) -> normalizers.Normalizer:
+    return normalizers.BertNormalizer(**options)
+
+
+THEIRS = {
+    "NFC": normalizers.NFC,
+    "NFD": normalizers.NFD,
+    "NFKC": normalizers.NFKC,
+    "NFKD": normalizers.NFKD,
+    "Lowercase": normalizers.Lowercase,
+    "StripAccents": normalizers.StripAccents,
+    "Nmt": normalizers.Nmt,
+    "ByteLevel": normalizers.ByteLevel,
+    "Strip": normalizers.Strip,
+    "left": lambda: normalizers.Strip(left=True, right=False),
+    "right": lambda: normalizers.Strip(left=False, right=True),
+    "neither": lambda: normalizers.Strip(left=False, right=False),
+    "Prepend": lambda: normalizers.Prepend("▁\u0301"),
+    "Prepend nothing": lambda: normalizers.Prepend(""),
+    "Replace": lambda: normalizers.Replace(" ", "▁"),
+    "Replace ab": lambda: normalizers.Replace("aa", "a\u0301"),
+    "Replace marked": lambda: normalizers.Replace("e\u0301", ""),
+    "Replace special": lambda: normalizers.Replace("a.|-\n&#~ ", "x"),
+    "Replace nothing": lambda: normalizers.Replace("", "-"),
+    "Replace spaces": lambda: normalizers.Replace(Regex(r" {2,}|\n+"), " "),
+    "Replace empty": lambda: normalizers.Replace(Regex("b*"), "<>"),
+    "Bert": normalizers.BertNormalizer,
+    "Bert clean": lambda: bert(
+        clean_text=True, handle_chinese_chars=False, strip_accents=False, lowercase=False
+    ),
+    "Bert accents": lambda: bert(
+        clean_text=False, handle_chinese_chars=True, strip_accents=True, lowercase=False
+    ),
+    "Precompiled": lambda: normalizers.Precompiled(realistic_charsmap()),
+    "Precompiled odd": lambda: normalizers.Precompiled(build_charsmap(SOME_RULES)),
+}
+SEQUENCES = {
+    "Llama": lambda: [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")],
+    "Bert apart": lambda: [normalizers.NFD(), normalizers.Lowercase(), normalizers.StripAccents()],
+    "Albert": lambda: [
+        normalizers.Replace("``", '"'),
+        normalizers.Replace("''", '"'),
+        normalizers.NFKD(),
+        normalizers.StripAccents(),
+        normalizers.Lowercase(),
+        normalizers.Precompiled(realistic_charsmap()),
+    ],
+    "T5": lambda: [
+        normalizers.Precompiled(realistic_charsmap()),
+        normalizers.Replace(Regex(" {2,}"), "▁"),
+        normalizers.Strip(),
+    ],
+    "empty in the end": lambda: [normalizers.StripAccents(), normalizers.Strip(), normalizers.Prepend("_")],
+    "composed and replaced": lambda: [
+        normalizers.NFC(),
+        normalizers.Replace("xé", "e"),
+        normalizers.NFC(),
+        normalizers.Replace("é", ""),
+        normalizers.NFD(),
+    ],
+    "NFKC lower": lambda: [normalizers.NFKC(), normalizers.Lowercase(), normalizers.ByteLevel()],
+}
+THEIRS |= {name: (lambda parts=parts: normalizers.Sequence(parts())) for name, parts in SEQUENCES.items()}
+
+
+def check(name: str, text: str) -> None:
+    ours, theirs = both(name)
+    found, expected = ours.apply(text.encode()).decode(), theirs.normalize_str(text)
+    if found != expected:
+        place = next((i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), -1)
+        pytest.fail(f"{name}: {found[place - 9 : place + 9]!a}, not {expected[place - 9 : place + 9]!a}")
+
+
+CHARACTER_BY_CHARACTER = [
+    "NFC",
+    "NFD",
+    "NFKC",
+    "NFKD",
+    "Lowercase",
+    "StripAccents",
+    "Nmt",
+    "ByteLevel",
+    "Bert clean",
+]
+
+
+@pytest.mark.parametrize("name", [*CHARACTER_BY_CHARACTER, "Bert accents", "Precompiled"])
+def test_every_character(name: str) -> None:
+    """Cut by letters, in texts of some 100 kB."""
+    for start in range(0, len(SCALARS), 1 << 15):
+        check(name, "".join(f"x{chr(c)}" for c in SCALARS[start : start + (1 << 15)]))
+
+
+@pytest.mark.parametrize(("before", "after"), [("a", "\u0323"), ("\u1100", "\u11a8"), ("\u0301", "\u0301")])
+@pytest.mark.parametrize("name", ["NFC", "NFD", "NFKC", "NFKD", "Precompiled", "Precompiled odd"])
+def test_every_nasty_character_in_company(name: str, before: str, after: str) -> None:
+    """Behind a letter it may compose with, and between marks."""
+    for start in range(0, len(EVERY), 1 << 14):
+        check(name, "".join(f"x{before}{c}{after}" for c in EVERY[start : start + (1 << 14)]))
+
+
+@pytest.mark.parametrize("name", ["NFC", "NFKC"])
+def test_every_pair_that_composes(name: str) -> None:
+    """The pairs of all Unicode versions: what this Python takes apart, and each part with each mark of it."""
+    import unicodedata
+
+    pairs = {
+        unicodedata.normalize("NFC", parts[:-1]) + parts[-1]
+        for c in SOME
+        if len(parts := unicodedata.normalize("NFD", chr(c))) > 1
+    }
+    seconds = sorted({pair[-1] for pair in pairs})
+    letters = random.Random(1).sample(PARTS, 300)
+    check(name, "|".join(sorted(pairs)))
+    check(name, "|".join(first + second for first in letters for second in seconds))
+
+
+@pytest.mark.parametrize("name", THEIRS)
+def test_random_nasty_texts(name: str) -> None:
+    for text in ["", " ", "  \u0301", *nasty_texts(400, seed=len(name))]:
+        check(name, text)
+
+
+@pytest.mark.parametrize("name", ["Precompiled", "Precompiled odd"])
+def test_short_clusters(name: str) -> None:
+    """All that decides where a grapheme cluster of less than six bytes begins and ends."""
+    drawn = random.Random(5)
+    few = [
+        *OTHERS,
+        "a",
+        "e",
+        "\u0300",
+        "\u0301",
+        "\u0903",
+        "\u094d",
+        "\u1112",
+        "\u1161",
+        "\u11ab",
+        "ᇂ",
+        "\r",
+        "\n",
+    ]
+    for _ in range(4000):
+        check(name, "".join(drawn.choices(few, k=drawn.choice([2, 3, 4, 6]))))
+
+
+@pytest.mark.parametrize(
+    "name", ["NFC", "NFKD", "Precompiled", "Bert", "Llama", "Albert", "composed and replaced"]
+)
+def test_a_text_in_parts_is_that_of_the_whole(name: str) -> None:
+    """Also where each part is all that is there, so that it is cut wherever it may be."""
+    ours, _ = both(name)
+    drawn = random.Random(11)
+    for text in nasty_texts(300, seed=9):
+        parts = NormalizedParts(ours)
+        found, start = b"", 0
+        while start < len(text):
+            stop = start + drawn.choice([1, 1, 2, 5])
+            found += parts.feed(text[start:stop].encode())
+            start = stop
+        assert found + parts.finish() == ours.apply(text.encode()), ascii(text)
+
+
+@pytest.mark.parametrize("name", THEIRS)
+def test_borders(name: str) -> None:
+    """What lies before and behind a border may be normalized apart; ordinary text has many."""
+    core = both(name)[0].core
+    if core is None:
+        return
+    borders = 0
+    for text in [*nasty_texts(150, seed=2), "plain text, Καλημέρα, 你好 e\u0301 한국어"]:
+        data = text.encode()
+        for place in {core.last_border(data, place) for place in range(len(data))} - {0}:
+            apart = core.apply(data[:place]) + core.apply(data[place:], False)
+            assert apart == core.apply(data), (ascii(text), place)
+            borders += 1
+    assert borders > 100 or name in (
+        "Strip",
+        "left",
+        "right",
+        "Albert",
+        "empty in the end",
+        "composed and replaced",
+    )
+
+
+def test_places_before_normalization() -> None:
+    text = "xe\u0301yzA\u030a\u0301!".encode()
+    normalizer = Normalizer((NFC,))
+    size = len(normalizer.apply(text))
+    assert [normalizer.place_before(text, place) for place in range(size + 1)] == [
+        0,
+        1,
+        1,
+        4,
+        5,
+        6,
+        6,
+        11,
+        12,
+    ]
+
+
+def test_text_that_stays_is_not_copied() -> None:
+    text = "naïve 日本語 한국어 Việt नमस्ते עברית".encode()
+    for name in ("NFC", "Precompiled", "Strip", "neither", "Prepend nothing", "Replace ab"):
+        normalizer = both(name)[0]
+        text = normalizer.apply(text)
+        assert normalizer.apply(text) is text
+
+
+@pytest.mark.parametrize("marks", ["\u0301\u0323", "\u0f73", "\u0f81\u0f71", "\u3099\u0345\u05b0"])
+@pytest.mark.parametrize("name", ["NFC", "NFKD", "Precompiled", "Bert", "StripAccents", "Replace marked"])
+def test_many_marks_behind_one_letter_take_a_moment(name: str, marks: str) -> None:
+    """Swapped one by one they would take minutes."""
+    text = ("a" + marks * (500_000 // len(marks))).encode()
+    changed = both(name)[0].apply(text)
+    assert both(name)[0].apply(changed) == changed or name == "Replace marked"
+
+
+def test_marks_of_every_class_in_order() -> None:
+    drawn = random.Random(3)
+    for name in ("NFC", "NFD"):
+        for length in (1, 31, 32, 33, 100):
+            for _ in range(20):
+                check(name, "e" + "".join(drawn.choices(MARKS, k=length)) + "e\u0301")
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "named"),
+    [
+        ({"type": "NFX"}, UnsupportedTokenizer, "normalizer is 'NFX'; supported: NFC, NFD"),
+        ({"type": "NFC", "x": 1}, UnsupportedTokenizer, r"normalizer.x: unknown field"),
+        ("NFC", BadTokenizer, "normalizer must be an object with a type"),
+        ({"type": "Sequence"}, BadTokenizer, r"normalizer.normalizers must be a list"),
+        (
+            {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Strip", "strip_left": True}]},
+            UnsupportedTokenizer,
+            r"normalizer.normalizers\[1\].strip_right is None",
+        ),
+        ({"type": "Prepend"}, BadTokenizer, "normalizer.prepend must be a text"),
+        ({"type": "Replace", "pattern": "a", "content": ""}, BadTokenizer, "normalizer.pattern must be"),
+        ({"type": "Replace", "pattern": {"String": 1}, "content": ""}, BadTokenizer, "normalizer.pattern.String"),
+        (
+            {"type": "Replace", "pattern": {"Regex": r"\Ka"}, "content": ""},
+            UnsupportedTokenizer,
+            "normalizer.pattern.Regex",
+        ),
+        ({"type": "Precompiled", "precompiled_charsmap": ""}, BadTokenizer, "precompiled_charsmap.*cut short"),
+        ({"type": "Precompiled", "precompiled_charsmap": "?"}, BadTokenizer, "precompiled_charsmap is no charsmap"),
+        ({"type": "BertNormalizer", "clean_text": 1}, UnsupportedTokenizer, "normalizer.clean_text is 1"),
+    ],
+)  # fmt: skip
+def test_what_is_not_sound_is_named(value: object, error: type[Exception], named: str) -> None:
+    with pytest.raises(error, match=named):
+        normalizer_from_json(value)
+
+
+def test_damaged_charsmaps_do_no_harm() -> None:
+    drawn = random.Random(8)
+    whole = build_charsmap(SOME_RULES)
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for _ in range(drawn.choice([1, 5, 50])):
+            damaged[drawn.randrange(4, len(damaged))] = drawn.randrange(256)
+        try:
+            core = _core.Normalizer([("precompiled", bytes(damaged), b"")])
+            core.apply("".join(OTHERS).encode())
+        except ValueError:
+            pass
+
+
+def test_arguments() -> None:
+    assert make_normalizer(None) is None
+    assert make_normalizer("NFC") == Normalizer((Form("NFC"),))
+    assert make_normalizer(Normalizer(())) is None
+    used = both("Llama")[0]
+    assert used.apply(b"a b") == "▁a▁b".encode()
+    assert pickle.loads(pickle.dumps(used)) == used
+    with pytest.raises(BadArgument, match='normalizer must be None, "NFC" or a Normalizer'):
+        make_normalizer("NFD")
+    assert str(Normalizer((NFC, Lowercase(), Replace("a", "b"), Prepend("_"), Strip(), Bert()))) == (
+        "NFC, Lowercase, Replace, Prepend, Strip, Bert"
+    )
