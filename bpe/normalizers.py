@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from bpe import _core
 from bpe.errors import BadArgument, BadTokenizer, shown
-from bpe.formats.oniguruma import from_oniguruma
+from bpe.pretokenization import read_oniguruma
+from bpe.pretokenization.by_regex import expression_of
 
 if TYPE_CHECKING:
     import regex
@@ -108,10 +109,7 @@ class Replace:
     def _expression(self) -> regex.Pattern[str]:
         import regex  # 10 ms that the usual files need not pay
 
-        try:
-            return regex.compile(from_oniguruma(self.pattern))
-        except regex.error as error:
-            raise BadTokenizer(f"the expression {shown(self.pattern)} can't be read: {error}") from None
+        return regex.compile(expression_of(read_oniguruma.read(self.pattern)))
 
     def check(self) -> None:
         """Nothing, or UnsupportedTokenizer or BadTokenizer for an expression that can't be honoured."""

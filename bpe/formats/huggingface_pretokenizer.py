@@ -6,13 +6,13 @@ one sequence. What is written is cut alike by `tokenizers`, though not always sp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any, Final, get_args
 
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.json_input import component_type, expect, expect_object, flat_sequence
-from bpe.formats.oniguruma import POSSESSIVE_INTERVAL
 from bpe.patterns import HUGGINGFACE_SPELLINGS, pattern_name
 from bpe.pretokenization.components import (
     Behavior,
@@ -34,6 +34,7 @@ from bpe.pretokenization.stages import tree_of
 from bpe.pretokenization.write_pattern import to_oniguruma
 from bpe.pretokenizer import Pretokenizer, named
 
+_POSSESSIVE_INTERVAL: Final = re.compile(r"\{\d*,?\d*\}\+")
 _FLAG: Final = (False, True)
 _BEHAVIORS: Final = get_args(Behavior)
 
@@ -201,7 +202,7 @@ def _name_of(components: Sequence[Component]) -> str | None:
             | Split(expression, "oniguruma", "Removed", True)
         ]:
             # `{1,3}+` is a repetition to Oniguruma, so tiktoken's spelling of cl100k is not cl100k in this file.
-            return None if POSSESSIVE_INTERVAL.search(expression) else pattern_name(expression)
+            return None if _POSSESSIVE_INTERVAL.search(expression) else pattern_name(expression)
     return None
 
 

@@ -1,108 +1,114 @@
-"""Cutting by the `regex` package, for the patterns that can't be compiled.
+"""Cutting by the `regex` package, for the patterns that no table can tell.
 
-There, an expression means what the `regex` package says it means (`$` also matches before a last newline), but for the
-classes within classes and `&&` of the dialects that patterns are published in (`bpe.pattern_dialect`), and for what
-Oniguruma reads otherwise (`bpe.formats.oniguruma`). One that backtracks without end, such as `(a+)+\\1`, is stopped
-after `TIMEOUT_SECONDS` for one text.
+They are given to it with their classes written out, so that its Unicode version is of no consequence. One that
+backtracks without end is stopped after `TIMEOUT_SECONDS` for one text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from bpe.errors import BadTokenizer, UncoveredText, UnsupportedPattern, shown
-from bpe.pattern_dialect import in_common_dialect
-from bpe.pattern_size import check_size
+from bpe.errors import BadTokenizer, UncoveredText, UnsupportedPattern
 from bpe.pretokenization.components import ByteLevel, Component, Digits, Split
-from bpe.pretokenization.stages import BYTE_LEVEL
-
-Unmatched = Literal["error", "keep", "drop"]
+from bpe.pretokenization.stages import BYTE_LEVEL, tree_of
+from bpe.pretokenization.syntax import (
+    Atomic,
+    Characters,
+    Choice,
+    Look,
+    Node,
+    Repeat,
+    TextEnd,
+    TextStart,
+)
+from bpe.pretokenization.syntax import Sequence as Concatenation
 
 TIMEOUT_SECONDS: Final = 60  # 1 MB of text takes 0.1 to 1 s; what takes 60 s backtracks
+_MODES: Final = {"greedy": "", "lazy": "?", "possessive": "+"}
 
 
 class RegexCutter:
-    """Cuts texts by the components; why: what makes them uncompilable, for the error where `regex` can't, either."""
+    """Cuts texts by the components. why: what keeps them from being compiled, for what can't be done here, either."""
 
     def __init__(self, components: Sequence[Component], why: str) -> None:
-        stages = [_stage(component, why) for component in components if not _is_plain(component)]
-        check_size(expression for expression, _ in stages)
-        self._stages = [(compile_expression(expression), unmatched) for expression, unmatched in stages]
+        import regex  # 10 ms to import, and hardly ever needed
+
+        self._splits = [
+            split
+            for component in components
+            if not (isinstance(component, ByteLevel) and not component.use_regex)
+            for split in [_as_split(component, why)]
+        ]
+        self._expressions = [regex.compile(expression_of(tree_of(split))) for split in self._splits]
 
     def cut(self, text: str) -> Iterator[str]:
         """The pretokens of a text, one by one."""
         pieces: Iterator[str] = iter([text] if text else [])
-        for expression, unmatched in self._stages:
-            pieces = _cut_each(text, pieces, expression, unmatched)
+        for split, expression in zip(self._splits, self._expressions, strict=True):
+            pieces = _cut_each(pieces, split, expression)
         return pieces
 
 
-def _is_plain(component: Component) -> bool:
-    return isinstance(component, ByteLevel) and not component.use_regex
+def expression_of(tree: Node) -> str:
+    """The tree in the dialect of the `regex` package."""
+    match tree:
+        case Characters(points):
+            spans = "".join(f"\\U{start:08x}-\\U{stop - 1:08x}" for start, stop in points.ranges)
+            return f"[{spans}]" if spans else "(?!)"
+        case Concatenation(parts):
+            return "".join(map(expression_of, parts))
+        case Choice(options):
+            return f"(?:{'|'.join(map(expression_of, options))})" if options else "(?!)"
+        case Repeat(body, least, most, mode):
+            return f"(?:{expression_of(body)}){{{least},{'' if most is None else most}}}{_MODES[mode]}"
+        case Atomic(body):
+            return f"(?>{expression_of(body)})"
+        case Look(body, behind, negated):
+            return f"(?{'<' * behind}{'!' if negated else '='}{expression_of(body)})"
+        case TextStart():
+            return r"\A"
+        case TextEnd():
+            return r"\Z"
 
 
-def _stage(component: Component, why: str) -> tuple[str, Unmatched]:
-    import regex
-
-    from bpe.formats.oniguruma import from_oniguruma
-
+def _as_split(component: Component, why: str) -> Split:
     match component:
-        case Split(expression, "text", "Isolated", False):
-            return regex.escape(expression, special_only=True), "keep"
-        case Split(expression, dialect, "Isolated", False) if (
-            component.gaps_are_errors or dialect == "oniguruma"
-        ):
-            there = in_common_dialect(expression) if dialect == "rust" else from_oniguruma(expression)
-            return there, "error" if component.gaps_are_errors else "keep"
-        case Split(expression, "oniguruma", "Removed", True):
-            return from_oniguruma(expression), "drop"
-        case ByteLevel(False):
-            return BYTE_LEVEL, "keep"
-        case Digits(individual):
-            return (r"\p{N}" if individual else r"\p{N}+"), "keep"
+        case Split(_, _, "Isolated", False) | Split(_, _, "Removed", True):
+            return component
+        case ByteLevel():
+            return Split(BYTE_LEVEL, "rust")
+        case Digits():
+            return Split(r"\p{N}" if component.individual_digits else r"\p{N}+", "rust")
     raise UnsupportedPattern(why)
 
 
-def compile_expression(expression: str) -> Any:
-    """The compiled expression, or BadTokenizer with what the `regex` package says is wrong and where."""
-    import regex  # 10 ms to import, and not needed for the named patterns
-
-    try:
-        return regex.compile(expression)
-    except RecursionError:
-        raise BadTokenizer(f"pattern {shown(expression, 100)} nests groups too deeply") from None
-    except regex.error as error:
-        raise BadTokenizer(f"pattern {shown(expression, 100)} is no valid expression: {error}") from None
-
-
-def _cut_each(text: str, pieces: Iterator[str], expression: Any, unmatched: Unmatched) -> Iterator[str]:
-    """What each piece is cut into. text: what the pieces come from, whole unless a stage before dropped some."""
-    before = 0  # characters
+def _cut_each(pieces: Iterator[str], split: Split, expression: Any) -> Iterator[str]:
+    before = 0  # bytes; where gaps are errors nothing was dropped
     for piece in pieces:
         try:
-            yield from cut(piece, expression, unmatched)
+            yield from _cut(piece, split, expression)
         except UncoveredText as error:
-            raise error.moved(len(text[:before].encode())) from None
-        before += len(piece)
+            raise error.moved(before) from None
+        before += len(piece.encode())
 
 
-def cut(text: str, expression: Any, unmatched: Unmatched) -> Iterator[str]:
-    """The matches in `text` and, with "keep", what lies between them; an empty match only separates.
+def _cut(text: str, split: Split, expression: Any) -> Iterator[str]:
+    """The matches in `text` and what lies between them, if that is not dropped; an empty match only separates.
 
-    Behind an empty match the search goes on a character further, as in Hugging Face's readers, where no other
-    alternative is tried: "12ab", [0-9]*|[a-z]+ -> "12", "a", "b" with "keep". UncoveredText with "error".
+    Behind an empty match the search goes on a character further, as in the engines of the dialects, where no other
+    alternative is tried: "12ab", [0-9]*|[a-z]+ -> "12", "a", "b".
     """
-    start = 0
-    place = 0
+    start = place = 0
+    keeps = split.behavior == "Isolated"
     try:
         while place <= len(text):
             matches = expression.finditer(text, place, timeout=TIMEOUT_SECONDS)
             place = len(text) + 1
             for match in matches:
                 first = match.start()
-                if first > start and unmatched != "drop":
-                    yield _between(text, start, first, expression, unmatched)
+                if first > start and keeps:
+                    yield _between(text, start, first, split)
                 start = match.end()
                 if start == first:
                     place = start + 1
@@ -110,15 +116,15 @@ def cut(text: str, expression: Any, unmatched: Unmatched) -> Iterator[str]:
                 yield match.group()
     except TimeoutError:
         raise BadTokenizer(
-            f"pattern {shown(expression.pattern, 100)} took over {TIMEOUT_SECONDS} s on a text of {len(text)} "
-            "characters: it backtracks; use possessive quantifiers or a named pattern"
+            f"pattern {split.expression[:100]!r} took over {TIMEOUT_SECONDS} s on a text of {len(text)} characters: it "
+            "backtracks; write it so that less hangs on what is far to the right"
         ) from None
-    if start < len(text) and unmatched != "drop":
-        yield _between(text, start, len(text), expression, unmatched)
+    if start < len(text) and keeps:
+        yield _between(text, start, len(text), split)
 
 
-def _between(text: str, start: int, stop: int, expression: Any, unmatched: Unmatched) -> str:
-    if unmatched == "error":
+def _between(text: str, start: int, stop: int, split: Split) -> str:
+    if split.gaps_are_errors:
         left_out = text[start : min(stop, start + 20)]
-        raise UncoveredText(expression.pattern, left_out, len(text[:start].encode()))
+        raise UncoveredText(split.expression, left_out, len(text[:start].encode()))
     return text[start:stop]

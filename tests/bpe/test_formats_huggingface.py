@@ -14,7 +14,6 @@ from bpe.formats import huggingface
 from bpe.formats.huggingface import to_json
 from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
-from tests.bpe.splits import split as split_of
 
 GAPPY = r"[A-Za-z]+|\p{N}{2}"
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}

@@ -15,7 +15,7 @@ from bpe.formats.huggingface_pretokenizer import (
     components_from_json,
     components_to_json,
     is_byte_level,
-    stages_of,
+    pretokenizer_from_json,
 )
 from bpe.pretokenization.components import (
     BertPreTokenizer,
@@ -150,8 +150,8 @@ def test_byte_level_need_not_be_the_last() -> None:
         for name in ("none", "Falcon", "StarCoder", "nested")
     }
     assert byte_level == {"none": False, "Falcon": True, "StarCoder": True, "nested": False}
-    with pytest.raises(BadTokenizer, match="pre_tokenizer ends with Split; supported"):
-        stages_of(components_from_json(DOCUMENTS["Falcon"]))
+    with pytest.raises(BadTokenizer, match="pre_tokenizer: Digits behind ByteLevel sees bytes"):
+        pretokenizer_from_json(DOCUMENTS["Falcon"])
 
 
 WRONG = [

@@ -1,18 +1,13 @@
-"""Set operations in classes mean what they mean to tokenizers and tiktoken; what dialects differ on is refused."""
+"""Set operations in classes mean what they mean to tokenizers and tiktoken."""
 
 from __future__ import annotations
 
 import random
-import re
 
 import pytest
 
-from bpe.errors import UnsupportedTokenizer
-from bpe.formats.oniguruma import from_oniguruma, to_oniguruma
-from bpe.pattern_dialect import in_common_dialect
-from bpe.patterns import PATTERNS
+from bpe.pretokenization.components import Split
 from bpe.pretokenizer import Pretokenizer
-from tests.bpe.splits import split
 
 _UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
 _LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
@@ -55,14 +50,17 @@ def texts(seed: int, count: int) -> list[str]:
 def test_classes_of_classes_equal_hugging_face(expression: str) -> None:
     from tokenizers import Regex, pre_tokenizers
 
-    every = {"keep": pre_tokenizers.Split(Regex(expression), "isolated")}
-    every["drop"] = pre_tokenizers.Split(Regex(expression), "removed", invert=True)
-    for unmatched, theirs in every.items():
-        ours = Pretokenizer((split(from_oniguruma(expression), unmatched),))  # type: ignore[arg-type]
-        again = Pretokenizer((split(from_oniguruma(to_oniguruma(ours.description)), unmatched),))  # type: ignore[arg-type]
+    every = {
+        Split(expression, "oniguruma"): pre_tokenizers.Split(Regex(expression), "isolated"),
+        Split(expression, "oniguruma", "Removed", invert=True): pre_tokenizers.Split(
+            Regex(expression), "removed", invert=True
+        ),
+    }
+    for component, theirs in every.items():
+        ours = Pretokenizer((component,))
         for text in texts(1, 300):
             expected = [piece for piece, _ in theirs.pre_tokenize_str(text)]
-            assert ours.pretokens(text) == again.pretokens(text) == expected, repr(text)
+            assert ours.pretokens(text) == expected, repr(text)
 
 
 @pytest.mark.parametrize("expression", [KIMI, rf"{BLOOM}|[\s\S]", r"[^[^a-c]]+|[^a-c]", r"[a[b-d]]+|[\s\S]"])
@@ -78,34 +76,3 @@ def test_a_rank_file_of_such_a_pattern_equals_tiktoken(expression: str, ranked, 
     for text in texts(2, 300):
         assert ours.decode(ours.encode(text)) == text
         assert ours.encode(text) == theirs.encode(text), repr(text)
-
-
-@pytest.mark.parametrize(
-    "expression", [*PATTERNS.values(), r"[]a]+|[^]a]", r"\[[\]\[]\{e\}", r"x{2}y{,3}z{1,}"]
-)
-def test_other_expressions_stay_as_they_are(expression: str) -> None:
-    assert in_common_dialect(expression) == expression
-
-
-@pytest.mark.parametrize(
-    ("expression", "named"),
-    [
-        ("[[:alpha:]]", "'[:alpha:]' does not mean the same in all dialects"),
-        ("a|[a-z--[b]]", "'-- in a class'"),
-        ("[a||b]", "'|| in a class'"),
-        ("[a~~b]", "'~~ in a class'"),
-        (r"[^\s[]+", "the class is not closed; write \\[ for a bracket"),
-        ("[a", "the class is not closed"),
-        ("[a&&]", "one side of && is empty"),
-        ("[&&a]", "one side of && is empty"),
-        ("(?:abc){e}", "'{e}' does not mean the same in all dialects; write \\{"),
-        ("(?:abc){e<=1}|.", "'{e<=1}|.'"),
-        ("a{", "'{'"),
-        ("a{,}", "'{,}'"),
-    ],
-)
-def test_what_dialects_differ_on_is_refused(expression: str, named: str) -> None:
-    for read in (in_common_dialect, from_oniguruma, Pretokenizer.from_pattern):
-        with pytest.raises(UnsupportedTokenizer, match=re.escape(named)) as raised:
-            read(expression)
-        assert "\n" not in str(raised.value)
