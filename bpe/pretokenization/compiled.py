@@ -46,6 +46,7 @@ def core_automaton(tables: Tables) -> _core.Automaton:
         [list(map(tuple, starts)) for starts in tables.at_end],
         [None if start is None else tuple(start) for start in tables.pending],
         tables.runs,
+        tables.cuts,
         tables.page_of,
         tables.pages,
     )

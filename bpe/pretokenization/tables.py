@@ -37,7 +37,7 @@ class Tables:
     """then: uint8[classes + 1, 256], the state behind a byte of a class; the last class is that of a byte within a
     character. group_ends: the end of each of GROUPS among the states; from the last one on, `actions[state - end]` are
     due. at_end, pending: by state, the starts that are certain where the text ends, and the oldest that is pending.
-    runs: uint8[classes + 1], see `repeats`. page_of: uint16[0x110000 / 64] and pages: uint8[pages, 64], the class of a
+    runs: uint8[classes + 1], see `repeats`. cuts: bool[classes, classes], see `_cuts`. page_of: uint16[0x110000 / 64] and pages: uint8[pages, 64], the class of a
     code point. initial: the state at the start of a text."""
 
     then: NDArray[np.uint8]
@@ -47,6 +47,7 @@ class Tables:
     at_end: tuple[tuple[Start, ...], ...]
     pending: tuple[Start | None, ...]
     runs: NDArray[np.uint8]
+    cuts: NDArray[np.bool_]
     page_of: NDArray[np.uint16]
     pages: NDArray[np.uint8]
 
@@ -83,6 +84,7 @@ def tables_of(automaton: Automaton) -> Tables:
         tuple(automaton.at_end[state] for state, _ in twins),
         tuple(automaton.oldest_pending[state] for state, _ in twins),
         repeats.runs_of(table[:, : len(twins)], pages[page_of[ord("e") // _PAGE], ord("e") % _PAGE]),
+        _cuts(then, actions, automaton.at_end),
         page_of,
         pages,
     )
@@ -106,6 +108,32 @@ def _merged(automaton: Automaton) -> tuple[Classes, list[list[int]], list[list[A
         [[row[each[0]] for each in members] for row in automaton.then],
         [[due[each[0]] for each in members] for due in automaton.actions],
     )
+
+
+def _cuts(
+    then: list[list[int]], actions: list[list[Actions]], at_end: list[tuple[Start, ...]]
+) -> NDArray[np.bool_]:
+    """Whether a text may be cut between characters of two classes, whatever lies around them.
+
+    That is so if from every state the second one starts a piece and leads where it leads as the first of a text, and if
+    what else it makes certain would be certain, too, did the text end before it.
+    """
+    classes = range(len(then[0]))
+    cuts = np.zeros((len(classes), len(classes)), np.bool_)
+    for left in classes:
+        behind = {row[left] for row in then}
+        for right in classes:
+            cuts[left, right] = actions[0][right] == Actions((_HERE,), ()) and all(
+                then[state][right] == then[0][right]
+                and not actions[state][right].registers
+                and {*actions[state][right].certain} == {_HERE, *map(_older, at_end[state])}
+                for state in behind
+            )
+    return cuts
+
+
+def _older(start: Start) -> Start:
+    return Start(start.age + 1, 0, start.drops) if start.age else start
 
 
 def _pages(classes: Classes) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:

@@ -115,11 +115,11 @@ def test_counting_normalizes_first(normalizer: Normalizer) -> None:
     if normalizer.core is None:
         return
     text = words(3, 60_000) + END + words(4, 200_000) + END + "\u0301" * 300 + "\u00e9" * 200_000
-    expected = _core.PretokenCounter("o200k")
+    expected = _core.PretokenCounter(automaton_of("o200k"))
     for part in text.split(END):
         expected.count(normalizer.apply(part.encode()), [], 1)
     for threads, block_bytes in ((1, 1 << 30), (3, 1 << 30), (2, 300_000)):
-        counter = _core.PretokenCounter("o200k")
+        counter = _core.PretokenCounter(automaton_of("o200k"))
         counter.set_normalizer(normalizer.core)
         held, in_document, data, place = b"", False, text.encode(), 0
         while place < len(data):

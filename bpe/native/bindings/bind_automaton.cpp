@@ -15,6 +15,7 @@ namespace bpe::python {
 namespace {
 
 using Bytes = nb::ndarray<const uint8_t, nb::ndim<2>, nb::c_contig>;
+using Cuts = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig>;
 using ByteRow = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig>;
 using Pages = nb::ndarray<const uint16_t, nb::ndim<1>, nb::c_contig>;
 using Start = std::tuple<unsigned, unsigned, bool>;
@@ -41,7 +42,7 @@ Automaton::Actions actions_of(const Due &due) {
 std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std::vector<unsigned> &group_ends,
                                         const std::vector<Due> &actions,
                                         const std::vector<std::vector<Start>> &at_end,
-                                        const std::vector<std::optional<Start>> &oldest_pending, ByteRow runs,
+                                        const std::vector<std::optional<Start>> &oldest_pending, ByteRow runs, Cuts cuts,
                                         Pages page_of, Bytes pages) {
   auto made = std::make_shared<Automaton>();
   if (then.shape(1) != Automaton::row || pages.shape(1) != 64 || initial >= Automaton::row)
@@ -68,6 +69,10 @@ std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std:
   };
   made->drops = std::any_of(made->actions.begin(), made->actions.end(), drops) ||
                 std::any_of(made->at_end.begin(), made->at_end.end(), drops);
+  made->cuts.resize(then.shape(0) * Automaton::row);
+  for (size_t left = 0; left < std::min(cuts.shape(0), then.shape(0)); ++left)
+    for (size_t right = 0; right < std::min(cuts.shape(1), Automaton::row); ++right)
+      made->cuts[left * Automaton::row + right] = cuts(left, right);
   made->classes.page_of.assign(page_of.data(), page_of.data() + page_of.size());
   made->classes.pages.resize(pages.shape(0));
   for (size_t page = 0; page < pages.shape(0); ++page)
@@ -81,7 +86,7 @@ std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std:
 void bind_automaton(nb::module_ &m) {
   nb::class_<Automaton>(m, "Automaton")
       .def(nb::new_(&automaton_of), nb::arg("then"), nb::arg("initial"), nb::arg("group_ends"),
-           nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"), nb::arg("runs"),
+           nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"), nb::arg("runs"), nb::arg("cuts"),
            nb::arg("page_of"), nb::arg("pages"))
       .def_ro("drops", &Automaton::drops);
   nb::class_<PieceStream>(m, "PieceStream")

@@ -71,7 +71,9 @@ struct Automaton {
   std::vector<Actions> at_end;       // by state
   std::vector<Start> oldest_pending; // by state
   bool drops;                        // whether any piece is left out
-  alignas(64) uint8_t runs[64];      // the group of a class, of Runs
+  std::vector<uint8_t>
+      cuts; // [left class * row + right class]: whether a text may be cut between such characters
+  alignas(64) uint8_t runs[64]; // the group of a class
   bool has_runs;
 
   // Checks what was filled in, so that no table leads out of another, and fills in classes.of_byte. The last
