@@ -223,3 +223,20 @@ template <class T> struct nanobind::detail::type_caster<bpe::python::Items<T>> {
     return true;
   }
 };
+
+// As nanobind's caster of optional values, which must not throw either.
+template <class T> struct nanobind::detail::type_caster<std::optional<bpe::python::Items<T>>> {
+  NB_TYPE_CASTER(std::optional<bpe::python::Items<T>>,
+                 optional_name(make_caster<bpe::python::Items<T>>::Name))
+
+  bool from_python(handle source, uint32_t flags, cleanup_list *cleanup) {
+    value.reset();
+    if (source.is_none())
+      return true;
+    make_caster<bpe::python::Items<T>> items;
+    if (!items.from_python(source, flags, cleanup))
+      return false;
+    value = std::move(items.value);
+    return true;
+  }
+};
