@@ -105,8 +105,8 @@ void bind_training(nb::module_ &m) {
           nb::arg("pattern").none())
       .def(
           "set_normalizer",
-          [](bpe::PretokenCounter &self, std::shared_ptr<bpe::Normalizer> normalizer) {
-            self.set_normalizer(std::move(normalizer));
+          [](bpe::PretokenCounter &self, const bpe::Normalizer *normalizer) {
+            self.set_normalizer(shared_normalizer(normalizer));
           },
           nb::arg("normalizer").none())
       .def(

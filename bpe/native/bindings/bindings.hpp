@@ -40,6 +40,10 @@ template <class T> struct Items {
   const T &operator[](size_t i) const { return values[i]; }
 };
 
+// The normalizer of an argument, nullptr for None, for as long as it is used. nanobind's caster of shared
+// pointers must not throw.
+std::shared_ptr<const bpe::Normalizer> shared_normalizer(const bpe::Normalizer *normalizer);
+
 // Each puts its calls and classes into the module.
 void bind_pretokenize(nb::module_ &m);
 void bind_normalizer(nb::module_ &m);
