@@ -179,7 +179,7 @@ def pretokenizer_from_json(value: Any) -> Pretokenizer:
 
 
 def stages_of(components: Sequence[tuple[Component, str]]) -> tuple[Stage, ...]:
-    """The stages that cut as the components, each of which has its JSON path; the last must be ByteLevel."""
+    """The stages that cut as the components do. components: each with its JSON path; the last must be ByteLevel."""
     if not components or not isinstance(components[-1][0], ByteLevel):
         found = type(components[-1][0]).__name__ if components else "none"
         raise UnsupportedTokenizer(
