@@ -58,7 +58,21 @@ COMMANDS = [
         ("--vocab-size=300", "--quiet"),
         {"--output": "t.json", "--keep-counts": "k.counts", "--report": "r.txt"},
         {"inputs": "en.txt", "--counts": "en.counts", "--held-out": "other.txt"},
-        COUNTED,
+        COUNTED | {"--initial-alphabet"},
+    ),
+    Command(
+        "bpe",
+        "train",
+        ("--vocab-size=300", "--quiet"),
+        {"--output": "t.json", "--keep-counts": "k.counts", "--report": "r.txt"},
+        {"inputs": "en.txt", "--like": "tok.json"},
+    ),
+    Command(
+        "bpe",
+        "train",
+        ("--vocab-size=300", "--quiet"),
+        {"--output": "t.json", "--keep-counts": "k.counts", "--report": "r.txt"},
+        {"inputs": "en.txt", "--continue-from": "tok.json"},
     ),
     Command(
         "bpe",
@@ -67,6 +81,9 @@ COMMANDS = [
         {"--output": "c.counts"},
         {"inputs": "en.txt", "--counts": "en.counts"},
         COUNTED,
+    ),
+    Command(
+        "bpe", "count", ("--quiet",), {"--output": "c.counts"}, {"inputs": "en.txt", "--like": "tok.json"}
     ),
     Command("bpe", "report", (), {"--output": "r.txt"}, {"tokenizer": "tok.json", "inputs": "en.txt"}, RANKS),
     Command(

@@ -45,7 +45,7 @@ def train(options: Namespace) -> int:
     held_out = input_sources(options.held_out or [])  # missing ones are known now, not after the training
     sources = counted_inputs(options)
     inputs = [*named_files(sources), *options.counts, *named_files(held_out)]
-    check_outputs_apart(named, [*inputs, *_tokenizer_files(options)])
+    check_outputs_apart(named, [*inputs, *_tokenizer_files(options.like, options.continue_from)])
     largest = max(options.vocab_size)
     training_options, cut = prepared(
         TrainingOptions(
@@ -101,7 +101,8 @@ def count(options: Namespace) -> int:
     """Count the inputs, add the counts files, and write one counts file."""
     check_output(options.output)
     sources = counted_inputs(options)
-    check_outputs_apart([("--output", options.output)], [*named_files(sources), *options.counts])
+    inputs = [*named_files(sources), *options.counts, *_tokenizer_files(options.like)]
+    check_outputs_apart([("--output", options.output)], inputs)
     if options.like is not None and options.pattern is not None:
         raise BadArgument("--like says the pattern and the normalizer; give --like or --pattern, not both")
     rule = rule_like(options.like) if options.like is not None else None
@@ -125,13 +126,13 @@ def output_names(output: str, vocab_sizes: list[int]) -> list[str]:
     return [output.replace(SIZE_FIELD, str(vocab_size)) for vocab_size in vocab_sizes]
 
 
-def _tokenizer_files(options: Namespace) -> list[Path]:
-    """The files of --continue-from and --like, where they name one."""
+def _tokenizer_files(like: str | None, continue_from: str | None = None) -> list[Path]:
+    """The files of --like and --continue-from, where they name one."""
     files: list[Path] = []
-    if options.continue_from is not None and Path(options.continue_from).exists():
-        files += files_of(Path(options.continue_from))
-    if options.like is not None:  # a folder may have the name of a preset
-        files += [Path(options.like), Path(options.like) / "tokenizer.json"]
+    if continue_from is not None and Path(continue_from).exists():
+        files += files_of(Path(continue_from))
+    if like is not None:  # a folder may have the name of a preset
+        files += [Path(like), Path(like) / "tokenizer.json"]
     return [file for file in files if file.is_file()]
 
 

@@ -33,6 +33,7 @@ MAX_DEPTH: Final = 200  # of the syntax tree
 
 Mode: TypeAlias = Literal["greedy", "lazy", "possessive"]
 NEWLINE: Final = CodePoints.of("\n")
+GENERAL_NEWLINES: Final = CodePoints.of("\n\v\f\r\x85\u2028\u2029")  # of \R, beside CR LF
 ANY: Final = ~CodePoints()
 EMPTY: Final = Sequence(())
 # Whether it looks behind, and is negated.

@@ -17,7 +17,16 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from bpe.errors import shown
 from bpe.pretokenization.code_points import CodePoints
-from bpe.pretokenization.pattern_reader import ANY, LOOKS, NEWLINE, Letters, Mode, Part, PatternReader
+from bpe.pretokenization.pattern_reader import (
+    ANY,
+    GENERAL_NEWLINES,
+    LOOKS,
+    NEWLINE,
+    Letters,
+    Mode,
+    Part,
+    PatternReader,
+)
 from bpe.pretokenization.syntax import (
     Atomic,
     Characters,
@@ -50,7 +59,6 @@ _UNSUPPORTED_ESCAPES: Final = {
 }
 _OCTAL_DIGITS: Final = "01234567"
 _HEX_DIGITS: Final = "0123456789abcdefABCDEF"
-_GENERAL_NEWLINES: Final = CodePoints.of("\n\v\f\r\x85\u2028\u2029")
 
 
 # Where a class is read: in front, behind what may begin a range or may not, behind a `-` that makes one.
@@ -238,7 +246,7 @@ class _OnigurumaReader(PatternReader):
                 return self.word(negated=letter == "B")
             case "R":
                 pair = Sequence((Characters(CodePoints.of("\r")), Characters(NEWLINE)))
-                return Atomic(Choice((pair, Characters(_GENERAL_NEWLINES))))
+                return Atomic(Choice((pair, Characters(GENERAL_NEWLINES))))
             case "O":
                 return Characters(ANY)
             case "N":

@@ -14,6 +14,7 @@ from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.pattern_reader import (
     ANY,
     EMPTY,
+    GENERAL_NEWLINES,
     LOOKS,
     NEWLINE,
     Letters,
@@ -36,7 +37,6 @@ from bpe.pretokenization.unicode_tables import any_case, named, required
 
 _FLAGS: Final = frozenset("imsxU")
 _HEX_DIGITS: Final = CodePoints.of("0123456789abcdefABCDEF")
-_GENERAL_NEWLINES: Final = CodePoints.of("\n\v\f\r\x85\u2028\u2029")
 _LITERAL_IN_CLASS: Final = frozenset("kAzBKGR")
 _UNSUPPORTED_GROUPS: Final = {
     "?(": "a condition, (?(",
@@ -206,7 +206,7 @@ class _RustReader(PatternReader):
                 return self._word_end()
             case "R":
                 pair = Sequence((Characters(CodePoints.of("\r")), Characters(NEWLINE)))
-                return Atomic(Choice((pair, Characters(_GENERAL_NEWLINES))))
+                return Atomic(Choice((pair, Characters(GENERAL_NEWLINES))))
             case "O":
                 return Characters(ANY)
             case "N":

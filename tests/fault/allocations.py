@@ -49,6 +49,8 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
     import numpy as np
 
     from bpe import _core
+    from bpe.added_tokens import AddedToken
+    from bpe.pretoken_counts.counting import count_pretokens
     from bpe.tokenizer import Tokenizer
     from bpe.training import train
 
@@ -60,6 +62,7 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
     documents = b"<|endoftext|>".join([text[:800]] * 30)
     offsets = np.array([len(TEXT[:characters].encode()) for characters in range(0, 701, 100)], np.uint64)
     ids = trained.encode(TEXT)
+    tokens = [AddedToken("<s>", 1000), AddedToken("<n>", 1001, normalized=True)]
 
     def rows(ragged: Any) -> Any:
         return ragged.tokens.tolist(), ragged.offsets.tolist()
@@ -76,6 +79,18 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
         "pretokens": (
             fresh,
             lambda t: t.encode_pretokens(text, np.array([9, len(text)], np.uint64)).tolist(),
+        ),
+        "normalized": (
+            lambda: Tokenizer(dict(trained.ordinary_entries), trained.merges, tokens, normalizer="NFC"),
+            lambda t: t.encode(TEXT + "e\u0301<n>" * 9),
+        ),
+        "normalized documents": (
+            lambda: Tokenizer(dict(trained.ordinary_entries), trained.merges, normalizer="NFC"),
+            lambda t: rows(t.encode_documents((TEXT + "e\u0301").encode() * 3)),
+        ),
+        "normalized counts": (
+            none,
+            lambda _: count_pretokens([(TEXT + "e\u0301").encode()], normalizer="NFC").as_dict(),
         ),
         "decode": (fresh, lambda t: t.decode(ids)),
         "image": (fresh, lambda t: t.compiled()),

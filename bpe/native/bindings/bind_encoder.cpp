@@ -299,8 +299,8 @@ void bind_encoder(nb::module_ &m) {
           nb::arg("as_pairs"), nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
       .def_prop_rw(
           "normalizer", [](const Codec &codec) { return codec.encoder.normalizer(); },
-          [](Codec &codec, std::shared_ptr<bpe::Normalizer> normalizer) {
-            codec.encoder.set_normalizer(std::move(normalizer));
+          [](Codec &codec, const bpe::Normalizer *normalizer) {
+            codec.encoder.set_normalizer(shared_normalizer(normalizer));
           },
           nb::for_getter(nb::rv_policy::reference), nb::arg("normalizer").none())
       .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)

@@ -4,14 +4,32 @@
 
 namespace bpe::python {
 
+std::shared_ptr<const bpe::Normalizer> shared_normalizer(const bpe::Normalizer *normalizer) {
+  if (normalizer == nullptr)
+    return nullptr;
+  PyObject *const owner = nb::find(*normalizer).release().ptr();
+  return {normalizer, [owner](const bpe::Normalizer *) {
+            if (!Py_IsInitialized())
+              return;
+            const nb::gil_scoped_acquire locked;
+            Py_DECREF(owner);
+          }};
+}
+
 void bind_normalizer(nb::module_ &m) {
   nb::class_<bpe::Normalizer>(m, "Normalizer")
       .def(
           "__init__",
-          [](bpe::Normalizer *self, const std::vector<std::tuple<std::string, nb::bytes, nb::bytes>> &steps) {
+          [](bpe::Normalizer *self, const Items<nb::tuple> &steps) {
             std::vector<bpe::Normalizer::Kind> kinds;
-            for (const auto &[name, first, second] : steps)
-              kinds.push_back({name, {first.c_str(), first.size()}, {second.c_str(), second.size()}});
+            for (const nb::tuple &step : steps) {
+              if (step.size() != 3)
+                throw nb::type_error("a step must be (kind, first, second)");
+              const nb::object name = step[0], first = step[1], second = step[2];
+              kinds.push_back({std::string(view_of_str(name, "a kind")),
+                               std::string(view_of_bytes(first, "a first text")),
+                               std::string(view_of_bytes(second, "a second text"))});
+            }
             new (self) bpe::Normalizer(kinds);
           },
           nb::arg("steps"))

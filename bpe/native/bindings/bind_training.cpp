@@ -104,8 +104,8 @@ void bind_training(nb::module_ &m) {
           nb::arg("automaton").none())
       .def(
           "set_normalizer",
-          [](bpe::PretokenCounter &self, std::shared_ptr<bpe::Normalizer> normalizer) {
-            self.set_normalizer(std::move(normalizer));
+          [](bpe::PretokenCounter &self, const bpe::Normalizer *normalizer) {
+            self.set_normalizer(shared_normalizer(normalizer));
           },
           nb::arg("normalizer").none())
       .def(

@@ -40,6 +40,10 @@ template <class T> struct Items {
   const T &operator[](size_t i) const { return values[i]; }
 };
 
+// The normalizer of an argument, nullptr for None, for as long as it is used. nanobind's caster of shared
+// pointers must not throw.
+std::shared_ptr<const bpe::Normalizer> shared_normalizer(const bpe::Normalizer *normalizer);
+
 // Each puts its calls and classes into the module.
 void bind_pretokenize(nb::module_ &m);
 void bind_automaton(nb::module_ &m); // before all that take one
@@ -217,6 +221,23 @@ template <class T> struct nanobind::detail::type_caster<bpe::python::Items<T>> {
         return false;
       value.values.push_back(std::move(item));
     }
+    return true;
+  }
+};
+
+// As nanobind's caster of optional values, which must not throw either.
+template <class T> struct nanobind::detail::type_caster<std::optional<bpe::python::Items<T>>> {
+  NB_TYPE_CASTER(std::optional<bpe::python::Items<T>>,
+                 optional_name(make_caster<bpe::python::Items<T>>::Name))
+
+  bool from_python(handle source, uint32_t flags, cleanup_list *cleanup) {
+    value.reset();
+    if (source.is_none())
+      return true;
+    make_caster<bpe::python::Items<T>> items;
+    if (!items.from_python(source, flags, cleanup))
+      return false;
+    value = std::move(items.value);
     return true;
   }
 };

@@ -38,7 +38,7 @@ public:
   // The views need to live during the call only. merges nullopt: a rank file.
   // Throws std::invalid_argument that names the entry or merge at fault: a byte without an entry, an empty
   // entry, two entries with the same bytes, a merge of or into bytes that are no entry, more than 2^21 - 2
-  // entries. ignore_merges: find_unreachable will be asked, which costs about 0.2 us an entry of a list.
+  // entries. ignore_merges: find_unreachable will be called, which takes time for each entry of a list.
   Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges, bool ignore_merges);
   // What a training made: symbols 0 to 255 are the bytes in this order, symbol 256 + k is what merge k joins;
   // the id of a symbol is first_id more. merges: the symbols left and right of each. Costs no search for the
