@@ -12,31 +12,58 @@ from typing_extensions import Buffer
 
 __version__: str
 
-# -- pretokenize.cpp, utf8.cpp
+# -- automaton.cpp, text_window.cpp, piece_stream.cpp, safe_cut.cpp, utf8.cpp
 
-def validate_utf8(buffer: Buffer) -> int:
-    """The offset of the first byte that is not valid UTF-8 (a cut character's lead byte included), or -1."""
+Start = tuple[int, int, bool]
+"""Where a piece starts: characters back (0: in a register), the register, whether the piece is left out."""
 
-def pretokenize(buffer: Buffer, pattern: str) -> NDArray[np.uint64]:
-    """Ends of the pretokens of one valid UTF-8 text, ascending, the last is len(buffer). pattern: a named one."""
+class Automaton:
+    """The tables by which texts are cut into pieces; immutable. See bpe/pretokenization/tables.py."""
 
-def count_pretokens(buffer: Buffer, pattern: str) -> int:
-    """len(pretokenize(buffer, pattern)), with nothing written down: what the pretokenizer alone costs."""
+    def __init__(
+        self,
+        then: NDArray[np.uint8],
+        initial: int,
+        group_ends: Sequence[int],
+        actions: Sequence[tuple[Sequence[Start], Sequence[tuple[int, Start]]]],
+        at_end: Sequence[Sequence[Start]],
+        oldest_pending: Sequence[Start | None],
+        runs: NDArray[np.uint8],
+        cuts: NDArray[np.bool_],
+        page_of: NDArray[np.uint16],
+        pages: NDArray[np.uint8],
+    ) -> None:
+        """The fields of Tables; ValueError for tables that lead out of one another."""
+    @property
+    def drops(self) -> bool:
+        """Whether any piece is left out."""
 
-def last_safe_cut(buffer: Buffer, pattern: str) -> int:
+class PieceStream:
+    """Where the pieces of one text start that comes in parts; nothing is held of the text."""
+
+    def __init__(self, automaton: Automaton) -> None: ...
+    def feed(self, buffer: Buffer, final: bool) -> tuple[NDArray[np.uint64], NDArray[np.uint64], int]:
+        """(starts that have become certain, whether each piece is left out, before where all starts are known).
+
+        buffer: more of the text, valid UTF-8 cut anywhere. Starts ascend and count bytes of the whole text; after the
+        final part the last of them is its end.
+        """
+
+def pieces(automaton: Automaton, buffer: Buffer) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """(where the pieces of one text start, whether each is left out), in bytes. ValueError if it is not UTF-8."""
+
+def scan_pieces(automaton: Automaton, buffer: Buffer) -> int:
+    """The windows that the text is looked at in, with nothing written down: what looking for pieces alone costs."""
+
+def last_safe_cut(automaton: Automaton, buffer: Buffer) -> int:
     """A 0 <= p < len(buffer), near the end, at which the text may be cut whatever follows it (0 if none is found).
 
-    For every continuation c, pretokenize(buffer + c) == pretokenize(buffer[:p]) then pretokenize(buffer[p:] + c).
+    For every continuation c, the pieces of buffer + c are those of buffer[:p] and then those of buffer[p:] + c.
     p stands between two characters of buffer that make it certain; a text that is one long word or space has none.
     """
 
-def open_pretoken(buffer: Buffer, pattern: str) -> tuple[int, int, bytes]:
-    """(start, settled, head): the first pretoken of valid UTF-8 that a continuation may change, and how far it reaches
-    at least, whatever follows; those before `start` are certain, also if nothing follows.
-
-    With p > start where the last character before `settled` begins, head + buffer[p:] stands for buffer[start:]: for
-    every continuation c the first pretoken of both + c ends at the same place, and so do all behind it.
-    """
+def validate_utf8(buffer: Buffer) -> int:
+    """The offset of the first byte that is not valid UTF-8 (a cut character's lead byte included), or -1."""
 
 def simd_variants() -> list[str]:
     """The variants this machine can run, best first, e.g. ["avx512", "avx2", "portable"]."""
@@ -87,7 +114,7 @@ class AddedTokens:
         """
     def find(self, buffer: Buffer, normalized: bool) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
         """(start and stop of each, uint64[2 * n]; ids, uint32[n]) of one pass, in order; see SpecialTokens::Match."""
-    def last_cut(self, buffer: Buffer, pattern: str) -> int:
+    def last_cut(self, buffer: Buffer, automaton: Automaton) -> int:
         """The last place found at which UTF-8 may be cut into two that are encoded apart, whatever follows; 0: none."""
 
 class EntryFile:
@@ -118,7 +145,7 @@ class EntryFile:
     def encoder(
         self,
         special_tokens: dict[bytes, int] | AddedTokens,
-        pattern: str | None,
+        automaton: Automaton | None,
         ignore_merges: bool,
         cache_bytes: int = 256 << 20,
     ) -> Encoder:
@@ -133,20 +160,20 @@ class Encoder:
         entries: dict[int, bytes],
         merges: Sequence[tuple[bytes, bytes]] | None,
         special_tokens: dict[bytes, int] | AddedTokens,
-        pattern: str | None,
+        automaton: Automaton | None,
         ignore_merges: bool,
         cache_bytes: int = 256 << 20,
     ) -> None:
         """entries: without special tokens; merges None: a rank file (rank = id, every adjacent pair that is an entry).
 
-        pattern None: only the calls that are given pretokens work. ValueError names the entry or merge at fault.
+        automaton None: only the calls that are given pretokens work. ValueError names the entry or merge at fault.
         """
 
     @staticmethod
     def from_image(
         image: Buffer,
         special_tokens: dict[bytes, int] | AddedTokens,
-        pattern: str | None,
+        automaton: Automaton | None,
         ignore_merges: bool,
         cache_bytes: int = 256 << 20,
     ) -> Encoder:
@@ -160,7 +187,7 @@ class Encoder:
         byte_order: bytes,
         first_id: int,
         special_tokens: dict[bytes, int] | AddedTokens,
-        pattern: str | None,
+        automaton: Automaton | None,
         memory_limit: int = 0,
         cache_bytes: int = 256 << 20,
     ) -> Encoder:
@@ -176,7 +203,7 @@ class Encoder:
     @normalizer.setter
     def normalizer(self, normalizer: Normalizer | None) -> None: ...
     def image(self) -> bytes:
-        """Entries and merges in the form they are used in; no special tokens, no pattern."""
+        """Entries and merges in the form they are used in; no special tokens, no automaton."""
     def __len__(self) -> int:
         """The entries, without special tokens."""
     @property
@@ -239,7 +266,7 @@ class Encoder:
     def out_tokens(buffer_bytes: int) -> int:
         """The room encode_documents asks of out: a token a byte, and some to write ahead."""
     def encode_pretokens(self, buffer: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
-        """Ids of given pretokens (a pattern outside the core), end to end in buffer."""
+        """Ids of given pretokens (of what the core cannot cut), end to end in buffer."""
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
         """The bytes, special tokens included. ValueError names the first id that is not an entry and its place."""
     def decode_text(self, ids: Sequence[int] | NDArray[Any], errors: str) -> str:
@@ -360,7 +387,7 @@ class Xxh64:
 class PretokenCounter:
     """Distinct pretokens with exact 64-bit counts."""
 
-    def __init__(self, pattern: str | None) -> None: ...
+    def __init__(self, automaton: Automaton | None) -> None: ...
     def set_normalizer(self, normalizer: Normalizer | None) -> None:
         """Applied from now on to the text between special tokens; its pretokens are those of the normalized text."""
     def count(
@@ -374,7 +401,7 @@ class PretokenCounter:
     def last_cut(self, buffer: Buffer, special_tokens: Sequence[bytes]) -> int:
         """The largest place where a text that goes on after buffer may be cut without changing counts; 0: none.
 
-        Without a pattern, the end of the last special token that no longer one could be.
+        Without an automaton, the end of the last special token that no longer one could be.
         """
     def add(self, pretoken_bytes: Buffer, ends: NDArray[np.uint64], counts: NDArray[np.uint64]) -> None:
         """Add given pretokens with their counts (another pattern, another machine's counts)."""

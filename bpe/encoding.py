@@ -41,9 +41,9 @@ class Encoding(Description):
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
         self._some_tokens: dict[frozenset[str], _core.AddedTokens] = {}
-        self._pattern_in_core = parts.pretokenizer.automaton is not None
+        self._pretokens_in_core = parts.pretokenizer.automaton is not None
         # If not, Python normalizes and cuts the text by expressions.
-        self._in_core = self._pattern_in_core and (
+        self._in_core = self._pretokens_in_core and (
             parts.normalizer is None or parts.normalizer.core is not None
         )
 
@@ -203,7 +203,7 @@ class Encoding(Description):
 
     def encode_normalized(self, text: Buffer) -> NDArray[np.uint32]:
         """The ids of normalized UTF-8 in which no special token is recognised."""
-        if self._pattern_in_core:
+        if self._pretokens_in_core:
             return self._encoder.encode_documents(text, _NO_SEPARATOR, 1, special=False, normalize=False)[0]
         return self._encoder.encode_pretokens(*self.pretokenizer.pretoken_spans(str(text, "utf-8")))
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 TRY_BYTES = 4 << 20
-WINDOW_BYTES = 1 << 20
 
 
 def encode_pieces(
@@ -83,7 +82,8 @@ class _Pieces:
         self._try_bytes = try_bytes
         self._held = bytearray()
         self._stream: _core.PieceStream | None = None
-        self._base = self._fed = 0  # bytes of the stream before what is held, and of what is held that it has seen
+        self._base = 0  # bytes of the stream before what is held
+        self._fed = 0  # bytes of what is held that the stream has seen
         self._dropped = False  # whether the pretoken that is held is left out
         self._long: LongPretoken | None = None  # which it is the rest of
         self._out = np.empty(0, np.uint32)
@@ -119,17 +119,21 @@ class _Pieces:
             special = self._fed + first_special(rest, self._special)[0]
         over = final or special < stop
         stop = min(stop, special)
+        cut = 0
         with memoryview(held) as view, view[self._fed : stop] as rest:
             starts, drops, settled = self._stream.feed(rest, over)
+            if not over and (found := _core.last_safe_cut(self._automaton, rest)):
+                cut = self._fed + found
         self._fed = stop
-        places = (starts.astype(np.int64) - self._base).tolist()
-        if cut := 0 if over else _core.last_safe_cut(self._automaton, bytes(held[:stop])):
-            places, drops = [place for place in places if place <= cut], drops[: sum(p <= cut for p in places)]
-        yield from self._pieces(places, drops.tolist())
-        if over or (cut and self._long is None and places and places[-1] == cut):
+        places = starts.astype(np.int64) - self._base
+        if cut:  # all before it is certain, and it is one of the places
+            known = np.count_nonzero(places <= cut)
+            places, drops = places[:known], drops[:known]
+        yield from self._pieces(places.tolist(), drops.tolist())
+        if over or cut:
             self._stream = None
-            return
-        yield from self._settle(int(settled) - self._base)
+        else:
+            yield from self._settle(int(settled) - self._base)
 
     def _pieces(self, places: list[int], drops: list[int]) -> Iterator[NDArray[np.uint32]]:
         """The pretokens that end at the places, but for those behind which the others start."""
@@ -138,24 +142,29 @@ class _Pieces:
         for place, next_drops in zip(places, drops, strict=True):
             if place > start or self._long is not None:
                 text = bytes(self._held[start:place])
-                if self._long is not None:
-                    yield from self._long.take(text)
-                    yield self._long.finish()
+                if self._long is not None or (place - start > self._try_bytes and not self._dropped):
+                    yield self._ids_of(texts)
+                    texts.clear()
+                    long = self._long or LongPretoken(self._tokenizer, self._try_bytes)
+                    yield from long.take(text)
+                    yield long.finish()
                     self._long = None
                 elif not self._dropped:
                     texts.append(text)
             start, self._dropped = place, bool(next_drops)
-        if texts:
-            ends = np.cumsum([len(text) for text in texts], dtype=np.uint64)
-            yield self._tokenizer.encode_pretokens(b"".join(texts), ends)
+        yield self._ids_of(texts)
         self._forget(start)
+
+    def _ids_of(self, pretokens: list[bytes]) -> NDArray[np.uint32]:
+        ends = np.cumsum([len(each) for each in pretokens], dtype=np.uint64)
+        return self._tokenizer.encode_pretokens(b"".join(pretokens), ends)
 
     def _settle(self, settled: int) -> Iterator[NDArray[np.uint32]]:
         """Of a pretoken too long to be held, what is certain to belong to it."""
         if settled < self._try_bytes // 2 and self._long is None:
             return
         if not self._dropped:
-            self._long = self._long or LongPretoken(self._tokenizer, WINDOW_BYTES)
+            self._long = self._long or LongPretoken(self._tokenizer, self._try_bytes)
             yield from self._long.take(bytes(self._held[:settled]))
         self._forget(settled)
 
@@ -169,7 +178,7 @@ class _Pieces:
             self._out = np.empty(_core.Encoder.out_tokens(stop), np.uint32)
         part = self._held[
             :stop
-        ]  # a copy: what sees a bytearray keeps it from growing, were it a profiler's frames
+        ]  # a copy: who sees a bytearray keeps it from growing, were it a profiler's frames
         if self._tokenizer.normalizer is not None:  # the text is in its form already
             return self._tokenizer.encode_normalized(part)
         # 0xff is in no text: the whole of it is one document.

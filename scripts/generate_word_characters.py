@@ -1,15 +1,12 @@
-"""Writes bpe/native/text/word_characters.cpp out of the project's Unicode tables; prints nothing.
+"""Write bpe/native/text/word_characters.cpp out of the project's Unicode tables.
 
-python scripts/generate_word_characters.py
+python scripts/generate_word_characters.py > bpe/native/text/word_characters.cpp
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from bpe.pretokenization.unicode_tables import required
 
-TARGET = Path(__file__).resolve().parent.parent / "bpe" / "native" / "text" / "word_characters.cpp"
 TEXT = """// Written by scripts/generate_word_characters.py; do not edit.
 #include "text/word_characters.hpp"
 
@@ -54,9 +51,15 @@ bool is_space(uint32_t code_point) {{
 """
 
 
-def rows(name: str) -> str:
+def _rows(name: str) -> str:
     spans = [f"{{{start},{stop}}}" for start, stop in required("rust", name).ranges]
     return ",\n".join(",".join(spans[place : place + 8]) for place in range(0, len(spans), 8))
 
 
-TARGET.write_text(TEXT.format(words=rows(r"\w"), spaces=rows(r"\s")))
+def cpp() -> str:
+    """The source text."""
+    return TEXT.format(words=_rows(r"\w"), spaces=_rows(r"\s"))
+
+
+if __name__ == "__main__":
+    print(cpp(), end="")

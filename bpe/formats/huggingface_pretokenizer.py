@@ -183,6 +183,8 @@ def pretokenizer_from_json(value: Any) -> Pretokenizer:
     for component, path in found:
         if isinstance(component, ByteLevel):
             expect(component.add_prefix_space, [False], f"{path}.add_prefix_space")
+        if isinstance(component, Split):
+            _check_expression(component, path)
     if components and isinstance(components[-1], ByteLevel) and not components[-1].use_regex:
         components.pop()  # it cuts nothing
     if name := _name_of(components):
@@ -191,6 +193,15 @@ def pretokenizer_from_json(value: Any) -> Pretokenizer:
         return Pretokenizer(tuple(components)).checked()
     except UnsupportedTokenizer as error:
         raise UnsupportedTokenizer(f"pre_tokenizer: {error}") from None
+
+
+def _check_expression(split: Split, path: str) -> None:
+    try:
+        tree_of(split)
+    except UnsupportedTokenizer as error:
+        raise UnsupportedTokenizer(f"{path}.{error}") from None
+    except BadTokenizer as error:
+        raise BadTokenizer(f"{path}.{error}") from None
 
 
 def _name_of(components: Sequence[Component]) -> str | None:

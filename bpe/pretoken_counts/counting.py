@@ -37,7 +37,7 @@ from bpe.pretoken_counts.text_blocks import (
     text_blocks,
     total_bytes,
 )
-from bpe.pretoken_counts.uncut_separator import separators_in, uncut_note
+from bpe.pretoken_counts.uncut_separator import UncutSeparators, uncut_note
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 # The regex package cuts at 2 to 10 MB/s: a second or less, and what Python holds for it stays small.
-EXPRESSION_BLOCK_BYTES: Final = 2 << 20
+PYTHON_BLOCK_BYTES: Final = 2 << 20
 # What a thread counts into and sorts with (bpe/native/train/thread_local_counts.hpp, run_sorter.hpp).
 THREAD_BYTES: Final = 10 << 20
 SPILL_SHARE: Final = 8  # counts that take an eighth of what is free go to a file
@@ -145,16 +145,16 @@ class _Counting:
         self._pretokenizer = Pretokenizer.from_pattern(options.pattern)
         self._normalizer = make_normalizer(options.normalizer)
         normalizer = self._normalizer.core if self._normalizer is not None else None
-        pattern = self._pretokenizer.automaton
+        automaton = self._pretokenizer.automaton
         if self._normalizer is not None and normalizer is None:
-            pattern = None  # what Python normalizes, it cuts
-        self._by_expression = pattern is None
+            automaton = None  # what Python normalizes, it cuts
+        self._in_python = automaton is None
         self._specials = [token.encode() for token in options.special_tokens]
-        self._counter = _core.PretokenCounter(pattern)
+        self._counter = _core.PretokenCounter(automaton)
         self._counter.set_normalizer(normalizer)
         self._block_bytes = options.block_bytes or min(self._threads * THREAD_BLOCK_BYTES, MAX_BLOCK_BYTES)
-        if self._by_expression:
-            self._block_bytes = min(self._block_bytes, EXPRESSION_BLOCK_BYTES)
+        if self._in_python:
+            self._block_bytes = min(self._block_bytes, PYTHON_BLOCK_BYTES)
         self._spill_bytes: int | None = None
         self._held_limit: HeldLimit | None = None
         if budget is not None:
@@ -166,7 +166,8 @@ class _Counting:
             self._block_bytes = max(1 << 16, min(self._block_bytes, free // 128))
             self._spill_bytes = free // SPILL_SHARE
             self._held_limit = self._held_limit_of(free)
-        self._done_bytes = self._replaced = self._documents = self._uncut = 0
+        self._done_bytes = self._replaced = self._documents = 0
+        self._uncut = UncutSeparators(self._pretokenizer)
         self._sources: list[CountedSource] = []
         self._runs: list[PretokenCounts | CountsFile] = []
 
@@ -178,13 +179,13 @@ class _Counting:
         used = used_bytes()
 
         def memory_for(held_bytes: int) -> str:
-            if self._by_expression:
+            if self._in_python:
                 return enough_limit(used + 16 * held_bytes)
             threads = self._options.threads or available_threads()
             return enough_limit(used + held_bytes * 13 // 4 + threads * THREAD_BYTES + (4 << 20))
 
         room = free_bytes - self._threads * THREAD_BYTES - (2 << 20)
-        return HeldLimit(free_bytes // 16 if self._by_expression else room * 4 // 13, memory_for)
+        return HeldLimit(free_bytes // 16 if self._in_python else room * 4 // 13, memory_for)
 
     def count(self, source: Source) -> None:
         """Count one source, or its beginning if `stop` says so; nothing of it if counting has stopped."""
@@ -200,6 +201,7 @@ class _Counting:
                 self._sources.append(unread_source(source))
                 return
             in_document = reader.starts_in_document(self._specials)
+            self._uncut.begin_text()
             counted_to: int | None = reader.start  # None: something was replaced there
             replaced = 0
             blocks = stack.enter_context(
@@ -209,6 +211,7 @@ class _Counting:
                 for block in blocks:
                     self._make_room(block.text.nbytes)
                     in_document = self._count_block(block, reader.where, in_document)
+                    self._uncut.add_text(block.text)
                     if digest is not None:
                         digest.add(block.text)
                     counted_to, replaced = block.position, reader.replaced
@@ -258,9 +261,9 @@ class _Counting:
 
     def _count_block(self, block: Block, where: str, in_document: bool) -> bool:
         """Whether the block ends within a document; `in_document`: whether it goes on with one."""
-        if self._by_expression:
+        if self._in_python:
             utf8.check(block.text, where, block.base_bytes)
-            return self._count_by_expression(str(block.text, "utf-8"), where, block.base_bytes, in_document)
+            return self._count_in_python(str(block.text, "utf-8"), where, block.base_bytes, in_document)
         try:
             started, in_document = self._counter.count(block.text, self._specials, self._threads, in_document)
         except ValueError:
@@ -269,10 +272,9 @@ class _Counting:
         self._documents += started
         return in_document
 
-    def _count_by_expression(self, text: str, where: str, base_bytes: int, in_document: bool) -> bool:
+    def _count_in_python(self, text: str, where: str, base_bytes: int, in_document: bool) -> bool:
         counts: Counter[str] = Counter()
         done = 0
-        self._uncut += text.count(END_OF_TEXT)
         for part, is_special in cut_at_special_tokens(text, self._options.special_tokens):
             if is_special:
                 in_document = False
@@ -314,8 +316,7 @@ class _Counting:
 
     def _drained(self) -> Arrays:
         drained = self._counter.drain()
-        if not self._by_expression:
-            self._uncut += separators_in(drained)
+        self._uncut.add_counts(drained)
         return drained
 
     def finish(self, sample: str, spill: bool = True) -> CountSet:
@@ -344,6 +345,10 @@ class _Counting:
             self._spill()
         elif len(self._counter):
             self._runs.append(PretokenCounts(*self._drained(), CountsFacts()))
-        if self._uncut and END_OF_TEXT not in self._options.special_tokens and self._progress is not None:
-            self._progress.note(uncut_note(self._uncut))
+        if (
+            self._uncut.found
+            and END_OF_TEXT not in self._options.special_tokens
+            and self._progress is not None
+        ):
+            self._progress.note(uncut_note(self._uncut.found))
         return CountSet(self._runs, facts)

@@ -38,13 +38,10 @@ def core_automaton(tables: Tables) -> _core.Automaton:
     return _core.Automaton(
         tables.then,
         tables.initial,
-        list(tables.group_ends),
-        [
-            (list(map(tuple, due.certain)), [(register, tuple(start)) for register, start in due.registers])
-            for due in tables.actions
-        ],
-        [list(map(tuple, starts)) for starts in tables.at_end],
-        [None if start is None else tuple(start) for start in tables.pending],
+        tables.group_ends,
+        [(due.certain, due.registers) for due in tables.actions],
+        tables.at_end,
+        tables.pending,
         tables.runs,
         tables.cuts,
         tables.page_of,

@@ -37,8 +37,9 @@ class Tables:
     """then: uint8[classes + 1, 256], the state behind a byte of a class; the last class is that of a byte within a
     character. group_ends: the end of each of GROUPS among the states; from the last one on, `actions[state - end]` are
     due. at_end, pending: by state, the starts that are certain where the text ends, and the oldest that is pending.
-    runs: uint8[classes + 1], see `repeats`. cuts: bool[classes, classes], see `_cuts`. page_of: uint16[0x110000 / 64] and pages: uint8[pages, 64], the class of a
-    code point. initial: the state at the start of a text."""
+    runs: uint8[classes + 1], see `repeats`. cuts: bool[classes, classes], see `_cuts`. page_of: uint16[0x110000 / 64]
+    and pages: uint8[pages, 64], the class of a code point. initial: the state at the start of a text.
+    """
 
     then: NDArray[np.uint8]
     group_ends: tuple[int, int, int, int]

@@ -100,14 +100,14 @@ def stages(name: str, text: bytes, threads: int, options: argparse.Namespace) ->
     if threads != 1:
         return []
     tokenizer = bpe.Tokenizer.load(options.tokenizer)
-    pattern = tokenizer.pretokenizer.automaton
+    automaton = tokenizer.pretokenizer.automaton
     separator = harness.SEPARATOR
     special = {token.encode(): id_ for token, id_ in tokenizer.special_tokens.items()}
     image = tokenizer.core_encoder.image()
     room = np.zeros(_core.Encoder.out_tokens(len(text)), np.uint32)
 
     def encoder(cache_bytes: int) -> _core.Encoder:
-        return _core.Encoder.from_image(image, special, pattern, tokenizer.ignore_merges, cache_bytes)
+        return _core.Encoder.from_image(image, special, automaton, tokenizer.ignore_merges, cache_bytes)
 
     warm: dict[str, list[float]] = {}
 
@@ -123,9 +123,9 @@ def stages(name: str, text: bytes, threads: int, options: argparse.Namespace) ->
         "tokenmill, reused": lambda: reused("tokenmill, reused", 256 << 20),
         "tokenmill, no cache": lambda: reused("tokenmill, no cache", 0),
     }
-    if pattern is not None:
+    if automaton is not None:
         contenders["tokenmill, pretokenizer only"] = lambda: harness.timed(
-            lambda: _core.count_pretokens(text, pattern)
+            lambda: _core.scan_pieces(automaton, text)
         )[0]
     seconds = harness.take_turns(contenders, options.turns)
     rows = []

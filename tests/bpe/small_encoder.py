@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 
+from pretoken_ends import automaton_of
+
 from bpe import _core
 from bpe.reference import count_pretokens, encode, train
-from tests.bpe.pretoken_ends import automaton_of
 
 BYTES = [bytes([value]) for value in range(256)]
 SENTENCES = [

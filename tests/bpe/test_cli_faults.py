@@ -42,7 +42,7 @@ def test_names_of_outputs_and_patterns_are_printed_on_one_line(capfdbinary, text
     assert run(capfdbinary, "train", text_file, "--vocab-size", "260", *words)[0] == 0
     code, out, err = run(capfdbinary, "info", output)
     assert (code, err, b"\x1b" in out) == (0, "", False)
-    assert b"\\x1b" in out
+    assert b"\\x{1B}" in out
 
 
 def test_a_tokenizer_may_come_through_a_pipe(tokenizer_file, text_file):

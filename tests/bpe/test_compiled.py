@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pretoken_ends import automaton_of
 
 from bpe import _core, compiled
 from bpe.added_tokens import AddedToken
 from bpe.errors import BadTokenizer, UncoveredText
 from bpe.post_processing import PostProcessor
 from bpe.tokenizer import Tokenizer
-from tests.bpe.pretoken_ends import automaton_of
 
 TEXT = "Hello, wörld!  It's the lazy dogs 12345 你好 xyzzy<|endoftext|>e\u0301 the the <s>"
 
@@ -108,7 +108,7 @@ def test_an_image_of_another_form_is_refused(listed: Any, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    "key", ["form", "added_tokens", "stages", "ignore_merges", "normalizer", "post_processor"]
+    "key", ["form", "added_tokens", "pretokenizer", "ignore_merges", "normalizer", "post_processor"]
 )
 @pytest.mark.parametrize("value", [None, 5, "x", {"a": []}, ...])
 def test_a_header_of_another_kind_is_refused(listed: Any, key: str, value: Any) -> None:

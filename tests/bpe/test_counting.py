@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pretoken_ends import automaton_of
 
 from bpe import _core, reference
 from bpe.errors import BadArgument, InvalidText, MissingInput
 from bpe.patterns import PATTERNS
 from bpe.pretoken_counts.counting import PretokenCounts, count_pretokens
-from tests.bpe.pretoken_ends import automaton_of
 
 END = "<|endoftext|>"
 
@@ -194,8 +194,6 @@ def test_a_drained_counter_is_empty_and_counts_on() -> None:
 def test_core_refuses() -> None:
     with pytest.raises(ValueError, match="no pattern"):
         _core.PretokenCounter(None).count(b"ab", [], 1)
-    with pytest.raises(ValueError, match="unknown pattern 'gpt5'"):
-        _core.PretokenCounter("gpt5")
     with pytest.raises(ValueError, match="not valid UTF-8 at byte 2"):
         _core.PretokenCounter(automaton_of("gpt2")).count(b"ab\xff", [], 1)
     with pytest.raises(ValueError, match=r"ends\[0\] = 4"):
@@ -223,7 +221,7 @@ def test_last_cut_is_behind_a_special_token_that_no_longer_one_could_be() -> Non
 @pytest.mark.parametrize("after", [0, 5, 65_530, 65_536, 65_545, 70_000, 400_000])
 @pytest.mark.parametrize("pattern", ["gpt2", None])
 def test_last_cut_does_not_depend_on_how_far_back_it_is(pattern: str | None, after: int) -> None:
-    counter = _core.PretokenCounter(automaton_of(pattern))
+    counter = _core.PretokenCounter(automaton_of(pattern) if pattern else None)
     text = b"some words " * 20_000 + END.encode() + b"x" * after
     assert counter.last_cut(text, [END.encode()]) == len(text) - after
     # "x" starts no token here, but in the second list one can lie in another: the search is one from the front.

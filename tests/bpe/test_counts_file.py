@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from splits import split
 
 from bpe import _core
 from bpe.errors import BadCounts, EnvironmentFailure, MissingInput
@@ -17,7 +18,6 @@ from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
 from bpe.pretoken_counts.counts_file import CountsFile, CountsWriter, write_counts_file
 from bpe.pretoken_counts.merge_counts import joined
 from bpe.pretokenizer import Pretokenizer
-from tests.bpe.splits import split
 
 FACTS = CountsFacts(
     Pretokenizer((split(r"\w+", "keep"), split("gpt2"))),
@@ -203,7 +203,7 @@ def test_foreign_footers(footer: bytes, tmp_path: Path) -> None:
 
 def test_a_pattern_that_does_not_compile(tmp_path: Path) -> None:
     written(tmp_path / "a.counts", {b"a": 1}, CountsFacts(Pretokenizer((split("(", "keep"),))))
-    with pytest.raises(BadCounts, match=r"is no valid expression: missing \)"):
+    with pytest.raises(BadCounts, match="the group is not closed"):
         CountsFile(tmp_path / "a.counts")
 
 

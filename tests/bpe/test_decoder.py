@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from pretoken_ends import automaton_of
 
 from bpe import _core
-from tests.bpe.pretoken_ends import automaton_of
 
 BYTES = {id_: bytes([id_]) for id_ in range(256)}
 

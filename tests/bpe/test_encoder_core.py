@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from pretoken_ends import automaton_of, pretoken_ends
 from small_encoder import (
     ENTRIES,
     MERGES,
@@ -22,7 +23,6 @@ from small_encoder import (
 from bpe import _core
 from bpe.patterns import PATTERNS
 from bpe.reference import encode_pretoken, pretokenize
-from tests.bpe.pretoken_ends import automaton_of, pretoken_ends
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from pretoken_ends import automaton_of
 
 from bpe import _core
 from bpe.added_tokens import AddedToken
@@ -16,7 +17,6 @@ from bpe.formats import huggingface, tiktoken
 from bpe.formats.byte_alphabet import to_characters
 from bpe.tokenizer import Tokenizer
 from bpe.vocabulary import every_split
-from tests.bpe.pretoken_ends import automaton_of
 
 
 def same(ours: Tokenizer | Parts, other: Tokenizer | Parts) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from normalizer_texts import build_charsmap, nasty_texts
+from pretoken_ends import automaton_of
 
 from bpe import _core
 from bpe.formats.huggingface_normalizer import normalizer_from_json

@@ -6,9 +6,9 @@ import random
 
 import numpy as np
 import pytest
+from pretoken_ends import automaton_of
 
 from bpe import _core
-from tests.bpe.pretoken_ends import automaton_of
 
 
 def encoder_of(**options: int) -> _core.Encoder:

@@ -6,9 +6,9 @@ import concurrent.futures
 
 import numpy as np
 import pytest
+from pretoken_ends import automaton_of
 
 from bpe import _core
-from tests.bpe.pretoken_ends import automaton_of
 
 # Ids of a text of so many bytes take four times as many: below and above what is kept, and in huge pages.
 SIZES = [100_000, 300_000, 1 << 20, (1 << 20) + 1, 3_000_000]

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
+from pretoken_ends import automaton_of
 
 from bpe import _core
-from tests.bpe.pretoken_ends import automaton_of
 
 OWN_PRETOKENS = 3 << 15  # what a thread holds before it pours a run
 

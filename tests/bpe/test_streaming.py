@@ -7,11 +7,11 @@ import random
 import tracemalloc
 
 import pytest
+from splits import split
 
 from bpe.errors import InvalidText
 from bpe.pretokenizer import Pretokenizer
 from bpe.streaming import encode_stretches
-from tests.bpe.splits import split
 
 GAPPY = Pretokenizer((split(r"[A-Za-z]+|\p{N}{2}", "drop"),))
 

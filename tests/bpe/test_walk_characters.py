@@ -7,11 +7,11 @@ import random
 
 import numpy as np
 import pytest
+from pretoken_ends import automaton_of, pretoken_ends
 
 from bpe import _core
 from bpe.patterns import PATTERNS
 from bpe.reference import count_pretokens, encode, train
-from tests.bpe.pretoken_ends import automaton_of, pretoken_ends
 
 SEPARATOR = b"<|endoftext|>"
 # Letters that often stand together, other letters, and what is no letter but has three bytes: others, whitespace,

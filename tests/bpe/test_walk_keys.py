@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
+from pretoken_ends import automaton_of, pretoken_ends
 
 from bpe import _core
 from bpe.patterns import PATTERNS
 from bpe.reference import count_pretokens, train
-from tests.bpe.pretoken_ends import automaton_of, pretoken_ends
 
 WORDS = ["the", " fox", "x", " ", "'s", "1234", ".", ";)", "\n", "\t", "internationalization", "  ", "/", "A"]
 BEYOND_ASCII = ["é", " ça", "“", "—", "漢字", "ё", "уменьшить", "🙂", "\u00a0", "e\u0301"]

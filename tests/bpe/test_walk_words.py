@@ -6,11 +6,11 @@ from __future__ import annotations
 import random
 
 import pytest
+from pretoken_ends import automaton_of, pretoken_ends
 
 from bpe import _core
 from bpe.patterns import PATTERNS
 from bpe.reference import count_pretokens, encode, train
-from tests.bpe.pretoken_ends import automaton_of, pretoken_ends
 
 SEPARATOR = b"<|endoftext|>"
 # By the first byte of their characters: ASCII, C3, CF, D0, D8, E0, E1 (four ranges of them), EA (two), EB, EC, ED.

@@ -17,6 +17,7 @@ from bpe import utf8
 from bpe.added_tokens import AddedToken
 from bpe.errors import InvalidText
 from bpe.normalizers import Form, Lowercase, Normalizer, Prepend, Replace, Strip
+from bpe.pretokenizer import named
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
@@ -130,7 +131,9 @@ def test_memory_is_not_that_of_the_document(listed: Callable[..., Tokenizer]) ->
     ],
 )
 def test_safe_cut(text: bytes, special: list[bytes], expected: int) -> None:
-    assert safe_cut(bytearray(text), "gpt2", special) == expected
+    automaton = named("gpt2").automaton
+    assert automaton is not None
+    assert safe_cut(bytearray(text), automaton, special) == expected
 
 
 WRONG = [

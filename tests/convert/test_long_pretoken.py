@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from bpe import reference
 from bpe.tokenizer import Tokenizer
 from convert.errors import BadInput
 from convert.long_document import encode_pieces
-from convert.long_pretoken import LongPretoken, _Windows
+from convert.long_pretoken import LongPretoken
 
 # Runs of a kind, and of what is decided late: spaces behind a line break, capitals behind a letter without case.
 KINDS = [
@@ -51,7 +50,7 @@ def nasty_runs(rng: random.Random, count: int) -> Iterator[str]:
 
 @pytest.mark.parametrize("try_bytes", [1, 40, 100])
 def test_runs_have_the_ids_of_the_whole(
-    pattern: str, try_bytes: int, listed: Callable[..., Tokenizer], tmp_path: Path
+    pattern: str, try_bytes: int, listed: Callable[..., Tokenizer]
 ) -> None:
     tokenizer = listed(pattern, special_tokens=["<|end|>", "<|", "'''"])
     rng = random.Random(f"{pattern} {try_bytes}")
@@ -60,7 +59,7 @@ def test_runs_have_the_ids_of_the_whole(
             place = rng.randrange(len(text) + 1)
             text = text[:place] + rng.choice(["<|end|>", "<|", "'''"]) + text[place:]
         pieces = cut_up(text, rng, rng.choice([1, 7, 60]))
-        found = [part.tolist() for part in encode_pieces(tokenizer, pieces, "all", try_bytes, tmp_path)]
+        found = [part.tolist() for part in encode_pieces(tokenizer, pieces, "all", try_bytes)]
         assert list(itertools.chain(*found)) == tokenizer.encode(text), repr(text)
 
 
@@ -92,7 +91,7 @@ def test_windows_have_the_tokens_of_the_reference(rule: str) -> None:
                 rng.choices([unit, "a", "b", "c"], weights=[9, 1, 1, 1], k=rng.choice([9, 60, 300]))
             )[:400]
             expected = reference.encode_pretoken(text.encode(), id_of, ranks, whole)
-            windows = _Windows(tokenizer, rng.choice([1, 20, 60]))
+            windows = LongPretoken(tokenizer, rng.choice([1, 20, 60]))
             try:
                 got = [part for piece in cut_up(text, rng, 99) for part in windows.take(piece)]
             except BadInput:  # no border in common: never wrong ids
@@ -123,26 +122,26 @@ def test_runs_have_the_ids_of_the_peers(
 )
 @pytest.mark.parametrize("begin", ["", "\n", "字", " ", "!"])
 def test_little_is_held(
-    begin: str, unit: str, pattern: str, listed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    begin: str, unit: str, pattern: str, listed: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 60,000 characters no call of the core sees more than a few thousand, whatever waits for what is to come."""
+    """Of one pretoken of 60,000 characters no call of the core sees more than a few thousand."""
     tokenizer = listed(pattern)
     longest = 0
 
     class Watched(LongPretoken):
-        def take(self, text: bytearray, stop: int) -> Iterator[Any]:
-            yield from super().take(text, stop)
-            nonlocal longest
-            longest = max(longest, len(text), len(self._windows._text))
+        def take(self, data: bytes) -> Iterator[Any]:
+            for part in super().take(data):
+                nonlocal longest
+                longest = max(longest, len(self._text))
+                yield part
 
     monkeypatch.setattr("convert.long_document.LongPretoken", Watched)
     text = begin + unit * (60_000 // len(unit)) + "x"
     pieces = cut_up(text, random.Random(1), 1500)
-    parts = [part.copy() for part in encode_pieces(tokenizer, pieces, "all", 1000, tmp_path)]
+    parts = [part.copy() for part in encode_pieces(tokenizer, pieces, "all", 1000)]
     assert np.concatenate(parts).tolist() == tokenizer.encode(text)
     assert max(map(len, parts)) < 20_000
     assert longest < 20_000
-    assert not list(tmp_path.iterdir())  # a file without a name
 
 
 def test_normalized_runs_have_the_ids_of_the_whole(listed: Any) -> None:

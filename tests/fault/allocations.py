@@ -51,6 +51,7 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
     from bpe import _core
     from bpe.added_tokens import AddedToken
     from bpe.pretoken_counts.counting import count_pretokens
+    from bpe.pretokenizer import named
     from bpe.tokenizer import Tokenizer
     from bpe.training import train
 
@@ -94,7 +95,7 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
         ),
         "decode": (fresh, lambda t: t.decode(ids)),
         "image": (fresh, lambda t: t.compiled()),
-        "pretokenize": (none, lambda _: _core.pretokenize(text, "gpt2").tolist()),
+        "pretokenize": (none, lambda _: named("gpt2").pretoken_spans(text.decode())[1].tolist()),
         "separators": (none, lambda _: _core.find_separators(documents, b"<|endoftext|>").tolist()),
         "special": (
             none,

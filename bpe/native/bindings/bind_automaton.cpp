@@ -42,8 +42,8 @@ Automaton::Actions actions_of(const Due &due) {
 std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std::vector<unsigned> &group_ends,
                                         const std::vector<Due> &actions,
                                         const std::vector<std::vector<Start>> &at_end,
-                                        const std::vector<std::optional<Start>> &oldest_pending, ByteRow runs, Cuts cuts,
-                                        Pages page_of, Bytes pages) {
+                                        const std::vector<std::optional<Start>> &oldest_pending, ByteRow runs,
+                                        Cuts cuts, Pages page_of, Bytes pages) {
   auto made = std::make_shared<Automaton>();
   if (then.shape(1) != Automaton::row || pages.shape(1) != 64 || initial >= Automaton::row)
     throw std::invalid_argument("tables of a pre-tokenizer: rows of 256 states and pages of 64 code points");

@@ -20,8 +20,8 @@ public:
   // text: valid UTF-8 without special tokens. at_start: it is not the rest of one that was cut at a border.
   // Bytes up to `readable` may be read. What was encoded before must have stayed in place since the session
   // finished.
-  void encode(EncoderSession &session, const Normalizer &normalizer, const Automaton &automaton, std::string_view text,
-              const uint8_t *readable, bool at_start = true);
+  void encode(EncoderSession &session, const Normalizer &normalizer, const Automaton &automaton,
+              std::string_view text, const uint8_t *readable, bool at_start = true);
   // The text as the normalizer has it, at once: for tokens that are looked for in it. It is the text itself
   // if that stays as it is, else it lies here until the next call, and bytes up to readable() may be read.
   std::string_view whole(EncoderSession &session, const Normalizer &normalizer, std::string_view text);

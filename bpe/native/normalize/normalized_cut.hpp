@@ -8,8 +8,8 @@ namespace bpe {
 
 // As last_safe_cut: a place at which the pretokens of the normalized text are those of the parts before and
 // behind, each normalized by itself, whatever follows; 0: none was found. normalizer: nullptr for none.
-inline size_t last_normalized_cut(const Automaton &automaton, const Normalizer *normalizer, const uint8_t *text,
-                                  size_t size) {
+inline size_t last_normalized_cut(const Automaton &automaton, const Normalizer *normalizer,
+                                  const uint8_t *text, size_t size) {
   if (normalizer && !normalizer->same_for_parts())
     return 0;
   size_t cut = last_safe_cut(automaton, text, size);

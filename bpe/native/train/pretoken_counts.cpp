@@ -54,8 +54,8 @@ bool stand_apart(const SpecialTokens &special_tokens) {
 // Hands the text out in pieces and counts the documents on the way; any thread may ask.
 class PieceCutter {
 public:
-  PieceCutter(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, const Automaton &automaton,
-              const Normalizer *normalizer, bool in_document)
+  PieceCutter(const uint8_t *text, size_t size, const SpecialTokens &special_tokens,
+              const Automaton &automaton, const Normalizer *normalizer, bool in_document)
       : text_(text), size_(size), automaton_(automaton), normalizer_(normalizer), in_document_(in_document),
         search_(special_tokens, text, size), match_(search_.next()) {}
 

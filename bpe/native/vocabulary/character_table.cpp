@@ -1,6 +1,5 @@
 #include "vocabulary/character_table.hpp"
 
-
 #include <algorithm>
 
 namespace bpe {
