@@ -23,6 +23,7 @@ import regex
 
 from bpe import _core
 from bpe.patterns import PATTERNS
+from bpe.pretokenizer import named
 from bpe.reference import encode, train
 
 SEPARATOR = b"<|endoftext|>"
@@ -70,7 +71,7 @@ class Round:
             self.entries,
             self.merges,
             self.special,
-            self.pattern,
+            named(self.pattern).automaton,
             self.ignore_merges,
             cache_bytes=cache_bytes,
         )
