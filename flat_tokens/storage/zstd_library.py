@@ -24,6 +24,7 @@ _STABLE_OUT = 1001  # decode straight into the output buffer; without it there i
 _IGNORE_CHECKSUM = 1002
 _LEVEL, _WINDOW_LOG, _CHECKSUM = 100, 101, 201
 _BLOCKS_ARE_GIVEN = 1008  # sequences say where blocks end
+_NO_MEMORY = ctypes.c_size_t(-64).value  # what a function returns that could not allocate
 
 WINDOW_BYTES = 2**20  # of frames made of given sequences: every decoder has as much
 
@@ -117,9 +118,10 @@ class Library:
         self._encoders.setdefault((level, checksum, of_sequences), []).append(encoder)
 
     def checked(self, result: int) -> int:
-        """What a function of zstd returned; ValueError if that says what is wrong."""
+        """What a function of zstd returned; MemoryError or ValueError if that says what is wrong."""
         if self.is_error(result):
-            raise ValueError(self.error_name(result).decode("ascii", "replace"))
+            what = self.error_name(result).decode("ascii", "replace")
+            raise MemoryError(what) if result == _NO_MEMORY else ValueError(what)
         return result
 
 

@@ -208,3 +208,12 @@ def test_what_is_decoded_is_handed_on_in_steps(checksum: bool) -> None:
         with pytest.raises(ValueError, match="decodes to|too small"):
             zstd_frames.decode(payload, np.zeros(size, np.uint8), True, took)
     assert zstd_frames.decode(payload, out, False, took)
+
+
+def test_a_library_without_memory_says_so() -> None:
+    library = zstd_frames.library()
+    assert library is not None
+    with pytest.raises(MemoryError, match="not enough memory"):
+        library.checked(2**64 - 64)
+    with pytest.raises(ValueError, match="Corruption"):
+        library.checked(2**64 - 20)

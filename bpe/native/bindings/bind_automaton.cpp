@@ -92,9 +92,7 @@ void bind_automaton(nb::module_ &m) {
   nb::class_<PieceStream>(m, "PieceStream")
       .def(
           "__init__",
-          [](PieceStream *self, std::shared_ptr<Automaton> automaton) {
-            new (self) PieceStream(std::move(automaton));
-          },
+          [](PieceStream *self, const Automaton *automaton) { new (self) PieceStream(shared(automaton)); },
           nb::arg("automaton"))
       .def(
           "feed",

@@ -183,30 +183,31 @@ void bind_encoder(nb::module_ &m) {
       .def(
           "__init__",
           [](Codec *self, nb::dict entries, nb::object merges, nb::handle special_tokens,
-             std::shared_ptr<bpe::Automaton> automaton, bool ignore_merges, int64_t cache_bytes) {
+             const bpe::Automaton *automaton, bool ignore_merges, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
             nb::object merge_tuple;
             std::vector<bpe::Vocabulary::Entry> entry_list = entries_from(entries);
             const std::optional<bpe::Vocabulary::Merges> merge_list = merges_from(merges, merge_tuple);
             new (self) Codec(std::move(entry_list), merge_list, added_tokens_from(special_tokens),
-                             std::move(automaton), ignore_merges, cache_size);
+                             shared(automaton), ignore_merges, cache_size);
           },
           nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"),
           nb::arg("automaton").none(), nb::arg("ignore_merges"), nb::arg("cache_bytes") = default_cache_bytes)
       .def_static(
           "from_image",
-          [](nb::object image, nb::handle special_tokens, std::shared_ptr<bpe::Automaton> automaton,
-             bool ignore_merges, int64_t cache_bytes) {
+          [](nb::object image, nb::handle special_tokens, const bpe::Automaton *automaton, bool ignore_merges,
+             int64_t cache_bytes) {
             const BufferView bytes(image);
             const size_t cache_size = cache_size_from(cache_bytes);
             bpe::AddedTokens special_list = added_tokens_from(special_tokens);
+            std::shared_ptr<const bpe::Automaton> tables = shared(automaton);
             nb::gil_scoped_release unlocked;
             bpe::ImageReader reader(view_of(bytes));
             bpe::Vocabulary vocabulary(reader);
             if (!reader.at_end())
               throw std::invalid_argument("the image goes on behind its end");
-            return new Codec(std::move(vocabulary), std::move(special_list), std::move(automaton),
-                             ignore_merges, cache_size);
+            return new Codec(std::move(vocabulary), std::move(special_list), std::move(tables), ignore_merges,
+                             cache_size);
           },
           nb::arg("image"), nb::arg("special_tokens"), nb::arg("automaton").none(), nb::arg("ignore_merges"),
           nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)
@@ -214,7 +215,7 @@ void bind_encoder(nb::module_ &m) {
           "from_merges",
           [](const nb::ndarray<const uint32_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu> &merges,
              const nb::bytes &byte_order, uint32_t first_id, nb::handle special_tokens,
-             std::shared_ptr<bpe::Automaton> automaton, uint64_t memory_limit, int64_t cache_bytes) {
+             const bpe::Automaton *automaton, uint64_t memory_limit, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
             bpe::AddedTokens special_list = added_tokens_from(special_tokens);
             std::array<uint8_t, 256> order{};
@@ -226,10 +227,11 @@ void bind_encoder(nb::module_ &m) {
               if (std::exchange(seen[order[i]], true))
                 throw nb::value_error("byte_order must hold each of the 256 bytes once");
             }
+            std::shared_ptr<const bpe::Automaton> tables = shared(automaton);
             nb::gil_scoped_release unlocked;
             bpe::Vocabulary vocabulary(order, merges.data(), merges.shape(0), first_id,
                                        bpe::MemoryLimit(memory_limit));
-            return new Codec(std::move(vocabulary), std::move(special_list), std::move(automaton), false,
+            return new Codec(std::move(vocabulary), std::move(special_list), std::move(tables), false,
                              cache_size);
           },
           nb::arg("merges"), nb::arg("byte_order"), nb::arg("first_id"), nb::arg("special_tokens"),
@@ -300,7 +302,7 @@ void bind_encoder(nb::module_ &m) {
       .def_prop_rw(
           "normalizer", [](const Codec &codec) { return codec.encoder.normalizer(); },
           [](Codec &codec, const bpe::Normalizer *normalizer) {
-            codec.encoder.set_normalizer(shared_normalizer(normalizer));
+            codec.encoder.set_normalizer(shared(normalizer));
           },
           nb::for_getter(nb::rv_policy::reference), nb::arg("normalizer").none())
       .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)

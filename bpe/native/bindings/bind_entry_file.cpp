@@ -170,11 +170,12 @@ void bind_entry_file(nb::module_ &m) {
           nb::arg("wanted"))
       .def(
           "encoder",
-          [](const EntryFile &file, nb::handle special_tokens, std::shared_ptr<bpe::Automaton> automaton,
+          [](const EntryFile &file, nb::handle special_tokens, const bpe::Automaton *automaton,
              bool ignore_merges, int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
             bpe::AddedTokens special_list = added_tokens_from(special_tokens);
             const bpe::EntryList &entries = file.entries();
+            std::shared_ptr<const bpe::Automaton> tables = shared(automaton);
             nb::gil_scoped_release unlocked;
             require_own_ids(entries);
             // A special token is no entry for the text between special tokens, unless that needs it.
@@ -201,7 +202,7 @@ void bind_entry_file(nb::module_ &m) {
                 merges->emplace_back(file.model.merge_part(i), file.model.merge_part(i + 1));
             }
             auto codec = std::make_unique<Codec>(std::move(kept), merges, std::move(special_list),
-                                                 std::move(automaton), ignore_merges, cache_size);
+                                                 std::move(tables), ignore_merges, cache_size);
             if (merges && codec->encoder.vocabulary().pair_count() < merges->size())
               require_own_merges(file.model);
             return codec.release();

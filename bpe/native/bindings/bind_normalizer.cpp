@@ -4,18 +4,6 @@
 
 namespace bpe::python {
 
-std::shared_ptr<const bpe::Normalizer> shared_normalizer(const bpe::Normalizer *normalizer) {
-  if (normalizer == nullptr)
-    return nullptr;
-  PyObject *const owner = nb::find(*normalizer).release().ptr();
-  return {normalizer, [owner](const bpe::Normalizer *) {
-            if (!Py_IsInitialized())
-              return;
-            const nb::gil_scoped_acquire locked;
-            Py_DECREF(owner);
-          }};
-}
-
 void bind_normalizer(nb::module_ &m) {
   nb::class_<bpe::Normalizer>(m, "Normalizer")
       .def(

@@ -98,14 +98,14 @@ void bind_training(nb::module_ &m) {
   nb::class_<bpe::PretokenCounter>(m, "PretokenCounter")
       .def(
           "__init__",
-          [](bpe::PretokenCounter *self, std::shared_ptr<bpe::Automaton> automaton) {
-            new (self) bpe::PretokenCounter(std::move(automaton));
+          [](bpe::PretokenCounter *self, const bpe::Automaton *automaton) {
+            new (self) bpe::PretokenCounter(shared(automaton));
           },
           nb::arg("automaton").none())
       .def(
           "set_normalizer",
           [](bpe::PretokenCounter &self, const bpe::Normalizer *normalizer) {
-            self.set_normalizer(shared_normalizer(normalizer));
+            self.set_normalizer(shared(normalizer));
           },
           nb::arg("normalizer").none())
       .def(

@@ -40,9 +40,19 @@ template <class T> struct Items {
   const T &operator[](size_t i) const { return values[i]; }
 };
 
-// The normalizer of an argument, nullptr for None, for as long as it is used. nanobind's caster of shared
-// pointers must not throw.
-std::shared_ptr<const bpe::Normalizer> shared_normalizer(const bpe::Normalizer *normalizer);
+// An argument, nullptr for None, for as long as it is used. nanobind's own caster of shared pointers must not
+// throw, so it ends the process where there is no memory.
+template <class T> std::shared_ptr<const T> shared(const T *argument) {
+  if (argument == nullptr)
+    return nullptr;
+  PyObject *const owner = nb::find(*argument).release().ptr();
+  return {argument, [owner](const T *) {
+            if (!Py_IsInitialized())
+              return;
+            const nb::gil_scoped_acquire locked;
+            Py_DECREF(owner);
+          }};
+}
 
 // Each puts its calls and classes into the module.
 void bind_pretokenize(nb::module_ &m);
