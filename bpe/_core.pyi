@@ -32,11 +32,15 @@ class Automaton:
         cuts: NDArray[np.bool_],
         page_of: NDArray[np.uint16],
         pages: NDArray[np.uint8],
+        back: tuple[NDArray[np.uint16], NDArray[np.uint32], NDArray[np.uint16], int] | None = None,
     ) -> None:
         """The fields of Tables; ValueError for tables that lead out of one another."""
     @property
     def drops(self) -> bool:
         """Whether any piece is left out."""
+    @property
+    def streams(self) -> bool:
+        """Whether PieceStream takes it: it only goes forward."""
 
 class PieceStream:
     """Where the pieces of one text start that comes in parts; nothing is held of the text."""

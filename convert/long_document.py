@@ -42,13 +42,14 @@ def encode_pieces(
     pieces: valid UTF-8, cut between characters. allowed_special: as for Tokenizer.encode. try_bytes: how much is
     gathered before a cut is tried.
     """
-    if not tokenizer.finds_by_bytes(allowed_special):
-        # Where such tokens begin and end depends on what stands around them.
+    automaton = tokenizer.pretokenizer.automaton
+    by_cuts = automaton is not None and not automaton.streams
+    if by_cuts or not tokenizer.finds_by_bytes(allowed_special):
+        # Where pretokens or such tokens begin and end depends on what stands around them.
         yield from encode_by_cuts(tokenizer, pieces, allowed_special, try_bytes)
         return
     every = isinstance(allowed_special, str) and allowed_special == "all"
     allowed = tokenizer.special_tokens if every else allowed_special
-    automaton = tokenizer.pretokenizer.automaton
     if automaton is None:
         yield from _encode_as_text(tokenizer, pieces, allowed)
         return

@@ -7,10 +7,14 @@ from functools import lru_cache
 
 from bpe import _core
 from bpe.errors import UnsupportedPattern
-from bpe.pretokenization.automaton import NotBoundedError, automaton_of
+from bpe.pretokenization.automaton import automaton_of
 from bpe.pretokenization.components import Component, Split
+from bpe.pretokenization.stage import Stage
 from bpe.pretokenization.stages import stages_of
 from bpe.pretokenization.tables import Tables, tables_of
+from bpe.pretokenization.two_way import two_way_of
+from bpe.pretokenization.two_way_tables import two_way_tables_of
+from bpe.pretokenization.ways import NotBoundedError
 
 
 @dataclass(frozen=True)
@@ -25,12 +29,19 @@ class Compiled:
 def compiled_of(components: tuple[Component, ...]) -> Compiled:
     """The tables; UnsupportedPattern says what can't be compiled, BadTokenizer what is wrong."""
     try:
-        tables = tables_of(automaton_of(stages_of(components)))
+        tables = _tables_of(stages_of(components))
     except NotBoundedError as error:
         raise UnsupportedPattern(f"the pattern can't be compiled: {error}") from None
     gaps_are_errors = any(isinstance(each, Split) and each.gaps_are_errors for each in components)
     automaton = core_automaton(tables)
     return Compiled(automaton, gaps_are_errors and automaton.drops)
+
+
+def _tables_of(stages: list[Stage]) -> Tables:
+    try:
+        return tables_of(automaton_of(stages))
+    except NotBoundedError:
+        return two_way_tables_of(two_way_of(stages))
 
 
 def core_automaton(tables: Tables) -> _core.Automaton:
@@ -46,4 +57,7 @@ def core_automaton(tables: Tables) -> _core.Automaton:
         tables.cuts,
         tables.page_of,
         tables.pages,
+        None
+        if tables.back is None
+        else (tables.back.rows, tables.back.row_of, tables.back.settled, tables.back.end),
     )

@@ -7,7 +7,7 @@ and all else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe.pretokenization import repeats
-from bpe.pretokenization.automaton import NO_ACTIONS, Actions, Automaton, NotBoundedError, Start
+from bpe.pretokenization.automaton import NO_ACTIONS, Actions, Automaton, Start
 from bpe.pretokenization.classes import Classes
 from bpe.pretokenization.code_points import END
+from bpe.pretokenization.ways import NotBoundedError
 
 ROW: Final = 256  # entries of a class; state numbers are bytes
 _PAGE: Final = 64
@@ -30,6 +31,21 @@ GROUPS: Final = (
     Actions((_HERE,), ()),
     NO_ACTIONS,
 )
+
+
+@dataclass(frozen=True)
+class Back:
+    """What an automaton that goes back has besides (`two_way`).
+
+    rows: uint16[rows, right contexts], of the place before a character the right context, 0x4000 if a piece starts
+    there and 0x8000 if it is dropped. row_of: uint32[classes + 1, 256], the row by class and state. settled:
+    uint16[256], by state a right context to go back from, or 0xffff. end: the right context where the text ends.
+    """
+
+    rows: NDArray[np.uint16]
+    row_of: NDArray[np.uint32]
+    settled: NDArray[np.uint16]
+    end: int
 
 
 @dataclass(frozen=True)
@@ -51,6 +67,7 @@ class Tables:
     cuts: NDArray[np.bool_]
     page_of: NDArray[np.uint16]
     pages: NDArray[np.uint8]
+    back: Back | None = None
 
 
 def tables_of(automaton: Automaton) -> Tables:
@@ -76,7 +93,7 @@ def tables_of(automaton: Automaton) -> Tables:
         table[-1, number] = numbers[state, NO_ACTIONS]
     groups = [_group(due) for _, due in twins]
     ends = np.cumsum([groups.count(group) for group in range(len(GROUPS))]).tolist()
-    page_of, pages = _pages(classes)
+    page_of, pages = pages_of(classes)
     return Tables(
         table,
         (ends[0], ends[1], ends[2], ends[3]),
@@ -97,18 +114,22 @@ def _group(due: Actions) -> int:
 
 def _merged(automaton: Automaton) -> tuple[Classes, list[list[int]], list[list[Actions]]]:
     """The automaton with classes that it does not tell apart made one."""
-    columns: dict[tuple[tuple[int, Actions], ...], list[int]] = {}
-    for number in range(len(automaton.classes.sets)):
-        column = tuple(
-            (row[number], due[number]) for row, due in zip(automaton.then, automaton.actions, strict=True)
-        )
-        columns.setdefault(column, []).append(number)
-    members = list(columns.values())
+    members = alike(
+        [list(zip(*rows, strict=True)) for rows in zip(automaton.then, automaton.actions, strict=True)]
+    )
     return (
         automaton.classes.joined(members),
         [[row[each[0]] for each in members] for row in automaton.then],
         [[due[each[0]] for each in members] for due in automaton.actions],
     )
+
+
+def alike(rows: Sequence[Sequence[Hashable]]) -> list[list[int]]:
+    """The numbers of equal columns together, in the order of the first of each."""
+    columns: dict[Hashable, list[int]] = {}
+    for number, column in enumerate(zip(*rows, strict=True)):
+        columns.setdefault(column, []).append(number)
+    return list(columns.values())
 
 
 def _cuts(
@@ -137,7 +158,8 @@ def _older(start: Start) -> Start:
     return Start(start.age + 1, 0, start.drops) if start.age else start
 
 
-def _pages(classes: Classes) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
+def pages_of(classes: Classes) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
+    """page_of and pages of Tables."""
     class_of = np.zeros(END, np.uint8)
     for number, points in enumerate(classes.sets):
         for start, stop in points.ranges:

@@ -12,7 +12,7 @@ from random_patterns import random_pattern, random_text
 
 from bpe.errors import BadTokenizer, UnsupportedTokenizer
 from bpe.pretokenization import read_oniguruma, read_rust, repeats
-from bpe.pretokenization.automaton import NotBoundedError, automaton_of
+from bpe.pretokenization.automaton import automaton_of
 from bpe.pretokenization.components import (
     Behavior,
     BertPreTokenizer,
@@ -30,6 +30,7 @@ from bpe.pretokenization.components import (
 from bpe.pretokenization.stage import Stage
 from bpe.pretokenization.stages import stages_of
 from bpe.pretokenization.tables import Tables, starts_of, tables_of
+from bpe.pretokenization.ways import NotBoundedError
 
 SPELLINGS: dict[Behavior, str] = {
     "Isolated": "isolated",

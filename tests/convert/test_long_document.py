@@ -68,6 +68,7 @@ def test_pieces_have_the_ids_of_the_whole(
         {"normalizer": Normalizer((Prepend("▁"), Replace(" ", "▁")))},
         {"normalizer": Normalizer((Strip(), Replace(r"\s{2,}", " ", is_expression=True)))},
         {"pattern": "[a-z]+|[^a-z]+"},
+        {"pattern": r"\d{1,3}(?=(?:\d{3})*\b)|\d|\D+"},
     ],
     ids=str,
 )

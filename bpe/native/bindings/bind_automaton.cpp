@@ -18,6 +18,10 @@ using Bytes = nb::ndarray<const uint8_t, nb::ndim<2>, nb::c_contig>;
 using Cuts = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig>;
 using ByteRow = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig>;
 using Pages = nb::ndarray<const uint16_t, nb::ndim<1>, nb::c_contig>;
+using Rows = nb::ndarray<const uint16_t, nb::ndim<2>, nb::c_contig>;
+using RowNumbers = nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_contig>;
+// Rows, the number of the row of each class and state, what is settled by state, the end's right context.
+using Back = std::tuple<Rows, RowNumbers, Pages, unsigned>;
 using Start = std::tuple<unsigned, unsigned, bool>;
 using Due = std::pair<std::vector<Start>, std::vector<std::pair<unsigned, Start>>>;
 
@@ -39,11 +43,29 @@ Automaton::Actions actions_of(const Due &due) {
   return actions;
 }
 
+TwoWay two_way_of(const Back &back) {
+  const auto &[rows, row_of, settled, end] = back;
+  if (rows.shape(1) == 0 || rows.shape(1) > TwoWay::right || end >= rows.shape(1))
+    throw std::invalid_argument("tables of a pre-tokenizer: right contexts that there are");
+  TwoWay made;
+  made.rights = rows.shape(1);
+  made.end = static_cast<uint16_t>(end);
+  made.settled.assign(settled.data(), settled.data() + settled.size());
+  for (size_t place = 0; place < row_of.size(); ++place) {
+    if (row_of.data()[place] >= rows.shape(0))
+      throw std::invalid_argument("tables of a pre-tokenizer: rows that there are");
+    made.row_of.push_back(static_cast<uint32_t>(row_of.data()[place] * made.rights));
+  }
+  made.before.assign(rows.data(), rows.data() + rows.size());
+  return made;
+}
+
 std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std::vector<unsigned> &group_ends,
                                         const std::vector<Due> &actions,
                                         const std::vector<std::vector<Start>> &at_end,
                                         const std::vector<std::optional<Start>> &oldest_pending, ByteRow runs,
-                                        Cuts cuts, Pages page_of, Bytes pages) {
+                                        Cuts cuts, Pages page_of, Bytes pages,
+                                        const std::optional<Back> &back) {
   auto made = std::make_shared<Automaton>();
   if (then.shape(1) != Automaton::row || pages.shape(1) != 64 || initial >= Automaton::row)
     throw std::invalid_argument("tables of a pre-tokenizer: rows of 256 states and pages of 64 code points");
@@ -77,6 +99,10 @@ std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std:
   made->classes.pages.resize(pages.shape(0));
   for (size_t page = 0; page < pages.shape(0); ++page)
     std::copy_n(pages.data() + 64 * page, 64, made->classes.pages[page].begin());
+  if (back)
+    made->two_way = two_way_of(*back);
+  made->drops |= std::any_of(made->two_way.before.begin(), made->two_way.before.end(),
+                             [](uint16_t before) { return (before & TwoWay::drops) != 0; });
   made->complete(then.shape(0));
   return made;
 }
@@ -87,12 +113,17 @@ void bind_automaton(nb::module_ &m) {
   nb::class_<Automaton>(m, "Automaton")
       .def(nb::new_(&automaton_of), nb::arg("then"), nb::arg("initial"), nb::arg("group_ends"),
            nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"), nb::arg("runs"), nb::arg("cuts"),
-           nb::arg("page_of"), nb::arg("pages"))
-      .def_ro("drops", &Automaton::drops);
+           nb::arg("page_of"), nb::arg("pages"), nb::arg("back") = nb::none())
+      .def_ro("drops", &Automaton::drops)
+      .def_prop_ro("streams", [](const Automaton &automaton) { return automaton.two_way.rights == 0; });
   nb::class_<PieceStream>(m, "PieceStream")
       .def(
           "__init__",
-          [](PieceStream *self, const Automaton *automaton) { new (self) PieceStream(shared(automaton)); },
+          [](PieceStream *self, const Automaton *automaton) {
+            if (automaton->two_way.rights != 0)
+              throw std::invalid_argument("an automaton that goes back has no stream");
+            new (self) PieceStream(shared(automaton));
+          },
           nb::arg("automaton"))
       .def(
           "feed",

@@ -30,6 +30,18 @@ void Automaton::complete(size_t class_count) {
   for (const CharacterClasses::Page &page : classes.pages)
     for (const uint8_t each : page)
       require(each < class_count, "classes that there are");
+  if (two_way.rights != 0) {
+    const auto is_right = [&](unsigned number) { return number < two_way.rights; };
+    require(two_way.rights <= TwoWay::right && is_right(two_way.end), "right contexts that there are");
+    require(two_way.settled.size() == row && two_way.row_of.size() == then.size(),
+            "what is to the left by state");
+    for (const uint16_t each : two_way.settled)
+      require(each == TwoWay::not_settled || is_right(each), "settled by a right context that there is");
+    for (const uint32_t each : two_way.row_of)
+      require(each + two_way.rights <= two_way.before.size(), "rows that there are");
+    for (const uint16_t each : two_way.before)
+      require(is_right(each & TwoWay::right), "right contexts that there are");
+  }
   classes.page_of.resize(CharacterClasses::page_count);
 
   const uint8_t within = static_cast<uint8_t>(class_count - 1);

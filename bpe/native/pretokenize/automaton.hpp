@@ -40,6 +40,19 @@ constexpr uint8_t word = 1, unruly = 2, within = 3, first = 4, twice = 128;
 constexpr unsigned unruly_bytes = 16;
 } // namespace runs
 
+// What an automaton has that reads a text forward and then back (bpe/pretokenization/two_way.py).
+struct TwoWay {
+  static constexpr uint16_t not_settled = 0xFFFF, right = 0x3FFF, starts = 0x4000, drops = 0x8000;
+
+  size_t rights = 0;             // how many right contexts there are; 0: the automaton only goes forward
+  uint16_t end;                  // that where the text ends
+  std::vector<uint16_t> settled; // by state: a right context to go back from
+  // Of the place before a character: row_of[class * 256 + state] + the right context behind it is the place
+  // in `before` of the right context there, with the bits `starts` and `drops`.
+  std::vector<uint32_t> row_of;
+  std::vector<uint16_t> before;
+};
+
 struct Automaton {
   static constexpr size_t row = 256;
 
@@ -75,6 +88,7 @@ struct Automaton {
       cuts; // [left class * row + right class]: whether a text may be cut between such characters
   alignas(64) uint8_t runs[64]; // the group of a class
   bool has_runs;
+  TwoWay two_way;
 
   // Checks what was filled in, so that no table leads out of another, and fills in classes.of_byte. The last
   // of `class_count` classes is that of bytes within characters. Throws std::invalid_argument.

@@ -16,7 +16,8 @@ bool continues_character(uint8_t byte) {
 } // namespace
 
 TextWindow::TextWindow(const Automaton &automaton)
-    : automaton_(automaton), scan_window_(simd_variant().scan_window) {}
+    : automaton_(automaton), scan_window_(simd_variant().scan_window),
+      two_way_(automaton.two_way.rights == 0 ? nullptr : std::make_unique<TwoWayScan>(automaton)) {}
 
 void TextWindow::reset(const uint8_t *text, size_t size, const uint8_t *readable) {
   text_ = origin_ = text;
@@ -24,12 +25,20 @@ void TextWindow::reset(const uint8_t *text, size_t size, const uint8_t *readable
   readable_ = readable;
   before_ = automaton_.initial;
   certain_ = 0;
+  if (two_way_)
+    two_way_->reset(stop_);
 }
 
 void TextWindow::open(const uint8_t *at) {
   if (at > origin_) {
-    before_ = window_.state_behind(static_cast<size_t>(at - origin_) - 1);
+    const size_t passed = static_cast<size_t>(at - origin_);
+    before_ = two_way_ ? two_way_->state_before(passed) : window_.state_behind(passed - 1);
     origin_ = at;
+  }
+  if (two_way_) {
+    looked_at_ = two_way_->look(at, before_, starts_, drops_);
+    certain_ = last_start(looked_at_);
+    return;
   }
   std::fill(std::begin(registers_), std::end(registers_), nullptr);
   drops_first_ = false;
@@ -155,6 +164,8 @@ size_t TextWindow::last_start(size_t offset) const {
 }
 
 const uint8_t *TextWindow::end_of_long_piece() {
+  if (two_way_)
+    return end_by_two_ways();
   uint8_t state = before_;
   std::fill(std::begin(registers_), std::end(registers_), nullptr);
   first_start_ = stop_;
@@ -177,6 +188,24 @@ const uint8_t *TextWindow::end_of_long_piece() {
     from = scan(from, first_start_, state);
   before_ = state;
   origin_ = first_start_;
+  certain_ = 0;
+  return origin_;
+}
+
+const uint8_t *TextWindow::end_by_two_ways() {
+  drops_first_ = automaton_.drops && (drops_[0] & 1) != 0;
+  starts_[0] &= ~uint64_t{1};
+  for (size_t size = looked_at_;; size = two_way_->look(origin_, before_, starts_, drops_)) {
+    size_t word = 0;
+    while (word < size / 64 && starts_[word] == 0)
+      ++word;
+    if (starts_[word] != 0)
+      size = word * 64 + static_cast<size_t>(std::countr_zero(starts_[word]));
+    before_ = two_way_->state_before(size);
+    origin_ += size;
+    if (starts_[word] != 0)
+      break;
+  }
   certain_ = 0;
   return origin_;
 }

@@ -5,10 +5,12 @@
 #pragma once
 
 #include "pretokenize/scan_window.hpp"
+#include "pretokenize/two_way_scan.hpp"
 #include "pretokenize/window_view.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace bpe {
 
@@ -42,6 +44,7 @@ public:
 
 private:
   static constexpr size_t words = WindowStates::words + 2;
+  const uint8_t *end_by_two_ways();
   const uint8_t *scan(const uint8_t *from, const uint8_t *stop, uint8_t before);
   void add_starts_before(size_t word);
   void act(const Automaton::Actions &actions, const uint8_t *last);
@@ -51,6 +54,8 @@ private:
 
   const Automaton &automaton_;
   const ScanWindow scan_window_;
+  const std::unique_ptr<TwoWayScan> two_way_; // in place of it
+  size_t looked_at_ = 0;                      // bytes
   const uint8_t *text_ = nullptr, *stop_ = nullptr, *readable_ = nullptr;
   const uint8_t *origin_ = nullptr;
   uint8_t before_ = 0; // the state before the origin

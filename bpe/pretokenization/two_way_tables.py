@@ -1,0 +1,91 @@
+"""An automaton that goes forward and back, as the core runs it: tables of integers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe.pretokenization.tables import ROW, Back, Tables, alike, pages_of
+from bpe.pretokenization.two_way import Before, TwoWay
+from bpe.pretokenization.ways import NotBoundedError
+
+_NOT_SETTLED = 0xFFFF
+_STARTS = 0x4000
+_DROPS = 0x8000
+
+
+def two_way_tables_of(automaton: TwoWay) -> Tables:
+    """The tables; NotBoundedError if states or classes are too many for bytes."""
+    states = len(automaton.then)
+    members = alike(
+        [
+            [(following, tuple(sorted(befores.items()))) for following, befores in zip(*row, strict=True)]
+            for row in zip(automaton.then, automaton.back, strict=True)
+        ]
+    )
+    if states > ROW or len(members) >= ROW:
+        raise NotBoundedError(f"{states} states and {len(members)} classes, more than {ROW}")
+    first = [each[0] for each in members]
+    classes = automaton.classes.joined(members)
+    then = np.zeros((len(members) + 1, ROW), np.uint8)
+    then[:-1, :states] = np.array(automaton.then)[:, first].T
+    then[-1, :states] = np.arange(states)
+    settled = np.full(ROW, _NOT_SETTLED, np.uint16)
+    for state, right in enumerate(automaton.settled):
+        if right is not None:
+            settled[state] = right
+    rows: dict[bytes, int] = {}
+    row_of = np.zeros((len(members) + 1, ROW), np.uint32)
+    for number, class_ in enumerate(first):
+        for state in range(states):
+            row = _row(automaton.back[state][class_], automaton)
+            row_of[number, state] = rows.setdefault(row.tobytes(), len(rows))
+    page_of, pages = pages_of(classes)
+    return Tables(
+        then,
+        (0, 0, 0, states),
+        0,
+        (),
+        ((),) * states,
+        (None,) * states,
+        np.zeros(len(members) + 1, np.uint8),
+        _cuts(automaton, first),
+        page_of,
+        pages,
+        Back(
+            np.frombuffer(b"".join(rows), np.uint16).reshape(len(rows), automaton.rights),
+            row_of,
+            settled,
+            automaton.end,
+        ),
+    )
+
+
+def _row(befores: dict[int, Before], automaton: TwoWay) -> NDArray[np.uint16]:
+    row = np.full(automaton.rights, automaton.end, np.uint16)  # where no text leads is the end as good as any
+    for right, before in befores.items():
+        row[right] = before.right | _STARTS * before.starts | _DROPS * before.drops
+    return row
+
+
+def _cuts(automaton: TwoWay, classes: list[int]) -> NDArray[np.bool_]:
+    """Whether a text may be cut between characters of two classes, whatever lies around them.
+
+    That is so if from every state the second one starts a piece and leads where it leads as the first of a text, and if
+    all that may follow makes the same of the text before as its end would.
+    """
+    cuts = np.zeros((len(classes), len(classes)), np.bool_)
+    for left, left_class in enumerate(classes):
+        behind = {row[left_class] for row in automaton.then}
+        for right, right_class in enumerate(classes):
+            cuts[left, right] = all(
+                automaton.then[state][right_class] == automaton.then[0][right_class]
+                and all(
+                    before.starts
+                    and not before.drops
+                    and automaton.labels[state][before.right] == automaton.labels[state][automaton.end]
+                    for before in automaton.back[state][right_class].values()
+                )
+                for state in behind
+            ) and not any(before.drops for before in automaton.back[0][right_class].values())
+    return cuts
