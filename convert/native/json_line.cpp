@@ -1,4 +1,4 @@
-#include "documents/json_line.hpp"
+#include "json_line.hpp"
 
 #include "text/utf8.hpp"
 
@@ -10,7 +10,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace bpe {
+namespace convert {
 
 namespace {
 
@@ -429,7 +429,7 @@ const uint8_t *JsonLine::escape(const uint8_t *p, uint8_t **out, bool is_text) {
     ++replaced_;
   }
   if (out)
-    *out += write_utf8(code, *out); // of half a pair in a name three bytes that no path has
+    *out += bpe::write_utf8(code, *out); // of half a pair in a name three bytes that no path has
   return p;
 }
 
@@ -482,4 +482,4 @@ bool JsonLine::fail_there(JsonFault fault, uint64_t place) {
   return false;
 }
 
-} // namespace bpe
+} // namespace convert
