@@ -57,8 +57,8 @@ std::vector<uint32_t> merge_ids_of(const Codec &codec) {
   return ids;
 }
 
-// A call on less text than this keeps the GIL: handing it over may cost a waiting thread's whole turn (5 ms),
-// while this much text takes about 20 microseconds.
+// A call on less text than this keeps the GIL: handing it over may cost a waiting thread's whole turn, many
+// times what so little text takes.
 constexpr size_t gil_release_bytes = 4096;
 
 // Of text that is handed over in pieces: long against a call, short against a vocabulary.
