@@ -37,14 +37,13 @@ using Marks = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu
 
 void require_room(size_t room, size_t needed) {
   if (room < needed)
-    throw nb::value_error(
-        ("out has room for " + std::to_string(room) + " ids, " + std::to_string(needed) + " are given")
-            .c_str());
+    throw std::invalid_argument("out has room for " + std::to_string(room) + " ids, " +
+                                std::to_string(needed) + " are given");
 }
 
 std::vector<std::string> names_of(const Items<nb::bytes> &path) {
   if (path.size() == 0)
-    throw nb::value_error("path is empty; it has a name at least");
+    throw std::invalid_argument("path is empty; it has a name at least");
   std::vector<std::string> names;
   for (const nb::bytes &name : path)
     names.emplace_back(name.c_str(), name.size());
@@ -54,9 +53,8 @@ std::vector<std::string> names_of(const Items<nb::bytes> &path) {
 void require_text_room(size_t room, size_t json_bytes) {
   const size_t needed = json_text_room(json_bytes);
   if (room < needed)
-    throw nb::value_error(("out has room for " + std::to_string(room) + " bytes; lines of " +
-                           std::to_string(json_bytes) + " bytes need " + std::to_string(needed))
-                              .c_str());
+    throw std::invalid_argument("out has room for " + std::to_string(room) + " bytes; lines of " +
+                                std::to_string(json_bytes) + " bytes need " + std::to_string(needed));
 }
 
 template <class Narrow>
@@ -64,10 +62,9 @@ void flag_ids(const Narrow &ids, const RowOffsets &starts, uint64_t first, const
   require_room(out.size(), ids.size());
   for (size_t i = 0; i < starts.size(); ++i)
     if (starts.data()[i] < first || starts.data()[i] - first >= ids.size())
-      throw nb::value_error(("starts[" + std::to_string(i) + "] = " + std::to_string(starts.data()[i]) +
-                             " is outside [" + std::to_string(first) + ", " +
-                             std::to_string(first + ids.size()) + ")")
-                                .c_str());
+      throw std::invalid_argument("starts[" + std::to_string(i) + "] = " + std::to_string(starts.data()[i]) +
+                                  " is outside [" + std::to_string(first) + ", " +
+                                  std::to_string(first + ids.size()) + ")");
   nb::gil_scoped_release unlocked;
   double_ids(ids.data(), ids.size(), out.data());
   for (size_t i = 0; i < starts.size(); ++i)
@@ -80,15 +77,13 @@ nb::tuple deal_out(const Ids &ids, const RowOffsets &offsets, const Marks &marke
                    std::optional<uint32_t> front, std::optional<uint32_t> back) {
   const size_t rows = row_count(ids.size(), "ids", offsets);
   if (marked.size() != rows)
-    throw nb::value_error(
-        ("marked has " + std::to_string(marked.size()) + " items for " + std::to_string(rows) + " rows")
-            .c_str());
+    throw std::invalid_argument("marked has " + std::to_string(marked.size()) + " items for " +
+                                std::to_string(rows) + " rows");
   const EndIds ends{front, back};
   require_room(out.size(), rows ? offsets.data()[rows] - offsets.data()[0] + rows * ends.count() : 0);
   if (starts.size() < rows)
-    throw nb::value_error(
-        ("starts has room for " + std::to_string(starts.size()) + " of " + std::to_string(rows) + " rows")
-            .c_str());
+    throw std::invalid_argument("starts has room for " + std::to_string(starts.size()) + " of " +
+                                std::to_string(rows) + " rows");
   std::array<Dealt, 2> dealt;
   {
     nb::gil_scoped_release unlocked;

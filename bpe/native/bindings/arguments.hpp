@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,16 +61,15 @@ using RowOffsets = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::de
 // The rows that offsets cut a buffer of so many units into; they must ascend and stay within it.
 inline size_t row_count(size_t size, const char *unit, const RowOffsets &offsets) {
   if (offsets.size() == 0)
-    throw nb::value_error("offsets is empty; it has a number more than there are rows");
+    throw std::invalid_argument("offsets is empty; it has a number more than there are rows");
   for (size_t i = 1; i < offsets.size(); ++i)
     if (offsets.data()[i] < offsets.data()[i - 1])
-      throw nb::value_error(("offsets[" + std::to_string(i) + "] = " + std::to_string(offsets.data()[i]) +
-                             " is below the one before, " + std::to_string(offsets.data()[i - 1]))
-                                .c_str());
+      throw std::invalid_argument("offsets[" + std::to_string(i) +
+                                  "] = " + std::to_string(offsets.data()[i]) + " is below the one before, " +
+                                  std::to_string(offsets.data()[i - 1]));
   if (offsets.data()[offsets.size() - 1] > size)
-    throw nb::value_error(("offsets end at " + std::to_string(offsets.data()[offsets.size() - 1]) +
-                           ", beyond the buffer of " + std::to_string(size) + " " + unit)
-                              .c_str());
+    throw std::invalid_argument("offsets end at " + std::to_string(offsets.data()[offsets.size() - 1]) +
+                                ", beyond the buffer of " + std::to_string(size) + " " + unit);
   return offsets.size() - 1;
 }
 inline size_t row_count(const BufferView &buffer, const RowOffsets &offsets) {

@@ -19,9 +19,8 @@ int64_t id_of_item(PyObject *item, Py_ssize_t place) {
     throw nb::python_error();
   const long long id = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
   if (overflow != 0)
-    throw nb::value_error(("ids[" + std::to_string(place) + "] = " + nb::cast<std::string>(nb::str(index)) +
-                           " is not an id of this vocabulary")
-                              .c_str());
+    throw std::invalid_argument("ids[" + std::to_string(place) + "] = " +
+                                nb::cast<std::string>(nb::str(index)) + " is not an id of this vocabulary");
   return id;
 }
 
@@ -94,14 +93,13 @@ nb::list texts_from(const bpe::Decoder &decoder,
   for (size_t row = 0; row + 1 < offsets.size(); ++row) {
     const uint64_t start = offsets.data()[row], stop = offsets.data()[row + 1];
     if (start > stop || stop > tokens.size())
-      throw nb::value_error(("row " + std::to_string(row) + " is [" + std::to_string(start) + ", " +
-                             std::to_string(stop) + ") of " + std::to_string(tokens.size()) + " tokens")
-                                .c_str());
+      throw std::invalid_argument("row " + std::to_string(row) + " is [" + std::to_string(start) + ", " +
+                                  std::to_string(stop) + ") of " + std::to_string(tokens.size()) + " tokens");
     ids.assign(tokens.data() + start, tokens.data() + stop);
     try {
       out.append(text_from(decoder, ids.data(), ids.size(), errors, room));
     } catch (const std::invalid_argument &error) {
-      throw nb::value_error(("row " + std::to_string(row) + ": " + error.what()).c_str());
+      throw std::invalid_argument("row " + std::to_string(row) + ": " + error.what());
     }
   }
   return out;

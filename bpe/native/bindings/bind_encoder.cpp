@@ -101,14 +101,16 @@ using LentTokens = nb::ndarray<nb::numpy, uint32_t, nb::ndim<1>, nb::c_contig, n
 bpe::TokenBuffer lent_tokens(const LentTokens &out, size_t text_bytes) {
   const size_t needed = bpe::Encoder::out_tokens(text_bytes);
   if (out.size() < needed)
-    throw nb::value_error(("out has room for " + std::to_string(out.size()) + " tokens; a buffer of " +
-                           std::to_string(text_bytes) + " bytes needs " + std::to_string(needed))
-                              .c_str());
+    throw std::invalid_argument("out has room for " + std::to_string(out.size()) + " tokens; a buffer of " +
+                                std::to_string(text_bytes) + " bytes needs " + std::to_string(needed));
   return {out.data(), out.size()};
 }
 
-std::pair<TokenArray, OffsetArray> owned_rows(bpe::EncodedRows &&rows) {
-  return {owned_tokens(std::move(rows.tokens)), owned_array(std::move(rows.offsets))};
+// The ids in the lent memory, if they are there.
+std::pair<TokenArray, OffsetArray> owned_rows(bpe::EncodedRows &&rows, std::optional<LentTokens> out = {}) {
+  TokenArray tokens = rows.tokens.lent() ? TokenArray(rows.tokens.data(), {rows.tokens.size()}, out->cast())
+                                         : owned_tokens(std::move(rows.tokens));
+  return {std::move(tokens), owned_array(std::move(rows.offsets))};
 }
 
 // A writer of text in pieces, as an iterator of bytes.
@@ -221,11 +223,11 @@ void bind_encoder(nb::module_ &m) {
             std::array<uint8_t, 256> order{};
             std::array<bool, 256> seen{};
             if (byte_order.size() != order.size())
-              throw nb::value_error("byte_order must hold each of the 256 bytes once");
+              throw std::invalid_argument("byte_order must hold each of the 256 bytes once");
             for (size_t i = 0; i < order.size(); ++i) {
               order[i] = static_cast<uint8_t>(byte_order.c_str()[i]);
               if (std::exchange(seen[order[i]], true))
-                throw nb::value_error("byte_order must hold each of the 256 bytes once");
+                throw std::invalid_argument("byte_order must hold each of the 256 bytes once");
             }
             std::shared_ptr<const bpe::Automaton> tables = shared(automaton);
             nb::gil_scoped_release unlocked;
@@ -342,10 +344,7 @@ void bind_encoder(nb::module_ &m) {
                                                     thread_limit, tokens_to_cut_at, check, std::move(lent),
                                                     normalize);
             }
-            if (!rows.tokens.lent())
-              return owned_rows(std::move(rows));
-            TokenArray tokens(rows.tokens.data(), {rows.tokens.size()}, out->cast());
-            return std::pair(std::move(tokens), owned_array(std::move(rows.offsets)));
+            return owned_rows(std::move(rows), out);
           },
           nb::arg("buffer"), nb::arg("separator"), nb::arg("threads"), nb::arg("special") = true,
           nb::arg("check") = false, nb::arg("out").noconvert() = nb::none(), nb::arg("normalize") = true)
@@ -364,10 +363,7 @@ void bind_encoder(nb::module_ &m) {
               encoded = codec.encoder.encode_ragged(view_of(text), offsets.data(), rows, thread_limit,
                                                     tokens_to_cut_at, std::move(lent));
             }
-            if (!encoded.tokens.lent())
-              return owned_rows(std::move(encoded));
-            TokenArray tokens(encoded.tokens.data(), {encoded.tokens.size()}, out->cast());
-            return std::pair(std::move(tokens), owned_array(std::move(encoded.offsets)));
+            return owned_rows(std::move(encoded), out);
           },
           nb::arg("buffer"), nb::arg("offsets"), nb::arg("threads"), nb::arg("special") = true,
           nb::arg("out").noconvert() = nb::none())

@@ -106,7 +106,7 @@ void bind_entry_file(nb::module_ &m) {
       .def("outline",
            [](const EntryFile &file) {
              if (file.document.is_none())
-               throw nb::value_error("a rank file has no outline");
+               throw std::invalid_argument("a rank file has no outline");
              const auto document = nb::cast<nb::bytes>(file.document);
              const std::string out = bpe::outline({document.c_str(), document.size()}, file.model);
              return nb::bytes(out.data(), out.size());
@@ -118,7 +118,7 @@ void bind_entry_file(nb::module_ &m) {
                      for (const auto &[text, id] : file.model.texts)
                        out[nb::str(text.data(), text.size())] = id;
                      if (nb::len(out) < file.model.texts.size())
-                       throw nb::value_error("a key is given twice");
+                       throw std::invalid_argument("a key is given twice");
                      return out;
                    })
       .def_prop_ro("max_id",

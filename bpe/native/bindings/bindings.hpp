@@ -67,7 +67,7 @@ template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(bpe::PageM
 inline void require_utf8(const BufferView &text) {
   const size_t bad = bpe::validate_utf8(text.data(), text.size());
   if (bad < text.size())
-    throw nb::value_error(("the text is not valid UTF-8 at byte " + std::to_string(bad)).c_str());
+    throw std::invalid_argument("the text is not valid UTF-8 at byte " + std::to_string(bad));
 }
 
 using TokenArray = nb::ndarray<nb::numpy, uint32_t, nb::ndim<1>>;
@@ -110,9 +110,8 @@ inline uint32_t id_from(nb::handle object, const char *what) {
   if (value == -1 && PyErr_Occurred())
     throw nb::python_error();
   if (overflow != 0 || value < 0 || value > INT32_MAX)
-    throw nb::value_error((std::string(what) + " " + nb::cast<std::string>(nb::str(object)) +
-                           " is out of range; ids lie in 0 .. 2147483647")
-                              .c_str());
+    throw std::invalid_argument(std::string(what) + " " + nb::cast<std::string>(nb::str(object)) +
+                                " is out of range; ids lie in 0 .. 2147483647");
   return static_cast<uint32_t>(value);
 }
 
@@ -123,7 +122,7 @@ inline nb::object optional_int(int64_t value) {
 
 inline size_t thread_count(int64_t threads) {
   if (threads < 1)
-    throw nb::value_error(("threads must be at least 1, got " + std::to_string(threads)).c_str());
+    throw std::invalid_argument("threads must be at least 1, got " + std::to_string(threads));
   return static_cast<size_t>(threads);
 }
 
@@ -140,7 +139,7 @@ inline bpe::AddedTokens added_tokens_from(nb::handle special_tokens) {
 
 inline size_t cache_size_from(int64_t cache_bytes) {
   if (cache_bytes < 0)
-    throw nb::value_error(("cache_bytes must be at least 0, got " + std::to_string(cache_bytes)).c_str());
+    throw std::invalid_argument("cache_bytes must be at least 0, got " + std::to_string(cache_bytes));
   return static_cast<size_t>(cache_bytes);
 }
 
