@@ -12,10 +12,10 @@
 namespace bpe {
 namespace {
 
-// A bit for each byte: it is within a character; its group is that of the byte before, `words`, `unruly`, at
-// least `first` or `twice`.
+// A bit for each byte: it is within a character; its group is `word`, `unruly`, that of the byte before and
+// at least `first`, or at least `twice`.
 struct StepGroups {
-  uint64_t within, same, words, unruly, first, twice;
+  uint64_t within, words, unruly, once, twice;
 };
 
 // What carries over from one block to the next.
@@ -34,7 +34,7 @@ public:
     near |= near << 8;
     near |= near_before_;
     static_assert(runs::unruly_bytes == 16);
-    const uint64_t once = groups.same & groups.first;
+    const uint64_t once = groups.once;
     const uint64_t twice = once & groups.twice & ~(once << 1 | last_once_);
     const uint64_t kept =
         ~(within | (groups.words & (behind_words << 1 | last_words_) & ~near) | (once & ~twice));

@@ -35,6 +35,8 @@ struct Avx2Simd {
   }
   static __m256i equal(__m256i v, char byte) { return _mm256_cmpeq_epi8(v, _mm256_set1_epi8(byte)); }
 
+  static constexpr int most_pages = 2;
+
   // 64 bytes in two registers.
   struct Block {
     __m256i low, high;
@@ -53,6 +55,10 @@ struct Avx2Simd {
     }
   };
   static Block load_block(const uint8_t *p) { return {load(p), load(p + 32)}; }
+  static void store(const Block &block, uint8_t *to) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(to), block.low);
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(to + 32), block.high);
+  }
   static __m256i pick(__m256i v, __m256i other, __m256i where) { return _mm256_blendv_epi8(v, other, where); }
 
   // table[each byte's low six bits].
@@ -67,8 +73,20 @@ struct Avx2Simd {
     return pick(pick(part(0), part(1), odd), pick(part(2), part(3), odd), upper);
   }
 
-  // The classes of 64 bytes. A page of classes at a time for characters whose leads do not tell theirs: text
-  // has few pages.
+  // `found` with the classes of the characters that start where a bit of `unclear` is.
+  static Block each_class(const CharacterClasses &classes, const uint8_t *p, const Block &found,
+                          uint64_t unclear) {
+    alignas(32) uint8_t bytes[64];
+    store(found, bytes);
+    for (; unclear != 0; unclear &= unclear - 1) {
+      const int place = __builtin_ctzll(unclear);
+      bytes[place] = classes.of_character(p + place);
+    }
+    return load_block(bytes);
+  }
+
+  // The classes of 64 bytes. A page of classes at a time for characters whose leads do not tell theirs: most
+  // text has few pages. Chinese has many; there it is a character at a time behind the first.
   static Block classify(const CharacterClasses &classes, const uint8_t *p, const Block &block,
                         uint64_t high) {
     const uint8_t *const table = classes.of_byte;
@@ -87,7 +105,9 @@ struct Avx2Simd {
         block);
     const auto all_ones = [](uint8_t byte) { return _mm256_set1_epi8(static_cast<char>(byte)); };
     uint64_t unclear = found.equal_to(CharacterClasses::unclear);
-    while (unclear != 0) {
+    for (int pages = 0; unclear != 0; ++pages) {
+      if (pages == most_pages)
+        return each_class(classes, p, found, unclear);
       const uint8_t *const c = p + __builtin_ctzll(unclear);
       const size_t last = *c < 0xE0 ? 1 : *c < 0xF0 ? 2 : 3;
       const CharacterClasses::Page &page = classes.page(c);
@@ -109,8 +129,7 @@ struct Avx2Simd {
   // Those of 64 bytes whose bits are set, one behind the other; up to 64 bytes are written.
   static void compress(const Block &block, uint64_t bits, uint8_t *to) {
     alignas(32) uint8_t bytes[64];
-    _mm256_store_si256(reinterpret_cast<__m256i *>(bytes), block.low);
-    _mm256_store_si256(reinterpret_cast<__m256i *>(bytes + 32), block.high);
+    store(block, bytes);
     for (unsigned i = 0; i < 8; ++i, bits >>= 8) {
       const auto eight = [](const void *at) { return _mm_loadl_epi64(static_cast<const __m128i *>(at)); };
       const __m128i places = eight(places_of_bits.places[bits & 0xFF]);
@@ -136,12 +155,15 @@ struct Avx2Simd {
         };
         const Block previous{behind(groups.low, last_groups_), behind(groups.high, groups.low)};
         last_groups_ = groups.high;
-        const auto same = [](__m256i v, __m256i other) { return _mm256_cmpeq_epi8(v, other); };
+        const auto once = [](__m256i v, __m256i before) {
+          const __m256i first = _mm256_set1_epi8(runs::first);
+          return _mm256_and_si256(_mm256_cmpeq_epi8(v, before),
+                                  _mm256_cmpeq_epi8(_mm256_max_epu8(v, first), v));
+        };
         kept = steps_.kept({.within = within,
-                            .same = groups.of(same, previous).tops(),
                             .words = groups.equal_to(runs::word),
                             .unruly = groups.equal_to(runs::unruly),
-                            .first = groups.at_least(runs::first),
+                            .once = groups.of(once, previous).tops(),
                             .twice = groups.tops()});
         static_assert(runs::twice == 128);
       }

@@ -59,11 +59,11 @@ struct Avx512Simd {
         const __m512i groups = _mm512_permutexvar_epi8(classes, groups_);
         const __m512i previous = _mm512_permutex2var_epi8(last_groups_, load(previous_places), groups);
         last_groups_ = groups;
+        const uint64_t first = _mm512_cmpge_epu8_mask(groups, set(runs::first));
         kept = steps_.kept({.within = within,
-                            .same = _mm512_cmpeq_epi8_mask(groups, previous),
                             .words = _mm512_cmpeq_epi8_mask(groups, set(runs::word)),
                             .unruly = _mm512_cmpeq_epi8_mask(groups, set(runs::unruly)),
-                            .first = _mm512_cmpge_epu8_mask(groups, set(runs::first)),
+                            .once = first & _mm512_cmpeq_epi8_mask(groups, previous),
                             .twice = _mm512_cmpge_epu8_mask(groups, set(runs::twice))});
       }
       _mm512_storeu_si512(to, _mm512_maskz_compress_epi8(kept, classes));
