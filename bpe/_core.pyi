@@ -106,7 +106,7 @@ class Normalizer:
 # -- encoder.cpp, special_tokens.cpp, decoder.cpp, content_hash.cpp
 
 IMAGE_VERSION: int
-"""What `Encoder.image` writes and `Encoder.from_image` reads; raised when that changes."""
+"""What `TokenizerCore.image` writes and `TokenizerCore.from_image` reads; raised when that changes."""
 
 class AddedTokens:
     """Added tokens, to be looked for in two passes."""
@@ -152,11 +152,11 @@ class EntryFile:
         automaton: Automaton | None,
         ignore_merges: bool,
         cache_bytes: int = 256 << 20,
-    ) -> Encoder:
+    ) -> TokenizerCore:
         """An encoder of all merges and all entries, but for special tokens that no merge needs. ValueError as for
-        Encoder, for two entries of one id and for a merge that is listed twice."""
+        TokenizerCore, for two entries of one id and for a merge that is listed twice."""
 
-class Encoder:
+class TokenizerCore:
     """An immutable vocabulary with its merge rule; the caches behind it are bounded and safe to share by threads."""
 
     def __init__(
@@ -180,7 +180,7 @@ class Encoder:
         automaton: Automaton | None,
         ignore_merges: bool,
         cache_bytes: int = 256 << 20,
-    ) -> Encoder:
+    ) -> TokenizerCore:
         """An encoder of the entries and merges of an encoder that gave this image, in a tenth of the time.
 
         ValueError for an image that is damaged, as far as memory would be touched that is not its own: keep a checksum.
@@ -194,7 +194,7 @@ class Encoder:
         automaton: Automaton | None,
         memory_limit: int = 0,
         cache_bytes: int = 256 << 20,
-    ) -> Encoder:
+    ) -> TokenizerCore:
         """An encoder of what a training made. merges: uint32[m, 2] as train_merges gives them for these bytes.
 
         Ids are those of train_merges less first_id: the 256 bytes as byte_order has them, then an entry for each merge.

@@ -302,4 +302,4 @@ def _split_of(source: Source) -> int:
 
 def _token_room(text: Any) -> NDArray[np.uint32]:
     """Where the ids of a text may go, until the next call."""
-    return thread_buffer("ids", _core.Encoder.out_tokens(memoryview(text).nbytes), np.uint32)
+    return thread_buffer("ids", _core.TokenizerCore.out_tokens(memoryview(text).nbytes), np.uint32)
