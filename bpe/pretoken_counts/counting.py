@@ -26,8 +26,8 @@ from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, enough_limit, trim_memory, used_bytes
-from bpe.pretoken_counts.noted_sources import read_source, unread_source
-from bpe.pretoken_counts.stream_rest import StreamRest, TextDigest, read_again
+from bpe.pretoken_counts.sources import StreamRest, TextDigest, read_source, total_bytes, unread_source
+from bpe.pretoken_counts.stream_rest import read_again
 from bpe.pretoken_counts.text_blocks import (
     MAX_BLOCK_BYTES,
     THREAD_BLOCK_BYTES,
@@ -35,7 +35,6 @@ from bpe.pretoken_counts.text_blocks import (
     HeldLimit,
     Reader,
     text_blocks,
-    total_bytes,
 )
 from bpe.pretoken_counts.uncut_separator import UncutSeparators, uncut_note
 from bpe.pretoken_counts.workspace import Workspace
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from bpe.pretoken_counts.counts_facts import Arrays
-    from bpe.pretoken_counts.text_blocks import Source
+    from bpe.pretoken_counts.sources import Source
 
 __all__ = [
     "CountingOptions",

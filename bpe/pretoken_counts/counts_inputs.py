@@ -16,14 +16,12 @@ from bpe.errors import BadArgument, Refused, shown
 from bpe.normalizers import Normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
-from bpe.pretoken_counts.noted_sources import identity
-from bpe.pretoken_counts.stream_rest import StreamRest
-from bpe.pretoken_counts.text_blocks import FileRange, path_of
+from bpe.pretoken_counts.sources import FileRange, StreamRest, identity, path_of
 from bpe.pretokenizer import Pretokenizer
 
 if TYPE_CHECKING:
     from bpe.like import TextRule
-    from bpe.pretoken_counts.text_blocks import Source
+    from bpe.pretoken_counts.sources import Source
     from bpe.progress import Progress
 
 

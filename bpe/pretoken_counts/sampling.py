@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bpe import _core
 from bpe.errors import BadArgument, EnvironmentFailure, check_whole
-from bpe.pretoken_counts.text_blocks import FileRange, path_of
+from bpe.pretoken_counts.sources import FileRange, path_of
 from bpe.sizes import bytes_text
 from bpe.utf8 import cut_character_bytes
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.text_blocks import Source
+    from bpe.pretoken_counts.sources import Source
 
 WINDOW_BYTES: Final = (1 << 12, 1 << 20)  # at least a document or two, at most what one stretch should weigh
 WINDOWS: Final = 1000  # wanted: the share of a kind of text is then right to some percents of itself

@@ -11,28 +11,21 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from io import FileIO
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bpe import utf8
-from bpe.errors import EnvironmentFailure, MissingInput, NotEnoughMemory
-from bpe.pretoken_counts.stream_rest import StreamRest
+from bpe.errors import EnvironmentFailure, NotEnoughMemory
+from bpe.pretoken_counts.sources import FileRange, StreamRest, name_of, path_of
 from bpe.sizes import bytes_text
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     from typing_extensions import Buffer
 
-    # A text or an open binary file; a path may name a pipe.
-    Stream: TypeAlias = "str | os.PathLike[str] | Buffer | io.RawIOBase | io.BufferedIOBase | BinaryIO"
-    # Any of them, a part of a file, or what follows the part of a stream that was counted.
-    Source: TypeAlias = "Stream | FileRange | StreamRest"
+    from bpe.pretoken_counts.sources import Source
 
 # A few milliseconds of counting, which Ctrl-C and progress wait for: it stays in the cache between reading and
 # counting.
@@ -41,15 +34,6 @@ MAX_BLOCK_BYTES: Final = 256 << 20
 _REPLACED_AT_ONCE: Final = 1 << 18  # bytes: a wrong one becomes three, and they lie in memory some times
 _UNKNOWN: Final = 1 << 61
 _REPLACEMENT: Final = "\ufffd".encode()
-
-
-@dataclass(frozen=True, slots=True)
-class FileRange:
-    """Bytes [start, stop) of a file; stop None: up to its end. It must start and stop where the text may be cut."""
-
-    path: Path
-    start: int = 0
-    stop: int | None = None
 
 
 class HeldLimit(NamedTuple):
@@ -80,48 +64,6 @@ class Block(NamedTuple):
     text: memoryview
     base_bytes: int
     position: int | None
-
-
-def path_of(source: Source) -> Path | None:
-    """The file that the source is or lies in; None for a buffer or an open file."""
-    if isinstance(source, FileRange):
-        return source.path
-    if isinstance(source, StreamRest):
-        source = source.stream
-    return Path(source) if isinstance(source, (str, os.PathLike)) else None
-
-
-def name_of(source: Source) -> str:
-    """What a source is called: the path of a file as it is given, "stdin", or "text" for what has no name."""
-    path = path_of(source)
-    if path is not None:
-        return os.fspath(path)
-    name = getattr(source.stream if isinstance(source, StreamRest) else source, "name", None)
-    return name.strip("<>") if isinstance(name, str) else "stdin" if name == 0 else "text"
-
-
-def total_bytes(sources: Iterable[Source]) -> int | None:
-    """The bytes of all sources, None if a pipe is among them; MissingInput lists the files that are not there."""
-    total: int | None = 0
-    missing = []
-    for source in sources:
-        path = path_of(source)
-        size: int | None
-        if isinstance(source, StreamRest) or (path is None and isinstance(source, io.IOBase)):
-            size = None
-        elif path is None:
-            size = memoryview(source).nbytes  # type: ignore[arg-type]
-        elif not path.exists() or path.is_dir():
-            missing.append(f"{path} ({'is a folder' if path.is_dir() else 'not found'})")
-            continue
-        elif isinstance(source, FileRange):
-            size = (path.stat().st_size if source.stop is None else source.stop) - source.start
-        else:
-            size = path.stat().st_size if path.is_file() else None
-        total = None if total is None or size is None else total + size
-    if missing:
-        raise MissingInput(f"can't read {', '.join(missing)}: name text files")
-    return total
 
 
 class Reader:

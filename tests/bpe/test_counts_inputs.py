@@ -17,12 +17,12 @@ from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountsFacts
 from bpe.pretoken_counts.counts_inputs import counted_on, cut_of_files, named_twice, still_to_count
 from bpe.pretoken_counts.merge_counts import joined
-from bpe.pretoken_counts.text_blocks import FileRange
+from bpe.pretoken_counts.sources import FileRange
 from bpe.pretokenizer import Pretokenizer
 from bpe.training import train
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.text_blocks import Source
+    from bpe.pretoken_counts.sources import Source
 
 END = "<|endoftext|>"
 

@@ -13,7 +13,7 @@ import pytest
 from bpe.errors import BadArgument, EnvironmentFailure
 from bpe.pretoken_counts import sampling
 from bpe.pretoken_counts.sampling import sampled
-from bpe.pretoken_counts.text_blocks import FileRange
+from bpe.pretoken_counts.sources import FileRange
 from bpe.training import train
 
 END = "<|endoftext|>"
