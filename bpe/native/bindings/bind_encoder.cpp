@@ -299,12 +299,13 @@ void bind_encoder(nb::module_ &m) {
             return new bpe::MergesText(codec.encoder.vocabulary(), as_pairs);
           },
           nb::arg("as_pairs"), nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
-      .def_prop_rw(
-          "normalizer", [](const Codec &codec) { return codec.encoder.normalizer(); },
-          [](Codec &codec, const bpe::Normalizer *normalizer) {
-            codec.encoder.set_normalizer(shared(normalizer));
+      .def(
+          "set_normalizers",
+          [](Codec &codec, const bpe::Normalizer *normalizer, const bpe::Normalizer *changes,
+             const bpe::Normalizer *both) {
+            codec.encoder.set_normalizers(shared(normalizer), shared(changes), shared(both));
           },
-          nb::for_getter(nb::rv_policy::reference), nb::arg("normalizer").none())
+          nb::arg("normalizer").none(), nb::arg("changes").none(), nb::arg("both").none())
       .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)
       .def(
           "encode_batch",

@@ -2,6 +2,8 @@
 #include "bindings/bindings.hpp"
 #include "normalize/normalizer.hpp"
 
+#include <algorithm>
+
 namespace bpe::python {
 
 void bind_normalizer(nb::module_ &m) {
@@ -23,19 +25,20 @@ void bind_normalizer(nb::module_ &m) {
           nb::arg("steps"))
       .def(
           "apply",
-          [](const bpe::Normalizer &normalizer, nb::object buffer, bool at_start) -> nb::object {
+          [](const bpe::Normalizer &normalizer, nb::object buffer, unsigned start) -> nb::object {
             const BufferView view(buffer);
             bpe::Normalizer::Scratch scratch;
             std::string_view normalized;
             {
               nb::gil_scoped_release unlocked;
-              normalized = normalizer.apply(view_of(view), scratch, at_start);
+              normalized = normalizer.apply(view_of(view), scratch, static_cast<TextStart>(std::min(start, 2u)));
             }
             if (normalized.data() == view_of(view).data() && PyBytes_CheckExact(buffer.ptr()))
               return buffer;
             return nb::bytes(normalized.data(), normalized.size());
           },
-          nb::arg("buffer"), nb::arg("at_start") = true)
+          nb::arg("buffer"), nb::arg("start") = 1)
+      .def_prop_ro("prefixes", &bpe::Normalizer::prefixes)
       .def(
           "last_border",
           [](const bpe::Normalizer &normalizer, nb::object buffer, size_t place) {

@@ -91,6 +91,16 @@ void Prepend::append(const uint8_t *text, size_t size, ByteBuffer &out) const {
   out.append(text, size);
 }
 
+void Prefix::append(const uint8_t *text, size_t size, ByteBuffer &out) const {
+  if (first_change(text, size) == 0 && size > 0)
+    out.append(bytes_of(text_), text_.size());
+  out.append(text, size);
+}
+
+size_t Prefix::first_change(const uint8_t *text, size_t size) const {
+  return view(text, size).starts_with(text_) ? size : 0;
+}
+
 BytesAsCharacters::BytesAsCharacters() {
   for (size_t byte = 0; byte < 256; ++byte) {
     characters_[byte] = {};

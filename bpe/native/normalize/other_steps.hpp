@@ -57,6 +57,20 @@ private:
   const std::string text_;
 };
 
+// The same, unless the text begins with it already: what pre-tokenizers put in front.
+class Prefix final : public Step {
+public:
+  explicit Prefix(std::string_view text) : text_(text) {}
+
+  void append(const uint8_t *text, size_t size, ByteBuffer &out) const override;
+  size_t first_change(const uint8_t *text, size_t size) const override;
+  bool is_border(uint32_t) const override { return false; }
+  size_t max_growth() const override { return 1 + text_.size(); }
+
+private:
+  const std::string text_;
+};
+
 // Each byte becomes the character that stands for it in the byte alphabet of GPT-2.
 class BytesAsCharacters final : public Step {
 public:
