@@ -40,7 +40,21 @@ class Automaton:
         """Whether any piece is left out."""
     @property
     def streams(self) -> bool:
-        """Whether PieceStream takes it: it only goes forward."""
+        """Whether PieceStream takes it: it only goes forward, and its pieces are those in the end."""
+    @property
+    def has_later_phases(self) -> bool: ...
+    def followed_by(
+        self,
+        phases: Sequence[tuple[Normalizer | None, Automaton]],
+        from_alphabet: bool,
+        asks_for_input: bool,
+        stays: bytes,
+    ) -> Automaton:
+        """The same with more done to each piece: of each phase a change, then what cuts it.
+
+        from_alphabet: in the end pieces are in the byte alphabet. asks_for_input: whether it makes a difference that a
+        piece begins an input. stays: pieces of these bytes are left as they are.
+        """
 
 class PieceStream:
     """Where the pieces of one text start that comes in parts; nothing is held of the text."""
@@ -55,6 +69,9 @@ class PieceStream:
 
 def pieces(automaton: Automaton, buffer: Buffer) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """(where the pieces of one text start, whether each is left out), in bytes. ValueError if it is not UTF-8."""
+
+def pretokens(automaton: Automaton, buffer: Buffer) -> tuple[bytes, NDArray[np.uint64]]:
+    """(the pretokens of one text end to end, their ends), for an automaton with later phases. ValueError as pieces."""
 
 def scan_pieces(automaton: Automaton, buffer: Buffer) -> int:
     """The windows that the text is looked at in, with nothing written down: what looking for pieces alone costs."""
@@ -201,11 +218,14 @@ class Encoder:
         Linear in the bytes of all entries, in time and memory. memory_limit: MemoryError before the process would
         take more; 0: no limit. ValueError for a merge of what is not made yet, or of bytes that are an entry.
         """
-    @property
-    def normalizer(self) -> Normalizer | None:
-        """Applied to the text between special tokens; to be set before text is encoded. Not in the image."""
-    @normalizer.setter
-    def normalizer(self, normalizer: Normalizer | None) -> None: ...
+    def set_normalizers(
+        self, normalizer: Normalizer | None, changes: Normalizer | None, both: Normalizer | None
+    ) -> None:
+        """To be set before text is encoded; not in the image.
+
+        normalizer: of the text between the special tokens that are not normalized. changes: what a pre-tokenizer does
+        first to the text between all of them. both: the one, then the other.
+        """
     def image(self) -> bytes:
         """Entries and merges in the form they are used in; no special tokens, no automaton."""
     def __len__(self) -> int:

@@ -16,10 +16,14 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from bpe import _core
 from bpe.errors import BadArgument, BadTokenizer, shown
 from bpe.pretokenization import read_oniguruma
-from bpe.pretokenization.by_regex import expression_of
+from bpe.pretokenization.write_regex import expression_of
 
 if TYPE_CHECKING:
     import regex
+
+# Where a text begins that is normalized: within the text between two special tokens, as such a text, or as the first
+# of a whole input.
+INSIDE, SECTION, INPUT = range(3)
 
 FormName: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD"]
 _Step: TypeAlias = tuple[str, bytes, bytes]
@@ -87,6 +91,20 @@ class Prepend:
 
     def steps(self) -> list[_Step]:
         return [("prepend", self.text.encode(), b"")]
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """A text that is not empty and does not begin with it gets something in front: what pre-tokenizers do.
+
+    input_only: only the first text of an input does.
+    """
+
+    text: str
+    input_only: bool = False
+
+    def steps(self) -> list[_Step]:
+        return [("input_prefix" if self.input_only else "prefix", self.text.encode(), b"")]
 
 
 @dataclass(frozen=True)
@@ -169,7 +187,7 @@ class Bert:
 
 
 Component: TypeAlias = (
-    Form | Lowercase | Strip | StripAccents | Nmt | ByteLevel | Prepend | Replace | Precompiled | Bert
+    Form | Lowercase | Strip | StripAccents | Nmt | ByteLevel | Prepend | Prefix | Replace | Precompiled | Bert
 )
 NFC: Final = Form("NFC")
 
@@ -189,16 +207,31 @@ class Normalizer:
             each.name if isinstance(each, Form) else type(each).__name__ for each in self.components
         )
 
-    def apply(self, text: bytes) -> bytes:
+    def apply(self, text: bytes, start: int = SECTION) -> bytes:
         """The UTF-8 of a text between two special tokens after the normalizer; the same object if nothing changes.
 
-        text: valid UTF-8.
+        text: valid UTF-8. start: INPUT for one that an input begins with.
         """
         for stage in self._stages:
             text = (
-                stage.apply(str(text, "utf-8")).encode() if isinstance(stage, Replace) else stage.apply(text)
+                stage.apply(str(text, "utf-8")).encode()
+                if isinstance(stage, Replace)
+                else stage.apply(text, start)
             )
         return text
+
+    def then(self, changes: Normalizer | None) -> Normalizer:
+        """This one, then another."""
+        return self if changes is None else Normalizer(self.components + changes.components)
+
+    @property
+    def may_remove_first(self) -> bool:
+        """Whether a text may lose its first character and keep others."""
+        return any(
+            isinstance(each, (Strip, StripAccents, Nmt, Bert, Precompiled))
+            or (isinstance(each, Replace) and not each.content)
+            for each in self.components
+        )
 
     @cached_property
     def core(self) -> _core.Normalizer | None:

@@ -68,6 +68,19 @@ def several_for_one() -> dict[str, tuple[int, ...]]:
     return folds
 
 
+@cache
+def scripts() -> tuple[CodePoints, ...]:
+    """The sets that UnicodeScripts takes for scripts; what is in none of them has no script."""
+    numbers = _numbers(unicode_ranges.SCRIPT_RUNS)
+    ranges: dict[int, list[tuple[int, int]]] = {}
+    stop = 0
+    for gap in numbers:
+        start = stop + gap
+        stop = start + next(numbers) + 1
+        ranges.setdefault(next(numbers), []).append((start, stop))
+    return tuple(CodePoints.of(*spans) for spans in ranges.values())
+
+
 @lru_cache(maxsize=256)
 def any_case(points: CodePoints) -> CodePoints:
     """The points and all that are one with any of them under (?i), character by character."""
