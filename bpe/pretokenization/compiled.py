@@ -12,7 +12,8 @@ from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER
 from bpe.normalizers import ByteLevel, Normalizer
 from bpe.pretokenization.automaton import NO_ACTIONS, Automaton, Start, automaton_of
 from bpe.pretokenization.components import Component
-from bpe.pretokenization.stages import Cut, Phase, Phases, phases_of
+from bpe.pretokenization.script_runs import script_runs
+from bpe.pretokenization.stages import Phase, Phases, phases_of
 from bpe.pretokenization.tables import Tables, tables_of
 from bpe.pretokenization.two_way import two_way_of
 from bpe.pretokenization.two_way_tables import two_way_tables_of
@@ -66,6 +67,8 @@ def _compilable(phases: Sequence[Phase]) -> tuple[Phase, ...]:
 
 @lru_cache(maxsize=64)
 def _tables_of(phase: Phase) -> Tables:
+    if any(cut.by_scripts for cut in phase.cuts):
+        return two_way_tables_of(script_runs())
     try:
         return tables_of(automaton_of(phase.stages()))
     except NotBoundedError:

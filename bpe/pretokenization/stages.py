@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from bpe import normalizers
@@ -51,6 +52,7 @@ class Cut:
     invert: bool = False
     gaps_are_errors: bool = False
     name: str = ""  # the expression, for errors
+    by_scripts: bool = False  # of UnicodeScripts, which has an automaton of its own (script_runs)
 
     def stage(self) -> Stage:
         return Stage(
@@ -97,7 +99,8 @@ def phases_of(components: Iterable[Component]) -> Phases:
         first, then, last = _parts_of(component)
         if isinstance(component, Metaspace) and from_alphabet and component.prepend_scheme != "never":
             from_alphabet = _stays_in_alphabet(component)
-        if cuts and first:
+        apart = isinstance(component, UnicodeScripts) or any(cut.by_scripts for cut in cuts)
+        if cuts and (first or (then and apart)):
             phases.append(Phase(tuple(changes), tuple(cuts)))
             changes, cuts = [], []
         changes += first
@@ -164,7 +167,7 @@ def _cuts_of(component: Component) -> list[Cut]:
         case FixedLength():
             return [Cut(Repeat(_ANY, 1, component.length))]
         case UnicodeScripts():
-            return [Cut(_script_runs(), "Removed", invert=True)]
+            return [Cut(_script_runs(), "Removed", invert=True, by_scripts=True)]
     raise TypeError(component)
 
 
@@ -187,6 +190,7 @@ def _punctuation() -> CodePoints:
     return _ASCII_PUNCTUATION | required("rust", "p")
 
 
+@cache
 def _script_runs() -> Node:
     """Characters of one script; those of none belong to what is before, and are dropped where that is nothing."""
     known = scripts()

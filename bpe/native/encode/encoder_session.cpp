@@ -98,19 +98,21 @@ void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t
       input_bytes = 0;
       continue;
     }
-    if (window_->any_dropped() || (later_ && !later_phases_->leaves(at, window_->certain())))
+    if (window_->any_dropped())
       encode_each_piece(readable, input_bytes);
+    else if (later_)
+      encode_staying(readable, input_bytes);
     else
-      encode_window(readable);
+      encode_window(0, readable);
     at += window_->certain();
     input_bytes = 0;
   }
 }
 
-// The pieces of the window that are certain.
-void EncoderSession::encode_window(const uint8_t *readable) {
+// The pieces of the window that are certain, from `offset` on.
+void EncoderSession::encode_window(size_t offset, const uint8_t *readable) {
   const uint8_t *const origin = window_->origin(), *const stop = origin + window_->certain();
-  for (size_t offset = 0; offset < window_->certain();) {
+  while (offset < window_->certain()) {
     if (may_walk_characters(origin + offset, stop))
       walk_characters(offset, readable);
     else
@@ -118,7 +120,24 @@ void EncoderSession::encode_window(const uint8_t *readable) {
   }
 }
 
-// The same where some are left out or go on to later phases.
+// All of them, where some go on to later phases.
+void EncoderSession::encode_staying(const uint8_t *readable, size_t input_bytes) {
+  const uint8_t *const origin = window_->origin();
+  const size_t certain = window_->certain();
+  for (size_t offset = 0;;) {
+    const size_t staying = later_phases_->staying(origin + offset, certain - offset);
+    const size_t stop = offset + staying == certain ? certain : window_->last_start(offset + staying);
+    window_->narrow(stop);
+    encode_window(offset, readable);
+    window_->narrow(certain);
+    if (stop == certain)
+      return;
+    offset = window_->next_start(stop);
+    push_piece(origin + stop, origin + offset, readable, stop == 0 ? input_bytes : 0);
+  }
+}
+
+// The same where some are left out, too.
 void EncoderSession::encode_each_piece(const uint8_t *readable, size_t input_bytes) {
   const uint8_t *const origin = window_->origin();
   for (size_t offset = 0, next; offset < window_->certain(); offset = next) {

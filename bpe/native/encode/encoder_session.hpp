@@ -92,7 +92,8 @@ private:
   };
 
   Batch &open_batch(size_t room = 1);
-  void encode_window(const uint8_t *readable);
+  void encode_window(size_t offset, const uint8_t *readable);
+  void encode_staying(const uint8_t *readable, size_t input_bytes);
   void encode_each_piece(const uint8_t *readable, size_t input_bytes);
   void push_piece(const uint8_t *start, const uint8_t *stop, const uint8_t *readable, size_t input_bytes);
   void walk_keys(size_t &offset, const uint8_t *readable);

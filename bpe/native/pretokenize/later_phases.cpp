@@ -1,9 +1,11 @@
 #include "pretokenize/later_phases.hpp"
 
+#include "pretokenize/short_walk.hpp"
 #include "text/utf8.hpp"
 #include "vocabulary/byte_alphabet.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace bpe {
 
@@ -39,11 +41,25 @@ void LaterPieces::run(size_t number, std::string_view text, const uint8_t *reada
       readable = own.scratch.readable(made);
     text = made;
   }
+  const auto next = [&](size_t start, size_t stop) {
+    const size_t from_input = std::min(stop, input_bytes) - std::min(start, input_bytes);
+    run(number + 1, text.substr(start, stop - start), readable, from_input);
+  };
+  const Automaton &automaton = *phases_.phases[number].automaton;
+  if (text.size() <= ShortWalk::most_bytes && automaton.two_way.rights == 0) {
+    if (text.empty())
+      return;
+    ShortWalk walk = short_walk(automaton, bytes_of(text), text.size());
+    while (walk.starts != 0) {
+      const size_t start = static_cast<size_t>(std::countr_zero(walk.starts));
+      walk.starts &= walk.starts - 1;
+      if ((walk.drops >> start & 1) == 0)
+        next(start, walk.starts != 0 ? static_cast<size_t>(std::countr_zero(walk.starts)) : text.size());
+    }
+    return;
+  }
   TextWindow &window = *own.window;
   window.reset(bytes_of(text), text.size(), readable);
-  const auto next = [&](size_t start, size_t stop) {
-    run(number + 1, text.substr(start, stop - start), readable, std::min(stop, input_bytes) - std::min(start, input_bytes));
-  };
   for (size_t at = 0; at < text.size();) {
     window.open(bytes_of(text) + at);
     const size_t certain = window.certain();

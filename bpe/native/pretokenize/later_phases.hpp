@@ -31,12 +31,14 @@ struct LaterPhases {
   bool asks_for_input = false;    // whether it makes a difference that a piece begins an input
   std::array<bool, 256> stays{};  // a piece of these bytes alone is a piece in the end
 
-  bool leaves(const uint8_t *piece, size_t size) const {
+  // How many of the first bytes are such.
+  size_t staying(const uint8_t *bytes, size_t size) const {
     size_t i = 0;
-    while (i < size && stays[piece[i]])
+    while (i < size && stays[bytes[i]])
       ++i;
-    return i == size;
+    return i;
   }
+  bool leaves(const uint8_t *piece, size_t size) const { return staying(piece, size) == size; }
 };
 
 // Takes pieces of the first automaton; for one thread.

@@ -28,6 +28,8 @@ public:
   WindowView view() const { return {origin_, starts_, certain_}; }
   const uint8_t *origin() const { return origin_; }
   size_t certain() const { return certain_; }
+  // As if no more were certain than up to this start; more again by another call.
+  void narrow(size_t certain) { certain_ = certain; }
   // Whether the piece at origin + offset is left out.
   bool drops(size_t offset) const { return automaton_.drops && (bits_from(drops_, offset) & 1) != 0; }
   // The first start behind `offset` < certain(), the last one at or before it.
