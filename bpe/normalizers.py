@@ -220,6 +220,10 @@ class Normalizer:
             )
         return text
 
+    def apply_to_text(self, text: str) -> str:
+        """The same of a text and as one."""
+        return self.apply(text.encode()).decode()
+
     def then(self, changes: Normalizer | None) -> Normalizer:
         """This one, then another."""
         return self if changes is None else Normalizer(self.components + changes.components)

@@ -210,6 +210,11 @@ def script_runs() -> list[tuple[int, int, int]]:
     return runs
 
 
+def removed_by(component: pre_tokenizers.PreTokenizer) -> Ranges:
+    """The characters that a component leaves nothing of."""
+    return as_ranges("".join(each for each in SCALARS if not component.pre_tokenize_str(each)))
+
+
 def lines(text: str, indent: str) -> list[str]:
     """The text as string literals of a hundred characters a line."""
     rows = [text[start : start + 100].replace("\\", "\\\\") for start in range(0, len(text), 100)]
@@ -225,8 +230,8 @@ def module() -> str:
         "each range of it begins behind the one before, and its length less one, in DIGITS: five bits a digit, lowest",
         "first, all but the last from the upper half. CASE, of both: how many are one under (?i), the",
         "first as the distance from the first before, each other as that from the one before. The last table:",
-        "how many characters, these, and the one that is the same under (?i). SCRIPT_RUNS, of tokenizers' UnicodeScripts:",
-        "as RANGES, with the number of the script behind each range.",
+        "how many characters, these, and the one that is the same under (?i). PUNCTUATION and NUMERIC: what the components",
+        "of tokenizers take for that, as RANGES; SCRIPT_RUNS, of UnicodeScripts: the number of the script behind each range.",
         '"""',
         "",
         "# fmt: off",
@@ -266,6 +271,18 @@ def module() -> str:
         numbers += [start - last, stop - start - 1, number]
         last = stop
     out += ["SCRIPT_RUNS = (", *lines(coded(numbers), "    "), ")"]
+    apart = {
+        "PUNCTUATION": removed_by(pre_tokenizers.Punctuation("removed")),
+        "NUMERIC": as_ranges(
+            "".join(
+                each
+                for each in SCALARS
+                if len(pre_tokenizers.Digits(individual_digits=True).pre_tokenize_str(each + each)) == 2
+            )
+        ),
+    }
+    for name, ranges in apart.items():
+        out += [f"{name} = (", *lines(coded_ranges(ranges), "    "), ")"]
     return "\n".join([*out, ""])
 
 

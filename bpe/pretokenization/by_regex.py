@@ -40,7 +40,7 @@ class RegexCutter:
         pieces: Iterator[str] = iter([text] if text else [])
         for step in self._steps:
             if isinstance(step, Normalizer):
-                pieces = (step.apply(piece.encode()).decode() for piece in pieces)
+                pieces = map(step.apply_to_text, pieces)
             else:
                 pieces = _cut_each(pieces, *step)
         if self._from_alphabet:

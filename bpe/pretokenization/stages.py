@@ -33,10 +33,9 @@ from bpe.pretokenization.components import (
 )
 from bpe.pretokenization.stage import Stage
 from bpe.pretokenization.syntax import Characters, Choice, Node, Repeat, Sequence
-from bpe.pretokenization.unicode_tables import required, scripts
+from bpe.pretokenization.unicode_tables import numeric, punctuation, required, scripts
 
 BYTE_LEVEL: Final = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-_ASCII_PUNCTUATION: Final = CodePoints.of((0x21, 0x30), (0x3A, 0x41), (0x5B, 0x61), (0x7B, 0x7F))
 _ANY: Final = Characters(~CodePoints())
 
 
@@ -153,15 +152,15 @@ def _cuts_of(component: Component) -> list[Cut]:
             return [Cut(tree_of(component), behavior, invert, gaps_are_errors, component.expression)]
         case Digits():
             behavior = "Isolated" if component.individual_digits else "Contiguous"
-            return [Cut(Characters(required("rust", "n")), behavior)]
+            return [Cut(Characters(numeric()), behavior)]
         case Punctuation():
-            return [Cut(Characters(_punctuation()), component.behavior)]
+            return [Cut(Characters(punctuation()), component.behavior)]
         case Whitespace():
             return [Cut(read_rust.read(r"\w+|[^\w\s]+"), "Removed", invert=True)]
         case WhitespaceSplit():
             return [Cut(_space(), "Removed")]
         case BertPreTokenizer():
-            return [Cut(_space(), "Removed"), Cut(Characters(_punctuation()))]
+            return [Cut(_space(), "Removed"), Cut(Characters(punctuation()))]
         case CharDelimiterSplit():
             return [Cut(Characters(CodePoints.of(component.delimiter)), "Removed")]
         case FixedLength():
@@ -184,10 +183,6 @@ def tree_of(split: Split) -> Node:
 
 def _space() -> Node:
     return Characters(required("rust", r"\s"))
-
-
-def _punctuation() -> CodePoints:
-    return _ASCII_PUNCTUATION | required("rust", "p")
 
 
 @cache

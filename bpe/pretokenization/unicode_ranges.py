@@ -4,8 +4,8 @@ Unicode 16.0. NAMES: a set's names in both dialects, in Rust's alone, in Oniguru
 each range of it begins behind the one before, and its length less one, in DIGITS: five bits a digit, lowest
 first, all but the last from the upper half. CASE, of both: how many are one under (?i), the
 first as the distance from the first before, each other as that from the one before. The last table:
-how many characters, these, and the one that is the same under (?i). SCRIPT_RUNS, of tokenizers' UnicodeScripts:
-as RANGES, with the number of the script behind each range.
+how many characters, these, and the one that is the same under (?i). PUNCTUATION and NUMERIC: what the components
+of tokenizers take for that, as RANGES; SCRIPT_RUNS, of UnicodeScripts: the number of the script behind each range.
 """
 
 # fmt: off
@@ -3016,4 +3016,18 @@ SCRIPT_RUNS = (
     "1191092091091091091091191092391691391391091991G95291491G9q119k8h104Z30CE02E01E01a10AC03U01x104y10v1P"
     "000t1010Dh10480710k5oU0DC03609p30Cq20h1B04t108906d108T0Y3E01708002B01B04E0X1H0k100=n1ssf1t1f1qX4t1Bz"
     "6t12Xq5t1+gAzGt1ZlXM00U=20W4l73"
+)
+PUNCTUATION = (
+    "X1EA6Q5Q3Y105030A13030+L080oE5f11p10102020i11K111D021g23c30h1Df72s1EV0b81A0=B0ZO0w20A1e5E10b13d20g24"
+    "41l35h50aJ8t40iJ1i11k22d21z4212b1Av91u61W4615i56x43x14+11W27B0yPN8J1C1BU1E1vJ3T1zX1Dl21V9pCL=13W11xN"
+    "311m30l4k11I+D2492BG0C0Y30w20YWT1j82Z30A0p35yB3s21e1210n11l10X3CG1y33+31G1v70ogK1m69MY11D104011r4215"
+    "13A131Q210R01016wC2yK0m10+C0dN0d60V0m88c10m36Y26v23gb16j3113+33m11l2430D012u25h30yG0w7Mf32u72nf34vlH"
+    "1b40X2480wgK0dl74"
+)
+NUMERIC = (
+    "m19u315022Xj19c49c69yC9s3945i39s39s3925k3Cp3986d39e367Ij39W39s39c2Ji89c29lMJnR2l7969M9i99W4Ab5969s59"
+    "s29c4969sW103569c6o124sMx1k2LsJTfh10fO0P8E2tA3g49U71EW19d1EWxS9y59WA5w49c19c69M9s29sC9suK9jFi1Cu1H1r"
+    "AQa13T080c44g69kT7P6d18h24M5W512F2j1W28q11U2h24e37O7f16gA5m1969s8U+49g13m36c4TW49y19m497Jx79sA9s39sB"
+    "9c396Ji2BaDIz29sK9s2SZ79c29s19cB9c3KhX1k3XcF9cf29s29c4916kG9c8MzA2vdN9ck1JCJi3OrY1n1Wg29cD9sF9t79iM8"
+    "W49tOw11213i2i11EYUCZt29"
 )
