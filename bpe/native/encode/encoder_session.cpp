@@ -129,7 +129,7 @@ void EncoderSession::encode_staying(const uint8_t *readable, size_t input_bytes)
     const size_t stop = offset + staying == certain ? certain : window_->last_start(offset + staying);
     window_->narrow(stop);
     encode_window(offset, readable);
-    window_->narrow(certain);
+    window_->widen();
     if (stop == certain)
       return;
     offset = window_->next_start(stop);
