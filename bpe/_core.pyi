@@ -104,16 +104,19 @@ class Normalizer:
         """steps: (kind, first, second) as bpe/native/normalize/normalizer.hpp lists them. ValueError names what is
         not known or not sound."""
 
-    def apply(self, buffer: Buffer, at_start: bool = True) -> bytes:
+    @property
+    def prefixes(self) -> bool:
+        """Whether texts that begin without one get a prefix."""
+    def apply(self, buffer: Buffer, start: int = 1) -> bytes:
         """The text after all steps; the same object if it is `bytes` and stays as it is.
 
-        at_start: it begins a text, and is not a part behind a border.
+        start: 0 for a part behind a border, 1 for what begins a text, 2 for what begins an input.
         """
 
     def last_border(self, buffer: Buffer, place: int) -> int:
         """The last p with 0 < p <= place before which and from which on the text may be normalized apart; 0: none.
 
-        apply(text) == apply(text[:p]) + apply(text[p:], False), and so for each text that goes on as this one to behind
+        apply(text) == apply(text[:p]) + apply(text[p:], 0), and so for each text that goes on as this one to behind
         the character at p.
         """
 

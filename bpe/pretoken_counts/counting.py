@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from bpe import _core, utf8
 from bpe.encoding import END_OF_TEXT
 from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory, UncoveredText
-from bpe.normalizers import Normalizer, make_normalizer
+from bpe.normalizers import INPUT, Normalizer, make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
@@ -150,6 +150,8 @@ class _Counting:
         if self._preparation is not None and normalizer is None:
             automaton = None  # what Python normalizes, it cuts
         self._in_python = automaton is None
+        if progress is not None and (note := self._pretokenizer.slow_note):
+            progress.note(note)
         self._specials = [token.encode() for token in options.special_tokens]
         self._counter = _core.PretokenCounter(automaton)
         self._counter.set_normalizer(normalizer)

@@ -39,10 +39,9 @@ class RegexCutter:
         """The pretokens of a text, one by one; the changes of the first phase are made already."""
         pieces: Iterator[str] = iter([text] if text else [])
         for step in self._steps:
-            if isinstance(step, Normalizer):
-                pieces = map(step.apply_to_text, pieces)
-            else:
-                pieces = _cut_each(pieces, *step)
+            pieces = (
+                map(step.apply_to_text, pieces) if isinstance(step, Normalizer) else _cut_each(pieces, *step)
+            )
         if self._from_alphabet:
             return (to_bytes(piece) or b"" for piece in pieces)
         return (piece.encode() for piece in pieces)

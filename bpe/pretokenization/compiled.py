@@ -9,7 +9,7 @@ from functools import lru_cache
 from bpe import _core
 from bpe.errors import UnsupportedPattern
 from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER
-from bpe.normalizers import ByteLevel, Normalizer
+from bpe.normalizers import ByteLevel
 from bpe.pretokenization.automaton import NO_ACTIONS, Automaton, Start, automaton_of
 from bpe.pretokenization.components import Component
 from bpe.pretokenization.script_runs import script_runs
@@ -47,7 +47,9 @@ def compiled_of(components: tuple[Component, ...]) -> Compiled:
             for phase, each in zip(phases[1:], automata[1:], strict=True)
         ]
         asks = any(phase.asks_for_input for phase in phases[1:])
-        automaton = automaton.followed_by(later, known.from_alphabet, asks, _staying(Phases(phases, known.from_alphabet)))
+        automaton = automaton.followed_by(
+            later, known.from_alphabet, asks, _staying(Phases(phases, known.from_alphabet))
+        )
     return Compiled(automaton, may_leave_out)
 
 
@@ -61,7 +63,9 @@ def _compilable(phases: Sequence[Phase]) -> tuple[Phase, ...]:
         except NotBoundedError:
             if len(phase.cuts) < 2:
                 raise
-            made += [Phase(phase.changes if number == 0 else (), (cut,)) for number, cut in enumerate(phase.cuts)]
+            made += [
+                Phase(phase.changes if number == 0 else (), (cut,)) for number, cut in enumerate(phase.cuts)
+            ]
     return tuple(made)
 
 
@@ -79,7 +83,12 @@ def _staying(phases: Phases) -> bytes:
     """Bytes of which a piece of the first phase may consist and is left as it is, whatever their order: not all that
     there are, but most."""
     later = phases.phases[1:]
-    if not later or not phases.from_alphabet or later[0].changes != (ByteLevel(),) or any(p.changes for p in later[1:]):
+    if (
+        not later
+        or not phases.from_alphabet
+        or later[0].changes != (ByteLevel(),)
+        or any(p.changes for p in later[1:])
+    ):
         return b""
     stays = set(range(256))
     for phase in later:

@@ -54,9 +54,7 @@ class Cut:
     by_scripts: bool = False  # of UnicodeScripts, which has an automaton of its own (script_runs)
 
     def stage(self) -> Stage:
-        return Stage(
-            self.tree, self.behavior, invert=self.invert, gaps_are_errors=self.gaps_are_errors
-        )
+        return Stage(self.tree, self.behavior, invert=self.invert, gaps_are_errors=self.gaps_are_errors)
 
 
 @dataclass(frozen=True)
@@ -191,7 +189,5 @@ def _script_runs() -> Node:
     known = scripts()
     none = ~CodePoints.union(known)
     return Choice(
-        tuple(
-            Sequence((Characters(script), Repeat(Characters(script | none), 0, None))) for script in known
-        )
+        tuple(Sequence((Characters(script), Repeat(Characters(script | none), 0, None))) for script in known)
     )

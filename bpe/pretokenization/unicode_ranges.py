@@ -4,8 +4,8 @@ Unicode 16.0. NAMES: a set's names in both dialects, in Rust's alone, in Oniguru
 each range of it begins behind the one before, and its length less one, in DIGITS: five bits a digit, lowest
 first, all but the last from the upper half. CASE, of both: how many are one under (?i), the
 first as the distance from the first before, each other as that from the one before. The last table:
-how many characters, these, and the one that is the same under (?i). PUNCTUATION and NUMERIC: what the components
-of tokenizers take for that, as RANGES; SCRIPT_RUNS, of UnicodeScripts: the number of the script behind each range.
+how many characters, these, and the one that is the same under (?i). PUNCTUATION and NUMERIC, as RANGES:
+what components of tokenizers take for that; SCRIPT_RUNS: each with its script.
 """
 
 # fmt: off

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import tokenizers
-from tokenizers.pre_tokenizers import PreTokenizer
 
 from bpe.errors import UnsupportedTokenizer
 from bpe.formats.byte_alphabet import to_bytes
@@ -151,7 +150,9 @@ def test_scripts_of_all_characters_are_theirs() -> None:
     item["pretokenizers"][1] |= {"use_regex": False, "add_prefix_space": False}
     found, expected = pretokenizer_from_json(item), pre_tokenizer_of(item)
     assert found.slow_because is None
-    text = "".join(chr(point) + "a " * (point % 3) for point in range(0x20000) if not 0xD800 <= point < 0xE000)
+    text = "".join(
+        chr(point) + "a " * (point % 3) for point in range(0x20000) if not 0xD800 <= point < 0xE000
+    )
     assert ours(found, text) == theirs(expected, text)
 
 

@@ -115,8 +115,8 @@ std::shared_ptr<Automaton> followed_by(const Automaton &first, const Items<nb::t
                                        bool from_alphabet, bool asks_for_input, nb::bytes stays) {
   auto later = std::make_shared<LaterPhases>();
   for (const nb::tuple &phase : phases)
-    later->phases.push_back({shared(nb::cast<const bpe::Normalizer *>(phase[0])),
-                             shared(nb::cast<const Automaton *>(phase[1]))});
+    later->phases.push_back(
+        {shared(nb::cast<const bpe::Normalizer *>(phase[0])), shared(nb::cast<const Automaton *>(phase[1]))});
   later->from_alphabet = from_alphabet;
   later->asks_for_input = asks_for_input;
   for (size_t i = 0; i < stays.size(); ++i)
@@ -154,8 +154,8 @@ void bind_automaton(nb::module_ &m) {
            nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"), nb::arg("runs"), nb::arg("cuts"),
            nb::arg("page_of"), nb::arg("pages"), nb::arg("back") = nb::none())
       .def_ro("drops", &Automaton::drops)
-      .def("followed_by", &followed_by, nb::arg("phases"), nb::arg("from_alphabet"), nb::arg("asks_for_input"),
-           nb::arg("stays"))
+      .def("followed_by", &followed_by, nb::arg("phases"), nb::arg("from_alphabet"),
+           nb::arg("asks_for_input"), nb::arg("stays"))
       .def_prop_ro("has_later_phases", [](const Automaton &automaton) { return automaton.later != nullptr; })
       .def_prop_ro("streams", [](const Automaton &automaton) {
         return automaton.two_way.rights == 0 && !automaton.later;

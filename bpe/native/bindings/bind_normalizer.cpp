@@ -31,7 +31,8 @@ void bind_normalizer(nb::module_ &m) {
             std::string_view normalized;
             {
               nb::gil_scoped_release unlocked;
-              normalized = normalizer.apply(view_of(view), scratch, static_cast<TextStart>(std::min(start, 2u)));
+              normalized =
+                  normalizer.apply(view_of(view), scratch, static_cast<TextStart>(std::min(start, 2u)));
             }
             if (normalized.data() == view_of(view).data() && PyBytes_CheckExact(buffer.ptr()))
               return buffer;

@@ -43,8 +43,8 @@ public:
   // From now on the normalizer is applied to the text between added tokens that are not normalized; changes,
   // those that a pre-tokenizer makes first, to the text between all of them; both: one after the other.
   // nullptr for none. Before the first call that encodes, or while there is none.
-  void set_normalizers(std::shared_ptr<const Normalizer> normalizer, std::shared_ptr<const Normalizer> changes,
-                       std::shared_ptr<const Normalizer> both) {
+  void set_normalizers(std::shared_ptr<const Normalizer> normalizer,
+                       std::shared_ptr<const Normalizer> changes, std::shared_ptr<const Normalizer> both) {
     normalizer_ = std::move(normalizer);
     changes_ = std::move(changes);
     both_ = std::move(both);
@@ -85,8 +85,8 @@ private:
   void encode_between(EncoderSession &session, std::string_view text, const uint8_t *readable,
                       const SpecialTokens &normalized, TextStart start, bool normalize) const;
   // The normalized text between two tokens.
-  void encode_changed(EncoderSession &session, std::string_view text, const uint8_t *readable, TextStart start,
-                      bool normalize) const;
+  void encode_changed(EncoderSession &session, std::string_view text, const uint8_t *readable,
+                      TextStart start, bool normalize) const;
   std::shared_ptr<const AddedTokens> tokens_within_documents(std::string_view separator,
                                                              const AddedTokens &special) const;
   size_t most_tokens(size_t text_bytes) const;

@@ -18,8 +18,8 @@ class EncoderSession;
 class NormalizedText {
 public:
   // text: valid UTF-8 without special tokens. start: whether it is one, or the rest of one that was cut at a
-  // border. Bytes up to `readable` may be read. What was encoded before must have stayed in place since the session
-  // finished.
+  // border. Bytes up to `readable` may be read. What was encoded before must have stayed in place since the
+  // session finished.
   void encode(EncoderSession &session, const Normalizer &normalizer, const Automaton &automaton,
               std::string_view text, const uint8_t *readable, TextStart start);
   // The text as the normalizer has it, at once: for tokens that are looked for in it. It is the text itself

@@ -1,5 +1,6 @@
 #include "normalize/normalizer.hpp"
 
+#include "normalize/bert_uncased.hpp"
 #include "normalize/character_map.hpp"
 #include "normalize/normal_form.hpp"
 #include "normalize/other_steps.hpp"
@@ -105,7 +106,9 @@ Normalizer::Normalizer(const std::vector<Kind> &kinds) {
   for (const Kind &kind : kinds) {
     const CharacterMap *const map = map_named(kind.name);
     const NormalForm *const form = form_named(kind.name);
-    const Step *step = map ? static_cast<const Step *>(map) : form;
+    const Step *step = map                          ? static_cast<const Step *>(map)
+                       : kind.name == "bert_uncased" ? &BertUncased::get()
+                                                     : static_cast<const Step *>(form);
     if (!step) {
       owned_.push_back(make_step(kind));
       step = owned_.back().get();
@@ -132,9 +135,9 @@ Normalizer::Normalizer(const std::vector<Kind> &kinds) {
     prefixes_ |= prefixes;
     only_prefixes_ &= prefixes;
     has_borders_ = has_borders_ && !(prefixes_ && prepends_);
-    steps_.push_back({step, kind.name == "input_prefix"               ? TextStart::input
+    steps_.push_back({step, kind.name == "input_prefix"          ? TextStart::input
                             : prefixes || kind.name == "prepend" ? TextStart::section
-                                                                      : TextStart::inside});
+                                                                 : TextStart::inside});
     max_growth_ *= step->max_growth();
   }
   // What ASCII becomes decides whether the later steps have a border there.
@@ -193,8 +196,8 @@ bool Normalizer::is_border(std::string_view text, size_t place) const {
 bool Normalizer::stays_behind_border(std::string_view text, size_t place) const {
   const Char c = character_at(text, place);
   for (const auto [step, least] : steps_)
-    if (least == TextStart::inside && (!step->is_border(c.code_point) ||
-                                       step->first_change(bytes_of(text) + place, c.length) < c.length))
+    if (least == TextStart::inside &&
+        (!step->is_border(c.code_point) || step->first_change(bytes_of(text) + place, c.length) < c.length))
       return false;
   return true;
 }
@@ -215,7 +218,8 @@ size_t Normalizer::place_before(std::string_view text, size_t place) const {
     while (stop < text.size() && ((text[stop] & 0xC0) == 0x80 || !is_border(text, stop)))
       ++stop;
     const size_t size =
-        apply(text.substr(start, stop - start), scratch, start == 0 ? TextStart::section : TextStart::inside).size();
+        apply(text.substr(start, stop - start), scratch, start == 0 ? TextStart::section : TextStart::inside)
+            .size();
     if (place < size)
       return start;
     place -= size;

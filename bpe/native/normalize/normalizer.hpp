@@ -21,9 +21,9 @@ namespace bpe {
 class Normalizer {
 public:
   // kind: nfc, nfd, nfkc, nfkd, lowercase, strip_left, strip_right, strip_both, strip_accents, nmt,
-  // byte_level, bert_clean, bert_ideographs, bert_accents; prepend with the text; prefix and input_prefix with
-  // what texts, or inputs, get that do not begin with it; replace with a text and another; precompiled with
-  // the charsmap.
+  // byte_level, bert_clean, bert_ideographs, bert_accents; prepend with the text; prefix and input_prefix
+  // with what texts, or inputs, get that do not begin with it; replace with a text and another; precompiled
+  // with the charsmap.
   struct Kind {
     std::string name, first, second;
   };

@@ -27,9 +27,9 @@ struct LaterPhases {
     std::shared_ptr<const Automaton> automaton;
   };
   std::vector<Phase> phases;
-  bool from_alphabet = false;     // in the end the characters of a piece are those of the byte alphabet
-  bool asks_for_input = false;    // whether it makes a difference that a piece begins an input
-  std::array<bool, 256> stays{};  // a piece of these bytes alone is a piece in the end
+  bool from_alphabet = false;    // in the end the characters of a piece are those of the byte alphabet
+  bool asks_for_input = false;   // whether it makes a difference that a piece begins an input
+  std::array<bool, 256> stays{}; // a piece of these bytes alone is a piece in the end
 
   // How many of the first bytes are such.
   size_t staying(const uint8_t *bytes, size_t size) const {
@@ -47,15 +47,15 @@ public:
   // The phases must outlive it.
   explicit LaterPieces(const LaterPhases &phases);
 
-  // What becomes of a piece of valid UTF-8, of which bytes up to `readable` may be read: in text(), the pieces
-  // end to end, which end at ends(). input_bytes: so many of its first bytes are those of the first character
-  // of an input.
+  // What becomes of a piece of valid UTF-8, of which bytes up to `readable` may be read: in text(), the
+  // pieces end to end, which end at ends(). input_bytes: so many of its first bytes are those of the first
+  // character of an input.
   void cut(std::string_view piece, const uint8_t *readable, size_t input_bytes);
   const ByteBuffer &text() const { return text_; }
   const std::vector<size_t> &ends() const { return ends_; }
 
-  // The same, copied to where it stays until the room is used up, which finish() is called before. Returns its
-  // start; bytes up to kept_readable() may be read.
+  // The same, copied to where it stays until the room is used up, which finish() is called before. Returns
+  // its start; bytes up to kept_readable() may be read.
   template <class Finish> const uint8_t *keep(Finish finish) {
     if (kept_.capacity() - kept_.size() < text_.size()) {
       finish();

@@ -18,7 +18,7 @@ struct ShortWalk {
 // A text of valid UTF-8, 0 < size <= most_bytes, through an automaton that only goes forward.
 inline ShortWalk short_walk(const Automaton &automaton, const uint8_t *text, size_t size) {
   ShortWalk found;
-  constexpr size_t oldest = 8;                  // characters that a start may be back
+  constexpr size_t oldest = 8;                            // characters that a start may be back
   size_t characters[ShortWalk::most_bytes + oldest] = {}; // where they start
   size_t registers[Automaton::most_registers] = {};
   size_t *last = characters + oldest - 1;

@@ -153,15 +153,15 @@ uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialT
           const uint8_t *start = text + part.start, *readable = text + size;
           size_t part_size = part.stop - part.start;
           if (normalizer_) {
-            const std::string_view made = normalizer_->apply(
-                {reinterpret_cast<const char *>(start), part_size}, scratch,
-                part.at_start ? TextStart::input : TextStart::inside);
+            const std::string_view made =
+                normalizer_->apply({reinterpret_cast<const char *>(start), part_size}, scratch,
+                                   part.at_start ? TextStart::input : TextStart::inside);
             start = reinterpret_cast<const uint8_t *>(made.data());
             part_size = made.size();
             readable = start + part_size;
           }
-          add_text(window, later ? &*later : nullptr, {reinterpret_cast<const char *>(start), part_size}, readable,
-                   part.at_start, own);
+          add_text(window, later ? &*later : nullptr, {reinterpret_cast<const char *>(start), part_size},
+                   readable, part.at_start, own);
         }
       }
     } catch (...) {
