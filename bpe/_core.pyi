@@ -100,7 +100,7 @@ class Normalizer:
     Texts are valid UTF-8 without special tokens. See bpe/normalizers.py.
     """
 
-    def __init__(self, steps: Sequence[tuple[str, bytes, bytes]]) -> None:
+    def __init__(self, steps: Sequence[tuple[str, bytes | Automaton, bytes]]) -> None:
         """steps: (kind, first, second) as bpe/native/normalize/normalizer.hpp lists them. ValueError names what is
         not known or not sound."""
 

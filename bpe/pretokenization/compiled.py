@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,7 +13,8 @@ from bpe.normalizers import ByteLevel
 from bpe.pretokenization.automaton import NO_ACTIONS, Automaton, Start, automaton_of
 from bpe.pretokenization.components import Component
 from bpe.pretokenization.script_runs import script_runs
-from bpe.pretokenization.stages import Phase, Phases, phases_of
+from bpe.pretokenization.stages import Cut, Phase, Phases, phases_of
+from bpe.pretokenization.syntax import Atomic, Characters, Choice, Node, Repeat, Sequence
 from bpe.pretokenization.tables import Tables, tables_of
 from bpe.pretokenization.two_way import two_way_of
 from bpe.pretokenization.two_way_tables import two_way_tables_of
@@ -53,7 +54,33 @@ def compiled_of(components: tuple[Component, ...]) -> Compiled:
     return Compiled(automaton, may_leave_out)
 
 
-def _compilable(phases: Sequence[Phase]) -> tuple[Phase, ...]:
+def dropping(tree: Node) -> _core.Automaton | None:
+    """What drops the matches of a pattern and nothing else; None where that can't be compiled or one may be empty."""
+    if not _takes_text(tree):
+        return None
+    try:
+        return core_automaton(_tables_of(Phase((), (Cut(tree, "Removed"),))))
+    except (NotBoundedError, UnsupportedPattern):
+        return None
+
+
+def _takes_text(node: Node) -> bool:
+    """Whether each match has a character."""
+    match node:
+        case Characters():
+            return True
+        case Sequence(parts):
+            return any(map(_takes_text, parts))
+        case Choice(options):
+            return all(map(_takes_text, options))
+        case Repeat(body, least):
+            return least > 0 and _takes_text(body)
+        case Atomic(body):
+            return _takes_text(body)
+    return False
+
+
+def _compilable(phases: Iterable[Phase]) -> tuple[Phase, ...]:
     """The same, with the cuts of one as phases of their own where they are too much for one automaton."""
     made: list[Phase] = []
     for phase in phases:

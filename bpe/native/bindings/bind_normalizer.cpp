@@ -16,9 +16,13 @@ void bind_normalizer(nb::module_ &m) {
               if (step.size() != 3)
                 throw nb::type_error("a step must be (kind, first, second)");
               const nb::object name = step[0], first = step[1], second = step[2];
-              kinds.push_back({std::string(view_of_str(name, "a kind")),
-                               std::string(view_of_bytes(first, "a first text")),
-                               std::string(view_of_bytes(second, "a second text"))});
+              std::string kind(view_of_str(name, "a kind")), last(view_of_bytes(second, "a second text"));
+              if (nb::isinstance<Automaton>(first))
+                kinds.push_back(
+                    {std::move(kind), {}, std::move(last), shared(nb::cast<const Automaton *>(first))});
+              else
+                kinds.push_back(
+                    {std::move(kind), std::string(view_of_bytes(first, "a first text")), std::move(last)});
             }
             new (self) bpe::Normalizer(kinds);
           },

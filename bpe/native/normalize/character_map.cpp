@@ -91,7 +91,8 @@ void CharacterMap::finish() {
     ascii_stays_ = ascii_stays_ && places_[c] == 0;
     short_ascii_ = short_ascii_ && made.size() <= 7;
     if (c >= plain_from_ && c <= plain_to_)
-      lowers_ascii_ = lowers_ascii_ && made == std::string(1, static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c));
+      lowers_ascii_ =
+          lowers_ascii_ && made == std::string(1, static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c));
     std::copy_n(made.begin(), std::min<size_t>(made.size(), 7), ascii_[c].begin());
     ascii_[c][7] = static_cast<uint8_t>(made.size());
   }

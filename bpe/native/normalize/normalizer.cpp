@@ -83,6 +83,8 @@ std::unique_ptr<const Step> make_step(const Normalizer::Kind &kind) {
     return std::make_unique<Prefix>(kind.first);
   if (name == "byte_level")
     return std::make_unique<BytesAsCharacters>();
+  if (name == "replace_matches" && kind.automaton)
+    return std::make_unique<ReplaceMatches>(kind.automaton, kind.second);
   if (name == "precompiled")
     return std::make_unique<Precompiled>(kind.first);
   if (name == "replace") {
@@ -106,7 +108,7 @@ Normalizer::Normalizer(const std::vector<Kind> &kinds) {
   for (const Kind &kind : kinds) {
     const CharacterMap *const map = map_named(kind.name);
     const NormalForm *const form = form_named(kind.name);
-    const Step *step = map                          ? static_cast<const Step *>(map)
+    const Step *step = map                           ? static_cast<const Step *>(map)
                        : kind.name == "bert_uncased" ? &BertUncased::get()
                                                      : static_cast<const Step *>(form);
     if (!step) {
@@ -127,6 +129,7 @@ Normalizer::Normalizer(const std::vector<Kind> &kinds) {
       precompiled_ = precompiled;
     if (kind.name.starts_with("strip_") && kind.name != "strip_accents")
       has_borders_ = false;
+    has_borders_ = has_borders_ && kind.name != "replace_matches"; // what matches hangs on what stands around
     if (kind.name == "prepend") {
       prepends_ = prepends_ || steps_.empty();
       has_borders_ = has_borders_ && steps_.empty();

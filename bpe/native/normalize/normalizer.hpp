@@ -7,6 +7,7 @@
 
 #include "normalize/precompiled.hpp"
 #include "normalize/step.hpp"
+#include "pretokenize/automaton.hpp"
 
 #include <array>
 #include <cstddef>
@@ -24,8 +25,10 @@ public:
   // byte_level, bert_clean, bert_ideographs, bert_accents; prepend with the text; prefix and input_prefix
   // with what texts, or inputs, get that do not begin with it; replace with a text and another; precompiled
   // with the charsmap.
+  // replace_matches with an automaton, whose dropped pieces become the second text.
   struct Kind {
     std::string name, first, second;
+    std::shared_ptr<const Automaton> automaton = nullptr;
   };
   // Throws std::invalid_argument for a kind that is not known and for texts that can't be.
   explicit Normalizer(const std::vector<Kind> &kinds);

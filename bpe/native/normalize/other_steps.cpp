@@ -1,6 +1,7 @@
 #include "normalize/other_steps.hpp"
 
 #include "normalize/unicode_tables.hpp"
+#include "pretokenize/text_window.hpp"
 #include "text/find_bytes.hpp"
 #include "vocabulary/byte_alphabet.hpp"
 
@@ -50,6 +51,32 @@ bool ReplaceText::is_border(uint32_t code_point) const {
 
 size_t ReplaceText::max_growth() const {
   return std::max<size_t>(1, (by_.size() + replaced_.size() - 1) / replaced_.size());
+}
+
+void ReplaceMatches::append(const uint8_t *text, size_t size, ByteBuffer &out) const {
+  const auto window = std::make_unique<TextWindow>(*automaton_);
+  window->reset(text, size, text + size);
+  const auto give = [&](const uint8_t *start, const uint8_t *stop, bool is_match) {
+    if (is_match)
+      out.append(bytes_of(by_), by_.size());
+    else
+      out.append(start, static_cast<size_t>(stop - start));
+  };
+  for (const uint8_t *at = text, *const stop = text + size; at < stop;) {
+    window->open(at);
+    const size_t certain = window->certain();
+    if (certain == 0) {
+      const uint8_t *const end = window->end_of_long_piece();
+      give(at, end, window->drops_first());
+      at = end;
+      continue;
+    }
+    for (size_t start = 0, next; start < certain; start = next) {
+      next = window->next_start(start);
+      give(at + start, at + next, window->drops(start));
+    }
+    at += certain;
+  }
 }
 
 Strip::Strip(bool left, bool right) : left_(left), right_(right) {
