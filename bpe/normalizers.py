@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from bpe import _core
 from bpe.errors import BadArgument, BadTokenizer, shown
 from bpe.pretokenization import read_oniguruma
+from bpe.pretokenization.regex_matches import parts_of
 from bpe.pretokenization.write_regex import expression_of
 
 if TYPE_CHECKING:
@@ -144,17 +145,9 @@ class Replace:
             _ = self._expression  # what is wrong with it is told by reading it
 
     def apply(self, text: str) -> str:
-        """The text with the matches replaced; no empty match stands where another one ends."""
-        parts: list[str] = []
-        done = 0
-        last = -1  # the end of the match before
-        for match in self._expression.finditer(text) if text else ():
-            start, stop = match.span()
-            if start == stop == last:
-                continue
-            parts += (text[done:start], self.content)
-            done = last = stop
-        return "".join([*parts, text[done:]])
+        """The text with the matches replaced."""
+        parts = parts_of(text, self._expression) if text else ()
+        return "".join(self.content if is_match else text[start:stop] for start, stop, is_match in parts)
 
 
 @dataclass(frozen=True)

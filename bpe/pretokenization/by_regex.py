@@ -1,23 +1,20 @@
 """Cutting by the `regex` package, for the patterns that no table can tell.
 
 They are given to it with their classes written out, so that its Unicode version is of no consequence. One that
-backtracks without end is stopped: plain work takes time in proportion to the text.
+backtracks without end is stopped (`regex_matches`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
-from bpe.errors import BadTokenizer, UncoveredText, UnsupportedPattern
+from bpe.errors import UncoveredText, UnsupportedPattern
 from bpe.formats.byte_alphabet import to_bytes
 from bpe.normalizers import Normalizer
+from bpe.pretokenization.regex_matches import parts_of
 from bpe.pretokenization.stages import Cut, Phases
 from bpe.pretokenization.write_regex import expression_of
-
-# Seconds for a text, and for each of its characters: more than a hundred times what plain work takes.
-TIMEOUT_SECONDS: Final = 60
-TIMEOUT_SECONDS_EACH: Final = 1e-4
 
 
 class RegexCutter:
@@ -65,7 +62,7 @@ def _cut(text: str, cut: Cut, expression: Any) -> Iterator[str]:
     start = stop = 0  # of what is to be given next
     counted: bool | None = None  # whether its last part counts; None: an empty match lies between
     drops = False  # whether it is left out
-    for begin, end, in_match in _parts(text, expression):
+    for begin, end, in_match in parts_of(text, expression):
         if cut.gaps_are_errors and not in_match:
             raise UncoveredText(cut.name, text[begin : min(end, begin + 20)], len(text[:begin].encode()))
         if begin == end:
@@ -84,33 +81,3 @@ def _cut(text: str, cut: Cut, expression: Any) -> Iterator[str]:
         stop, counted, drops = end, counts, cut.behavior == "Removed" and counts
     if stop > start and not drops:
         yield text[start:stop]
-
-
-def _parts(text: str, expression: Any) -> Iterator[tuple[int, int, bool]]:
-    """(start, stop, whether it is a match) of the matches and of what lies between them, which is not empty.
-
-    Behind an empty match the search goes on a character further, as in the engines of the dialects,
-    where no other alternative is tried: "12ab", [0-9]*|[a-z]+ -> "12", "a", "b".
-    """
-    start = place = 0
-    timeout = TIMEOUT_SECONDS + TIMEOUT_SECONDS_EACH * len(text)
-    try:
-        while place <= len(text):
-            matches = expression.finditer(text, place, timeout=timeout)
-            place = len(text) + 1
-            for match in matches:
-                first = match.start()
-                if first > start:
-                    yield start, first, False
-                start = match.end()
-                yield first, start, True
-                if start == first:
-                    place = start + 1
-                    break
-    except TimeoutError:
-        raise BadTokenizer(
-            f"a pattern took over {timeout:.0f} s on a text of {len(text)} characters: it backtracks; write it so that "
-            "less hangs on what is far to the right"
-        ) from None
-    if start < len(text):
-        yield start, len(text), False

@@ -10,7 +10,7 @@ from engines import tiktoken_pieces, tokenizers_pieces
 from family_patterns import FAMILY_PATTERNS
 from random_patterns import random_pattern, random_text
 
-from bpe.errors import BadTokenizer, UnsupportedTokenizer
+from bpe.errors import BadTokenizer
 from bpe.pretokenization import read_oniguruma, read_rust, repeats
 from bpe.pretokenization.automaton import automaton_of
 from bpe.pretokenization.components import (
@@ -21,7 +21,6 @@ from bpe.pretokenization.components import (
     Component,
     Digits,
     FixedLength,
-    Metaspace,
     Punctuation,
     Split,
     Whitespace,
