@@ -53,7 +53,7 @@ class Parts:
         return core_tokens(self.tokens, self.normalizer)
 
     @cached_property
-    def encoder(self) -> _core.Encoder:
+    def encoder(self) -> _core.TokenizerCore:
         """The core's form, built on first use where it was not read from a file: converting formats does not wait."""
         encoder = self.vocabulary.make_encoder(self.pretokenizer.automaton, self.core_tokens)
         each = (self.normalizer, self.pretokenizer.changes, self.preparation)
@@ -213,7 +213,7 @@ class Description:
         return {id_: text.encode() for text, id_ in self._vocabulary.special_tokens.items()}
 
     @cached_property
-    def _encoder(self) -> _core.Encoder:
+    def _encoder(self) -> _core.TokenizerCore:
         return self._parts.encoder
 
     @property
@@ -222,6 +222,6 @@ class Description:
         return self._parts
 
     @property
-    def core_encoder(self) -> _core.Encoder:
+    def core_encoder(self) -> _core.TokenizerCore:
         """The core's form of the entries and merges, built on first use."""
         return self._encoder

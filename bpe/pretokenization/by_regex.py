@@ -21,7 +21,7 @@ class RegexCutter:
     """Cuts texts by phases. why: what keeps them from being compiled, for what can't be done here, either."""
 
     def __init__(self, phases: Phases, why: str) -> None:
-        import regex  # 10 ms to import, and hardly ever needed
+        import regex  # slow to import, and hardly ever needed
 
         if any(phase.asks_for_input for phase in phases.phases[1:]):
             raise UnsupportedPattern(why)
