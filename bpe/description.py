@@ -56,8 +56,14 @@ class Parts:
     def encoder(self) -> _core.TokenizerCore:
         """The core's form, built on first use where it was not read from a file: converting formats does not wait."""
         encoder = self.vocabulary.make_encoder(self.pretokenizer.automaton, self.core_tokens)
-        encoder.normalizer = self.normalizer.core if self.normalizer is not None else None
+        each = (self.normalizer, self.pretokenizer.changes, self.preparation)
+        encoder.set_normalizers(*(one.core if one is not None else None for one in each))
         return encoder
+
+    @cached_property
+    def preparation(self) -> Normalizer | None:
+        """What is done to the text before it is cut: what the normalizer does, then what the pre-tokenizer changes."""
+        return self.pretokenizer.preparation(self.normalizer)
 
 
 def make_parts(
