@@ -1,8 +1,8 @@
 // A library to preload that makes the n-th allocation of certain shared libraries fail.
 //
 // What counts is who calls: operator new, malloc and its like, and mmap of memory, from code of the libraries
-// whose paths hold ALLOCATIONS_OF or ALLOCATIONS_OF_TOO. The counter lies in a mapped file, ALLOCATIONS_COUNTER, which all
-// processes of a job share:
+// whose paths hold ALLOCATIONS_OF or ALLOCATIONS_OF_TOO. The counter lies in a mapped file,
+// ALLOCATIONS_COUNTER, which all processes of a job share:
 //
 //   int64 count       allocations so far
 //   int64 fail_at     which one fails, from 1; 0 none
