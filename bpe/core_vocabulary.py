@@ -65,6 +65,8 @@ class CoreVocabulary:
         ids = self.encoder.merge_ids().tolist()
         return [(entries[left], entries[right]) for left, right in zip(ids[::2], ids[1::2], strict=True)]
 
-    def make_encoder(self, automaton: _core.Automaton | None, tokens: _core.AddedTokens) -> _core.TokenizerCore:
+    def make_encoder(
+        self, automaton: _core.Automaton | None, tokens: _core.AddedTokens
+    ) -> _core.TokenizerCore:
         """The encoder, which was made with its automaton and tokens."""
         return self.encoder

@@ -84,6 +84,11 @@ def read_around(root: dict[str, Any], model: Model) -> Around:
     """What the document says around the entries and the merges; errors name the JSON path."""
     added = _added_tokens(root.get("added_tokens") or [], model, root["model"].get("ignore_merges", False))
     normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
+    if pretokenizer.asks_for_input and normalizer is not None and normalizer.may_remove_first:
+        raise UnsupportedTokenizer(
+            f"pre_tokenizer: Metaspace with prepend_scheme 'first' is not supported behind {normalizer}, which may remove "
+            "an input's first characters"
+        )
     pretokenizer = pretokenizer_from_json(root.get("pre_tokenizer"))
     require_byte_level_decoder(root.get("decoder"))
     return Around(

@@ -88,7 +88,9 @@ def unreachable_ids(tokenizer: Tokenizer) -> list[int]:
     entries = tokenizer.ordinary_entries
     merges = None if tokenizer.is_rank_file else tokenizer.merges
     encoder = (
-        _core.TokenizerCore(entries, merges, {}, None, False) if tokenizer.ignore_merges else tokenizer.core_encoder
+        _core.TokenizerCore(entries, merges, {}, None, False)
+        if tokenizer.ignore_merges
+        else tokenizer.core_encoder
     )
     ends = np.cumsum([len(entry) for entry in entries.values()], dtype=np.uint64)
     counts = PretokenCounts(
