@@ -140,11 +140,9 @@ void EncoderSession::encode_staying(const uint8_t *readable, size_t input_bytes)
 // The same where some are left out, too.
 void EncoderSession::encode_each_piece(const uint8_t *readable, size_t input_bytes) {
   const uint8_t *const origin = window_->origin();
-  for (size_t offset = 0, next; offset < window_->certain(); offset = next) {
-    next = window_->next_start(offset);
-    if (!window_->drops(offset))
-      push_piece(origin + offset, origin + next, readable, offset == 0 ? input_bytes : 0);
-  }
+  window_->for_each_piece([&](size_t start, size_t stop) {
+    push_piece(origin + start, origin + stop, readable, start == 0 ? input_bytes : 0);
+  });
 }
 
 void EncoderSession::push_piece(const uint8_t *start, const uint8_t *stop, const uint8_t *readable,

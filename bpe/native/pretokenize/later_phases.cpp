@@ -70,11 +70,7 @@ void LaterPieces::run(size_t number, std::string_view text, const uint8_t *reada
       at = end;
       continue;
     }
-    for (size_t start = 0, stop; start < certain; start = stop) {
-      stop = window.next_start(start);
-      if (!window.drops(start))
-        next(at + start, at + stop);
-    }
+    window.for_each_piece([&](size_t start, size_t stop) { next(at + start, at + stop); });
     at += certain;
   }
 }

@@ -8,6 +8,7 @@
 #include "pretokenize/two_way_scan.hpp"
 #include "pretokenize/window_view.hpp"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -36,6 +37,22 @@ public:
   // The first start behind `offset` < certain(), the last one at or before it.
   size_t next_start(size_t offset) const;
   size_t last_start(size_t offset) const;
+
+  // Calls take(start, stop), offsets of a piece, for all that are certain and not left out, in order.
+  template <class Take> void for_each_piece(Take take) const {
+    size_t start = 0;
+    uint64_t bits = starts_[0] & ~uint64_t{1}; // stops; the piece at the origin starts at 0
+    for (size_t word = 0;; bits = starts_[++word]) {
+      for (; bits != 0; bits &= bits - 1) {
+        const size_t stop = word * 64 + static_cast<size_t>(std::countr_zero(bits));
+        if (!drops(start))
+          take(start, stop);
+        start = stop;
+      }
+      if (word == certain_ / 64)
+        return;
+    }
+  }
 
   // The end of the piece that starts at the origin and goes on behind the window; the next window may be
   // opened there. Takes the time of two looks at the piece.

@@ -222,11 +222,7 @@ void PretokenCounter::add_text(TextWindow &window, LaterPieces *later, std::stri
       at = end;
       continue;
     }
-    for (size_t start = 0, next; start < certain; start = next) {
-      next = window.next_start(start);
-      if (!window.drops(start))
-        add(at + start, next - start);
-    }
+    window.for_each_piece([&](size_t start, size_t stop) { add(at + start, stop - start); });
     at += certain;
   }
   count_them();
