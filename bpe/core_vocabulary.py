@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bpe import _core
-from bpe.vocabulary import with_special_tokens
+from bpe.vocabulary import TextRules, with_special_tokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +20,7 @@ class CoreVocabulary:
     encoder: _core.Encoder
     special_tokens: dict[str, int]
     ignore_merges: bool
+    text_rules: TextRules | None = None
 
     @property
     def is_rank_file(self) -> bool:

@@ -19,7 +19,7 @@ from bpe.errors import shown
 from bpe.normalizers import NFC, Normalizer, make_normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import MAX_ID, SpecialTokens, Vocabulary, make_vocabulary
+from bpe.vocabulary import MAX_ID, SpecialTokens, TextRules, Vocabulary, make_vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,6 +69,7 @@ def make_parts(
     ignore_merges: bool | None = None,
     normalizer: Normalizer | Literal["NFC"] | None = None,
     post_processor: PostProcessor | None = None,
+    text_rules: TextRules | None = None,
 ) -> Parts:
     """The parts that `Tokenizer(...)` says; BadTokenizer or BadArgument names the first thing that is wrong."""
     added = None
@@ -80,7 +81,7 @@ def make_parts(
             added = tuple(sorted(tokens, key=lambda token: token.id))
         else:
             special_tokens = given  # type: ignore[assignment] # texts, or what make_vocabulary refuses
-    vocabulary = make_vocabulary(vocab, merges, special_tokens, ignore_merges)  # type: ignore[arg-type]
+    vocabulary = make_vocabulary(vocab, merges, special_tokens, ignore_merges, text_rules)  # type: ignore[arg-type]
     parts = Parts(
         vocabulary, Pretokenizer.from_pattern(pattern), make_normalizer(normalizer), added, post_processor
     )
@@ -120,6 +121,11 @@ class Description:
     def ignore_merges(self) -> bool:
         """Whether a pretoken that is an entry is emitted at once, be it reached by merges or not."""
         return self._vocabulary.ignore_merges
+
+    @property
+    def text_rules(self) -> TextRules | None:
+        """How entries that are text are read; None for a byte-level vocabulary."""
+        return self._vocabulary.text_rules
 
     @property
     def special_tokens(self) -> dict[str, int]:

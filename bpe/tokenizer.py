@@ -26,7 +26,7 @@ from bpe.output_file import open_output_file, write_file
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
-from bpe.vocabulary import SpecialTokens
+from bpe.vocabulary import SpecialTokens, TextRules
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -47,6 +47,7 @@ class Tokenizer(Encoding):
         ignore_merges: bool | None = None,
         normalizer: Normalizer | Literal["NFC"] | None = None,
         post_processor: PostProcessor | None = None,
+        text_rules: TextRules | None = None,
     ) -> None:
         """A tokenizer of these entries and merges; BadTokenizer names the first thing that is wrong with them.
 
@@ -59,6 +60,7 @@ class Tokenizer(Encoding):
         normalizer: applied to the text between special tokens, as Hugging Face tokenizers does it; a
         `bpe.normalizers.Normalizer`, or "NFC".
         post_processor: the begin and end tokens that `encode` adds when it is asked to.
+        text_rules: how entries that are text are read; None for a byte-level vocabulary.
         """
         super().__init__(
             make_parts(
@@ -69,6 +71,7 @@ class Tokenizer(Encoding):
                 ignore_merges=ignore_merges,
                 normalizer=normalizer,
                 post_processor=post_processor,
+                text_rules=text_rules,
             )
         )
 
