@@ -66,6 +66,8 @@ class CoreVocabulary:
         ids = self.encoder.merge_ids().tolist()
         return [(entries[left], entries[right]) for left, right in zip(ids[::2], ids[1::2], strict=True)]
 
-    def make_encoder(self, automaton: _core.Automaton | None, tokens: _core.AddedTokens) -> _core.Encoder:
-        """The encoder, which was made with its automaton and tokens."""
+    def make_encoder(
+        self, automaton: _core.Automaton | None, tokens: _core.AddedTokens, has_spaces: bool = False
+    ) -> _core.Encoder:
+        """The encoder, which was made with its automaton, tokens and rules."""
         return self.encoder

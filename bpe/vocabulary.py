@@ -45,6 +45,19 @@ class TextRules:
     continuing_subword_prefix: str = ""
     byte_level: bool = False
 
+    def for_core(self, unk_id: int | None, has_spaces: bool) -> _core.TextRules:
+        """The rules as the core takes them. has_spaces: texts have a space for U+2581 (`bpe.text_form`)."""
+        return (
+            self.byte_level,
+            self.byte_fallback,
+            self.fuse_unk,
+            has_spaces,
+            unk_id,
+            (self.unk_token or "").encode(),
+            self.continuing_subword_prefix.encode(),
+            self.end_of_word_suffix.encode(),
+        )
+
     def join(self, left: bytes, right: bytes) -> bytes:
         """What a merge of the two makes."""
         return left + right[len(self.continuing_subword_prefix.encode()) :]
@@ -108,10 +121,17 @@ class Vocabulary:
             return self.merges
         return every_split(self.entries)
 
-    def make_encoder(self, automaton: _core.Automaton | None, tokens: _core.AddedTokens) -> _core.Encoder:
-        """A core encoder of it; automaton None: only given pretokens can be encoded."""
+    def make_encoder(
+        self, automaton: _core.Automaton | None, tokens: _core.AddedTokens, has_spaces: bool = False
+    ) -> _core.Encoder:
+        """A core encoder of it; automaton None: only given pretokens can be encoded. has_spaces: see `text_form`."""
+        rules = None
+        if self.text_rules is not None:
+            unk_token = (self.text_rules.unk_token or "").encode()
+            unk_id = next((id_ for id_, entry in self.all_entries.items() if entry == unk_token), None)
+            rules = self.text_rules.for_core(unk_id, has_spaces)
         try:
-            return _core.Encoder(self.entries, self.merges, tokens, automaton, self.ignore_merges)
+            return _core.Encoder(self.entries, self.merges, tokens, automaton, self.ignore_merges, rules)
         except ValueError as error:
             raise BadTokenizer(str(error)) from None
 
