@@ -40,7 +40,21 @@ class Automaton:
         """Whether any piece is left out."""
     @property
     def streams(self) -> bool:
-        """Whether PieceStream takes it: it only goes forward."""
+        """Whether PieceStream takes it: it only goes forward, and its pieces are those in the end."""
+    @property
+    def has_later_phases(self) -> bool: ...
+    def followed_by(
+        self,
+        phases: Sequence[tuple[Normalizer | None, Automaton]],
+        from_alphabet: bool,
+        asks_for_input: bool,
+        stays: bytes,
+    ) -> Automaton:
+        """The same with more done to each piece: of each phase a change, then what cuts it.
+
+        from_alphabet: in the end pieces are in the byte alphabet. asks_for_input: whether it makes a difference that a
+        piece begins an input. stays: pieces of these bytes are left as they are.
+        """
 
 class PieceStream:
     """Where the pieces of one text start that comes in parts; nothing is held of the text."""
@@ -55,6 +69,9 @@ class PieceStream:
 
 def pieces(automaton: Automaton, buffer: Buffer) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """(where the pieces of one text start, whether each is left out), in bytes. ValueError if it is not UTF-8."""
+
+def pretokens(automaton: Automaton, buffer: Buffer) -> tuple[bytes, NDArray[np.uint64]]:
+    """(the pretokens of one text end to end, their ends), for an automaton with later phases. ValueError as pieces."""
 
 def scan_pieces(automaton: Automaton, buffer: Buffer) -> int:
     """The windows that the text is looked at in, with nothing written down: what looking for pieces alone costs."""
@@ -83,20 +100,23 @@ class Normalizer:
     Texts are valid UTF-8 without special tokens. See bpe/normalizers.py.
     """
 
-    def __init__(self, steps: Sequence[tuple[str, bytes, bytes]]) -> None:
+    def __init__(self, steps: Sequence[tuple[str, bytes | Automaton, bytes]]) -> None:
         """steps: (kind, first, second) as bpe/native/normalize/normalizer.hpp lists them. ValueError names what is
         not known or not sound."""
 
-    def apply(self, buffer: Buffer, at_start: bool = True) -> bytes:
+    @property
+    def prefixes(self) -> bool:
+        """Whether texts that begin without one get a prefix."""
+    def apply(self, buffer: Buffer, start: int = 1) -> bytes:
         """The text after all steps; the same object if it is `bytes` and stays as it is.
 
-        at_start: it begins a text, and is not a part behind a border.
+        start: 0 for a part behind a border, 1 for what begins a text, 2 for what begins an input.
         """
 
     def last_border(self, buffer: Buffer, place: int) -> int:
         """The last p with 0 < p <= place before which and from which on the text may be normalized apart; 0: none.
 
-        apply(text) == apply(text[:p]) + apply(text[p:], False), and so for each text that goes on as this one to behind
+        apply(text) == apply(text[:p]) + apply(text[p:], 0), and so for each text that goes on as this one to behind
         the character at p.
         """
 
@@ -216,11 +236,6 @@ class TokenizerCore:
         Linear in the bytes of all entries, in time and memory. memory_limit: MemoryError before the process would
         take more; 0: no limit. ValueError for a merge of what is not made yet, or of bytes that are an entry.
         """
-    @property
-    def normalizer(self) -> Normalizer | None:
-        """Applied to the text between special tokens; to be set before text is encoded. Not in the image."""
-    @normalizer.setter
-    def normalizer(self, normalizer: Normalizer | None) -> None: ...
     def set_automaton(self, automaton: Automaton) -> None:
         """How texts are cut; to be set before text is encoded. Not in the image."""
     def set_added_tokens(self, tokens: AddedTokens) -> None:
@@ -230,6 +245,14 @@ class TokenizerCore:
         """Whether what merging begins with hangs on a character's place or is not known of each by itself."""
     def joined_characters(self) -> NDArray[np.uint64]:
         """Every two code points that what a merge makes has one behind the other: left << 32 | right, ascending."""
+    def set_normalizers(
+        self, normalizer: Normalizer | None, changes: Normalizer | None, both: Normalizer | None
+    ) -> None:
+        """To be set before text is encoded; not in the image.
+
+        normalizer: of the text between the special tokens that are not normalized. changes: what a pre-tokenizer does
+        first to the text between all of them. both: the one, then the other.
+        """
     def image(self) -> bytes:
         """Entries and merges in the form they are used in; no special tokens, no automaton."""
     def __len__(self) -> int:

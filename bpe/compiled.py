@@ -91,7 +91,7 @@ def _parts_of(body: memoryview, header_bytes: int) -> Parts:
     spaces = has_spaces(text_rules, pretokenizer, normalizer, added)
     encoder = _core.TokenizerCore.from_image(
         body[header_bytes:],
-        core_tokens(added, with_spaces(normalizer) if spaces and normalizer is not None else normalizer),
+        core_tokens(added, with_spaces(normalizer) if spaces else normalizer),
         None if text_rules is not None else pretokenizer.automaton,
         header["ignore_merges"],
     )

@@ -112,7 +112,7 @@ class Replace:
         )
 
     def apply(self, texts: list[str]) -> list[str]:
-        if self._replace.in_core:
+        if self.pattern and not self.is_expression:
             return [text.replace(self.pattern, self.content) for text in texts]
         return [self._replace.apply(text) for text in texts]
 

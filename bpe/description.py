@@ -69,10 +69,21 @@ class Parts:
 
     @cached_property
     def core_normalizer(self) -> Normalizer | None:
-        """The normalizer that gives the texts that the core works on."""
-        if self.has_spaces and self.normalizer is not None:
-            return text_form.with_spaces(self.normalizer)
-        return self.normalizer
+        """The normalizer as the core has it."""
+        return text_form.with_spaces(self.normalizer) if self.has_spaces else self.normalizer
+
+    @cached_property
+    def _core_changes(self) -> Normalizer | None:
+        """What the pre-tokenizer changes, as the core has it."""
+        changes = self.pretokenizer.changes
+        return text_form.with_spaces(changes) if self.has_spaces else changes
+
+    @cached_property
+    def preparation(self) -> Normalizer | None:
+        """What is done to a text before the core cuts it: the normalizer, then what the pre-tokenizer changes."""
+        if self.core_normalizer is None:
+            return self._core_changes
+        return self.core_normalizer.then(self._core_changes)
 
     @cached_property
     def core_tokens(self) -> _core.AddedTokens:
@@ -99,7 +110,7 @@ class Parts:
             or self._first_encoder.merges_characters
         ):
             return None
-        return text_form.cuts_of(self._first_encoder, rules, self.core_normalizer, self.tokens)
+        return text_form.cuts_of(self._first_encoder, rules, self.preparation, self.tokens)
 
     @cached_property
     def encoder(self) -> _core.TokenizerCore:
@@ -112,7 +123,8 @@ class Parts:
             if self.decoder is not None and self.decoder.core_rule is not None:
                 special_tokens = {text.encode(): id_ for id_, text in self.decoded_tokens.items()}
                 encoder.set_text_decoding(*self.decoder.core_rule, special_tokens)
-        encoder.normalizer = self.core_normalizer.core if self.core_normalizer is not None else None
+        each = (self.core_normalizer, self._core_changes, self.preparation)
+        encoder.set_normalizers(*(one.core if one is not None else None for one in each))
         return encoder
 
     @cached_property

@@ -36,9 +36,9 @@ class Encodes(Protocol):
     @property
     def automaton(self) -> _core.Automaton | None: ...
     @property
-    def core_normalizer(self) -> Normalizer | None: ...
+    def preparation(self) -> Normalizer | None: ...
     def find_special_tokens(self, buffer: bytes, allowed: Collection[str]) -> list[tuple[int, str]]: ...
-    def encode_normalized(self, text: Buffer) -> NDArray[np.uint32]: ...
+    def encode_prepared(self, text: Buffer) -> NDArray[np.uint32]: ...
 
 
 def encode_stretches(
@@ -139,8 +139,8 @@ class _StretchEncoder:
         self._tokenizer = tokenizer
         self._automaton = tokenizer.automaton
         self._block_bytes = block_bytes
-        normalizer = tokenizer.core_normalizer
-        self._parts = NormalizedParts(normalizer) if normalizer is not None else None
+        preparation = tokenizer.preparation
+        self._parts = NormalizedParts(preparation) if preparation is not None else None
         self._held = bytearray()  # normalized text of which the pretokens are not decided
         self.begins_at = 0  # byte of the whole text
         self._try_at_bytes = block_bytes  # doubled after a failure, so a giant pretoken costs linear time
@@ -165,7 +165,7 @@ class _StretchEncoder:
 
     def _encode(self, normalized: Buffer) -> list[int]:
         try:
-            ids: list[int] = self._tokenizer.encode_normalized(normalized).tolist()
+            ids: list[int] = self._tokenizer.encode_prepared(normalized).tolist()
         except UncoveredText as error:
             if self._parts is None:
                 raise error.moved(self.begins_at) from None

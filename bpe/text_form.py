@@ -8,13 +8,14 @@ the two in text and entries changes no id, and ordinary text stays as it is.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from bpe import _core
 from bpe.added_tokens import AddedToken
-from bpe.normalizers import Normalizer, Prepend, Replace
+from bpe.normalizers import Component, Normalizer, Prefix, Prepend, Replace
 from bpe.pretokenization.compiled import core_automaton
 from bpe.pretokenization.components import Metaspace, Split
 from bpe.pretokenization.joins import joins_only_itself, tables_of_joins
@@ -33,24 +34,35 @@ def has_spaces(
     tokens: Iterable[AddedToken],
 ) -> bool:
     """Whether the core works on texts with spaces in place of U+2581."""
+    if rules is None or rules.byte_level or pretokenizer.automaton is None:
+        return False
+    preparation = pretokenizer.preparation(normalizer)
+    if preparation is None or preparation.core is None or _TO_BLOCKS not in preparation.components:
+        return False
+    behind = preparation.components[preparation.components.index(_TO_BLOCKS) :]
     return (
-        rules is not None
-        and not rules.byte_level
-        and normalizer is not None
-        and normalizer.components[-1] == _TO_BLOCKS
-        and normalizer.core is not None
-        and pretokenizer.automaton is not None
+        all(each == _TO_BLOCKS or (isinstance(each, Prefix) and each.text == LOWER_BLOCK) for each in behind)
+        and not pretokenizer.automaton.has_later_phases
         # These look for white space in the normalized text, which U+2581 is not.
         and not any(token.normalized and (token.lstrip or token.rstrip) for token in tokens)
     )
 
 
-def with_spaces(normalizer: Normalizer) -> Normalizer:
-    """The same normalizer, for such texts."""
-    components = normalizer.components[:-1]
-    if components and components[-1] == Prepend(LOWER_BLOCK):
-        components = (*components[:-1], Prepend(" "))
-    return Normalizer((*components, Replace(LOWER_BLOCK, " ")))
+def with_spaces(normalizer: Normalizer | None) -> Normalizer | None:
+    """The part of what is done to such a text, for the core's texts."""
+    if normalizer is None:
+        return None
+    made: list[Component] = []
+    for component in normalizer.components:
+        if component == _TO_BLOCKS:
+            if made and made[-1] == Prepend(LOWER_BLOCK):
+                made[-1] = Prepend(" ")
+            made.append(Replace(LOWER_BLOCK, " "))
+        elif isinstance(component, Prefix) and made and component.text == LOWER_BLOCK:
+            made.append(replace(component, text=" "))
+        else:
+            made.append(component)
+    return Normalizer(tuple(made))
 
 
 def exchange(text: bytes) -> bytes:
@@ -88,7 +100,9 @@ def cuts_of(
     characters: list[int] = []
     needless: set[str] = set()
     # What begins behind a token is normalized like any other text.
-    if normalizer is None or all(isinstance(each, Replace) for each in normalizer.components):
+    if normalizer is None or all(
+        isinstance(each, Replace) and each.in_core for each in normalizer.components
+    ):
         for character in {token.text[0] for token in tokens if token.is_plain and token.text[0] in "\n\r\t"}:
             if joins_only_itself(joined, ord(character)):
                 found = _needless_runs(encoder, character, tokens)

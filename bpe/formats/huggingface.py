@@ -76,7 +76,7 @@ def read(data: bytes) -> Parts:
         spaces = has_spaces(text_rules, around.pretokenizer, around.normalizer, around.added_tokens)
         rules = text_rules.for_core(unk_id, spaces)
     normalizer = around.normalizer
-    if spaces and normalizer is not None:
+    if spaces:
         normalizer = with_spaces(normalizer)
     tokens = core_tokens(around.added_tokens, normalizer)
     automaton = None if text_rules is not None else around.pretokenizer.automaton

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, NamedTuple
 
-from bpe.errors import UnsupportedTokenizer
+from bpe.errors import UnsupportedPattern
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.components import Behavior
 from bpe.pretokenization.left_context import LeftContext, LeftState
@@ -114,7 +114,7 @@ class Stage:
             ):  # an empty match; the next character lies between matches
                 taker, empty = SEARCHING, not ended
                 if self._behavior not in ("Isolated", "Removed"):
-                    raise UnsupportedTokenizer(
+                    raise UnsupportedPattern(
                         f"the pattern matches the empty text, which {self._behavior} makes nothing certain of"
                     )
         in_match = taker != SEARCHING

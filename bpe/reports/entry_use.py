@@ -111,7 +111,7 @@ def is_one_pretoken(tokenizer: Tokenizer, entry: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     try:
-        return tokenizer.pretokenizer.pretokens(text) == [text]
+        return list(tokenizer.pretokenizer.iterate(text)) == [text.encode()]
     except UncoveredText:
         return False
 

@@ -187,7 +187,16 @@ def _split(suffix: str = "", prefix: str = "", **parts: Any) -> dict[str, Any]:
     return document(base, unk_token="<unk>", decoder=decoder, **parts)
 
 
+def _metaspace(scheme: str, split: bool) -> dict[str, Any]:
+    component = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": split}
+    return _llama(normalizer=None, pre_tokenizer=component, decoder=component)
+
+
 _BUILDERS = {
+    "mistral": lambda: _metaspace("first", False),
+    "metaspace": lambda: _metaspace("always", True),
+    "metaspace-never": lambda: _metaspace("never", True),
+    "metaspace-normalized": lambda: _metaspace("always", False) | {"normalizer": BLOCKS},
     "llama": _llama,
     "phi": _phi,
     "gemma": _gemma,

@@ -312,12 +312,13 @@ void bind_encoder(nb::module_ &m) {
             return new bpe::MergesText(core.encoder.vocabulary(), as_pairs);
           },
           nb::arg("as_pairs"), nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
-      .def_prop_rw(
-          "normalizer", [](const TokenizerCore &core) { return core.encoder.normalizer(); },
-          [](TokenizerCore &core, const bpe::Normalizer *normalizer) {
-            core.encoder.set_normalizer(shared(normalizer));
+      .def(
+          "set_normalizers",
+          [](TokenizerCore &core, const bpe::Normalizer *normalizer, const bpe::Normalizer *changes,
+             const bpe::Normalizer *both) {
+            core.encoder.set_normalizers(shared(normalizer), shared(changes), shared(both));
           },
-          nb::for_getter(nb::rv_policy::reference), nb::arg("normalizer").none())
+          nb::arg("normalizer").none(), nb::arg("changes").none(), nb::arg("both").none())
       .def(
           "set_automaton",
           [](TokenizerCore &core, const bpe::Automaton &automaton) {
