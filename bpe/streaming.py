@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from bpe.encoding import AllowedSpecial, Encoding
     from bpe.normalizers import Normalizer
-    from bpe.pretokenizer import Pretokenizer
 
 # Parts are joined up to here before the core is asked: 64 KiB makes a call's fixed cost invisible.
 BLOCK_BYTES: Final = 64 << 10
@@ -35,7 +34,7 @@ class Encodes(Protocol):
     @property
     def special_tokens(self) -> dict[str, int]: ...
     @property
-    def pretokenizer(self) -> Pretokenizer: ...
+    def automaton(self) -> _core.Automaton | None: ...
     @property
     def preparation(self) -> Normalizer | None: ...
     def find_special_tokens(self, buffer: bytes, allowed: Collection[str]) -> list[tuple[int, str]]: ...
@@ -138,7 +137,7 @@ class _StretchEncoder:
 
     def __init__(self, tokenizer: Encodes, block_bytes: int) -> None:
         self._tokenizer = tokenizer
-        self._automaton = tokenizer.pretokenizer.automaton
+        self._automaton = tokenizer.automaton
         self._block_bytes = block_bytes
         preparation = tokenizer.preparation
         self._parts = NormalizedParts(preparation) if preparation is not None else None

@@ -15,7 +15,7 @@ from bpe.pretokenization.components import Component
 from bpe.pretokenization.script_runs import script_runs
 from bpe.pretokenization.stages import Cut, Phase, Phases, phases_of
 from bpe.pretokenization.syntax import Atomic, Characters, Choice, Node, Repeat, Sequence
-from bpe.pretokenization.tables import Tables, tables_of
+from bpe.pretokenization.tables import Tables, exchanged, tables_of
 from bpe.pretokenization.two_way import two_way_of
 from bpe.pretokenization.two_way_tables import two_way_tables_of
 from bpe.pretokenization.ways import NotBoundedError
@@ -30,15 +30,21 @@ class Compiled:
 
 
 @lru_cache(maxsize=64)
-def compiled_of(components: tuple[Component, ...]) -> Compiled:
+def compiled_of(components: tuple[Component, ...], has_spaces: bool = False) -> Compiled:
     """The tables of all but what the first phase changes; UnsupportedPattern says what can't be compiled, BadTokenizer
-    what is wrong."""
+    what is wrong.
+
+    has_spaces: texts have a space where the components, of one phase, see U+2581, and the other way round.
+    """
     known = phases_of(components)
     try:
         phases = _compilable(known.phases)
-        automata = [core_automaton(_tables_of(phase)) for phase in phases]
+        tables = [_tables_of(phase) for phase in phases]
     except NotBoundedError as error:
         raise UnsupportedPattern(f"the pattern can't be compiled: {error}") from None
+    if has_spaces:
+        tables = [exchanged(each, ord(" "), 0x2581) for each in tables]
+    automata = [core_automaton(each) for each in tables]
     automaton = automata[0]
     gaps_are_errors = any(cut.gaps_are_errors for phase in phases for cut in phase.cuts)
     may_leave_out = gaps_are_errors and automaton.drops

@@ -36,10 +36,17 @@ public:
   // Throws std::invalid_argument as Vocabulary does.
   Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
           AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton, bool ignore_merges,
-          size_t cache_bytes);
+          size_t cache_bytes, std::optional<TextRules> text = std::nullopt);
   Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton,
           bool ignore_merges, size_t cache_bytes);
 
+  // How texts are cut from now on, and what at: while no call encodes.
+  void set_automaton(std::shared_ptr<const Automaton> automaton) {
+    automaton_ = std::move(automaton);
+    idle_.clear(); // they have the one before
+    session_count_ = 0;
+  }
+  void set_added_tokens(AddedTokens tokens) { added_tokens_ = std::move(tokens); }
   // From now on the normalizer is applied to the text between added tokens that are not normalized; changes,
   // those that a pre-tokenizer makes first, to the text between all of them; both: one after the other.
   // nullptr for none. Before the first call that encodes, or while there is none.

@@ -6,6 +6,7 @@
 #include "text/word_characters.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <stdexcept>
 #include <unordered_set>
@@ -40,11 +41,23 @@ SpecialTokens::SpecialTokens(std::vector<SpecialToken> tokens) : tokens_(std::mo
       continue;
     if (pair_count_ == max_pairs) {
       pair_count_ = 0;
+      list_firsts();
       break;
     }
     pairs_[pair_count_][0] = static_cast<uint8_t>(pair);
     pairs_[pair_count_++][1] = static_cast<uint8_t>(pair >> 8);
   }
+}
+
+void SpecialTokens::list_firsts() {
+  std::array<bool, 256> is_first{};
+  for (const SpecialToken &token : tokens_)
+    is_first[static_cast<uint8_t>(token.text[0])] = true;
+  for (size_t byte = 0; byte < is_first.size(); ++byte)
+    if (is_first[byte])
+      firsts_ += static_cast<char>(byte);
+  if (firsts_.size() > max_firsts)
+    firsts_.clear();
 }
 
 // The first place from `place` on at which a token may start, or the last one, where only those of one byte
@@ -61,6 +74,21 @@ size_t SpecialTokens::next_start(const uint8_t *text, size_t size, size_t place)
                     ByteVector(load_bytes(p + 16 * i + 1) == pairs_[pair][1]);
     if (is_any(found[0] | found[1] | found[2] | found[3]))
       return place + static_cast<size_t>(std::countr_zero(mask_of(found)));
+  }
+  for (; !firsts_.empty() && place + 64 < size; place += 64) {
+    const uint8_t *const p = text + place;
+    prefetch_to_read(p + bytes_ahead);
+    ByteVector found[4]{};
+    for (const char first : firsts_)
+      for (int i = 0; i < 4; ++i)
+        found[i] |= ByteVector(load_bytes(p + 16 * i) == static_cast<uint8_t>(first));
+    if (!is_any(found[0] | found[1] | found[2] | found[3]))
+      continue;
+    for (uint64_t mask = mask_of(found); mask != 0; mask &= mask - 1) {
+      const size_t here = static_cast<size_t>(std::countr_zero(mask));
+      if (can_start_[p[here] | p[here + 1] << 8])
+        return place + here;
+    }
   }
   while (place + 1 < size && !can_start_[text[place] | text[place + 1] << 8])
     ++place;

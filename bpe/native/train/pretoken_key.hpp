@@ -38,7 +38,8 @@ inline uint64_t load_word(const uint8_t *bytes) {
 }
 
 // text_stop: bytes up to there may be read, though only [bytes, bytes + size) count. size >= 1.
-static inline PretokenKey pretoken_key(const uint8_t *bytes, uint64_t size, const uint8_t *text_stop) {
+[[gnu::always_inline]] static inline PretokenKey pretoken_key(const uint8_t *bytes, uint64_t size,
+                                                              const uint8_t *text_stop) {
   if (size <= CacheKey::max_bytes) [[likely]] {
     const CacheKey key = key_of(bytes, size, text_stop);
     return {key.low, key.high, hash_words(key.low, key.high), nullptr, size};
