@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer, shown
+from bpe.hub import hub_name, locate
 from bpe.normalizers import Normalizer
 from bpe.pretokenizer import Pretokenizer
 
@@ -36,9 +37,8 @@ Like = str | os.PathLike[str] | TextRule  # a preset's name, or a path, or what 
 
 
 def rule_like(like: Like) -> TextRule:
-    """The rule of a preset, of a tokenizer.json, or of a folder that holds one; a preset's name means the preset.
-
-    A rule is returned as it is.
+    """The rule of a preset, of a tokenizer.json, of a folder or a hub's repository that holds one; a preset's name
+    means the preset. A rule is returned as it is.
 
     str(rule_like("qwen-3").normalizer) -> "NFC". BadArgument for a name that is none; BadTokenizer and
     UnsupportedTokenizer, which name the JSON path, for a rule that can't be followed.
@@ -57,6 +57,8 @@ def rule_like(like: Like) -> TextRule:
     path = Path(name)
     if path.is_dir():
         path = path / "tokenizer.json"
+    if not path.exists() and hub_name(name) is not None:
+        path = locate(name).path
     if path.is_file():
         return _rule_of_file(path)
     if _plain(name) in map(_plain, OF_TEXT):

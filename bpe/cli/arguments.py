@@ -277,7 +277,8 @@ def _report(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentP
         "scripts, the longest and the strangest entries, entries that are never produced.",
     )
     report.add_argument(
-        "tokenizer", help="tokenizer.json, vocab.json, a folder of them, or *.tiktoken with --pattern"
+        "tokenizer",
+        help="tokenizer.json, vocab.json, a folder of them, *.tiktoken with --pattern, or org/model of the hub",
     )
     report.add_argument(
         "inputs", nargs="*", metavar="TEXT", help="UTF-8 text files, folders or globs; -: stdin"
@@ -349,7 +350,8 @@ def _info(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPar
     )
     info.add_argument(
         "tokenizer",
-        help="tokenizer.json, vocab.json, a folder of them, *.tiktoken with --pattern, or a counts file",
+        help="tokenizer.json, vocab.json, a folder of them, *.tiktoken with --pattern, org/model of the hub, or a "
+        "counts file",
     )
     _add_rank_file_options(info)
     info.add_argument("--json", action="store_true", help="as JSON")
@@ -370,7 +372,8 @@ def _add_tokenizer(command: argparse.ArgumentParser) -> None:
         "--tokenizer",
         required=True,
         metavar="PATH",
-        help="tokenizer.json, vocab.json, a folder of them, or *.tiktoken with --pattern",
+        help="tokenizer.json, vocab.json, a folder of them, *.tiktoken with --pattern, or org/model[@revision] of the "
+        "Hugging Face Hub",
     )
     _add_rank_file_options(command)
 
