@@ -121,12 +121,21 @@ class AddedTokens:
     def last_cut(self, buffer: Buffer, automaton: Automaton) -> int:
         """The last place found at which UTF-8 may be cut into two that are encoded apart, whatever follows; 0: none."""
 
+# byte_level, byte_fallback, fuse_unk, has_spaces (texts have a space where entries have U+2581), unk_id, unk_token,
+# prefix, suffix: see bpe/vocabulary.py's TextRules.
+TextRules = tuple[bool, bool, bool, bool, int | None, bytes, bytes, bytes]
+
 class EntryFile:
     """The entries and merges of a tokenizer's file, before it is known which entries are special tokens."""
 
     @staticmethod
-    def read_model_json(document: bytes) -> EntryFile | None:
-        """model.vocab and model.merges of a tokenizer.json; None if they are not there or it is no JSON."""
+    def read_model_json(
+        document: bytes, spelling: Literal["byte_alphabet", "text", "unread"]
+    ) -> EntryFile | None:
+        """model.vocab and model.merges of a tokenizer.json; None if they are not there or it is no JSON.
+
+        unread: for the outline alone.
+        """
     @staticmethod
     def read_rank_file(data: bytes) -> EntryFile:
         """A line `base64 rank` an entry."""
@@ -144,13 +153,14 @@ class EntryFile:
     def has_id(self, id: int) -> bool: ...
     def find(self, wanted: Sequence[bytes]) -> list[int | None]:
         """The ids of entries by their bytes, in one pass over all."""
-    def used_by_merges(self, wanted: Sequence[bytes]) -> list[bytes]:
-        """Those that are a part or the product of a merge."""
+    def used_by_merges(self, wanted: Sequence[bytes], prefix_bytes: int = 0) -> list[bytes]:
+        """Those that are a part or the product of a merge, which takes so many bytes from its right part."""
     def encoder(
         self,
         special_tokens: dict[bytes, int] | AddedTokens,
         automaton: Automaton | None,
         ignore_merges: bool,
+        text_rules: TextRules | None = None,
         cache_bytes: int = 256 << 20,
     ) -> Encoder:
         """An encoder of all merges and all entries, but for special tokens that no merge needs. ValueError as for
@@ -166,6 +176,7 @@ class Encoder:
         special_tokens: dict[bytes, int] | AddedTokens,
         automaton: Automaton | None,
         ignore_merges: bool,
+        text_rules: TextRules | None = None,
         cache_bytes: int = 256 << 20,
     ) -> None:
         """entries: without special tokens; merges None: a rank file (rank = id, every adjacent pair that is an entry).
@@ -206,6 +217,13 @@ class Encoder:
         """Applied to the text between special tokens; to be set before text is encoded. Not in the image."""
     @normalizer.setter
     def normalizer(self, normalizer: Normalizer | None) -> None: ...
+    def set_automaton(self, automaton: Automaton) -> None:
+        """How texts are cut; to be set before text is encoded. Not in the image."""
+    @property
+    def merges_characters(self) -> bool:
+        """Whether what merging begins with hangs on a character's place or is not known of each by itself."""
+    def joined_characters(self) -> NDArray[np.uint64]:
+        """Every two code points that what a merge makes has one behind the other: left << 32 | right, ascending."""
     def image(self) -> bytes:
         """Entries and merges in the form they are used in; no special tokens, no automaton."""
     def __len__(self) -> int:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bpe.added_tokens import AddedToken
 from bpe.buffers import bad_ids, offsets_from, tokens_from
 from bpe.compiled import compile_parts, read_compiled
+from bpe.decoders import Decoder
 from bpe.description import Parts, make_parts
 from bpe.encoding import AllowedSpecial, Encoding
 from bpe.formats import by_path, gpt2, huggingface, tiktoken
@@ -27,7 +28,7 @@ from bpe.output_file import open_output_file, write_file
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
-from bpe.vocabulary import SpecialTokens
+from bpe.vocabulary import SpecialTokens, TextRules
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -48,6 +49,8 @@ class Tokenizer(Encoding):
         ignore_merges: bool | None = None,
         normalizer: Normalizer | Literal["NFC"] | None = None,
         post_processor: PostProcessor | None = None,
+        text_rules: TextRules | None = None,
+        decoder: Decoder | None = None,
     ) -> None:
         """A tokenizer of these entries and merges; BadTokenizer names the first thing that is wrong with them.
 
@@ -60,6 +63,8 @@ class Tokenizer(Encoding):
         normalizer: applied to the text between special tokens, as Hugging Face tokenizers does it; a
         `bpe.normalizers.Normalizer`, or "NFC".
         post_processor: the begin and end tokens that `encode` adds when it is asked to.
+        text_rules: how entries that are text are read; None for a byte-level vocabulary.
+        decoder: what becomes of such entries where ids are decoded; None: they are bytes.
         """
         super().__init__(
             make_parts(
@@ -70,6 +75,8 @@ class Tokenizer(Encoding):
                 ignore_merges=ignore_merges,
                 normalizer=normalizer,
                 post_processor=post_processor,
+                text_rules=text_rules,
+                decoder=decoder,
             )
         )
 

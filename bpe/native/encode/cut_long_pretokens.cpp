@@ -44,7 +44,7 @@ void EncoderSession::push_cut(const uint8_t *start, const uint8_t *p, const uint
                               const uint8_t *readable) {
   if (const size_t size = static_cast<size_t>(stop - start); size > UINT32_MAX)
     throw std::length_error("a pretoken of 4 GiB or more; cut the text into documents");
-  else if (p == start && (!needs_cutting(*start, size) ||
+  else if (p == start && (vocabulary_.merges_characters() || !needs_cutting(*start, size) ||
                           (size > CacheKey::max_bytes && size <= max_word_bytes && is_word(start, size))))
     return push_part(start, size, true, readable);
   while (p < stop) {
