@@ -6,6 +6,7 @@ import base64
 import binascii
 from typing import Any, Final, get_args
 
+from bpe.charsmap import Charsmap
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.json_input import expect, expect_list, expect_object
 from bpe.normalizers import (
@@ -72,6 +73,10 @@ def _component(value: dict[str, Any], path: str) -> Component:
     if name == "Precompiled":
         expect_object(value, path, {"type", "precompiled_charsmap"})
         return _precompiled(_text(value, "precompiled_charsmap", path), f"{path}.precompiled_charsmap")
+    if name == "SentencePieceCharsmap":  # of this package alone: tokenizers refuses the file
+        expect_object(value, path, {"type", "precompiled_charsmap"})
+        text = _text(value, "precompiled_charsmap", path)
+        return Charsmap(_precompiled(text, f"{path}.precompiled_charsmap").charsmap)
     if name == "BertNormalizer":
         expect_object(value, path, {"type", *_BERT})
         expect(value.get("strip_accents"), [None, False, True], f"{path}.strip_accents")
@@ -146,9 +151,9 @@ def _to_json(component: Component) -> dict[str, Any]:
     if isinstance(component, Replace):
         kind = "Regex" if component.is_expression else "String"
         return {"type": "Replace", "pattern": {kind: component.pattern}, "content": component.content}
-    if isinstance(component, Precompiled):
+    if isinstance(component, (Precompiled, Charsmap)):
         return {
-            "type": "Precompiled",
+            "type": "Precompiled" if isinstance(component, Precompiled) else "SentencePieceCharsmap",
             "precompiled_charsmap": base64.b64encode(component.charsmap).decode(),
         }
     if isinstance(component, Bert):
