@@ -2,8 +2,8 @@
 
 A `Normalizer` is a sequence of components, each named and meant as in Hugging Face tokenizers, and gives what that
 library gives for every text (tests/bpe/test_normalizers.py): by the Unicode versions it has, not by this Python's. The
-core applies them (bpe/native/normalize); only a Replace by an expression, or of an empty text, by the `regex`
-package, and a Charsmap (bpe/charsmap.py) are done here, which takes the text between special tokens out of the core.
+core applies them (bpe/native/normalize); only a Replace by an expression, or of an empty text, is done here, by the
+`regex` package, and takes the text between special tokens out of the core.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from bpe import _core
-from bpe.charsmap import Charsmap
 from bpe.errors import BadArgument, BadTokenizer, shown
 from bpe.pretokenization import read_oniguruma
 from bpe.pretokenization.by_regex import expression_of
@@ -147,7 +146,19 @@ class Precompiled:
         return [("precompiled", self.charsmap, b"")]
 
     def __repr__(self) -> str:
-        return f"Precompiled({len(self.charsmap)} bytes)"
+        return f"{type(self).__name__}({len(self.charsmap)} bytes)"
+
+
+@dataclass(frozen=True, repr=False)
+class Charsmap(Precompiled):
+    """The same charsmap as SentencePiece itself applies it: at each place the longest key gives way to its text.
+
+    No component of Hugging Face tokenizers, whose Precompiled loses what follows the shortest key in a grapheme
+    cluster ("e" with two accents).
+    """
+
+    def steps(self) -> list[_Step]:
+        return [("charsmap", self.charsmap, b"")]
 
 
 @dataclass(frozen=True)
@@ -170,7 +181,7 @@ class Bert:
 
 
 Component: TypeAlias = (
-    Form | Lowercase | Strip | StripAccents | Nmt | ByteLevel | Prepend | Replace | Precompiled | Charsmap | Bert
+    Form | Lowercase | Strip | StripAccents | Nmt | ByteLevel | Prepend | Replace | Precompiled | Bert
 )
 NFC: Final = Form("NFC")
 
@@ -197,9 +208,7 @@ class Normalizer:
         """
         for stage in self._stages:
             text = (
-                stage.apply(text)
-                if isinstance(stage, _core.Normalizer)
-                else stage.apply(str(text, "utf-8")).encode()
+                stage.apply(str(text, "utf-8")).encode() if isinstance(stage, Replace) else stage.apply(text)
             )
         return text
 
@@ -207,7 +216,7 @@ class Normalizer:
     def core(self) -> _core.Normalizer | None:
         """The core's form, None if it can't do all components."""
         return (
-            self._stages[0] if len(self._stages) == 1 and isinstance(self._stages[0], _core.Normalizer) else None
+            self._stages[0] if len(self._stages) == 1 and not isinstance(self._stages[0], Replace) else None
         )
 
     def place_before(self, text: bytes, place: int) -> int:
@@ -215,20 +224,17 @@ class Normalizer:
         return self.core.place_before(text, place) if self.core is not None else 0
 
     @cached_property
-    def _stages(self) -> list[_core.Normalizer | Replace | Charsmap]:
+    def _stages(self) -> list[_core.Normalizer | Replace]:
         """Neighbours that the core can do are one stage."""
-        stages: list[_core.Normalizer | Replace | Charsmap] = []
-        for outside, group in itertools.groupby(self.components, _is_outside):
+        stages: list[_core.Normalizer | Replace] = []
+        for outside, group in itertools.groupby(
+            self.components, lambda each: isinstance(each, Replace) and not each.in_core
+        ):
             if outside:
-                stages += [each for each in group if isinstance(each, (Replace, Charsmap))]
+                stages += [each for each in group if isinstance(each, Replace)]
             else:
-                steps = [step for each in group if not isinstance(each, Charsmap) for step in each.steps()]
-                stages.append(_core.Normalizer(steps))
+                stages.append(_core.Normalizer([step for each in group for step in each.steps()]))
         return stages
-
-
-def _is_outside(component: Component) -> bool:
-    return isinstance(component, Charsmap) or (isinstance(component, Replace) and not component.in_core)
 
 
 def make_normalizer(value: Normalizer | str | None) -> Normalizer | None:

@@ -21,7 +21,7 @@ from bpe.compiled import compile_parts, read_compiled
 from bpe.decoders import Decoder
 from bpe.description import Parts, make_parts
 from bpe.encoding import AllowedSpecial, Encoding
-from bpe.formats import by_path, gpt2, huggingface, tiktoken
+from bpe.formats import by_path, gpt2, huggingface, sentencepiece, tiktoken
 from bpe.hub import locate
 from bpe.normalizers import Normalizer
 from bpe.output_file import open_output_file, write_file
@@ -125,7 +125,8 @@ class Tokenizer(Encoding):
         *,
         revision: str | None = None,
     ) -> Tokenizer:
-        """The tokenizer in a file: tokenizer.json; vocab.json, merges.txt or the folder of both; *.tiktoken.
+        """The tokenizer in a file: tokenizer.json; vocab.json, merges.txt or the folder of both; *.tiktoken;
+        a SentencePiece model.
 
         "org/model" or "org/model@revision" is a repository of the Hugging Face Hub, unless such a path exists; what
         is downloaded and which variables are honoured, see `bpe.hub`. revision: a branch, tag or commit there.
@@ -174,6 +175,13 @@ class Tokenizer(Encoding):
         BadTokenizer if they can't express this tokenizer (see bpe.formats.gpt2).
         """
         gpt2.export(self, Path(folder))
+
+    def export_sentencepiece(self, path: str | Path) -> None:
+        """Write a SentencePiece model of type BPE; special tokens become control pieces, which it never finds in text.
+
+        UnsupportedTokenizer if such a model can't express this tokenizer (see bpe.formats.sentencepiece).
+        """
+        write_file(path, sentencepiece.to_model(self))
 
     # -- decoding ------------------------------------------------------------------------------------------------
 

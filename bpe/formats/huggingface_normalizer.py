@@ -6,12 +6,12 @@ import base64
 import binascii
 from typing import Any, Final, get_args
 
-from bpe.charsmap import Charsmap
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.json_input import expect, expect_list, expect_object
 from bpe.normalizers import (
     Bert,
     ByteLevel,
+    Charsmap,
     Component,
     Form,
     FormName,
@@ -151,9 +151,9 @@ def _to_json(component: Component) -> dict[str, Any]:
     if isinstance(component, Replace):
         kind = "Regex" if component.is_expression else "String"
         return {"type": "Replace", "pattern": {kind: component.pattern}, "content": component.content}
-    if isinstance(component, (Precompiled, Charsmap)):
+    if isinstance(component, Precompiled):
         return {
-            "type": "Precompiled" if isinstance(component, Precompiled) else "SentencePieceCharsmap",
+            "type": "SentencePieceCharsmap" if isinstance(component, Charsmap) else "Precompiled",
             "precompiled_charsmap": base64.b64encode(component.charsmap).decode(),
         }
     if isinstance(component, Bert):
