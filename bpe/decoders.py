@@ -127,9 +127,7 @@ class Metaspace:
 
     def apply(self, texts: list[str]) -> list[str]:
         first = " " if self.prepend_scheme == "never" else ""
-        return [
-            text.replace(self.replacement, " " if number else first) for number, text in enumerate(texts)
-        ]
+        return [text.replace(self.replacement, " " if number else first) for number, text in enumerate(texts)]
 
 
 @dataclass(frozen=True)

@@ -68,4 +68,3 @@ def joins_automaton(encoder: _core.Encoder, rules: TextRules) -> _core.Automaton
     """How the core cuts texts that no pre-tokenizer cuts: where no merge reaches."""
     joins_unknown = rules.fuse_unk and rules.unk_token is not None
     return core_automaton(tables_of_joins(encoder.joined_characters(), joins_unknown))
-

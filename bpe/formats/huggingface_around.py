@@ -154,7 +154,9 @@ def text_rules_of(root: dict[str, Any]) -> TextRules | None:
         )
     for name, affix in (("continuing_subword_prefix", prefix), ("end_of_word_suffix", suffix)):
         if byte_level and (affix != "" and to_bytes(affix) != affix.encode()):
-            raise UnsupportedTokenizer(f"model.{name} is {shown(affix)}; supported: a text of printable ASCII")
+            raise UnsupportedTokenizer(
+                f"model.{name} is {shown(affix)}; supported: a text of printable ASCII"
+            )
     return TextRules(
         byte_fallback=not byte_level and model.get("byte_fallback", False),
         unk_token=model.get("unk_token"),

@@ -69,7 +69,9 @@ def _component(item: dict[str, Any], path: str) -> Component:
             expect_object(item, path, {"type", "suffix"})
             suffix = item.get("suffix", "</w>")
             if not isinstance(suffix, str) or not suffix:
-                raise BadTokenizer(f"{path}.suffix is {shown(suffix)}: must be a text of at least one character")
+                raise BadTokenizer(
+                    f"{path}.suffix is {shown(suffix)}: must be a text of at least one character"
+                )
             return BPEDecoder(suffix)
         case name:
             raise UnsupportedTokenizer(f"{path} is {shown(name)}; supported: {_NAMES}")

@@ -81,7 +81,9 @@ def read_model(data: bytes) -> Model:
                 if name == 3:
                     model.model_type = _number(setting, "trainer_spec.model_type")
                 elif name == 24:
-                    model.suffixes_whitespace = bool(_number(setting, "trainer_spec.treat_whitespace_as_suffix"))
+                    model.suffixes_whitespace = bool(
+                        _number(setting, "trainer_spec.treat_whitespace_as_suffix")
+                    )
                 elif name == 35:
                     model.byte_fallback = bool(_number(setting, "trainer_spec.byte_fallback"))
         elif number == 3:
@@ -168,20 +170,28 @@ def _check_pieces(model: Model) -> None:
     for id_, (text, score, kind) in enumerate(model.pieces):
         where = f"pieces[{id_}] {shown(text)}"
         if not text or "\0" in text or seen.setdefault(text, id_) != id_:
-            raise BadTokenizer(f"{where}: pieces must be different texts of at least one character, without NUL")
+            raise BadTokenizer(
+                f"{where}: pieces must be different texts of at least one character, without NUL"
+            )
         if kind == UNUSED or not NORMAL <= kind <= BYTE:
-            raise UnsupportedTokenizer(f"{where} is of type {'UNUSED' if kind == UNUSED else kind}, which is not supported")
+            raise UnsupportedTokenizer(
+                f"{where} is of type {'UNUSED' if kind == UNUSED else kind}, which is not supported"
+            )
         if not math.isfinite(score):
             raise BadTokenizer(f"{where} has the score {score}: must be a finite number")
         if kind in (UNKNOWN, CONTROL) and len(text) == 1:
-            raise UnsupportedTokenizer(f"{where} is a special piece of one character, which text would have too")
+            raise UnsupportedTokenizer(
+                f"{where} is a special piece of one character, which text would have too"
+            )
         if kind == BYTE and (not model.byte_fallback or text.encode() not in BYTE_ENTRIES):
             raise BadTokenizer(f"{where} is a byte's piece, but none with byte_fallback is so named")
     kinds = [kind for _, _, kind in model.pieces]
     if kinds.count(UNKNOWN) != 1:
         raise BadTokenizer(f"has {kinds.count(UNKNOWN)} unknown pieces, must have one")
     if model.byte_fallback and kinds.count(BYTE) != 256:
-        raise BadTokenizer(f"has pieces of {kinds.count(BYTE)} bytes, with byte_fallback it must have all 256")
+        raise BadTokenizer(
+            f"has pieces of {kinds.count(BYTE)} bytes, with byte_fallback it must have all 256"
+        )
 
 
 def _check_symbols(model: Model, symbols: list[str]) -> None:
@@ -198,7 +208,9 @@ def _check_symbols(model: Model, symbols: list[str]) -> None:
             )
     for symbol in symbols:
         if " " in symbol:
-            raise UnsupportedTokenizer(f"has the user-defined symbol {shown(symbol)} with a space, which no text has")
+            raise UnsupportedTokenizer(
+                f"has the user-defined symbol {shown(symbol)} with a space, which no text has"
+            )
 
 
 def merges_of(scores: dict[str, float]) -> list[tuple[str, str]]:
@@ -268,7 +280,9 @@ def to_model(tokenizer: Encoding) -> bytes:
     if rules is None or rules.byte_level:
         raise UnsupportedTokenizer("a byte-level vocabulary can't be written as a SentencePiece model")
     if rules.end_of_word_suffix or rules.continuing_subword_prefix:
-        raise UnsupportedTokenizer("a SentencePiece model has no end_of_word_suffix and continuing_subword_prefix")
+        raise UnsupportedTokenizer(
+            "a SentencePiece model has no end_of_word_suffix and continuing_subword_prefix"
+        )
     if rules.unk_token is None or not (rules.fuse_unk or rules.byte_fallback):
         raise UnsupportedTokenizer("a SentencePiece model needs an unk_token, with fuse_unk or byte_fallback")
     if tokenizer.ignore_merges:
@@ -339,8 +353,12 @@ def _pieces_of(tokenizer: Description, rules: TextRules) -> list[tuple[str, floa
         elif token is not None:
             kind = CONTROL if token.special else USER_DEFINED
             looks = token.lstrip or token.rstrip or token.single_word
-            if looks or (kind == USER_DEFINED and (" " in text or (LOWER_BLOCK in text and not token.normalized))):
-                raise UnsupportedTokenizer(f"added token {shown(text)} is found in other texts than a SentencePiece model finds it")
+            if looks or (
+                kind == USER_DEFINED and (" " in text or (LOWER_BLOCK in text and not token.normalized))
+            ):
+                raise UnsupportedTokenizer(
+                    f"added token {shown(text)} is found in other texts than a SentencePiece model finds it"
+                )
         elif rules.byte_fallback and entry in BYTE_ENTRIES:
             kind = BYTE
         pieces.append((text, scores[entry] if kind == NORMAL else 0.0, kind))

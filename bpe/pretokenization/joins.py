@@ -32,7 +32,10 @@ def tables_of_joins(joined: NDArray[np.uint64], joins_unknown: bool) -> Tables:
     joined: uint64[pairs], left << 32 | right, code points. joins_unknown: characters that are in no pair may become one
     token where they stand together.
     """
-    left, right = (joined >> np.uint64(32)).astype(np.int64), (joined & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    left, right = (
+        (joined >> np.uint64(32)).astype(np.int64),
+        (joined & np.uint64(0xFFFFFFFF)).astype(np.int64),
+    )
     class_of = _first_classes(left, right)
     count = int(class_of.max()) + 1
     pairs = np.zeros((count, count))
@@ -62,18 +65,23 @@ def _first_classes(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray
     return class_of
 
 
-def _merged(joins: NDArray[np.bool_], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _merged(
+    joins: NDArray[np.bool_], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """(new class by old one, bool[classes, classes]): the two made one, again and again, that join the least more."""
     members = {number: [number] for number in range(len(joins))}
 
     def more_joins(number: int) -> NDArray[np.float64]:
         """By other class, what joins more where the two are one; as it was when either last changed."""
         lacking = [
-            (matrix[number] & ~matrix) @ weights * weights + (~matrix[number] & matrix) @ weights * weights[number]
+            (matrix[number] & ~matrix) @ weights * weights
+            + (~matrix[number] & matrix) @ weights * weights[number]
             for matrix in (joins, joins.T)
         ]
         row = lacking[0] + lacking[1]
-        row[[other for other in range(len(joins)) if other not in members or other in (_ALONE, number)]] = np.inf
+        row[[other for other in range(len(joins)) if other not in members or other in (_ALONE, number)]] = (
+            np.inf
+        )
         return row if number != _ALONE else np.full(len(joins), np.inf)
 
     more = np.array([more_joins(number) for number in members])
