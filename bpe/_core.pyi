@@ -111,10 +111,14 @@ IMAGE_VERSION: int
 class AddedTokens:
     """Added tokens, to be looked for in two passes."""
 
-    def __init__(self, tokens: Sequence[tuple[bytes, int, bytes | None, bool, bool, bool]]) -> None:
+    def __init__(
+        self,
+        tokens: Sequence[tuple[bytes, int, bytes | None, bool, bool, bool]],
+        needless: Sequence[bytes] = (),
+    ) -> None:
         """tokens: text, id, normalized text (None: it is looked for in the text as it is), lstrip, rstrip, single_word.
 
-        ValueError for an empty text or one given twice in one pass.
+        needless: those that are not looked for. ValueError for an empty text or one given twice in one pass.
         """
     def find(self, buffer: Buffer, normalized: bool) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
         """(start and stop of each, uint64[2 * n]; ids, uint32[n]) of one pass, in order; see SpecialTokens::Match."""
@@ -219,6 +223,8 @@ class Encoder:
     def normalizer(self, normalizer: Normalizer | None) -> None: ...
     def set_automaton(self, automaton: Automaton) -> None:
         """How texts are cut; to be set before text is encoded. Not in the image."""
+    def set_added_tokens(self, tokens: AddedTokens) -> None:
+        """What texts are cut at; to be set before text is encoded. Not in the image, and decoding knows the first ones."""
     @property
     def merges_characters(self) -> bool:
         """Whether what merging begins with hangs on a character's place or is not known of each by itself."""
@@ -289,6 +295,10 @@ class Encoder:
         """The room encode_documents asks of out: a token a byte, and some to write ahead."""
     def encode_pretokens(self, buffer: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Ids of given pretokens (of what the core cannot cut), end to end in buffer."""
+    def set_text_decoding(
+        self, replaced: Sequence[tuple[bytes, bytes]], stripped: bytes, strip_count: int
+    ) -> None:
+        """How ids of entries that are text are decoded: `bpe.decoders.CoreRule`; to be set before. Not in the image."""
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
         """The bytes, special tokens included. ValueError names the first id that is not an entry and its place."""
     def decode_text(self, ids: Sequence[int] | NDArray[Any], errors: str) -> str:

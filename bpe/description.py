@@ -66,36 +66,52 @@ class Parts:
     @cached_property
     def core_tokens(self) -> _core.AddedTokens:
         """The added tokens, as the core looks for them."""
-        return core_tokens(self.tokens, self.core_normalizer)
+        return core_tokens(self.tokens, self.core_normalizer, self._cuts.needless if self._cuts else ())
 
-    @cached_property
+    @property
     def automaton(self) -> _core.Automaton | None:
         """How the core cuts its texts; None where texts are cut here."""
-        rules = self.vocabulary.text_rules
-        if rules is None or self.pretokenizer.automaton is None:
-            return self.pretokenizer.automaton
-        if (
-            text_form.cuts_nothing(self.pretokenizer, self.has_spaces)
-            and not self.vocabulary.ignore_merges
-            and not self._uncut_encoder.merges_characters
-        ):
-            return text_form.joins_automaton(self._uncut_encoder, rules)
+        if self._cuts is not None:
+            return self._cuts.automaton
         return self.pretokenizer.automaton_with_spaces if self.has_spaces else self.pretokenizer.automaton
+
+    @cached_property
+    def _cuts(self) -> text_form.Cuts | None:
+        """How texts are cut if the pre-tokenizer cuts nothing and the merges tell."""
+        rules = self.vocabulary.text_rules
+        if (
+            rules is None
+            or rules.byte_level
+            or self.vocabulary.ignore_merges
+            or self.pretokenizer.automaton is None
+            or not text_form.cuts_nothing(self.pretokenizer, self.has_spaces)
+            or self._first_encoder.merges_characters
+        ):
+            return None
+        return text_form.cuts_of(self._first_encoder, rules, self.core_normalizer, self.tokens)
 
     @cached_property
     def encoder(self) -> _core.Encoder:
         """The core's form, built on first use where it was not read from a file: converting formats does not wait."""
-        encoder = self._uncut_encoder
-        if self.vocabulary.text_rules is not None and self.automaton is not None:
-            encoder.set_automaton(self.automaton)
+        encoder = self._first_encoder
+        if self.vocabulary.text_rules is not None:
+            if self.automaton is not None:
+                encoder.set_automaton(self.automaton)
+            encoder.set_added_tokens(self.core_tokens)
+            if self.decoder is not None and self.decoder.core_rule is not None:
+                encoder.set_text_decoding(*self.decoder.core_rule)
         encoder.normalizer = self.core_normalizer.core if self.core_normalizer is not None else None
         return encoder
 
     @cached_property
-    def _uncut_encoder(self) -> _core.Encoder:
-        """The same without what cuts texts, where entries are text: that may hang on the merges."""
-        automaton = None if self.vocabulary.text_rules is not None else self.pretokenizer.automaton
-        return self.vocabulary.make_encoder(automaton, self.core_tokens, self.has_spaces)
+    def _first_encoder(self) -> _core.Encoder:
+        """The same, but where entries are text without what cuts texts: that may hang on the merges."""
+        is_text = self.vocabulary.text_rules is not None
+        return self.vocabulary.make_encoder(
+            None if is_text else self.pretokenizer.automaton,
+            core_tokens(self.tokens, self.core_normalizer),
+            self.has_spaces,
+        )
 
 
 def make_parts(

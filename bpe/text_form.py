@@ -7,20 +7,23 @@ the two in text and entries changes no id, and ordinary text stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from bpe import _core
 from bpe.added_tokens import AddedToken
 from bpe.normalizers import Normalizer, Prepend, Replace
 from bpe.pretokenization.compiled import core_automaton
 from bpe.pretokenization.components import Metaspace, Split
-from bpe.pretokenization.joins import tables_of_joins
+from bpe.pretokenization.joins import joins_only_itself, tables_of_joins
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import TextRules
 
 LOWER_BLOCK: Final = "\u2581"
 _TO_BLOCKS: Final = Replace(" ", LOWER_BLOCK)
+_MOST_RUN: Final = 256  # characters of a token
 
 
 def has_spaces(
@@ -64,7 +67,50 @@ def cuts_nothing(pretokenizer: Pretokenizer, spaces: bool) -> bool:
     )
 
 
-def joins_automaton(encoder: _core.Encoder, rules: TextRules) -> _core.Automaton:
-    """How the core cuts texts that no pre-tokenizer cuts: where no merge reaches."""
+class Cuts(NamedTuple):
+    """How the core cuts texts that no pre-tokenizer cuts: where no merge reaches. needless: added tokens that need not be
+    looked for, since their texts are always pieces and become just their ids."""
+
+    automaton: _core.Automaton
+    needless: frozenset[str]
+
+
+def cuts_of(
+    encoder: _core.Encoder, rules: TextRules, normalizer: Normalizer | None, tokens: Collection[AddedToken]
+) -> Cuts:
+    """The cuts of a tokenizer without a pre-tokenizer; normalizer: the core's."""
+    joined = encoder.joined_characters()
+    characters: list[int] = []
+    needless: set[str] = set()
+    # What begins behind a token is normalized like any other text.
+    if normalizer is None or all(isinstance(each, Replace) for each in normalizer.components):
+        for character in {token.text[0] for token in tokens if token.is_plain and token.text[0] in "\n\r\t"}:
+            if joins_only_itself(joined, ord(character)):
+                found = _needless_runs(encoder, character, tokens)
+                needless |= found
+                characters += [ord(character)] * bool(found)
     joins_unknown = rules.fuse_unk and rules.unk_token is not None
-    return core_automaton(tables_of_joins(encoder.joined_characters(), joins_unknown))
+    return Cuts(core_automaton(tables_of_joins(joined, joins_unknown, characters)), frozenset(needless))
+
+
+def _needless_runs(encoder: _core.Encoder, character: str, tokens: Collection[AddedToken]) -> set[str]:
+    """Of the tokens that are a character again and again all but the longest, if its runs become them by merges, too.
+
+    The longest cuts runs that are longer, as it does beside the others.
+    """
+    with_it = [token for token in tokens if character in token.text]
+    ids = {len(token.text): token.id for token in with_it}
+    if any(set(token.text) != {character} or not token.is_plain for token in with_it) or max(ids) > _MOST_RUN:
+        return set()
+    for size in range(1, max(ids)):
+        wanted: list[int] = []
+        left = size
+        while left:  # leftmost, longest first
+            taken = max((known for known in ids if known <= left), default=0)
+            if not taken:
+                return set()
+            wanted.append(ids[taken])
+            left -= taken
+        if encoder.encode_pretokens(character.encode() * size, np.array([size], np.uint64)).tolist() != wanted:
+            return set()
+    return {token.text for token in with_it if len(token.text) < max(ids)}

@@ -21,6 +21,7 @@ from bpe.compiled import compile_parts, read_compiled
 from bpe.decoders import Decoder
 from bpe.description import Parts, make_parts
 from bpe.encoding import AllowedSpecial, Encoding
+from bpe.errors import BadArgument, shown
 from bpe.formats import by_path, gpt2, huggingface, sentencepiece, tiktoken
 from bpe.hub import locate
 from bpe.normalizers import Normalizer
@@ -186,7 +187,12 @@ class Tokenizer(Encoding):
     # -- decoding ------------------------------------------------------------------------------------------------
 
     def decode_bytes(self, ids: Iterable[int] | NDArray[Any]) -> bytes:
-        """The bytes of the ids, special tokens included; BadArgument names the first id that is not an entry."""
+        """The bytes of the ids, special tokens included; BadArgument names the first id that is not an entry.
+
+        Where entries are text, the UTF-8 of what `decoder` makes of them, but an entry of a byte is that byte.
+        """
+        if self._decodes_here:
+            return self._decoded(ids).encode()
         try:
             return self._encoder.decode(ids if isinstance(ids, (list, np.ndarray)) else list(ids))
         except (ValueError, TypeError, OverflowError) as error:
@@ -197,6 +203,8 @@ class Tokenizer(Encoding):
 
         errors: as for bytes.decode; "strict" raises UnicodeDecodeError.
         """
+        if self._decodes_here:
+            return self._decoded(ids)
         try:
             return self._encoder.decode_text(
                 ids if isinstance(ids, (list, np.ndarray)) else list(ids), errors
@@ -210,7 +218,7 @@ class Tokenizer(Encoding):
         self, rows: Ragged | Iterable[Iterable[int] | NDArray[Any]], errors: str = "replace"
     ) -> list[str]:
         """The text of each row, as `decode` gives it; rows: what `encode_batch` gave, or lists or arrays of ids."""
-        if not isinstance(rows, Ragged):
+        if not isinstance(rows, Ragged) or self._decodes_here:
             return [self.decode(row, errors) for row in rows]
         tokens, offsets = tokens_from(rows.tokens), offsets_from(rows.offsets)
         try:
@@ -219,3 +227,15 @@ class Tokenizer(Encoding):
             raise
         except (ValueError, TypeError) as error:
             raise bad_ids(tokens, error, errors) from None
+
+    @property
+    def _decodes_here(self) -> bool:
+        """Whether the decoder is none that the core has."""
+        return self.decoder is not None and self.decoder.core_rule is None
+
+    def _decoded(self, ids: Iterable[int] | NDArray[Any]) -> str:
+        entries = [self.id_to_token(id_) if isinstance(id_, int) else None for id_ in np.asarray(ids).tolist()]
+        if None in entries or self.decoder is None:
+            place = entries.index(None)
+            raise BadArgument(f"ids[{place}] = {shown(np.asarray(ids).tolist()[place])} is not an id of this vocabulary")
+        return self.decoder.apply([entry.decode() for entry in entries if entry is not None])

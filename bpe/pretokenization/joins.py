@@ -10,6 +10,7 @@ neighbours are one class. Classes join where two of their characters do, which m
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import numpy as np
@@ -26,21 +27,19 @@ _BLOCK: Final = 256  # code points beyond ASCII that begin as one class
 _LARGE_BLOCKS: Final = ((0x3100, 0xAC00), (0xAC00, 0xD800), (0x10000, END))
 
 
-def tables_of_joins(joined: NDArray[np.uint64], joins_unknown: bool) -> Tables:
+def tables_of_joins(joined: NDArray[np.uint64], joins_unknown: bool, by_themselves: Collection[int] = ()) -> Tables:
     """The tables that cut wherever two neighbours are none of the pairs.
 
     joined: uint64[pairs], left << 32 | right, code points. joins_unknown: characters that are in no pair may become one
-    token where they stand together.
+    token where they stand together. by_themselves: ASCII that is to be no other's class.
     """
-    left, right = (
-        (joined >> np.uint64(32)).astype(np.int64),
-        (joined & np.uint64(0xFFFFFFFF)).astype(np.int64),
-    )
+    left, right = (joined >> np.uint64(32)).astype(np.int64), (joined & np.uint64(0xFFFFFFFF)).astype(np.int64)
     class_of = _first_classes(left, right)
     count = int(class_of.max()) + 1
     pairs = np.zeros((count, count))
     np.add.at(pairs, (class_of[left], class_of[right]), 1)
-    new_class, joins = _merged(pairs > 0, 1 + pairs.sum(0) + pairs.sum(1))
+    kept = {_ALONE, *class_of[list(by_themselves)].tolist()}
+    new_class, joins = _merged(pairs > 0, 1 + pairs.sum(0) + pairs.sum(1), kept)
     class_of = new_class[class_of]
     joins[_ALONE, _ALONE] = joins_unknown
     return _tables(class_of, joins)
@@ -65,34 +64,40 @@ def _first_classes(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray
     return class_of
 
 
+def joins_only_itself(joined: NDArray[np.uint64], code_point: int) -> bool:
+    """Whether a character is in no pair with another."""
+    left, right = joined >> np.uint64(32), joined & np.uint64(0xFFFFFFFF)
+    return bool((left[right == code_point] == code_point).all() and (right[left == code_point] == code_point).all())
+
+
 def _merged(
-    joins: NDArray[np.bool_], weights: NDArray[np.float64]
+    joins: NDArray[np.bool_], weights: NDArray[np.float64], kept: Collection[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """(new class by old one, bool[classes, classes]): the two made one, again and again, that join the least more."""
+    """(new class by old one, bool[classes, classes]): the two made one, again and again, that join the least more.
+
+    kept: classes that stay as they are.
+    """
     members = {number: [number] for number in range(len(joins))}
 
     def more_joins(number: int) -> NDArray[np.float64]:
         """By other class, what joins more where the two are one; as it was when either last changed."""
         lacking = [
-            (matrix[number] & ~matrix) @ weights * weights
-            + (~matrix[number] & matrix) @ weights * weights[number]
+            (matrix[number] & ~matrix) @ weights * weights + (~matrix[number] & matrix) @ weights * weights[number]
             for matrix in (joins, joins.T)
         ]
         row = lacking[0] + lacking[1]
-        row[[other for other in range(len(joins)) if other not in members or other in (_ALONE, number)]] = (
-            np.inf
-        )
-        return row if number != _ALONE else np.full(len(joins), np.inf)
+        row[[other for other in range(len(joins)) if other not in members or other in (number, *kept)]] = np.inf
+        return np.full(len(joins), np.inf) if number in kept else row
 
     more = np.array([more_joins(number) for number in members])
     while len(members) > MOST_CLASSES:
-        kept, gone = map(int, np.unravel_index(np.argmin(more), more.shape))
-        joins[kept] |= joins[gone]
-        joins[:, kept] |= joins[:, gone]
-        weights[kept] += weights[gone]
-        members[kept] += members.pop(gone)
+        one, gone = map(int, np.unravel_index(np.argmin(more), more.shape))
+        joins[one] |= joins[gone]
+        joins[:, one] |= joins[:, gone]
+        weights[one] += weights[gone]
+        members[one] += members.pop(gone)
         more[gone], more[:, gone] = np.inf, np.inf
-        more[kept] = more[:, kept] = more_joins(kept)
+        more[one] = more[:, one] = more_joins(one)
     new_class = np.zeros(len(joins), np.int64)
     for number, each in enumerate(members.values()):
         new_class[each] = number

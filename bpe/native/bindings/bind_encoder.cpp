@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 #include <utility>
 
 namespace bpe::python {
@@ -132,7 +133,10 @@ void bind_encoder(nb::module_ &m) {
   nb::class_<bpe::AddedTokens>(m, "AddedTokens")
       .def(
           "__init__",
-          [](bpe::AddedTokens *self, const Items<nb::tuple> &tokens) {
+          [](bpe::AddedTokens *self, const Items<nb::tuple> &tokens, const Items<nb::bytes> &needless) {
+            std::unordered_set<std::string> left_out;
+            for (const nb::bytes &text : needless)
+              left_out.emplace(text.c_str(), text.size());
             std::vector<bpe::SpecialToken> contents, raw, normalized;
             for (const nb::tuple &item : tokens) {
               if (nb::len(item) != 6)
@@ -143,7 +147,8 @@ void bind_encoder(nb::module_ &m) {
                                       nb::cast<bool>(item[4]), nb::cast<bool>(item[5])};
               contents.push_back(token);
               if (nb::handle text = item[2]; text.is_none()) {
-                raw.push_back(std::move(token));
+                if (!left_out.contains(token.text))
+                  raw.push_back(std::move(token));
               } else {
                 token.text = view_of_bytes(text, "an added token");
                 normalized.push_back(std::move(token));
@@ -151,7 +156,7 @@ void bind_encoder(nb::module_ &m) {
             }
             new (self) bpe::AddedTokens(std::move(contents), std::move(raw), std::move(normalized));
           },
-          nb::arg("tokens"))
+          nb::arg("tokens"), nb::arg("needless") = nb::list())
       .def(
           "find",
           [](const bpe::AddedTokens &tokens, nb::object buffer, bool normalized) {
@@ -315,6 +320,10 @@ void bind_encoder(nb::module_ &m) {
             codec.encoder.set_automaton(shared(&automaton));
           },
           nb::arg("automaton"))
+      .def(
+          "set_added_tokens",
+          [](Codec &codec, const bpe::AddedTokens &tokens) { codec.encoder.set_added_tokens(tokens); },
+          nb::arg("tokens"))
       .def_prop_ro(
           "merges_characters",
           [](const Codec &codec) { return codec.encoder.vocabulary().merges_characters(); })

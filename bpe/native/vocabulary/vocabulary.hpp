@@ -90,8 +90,8 @@ public:
   // Whether a pretoken's first symbols are what begin() gives, not those of its bytes.
   bool merges_characters() const { return merges_characters_; }
   void begin(const uint8_t *text, size_t size, std::vector<uint32_t> &symbols) const;
-  // Every two code points that a merge's product has one behind the other in a text: left << 32 | right,
-  // ascending.
+  // Every two characters that are entries and that a merge's product has one behind the other, as code points
+  // of a text: left << 32 | right, ascending.
   std::vector<uint64_t> joined_characters() const;
   // The bytes of the entry with this id, if there is one.
   std::optional<std::string_view> entry(uint64_t id) const;

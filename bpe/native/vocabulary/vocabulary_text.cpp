@@ -229,21 +229,33 @@ void Vocabulary::begin(const uint8_t *text, size_t size, std::vector<uint32_t> &
     symbols.push_back(unk_symbol_);
 }
 
-// Every two characters, as they stand in the text, that a merge's product has one behind the other.
 std::vector<uint64_t> Vocabulary::joined_characters() const {
+  std::vector<bool> is_made(size()), is_known(0x110000);
+  for (const PairTable::Pair &pair : pairs())
+    is_made[product(pair.rank)] = true;
   std::vector<uint64_t> joined;
-  for (const PairTable::Pair &pair : pairs()) {
-    const std::string entry = in_text(product(pair.rank));
-    const auto *const stop = reinterpret_cast<const uint8_t *>(entry.data() + entry.size());
-    uint64_t before = 0;
-    for (const auto *at = stop - entry.size(); at < stop;) {
-      const Char next = read_char(at, stop);
-      if (at > stop - entry.size())
-        joined.push_back(before << 32 | next.code_point);
-      before = next.code_point;
-      at += next.length;
+  std::vector<uint64_t> seen(1 << 14); // by hash, so that few come twice
+  const auto each = [&](bool made, auto take) {
+    for (uint32_t symbol = 0; symbol < size(); ++symbol)
+      if (is_made[symbol] == made || !made) {
+        const std::string entry = in_text(symbol);
+        const auto *const bytes = reinterpret_cast<const uint8_t *>(entry.data());
+        take(bytes, bytes + entry.size());
+      }
+  };
+  each(false, [&](const uint8_t *at, const uint8_t *stop) {
+    if (const Char only = read_char(at, stop); at + only.length == stop)
+      is_known[only.code_point] = true;
+  });
+  each(true, [&](const uint8_t *at, const uint8_t *stop) {
+    for (Char before = read_char(at, stop), next; (at += before.length) < stop; before = next) {
+      next = read_char(at, stop);
+      const uint64_t pair = uint64_t{before.code_point} << 32 | next.code_point;
+      uint64_t &slot = seen[pair * 0x9E3779B97F4A7C15ull >> 50];
+      if (slot != pair && is_known[before.code_point] && is_known[next.code_point])
+        joined.push_back(slot = pair);
     }
-  }
+  });
   std::sort(joined.begin(), joined.end());
   joined.erase(std::unique(joined.begin(), joined.end()), joined.end());
   return joined;
