@@ -51,6 +51,17 @@ class Parts:
         return tuple(AddedToken(text, id_) for id_, text in by_id)
 
     @cached_property
+    def decoded_tokens(self) -> dict[int, str]:
+        """id -> the text that a decoder sees of each added token: Hugging Face's see the normalized one."""
+        normalizer = self.normalizer
+        return {
+            token.id: normalizer.apply(token.text.encode()).decode()
+            if token.normalized and normalizer is not None
+            else token.text
+            for token in self.tokens
+        }
+
+    @cached_property
     def has_spaces(self) -> bool:
         """Whether the core works on texts with spaces for U+2581 (`text_form`)."""
         rules = self.vocabulary.text_rules
@@ -99,7 +110,8 @@ class Parts:
                 encoder.set_automaton(self.automaton)
             encoder.set_added_tokens(self.core_tokens)
             if self.decoder is not None and self.decoder.core_rule is not None:
-                encoder.set_text_decoding(*self.decoder.core_rule)
+                special_tokens = {text.encode(): id_ for id_, text in self.decoded_tokens.items()}
+                encoder.set_text_decoding(*self.decoder.core_rule, special_tokens)
         encoder.normalizer = self.core_normalizer.core if self.core_normalizer is not None else None
         return encoder
 

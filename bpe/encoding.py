@@ -224,7 +224,9 @@ class Encoding(Description):
         """The ids of given pretokens, end to end in `text`: number i is [ends[i - 1], ends[i]), uint64[pretokens]."""
         if self._parts.has_spaces:
             starts = [0, *ends[:-1].tolist()]
-            pretokens = [exchange(bytes(text[s:e])) for s, e in zip(starts, ends.tolist(), strict=True)]
+            pretokens = [
+                exchange(bytes(text[s:e])) for s, e in zip(starts, ends.tolist(), strict=True)
+            ]
             text, ends = b"".join(pretokens), np.cumsum([*map(len, pretokens)], dtype=np.uint64)
         return self._encoder.encode_pretokens(text, ends)
 

@@ -285,9 +285,7 @@ def check_merges(merges: Merges, id_of: Mapping[bytes, int], text_rules: TextRul
                 )
         made = product(left, right, text_rules)
         if made not in id_of:
-            raise BadTokenizer(
-                f"merges[{index}] makes {shown(made)}, which is not an entry of the vocabulary"
-            )
+            raise BadTokenizer(f"merges[{index}] makes {shown(made)}, which is not an entry of the vocabulary")
         first = seen.setdefault((left, right), index)
         if first != index:
             raise BadTokenizer(f"merges[{index}] repeats merges[{first}], {shown(left)} and {shown(right)}")
