@@ -296,9 +296,15 @@ class Encoder:
     def encode_pretokens(self, buffer: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Ids of given pretokens (of what the core cannot cut), end to end in buffer."""
     def set_text_decoding(
-        self, replaced: Sequence[tuple[bytes, bytes]], stripped: bytes, strip_count: int
+        self,
+        replaced: Sequence[tuple[bytes, bytes]],
+        stripped: bytes,
+        strip_count: int,
+        special_tokens: dict[bytes, int],
     ) -> None:
-        """How ids of entries that are text are decoded: `bpe.decoders.CoreRule`; to be set before. Not in the image."""
+        """How ids of entries that are text are decoded: `bpe.decoders.CoreRule`; to be set before. Not in the image.
+
+        special_tokens: the texts that ids of special tokens have to begin with."""
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
         """The bytes, special tokens included. ValueError names the first id that is not an entry and its place."""
     def decode_text(self, ids: Sequence[int] | NDArray[Any], errors: str) -> str:

@@ -234,8 +234,10 @@ class Tokenizer(Encoding):
         return self.decoder is not None and self.decoder.core_rule is None
 
     def _decoded(self, ids: Iterable[int] | NDArray[Any]) -> str:
-        entries = [self.id_to_token(id_) if isinstance(id_, int) else None for id_ in np.asarray(ids).tolist()]
-        if None in entries or self.decoder is None:
-            place = entries.index(None)
-            raise BadArgument(f"ids[{place}] = {shown(np.asarray(ids).tolist()[place])} is not an id of this vocabulary")
-        return self.decoder.apply([entry.decode() for entry in entries if entry is not None])
+        entries = []
+        for place, id_ in enumerate(np.asarray(ids).tolist()):
+            entry = self.id_to_token(id_) if isinstance(id_, int) else None
+            if entry is None:
+                raise BadArgument(f"ids[{place}] = {shown(id_)} is not an id of this vocabulary")
+            entries.append(self._parts.decoded_tokens.get(id_) or entry.decode(errors="replace"))
+        return self.decoder.apply(entries) if self.decoder is not None else ""

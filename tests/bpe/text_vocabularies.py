@@ -100,10 +100,11 @@ def _llama(**parts: Any) -> dict[str, Any]:
 def _phi() -> dict[str, Any]:
     root = _llama()
     size = len(root["model"]["vocab"])
+    entry = next(key for key in root["model"]["vocab"] if len(key) == 2 and key.isalpha())
     root["added_tokens"] += [
         added("<|user|>", size, rstrip=True),
         added("<|end|>", size + 1, rstrip=True, lstrip=True),
-        added("th", root["model"]["vocab"]["th"], normalized=True, special=False),
+        added(entry, root["model"]["vocab"][entry], normalized=True, special=False),
         added("word x", size + 2, normalized=True, single_word=True),
     ]
     return root

@@ -127,14 +127,15 @@ void bind_decoding(nb::class_<Codec> &encoder) {
       .def(
           "set_text_decoding",
           [](Codec &codec, const std::vector<std::pair<nb::bytes, nb::bytes>> &replaced,
-             const nb::bytes &stripped, size_t strip_count) {
+             const nb::bytes &stripped, size_t strip_count, const nb::dict &special_tokens) {
             bpe::TextDecoding rule{{}, {stripped.c_str(), stripped.size()}, strip_count};
             for (const auto &[what, by] : replaced)
               rule.replaced.emplace_back(std::string(what.c_str(), what.size()),
                                          std::string(by.c_str(), by.size()));
-            codec.text_decoder.emplace(codec.encoder.vocabulary(), codec.encoder.added_tokens().contents(), rule);
+            codec.text_decoder.emplace(codec.encoder.vocabulary(), 
+                                       added_tokens_from(special_tokens).contents(), rule);
           },
-          nb::arg("replaced"), nb::arg("stripped"), nb::arg("strip_count"))
+          nb::arg("replaced"), nb::arg("stripped"), nb::arg("strip_count"), nb::arg("special_tokens"))
       .def(
           "decode",
           [](const Codec &codec, nb::handle ids) { return bytes_from(codec, ids_from(ids)); },

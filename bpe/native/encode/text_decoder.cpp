@@ -44,10 +44,11 @@ TextDecoder::TextDecoder(const Vocabulary &vocabulary, const std::vector<Special
     items.emplace_back(vocabulary.id(symbol), vocabulary.bytes(symbol));
   for (const SpecialToken &token : special_tokens)
     items.emplace_back(token.value, token.text);
-  std::sort(items.begin(), items.end());
+  std::stable_sort(items.begin(), items.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
   std::string replaced;
-  for (const auto &[id, entry] : items) {
-    if (!ids_.empty() && ids_.back() == id) // an entry that is a special token, too
+  for (size_t i = 0; i < items.size(); ++i) {
+    const auto &[id, entry] = items[i];
+    if (i + 1 < items.size() && items[i + 1].first == id) // an entry that is a special token, too
       continue;
     std::string_view text = entry;
     for (const auto &[what, by] : rule.replaced)

@@ -160,7 +160,7 @@ void Vocabulary::list_neighbours() {
       joined_[static_cast<uint8_t>(entry[i - 1]) << 8 | static_cast<uint8_t>(entry[i])] = 1;
   }
   // Unknown characters are one token if they stand together.
-  if (text_ && text_->fuse_unk && !text_->byte_fallback && !merges_characters_)
+  if (fuses_unknown())
     for (uint32_t left = 0; left < 256; ++left)
       for (uint32_t right = 0; right < 256; ++right)
         joined_[left << 8 | right] |=
@@ -214,8 +214,9 @@ void Vocabulary::list_bytes() {
 }
 
 std::optional<std::string_view> Vocabulary::entry(uint64_t id) const {
-  const auto place = std::lower_bound(ids_.begin(), ids_.end(), id);
-  if (place == ids_.end() || *place != id)
+  const auto end = ids_.begin() + static_cast<ptrdiff_t>(size());
+  const auto place = std::lower_bound(ids_.begin(), end, id);
+  if (place == end || *place != id)
     return std::nullopt;
   return bytes(static_cast<uint32_t>(place - ids_.begin()));
 }

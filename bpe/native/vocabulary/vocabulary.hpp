@@ -89,6 +89,10 @@ public:
   const std::optional<TextRules> &text_rules() const { return text_; }
   // Whether a pretoken's first symbols are what begin() gives, not those of its bytes.
   bool merges_characters() const { return merges_characters_; }
+  // Whether neighbours that are unknown characters are one token.
+  bool fuses_unknown() const {
+    return text_ && text_->fuse_unk && !text_->byte_fallback && !merges_characters_;
+  }
   void begin(const uint8_t *text, size_t size, std::vector<uint32_t> &symbols) const;
   // Every two characters that are entries and that a merge's product has one behind the other, as code points
   // of a text: left << 32 | right, ascending.
