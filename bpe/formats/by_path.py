@@ -69,8 +69,8 @@ def _check_looks_like_ranks(data: bytes) -> None:
             raise BadTokenizer("it is empty")
     except BadTokenizer:
         raise BadTokenizer(
-            "is no tokenizer: neither a tokenizer.json, nor a vocab.json with merges.txt, nor a rank file (*.tiktoken), "
-            "nor a model of SentencePiece"
+            "is no tokenizer: neither a tokenizer.json, nor a vocab.json with merges.txt, nor a rank file "
+            "(*.tiktoken), nor a model of SentencePiece"
         ) from None
 
 

@@ -6,8 +6,8 @@ NormalizerSpec. What it becomes is what a tokenizer.json of the same model says,
 
 - SentencePiece joins the two neighbours whose piece has the highest score, of equal scores the leftmost. Of a piece's
   splits only one can ever come up, since the joins within its characters happen in one order whatever stands around
-  them. So the merges are all splits of all pieces by score, and ranks say the same, unless two different pieces have one
-  score: such a model is refused.
+  them. So the merges are all splits of all pieces by score, and ranks say the same, unless two different pieces have
+  one score: such a model is refused.
 - Characters of no piece are their bytes' pieces with byte_fallback, else the unknown piece, one for neighbours.
 - White space: add_dummy_prefix, remove_extra_whitespaces and escape_whitespaces become components of the normalizer, in
   the order of SentencePiece's steps. precompiled_charsmap becomes `Charsmap`.
@@ -27,6 +27,7 @@ import numpy as np
 
 from bpe.added_tokens import AddedToken
 from bpe.decoders import ByteFallback, Decoder, Fuse
+from bpe.decoders import Component as DecoderComponent
 from bpe.decoders import Replace as DecoderReplace
 from bpe.decoders import Strip as DecoderStrip
 from bpe.description import Description, Parts, make_parts
@@ -262,7 +263,7 @@ def normalizer_of(model: Model) -> tuple[Component, ...]:
 
 def decoder_of(model: Model) -> Decoder:
     """As the tokenizer.json of such models has it; the space in front goes where encoding puts it or takes it."""
-    decoder = [DecoderReplace(LOWER_BLOCK, " "), ByteFallback(), Fuse()]
+    decoder: list[DecoderComponent] = [DecoderReplace(LOWER_BLOCK, " "), ByteFallback(), Fuse()]
     if model.add_dummy_prefix or model.remove_extra_whitespaces:
         decoder.append(DecoderStrip(" ", 1, 0))
     return Decoder(tuple(decoder))
@@ -383,8 +384,8 @@ def _check_splits(tokenizer: Encoding, normal: set[str]) -> None:
             )
         if product != last and product in splits:
             raise UnsupportedTokenizer(
-                f"merges that make {shown(product)} stand apart in the list, with others between: a SentencePiece model "
-                "has one score for them all"
+                f"merges that make {shown(product)} stand apart in the list, with others between: a SentencePiece "
+                "model has one score for them all"
             )
         splits[product] = splits.get(product, 0) + 1
         last = product

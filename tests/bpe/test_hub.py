@@ -195,10 +195,10 @@ def test_a_server_that_is_not_there_or_an_address_that_is_none(made, environment
     for endpoint in ("http://127.0.0.1:9", "nonsense"):
         line = loaded(environment | {"HF_ENDPOINT": endpoint}, "org/whole")[0]
         assert line.startswith("EnvironmentFailure 4 org/whole: is not in the hub's cache"), line
+    # Older versions of huggingface_hub find the second only when they send a request.
     line = loaded(environment | {"HF_ENDPOINT": "http://[bad"}, "org/whole")[0]
-    assert (
-        line
-        == "BadArgument 2 org/whole: huggingface_hub's variables, HF_ENDPOINT among them, are wrong: Invalid IPv6 URL"
+    assert line.startswith(
+        ("BadArgument 2 org/whole: huggingface_hub's variables", "EnvironmentFailure 4 org/whole: ")
     )
 
 
