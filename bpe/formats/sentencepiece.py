@@ -34,6 +34,7 @@ from bpe.description import Description, Parts, make_parts
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.protobuf import Value, bytes_field, fields, float_field, float_of, varint_field
 from bpe.normalizers import Charsmap, Component, Normalizer, Prepend, Replace
+from bpe.pretokenization.components import Split
 from bpe.pretokenizer import Pretokenizer
 from bpe.text_form import LOWER_BLOCK, cuts_nothing
 from bpe.vocabulary import BYTE_ENTRIES, TextRules
@@ -301,7 +302,14 @@ def to_model(tokenizer: Encoding) -> bytes:
 def _settings_of(tokenizer: Description, byte_fallback: bool) -> Model:
     """The model without pieces that has this tokenizer's normalizer and decoder."""
     has_spaces = tokenizer.parts.has_spaces
-    if tokenizer.pretokenizer.components and not cuts_nothing(tokenizer.pretokenizer, has_spaces):
+    # Cut in front of each U+2581 alone, where no merge reaches across one.
+    at_words = tokenizer.pretokenizer.components == (Split(LOWER_BLOCK, "text", "MergedWithNext"),)
+    needless = at_words and all(
+        LOWER_BLOCK not in (left + right).decode()[1:] for left, right in tokenizer.merges
+    )
+    if tokenizer.pretokenizer.components and not (
+        needless or cuts_nothing(tokenizer.pretokenizer, has_spaces)
+    ):
         raise UnsupportedTokenizer(
             f"pre_tokenizer {tokenizer.pretokenizer.description} can't be written as a SentencePiece model"
         )
