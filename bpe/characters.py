@@ -1,8 +1,10 @@
 """A training whose entries are text: it starts from the characters of the text, as Hugging Face's BpeTrainer does.
 
-Ids are the special tokens, with byte fallback the entries of the 256 bytes (`<0x00>` to `<0xFF>`), the characters by code
-point, the merges. Merges and ids are those of BpeTrainer with the same normalizer and pre-tokenizer and those tokens
-first; over a limit the rarest characters are left out of the pretokens, and what stood around them are neighbours.
+Ids are the special tokens, with byte fallback the entries of the 256 bytes (`<0x00>` to `<0xFF>`), the characters by
+code point, the merges. Merges and ids are those of BpeTrainer with the same normalizer and pre-tokenizer and those
+tokens first; over a limit the rarest characters are left out of the pretokens, and what stood around them are
+neighbours. One rule is another: BpeTrainer gives text that spells a special token or a byte, such as "<0x41>", its id;
+here no merge makes that.
 """
 
 from __future__ import annotations

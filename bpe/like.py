@@ -1,7 +1,7 @@
 """How text is to be prepared for a training "like" another tokenizer: a preset by name, or a tokenizer's file.
 
-Of a file its normalizer and pre-tokenizer are read, so its model may be of any kind; of a BPE model also whether its entries
-are text, and how.
+Of a file its normalizer and pre-tokenizer are read, so its model may be of any kind; of a BPE model also whether its
+entries are text, and how.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _rule_of_words(has_prefix: bool) -> TextRule:
         Pretokenizer((Split(LOWER_BLOCK, "text", "MergedWithNext"),)),
         Normalizer((Prepend(LOWER_BLOCK), spaces) if has_prefix else (spaces,)),
         TextRules(byte_fallback=True, unk_token="<unk>", fuse_unk=True),
-        Decoder(tuple(decoder)),
+        decoder,
     )
 
 

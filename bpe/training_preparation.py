@@ -13,7 +13,7 @@ from bpe.characters import FromCharacters, characters_of
 from bpe.continued_tokenizer import FromTokenizer
 from bpe.errors import BadArgument, shown
 from bpe.like import TextRule, rule_like
-from bpe.limited_alphabet import FromAlphabet, alphabet_of
+from bpe.limited_alphabet import FromAlphabet, alphabet_of, initial_bytes
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_inputs import Cut, cut_of_files
 from bpe.pretokenizer import Pretokenizer
@@ -43,6 +43,10 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
     elif options.like is not None:
         rule = rule_like(options.like)
         options = replace(options, like=rule)
+        if rule.text_rules is None and options.initial_alphabet is not None:
+            initial_bytes(options.initial_alphabet)
+        if rule.text_rules is not None and options.max_token_length is not None:
+            raise BadArgument("max_token_length counts bytes; for a vocabulary of text give max_token_bytes")
     cut = cut_of_files(options.counts, special_tokens, options.pattern, rule)
     special_tokens = more if isinstance(old, Tokenizer) else cut.special_tokens
     options = replace(options, special_tokens=special_tokens)

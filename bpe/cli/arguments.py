@@ -182,7 +182,7 @@ def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
 
 
 def _train_examples() -> str:
-    from bpe.presets import PRESETS  # only the help needs them
+    from bpe.presets import LIKE_GEMMA, LIKE_LLAMA, PRESETS  # only the help needs them
 
     return (
         "examples:\n"
@@ -192,7 +192,10 @@ def _train_examples() -> str:
         "  python -m bpe train more.txt --continue-from tok.json --vocab-size 40k --output longer.json\n"
         "  python -m bpe train corpus/ --vocab-size 32k --tie-break huggingface --min-frequency 2 --output tok.json\n\n"
         "what --like knows (a line a preset, the names in it mean the same):\n"
-        + "".join(f"  {', '.join(preset.names)}\n" for preset in PRESETS)
+        + "".join(
+            f"  {', '.join(names)}\n"
+            for names in (*(preset.names for preset in PRESETS), LIKE_LLAMA, LIKE_GEMMA)
+        )
         + "Special tokens are no part of a preset: name those that the corpus has."
     )
 

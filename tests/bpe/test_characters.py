@@ -33,7 +33,7 @@ def text_of(seed: int, words: int = 4000) -> str:
         "12",
         "\u2581",
         "\U0001f44d",
-        "<0x41>",
+        "<x>",
     ]
     known = ["".join(rng.choices(parts, k=rng.randint(1, 5))) for _ in range(250)]
     weights = [1 / (rank + 1) for rank in range(len(known))]
@@ -91,9 +91,10 @@ def test_an_alphabet_is_of_characters():
         like="gemma-3",
         tie_break="huggingface",
         limit_alphabet=12,
-        initial_alphabet=["z"],
+        initial_alphabet=["z", "\u6f22"],
     )
     assert ours.token_to_id(b"z") is not None
+    assert ours.token_to_id("\u6f22".encode()) is not None
     assert sum(len(entry.decode()) == 1 for entry in ours.ordinary_entries.values()) == 12
     assert ours.decode(ours.encode(text)) == text.replace("\u2581", " ")
     with pytest.raises(BadArgument, match="limit_alphabet 1 is less than the 2 characters"):
@@ -111,6 +112,12 @@ def test_the_tokenizer_encodes_as_tokenizers_does_and_loses_nothing(tmp_path):
         assert same.encode(each, add_special_tokens=False).ids == ids
         assert ours.decode(ids) == each.replace("\u2581", " ")
     ours.export_sentencepiece(tmp_path / "t.model")
+    assert Tokenizer.load(tmp_path / "t.model").encode(text) == ours.encode(text)
+
+
+def test_text_that_spells_a_byte_never_becomes_that_byte():
+    ours = train([b"<0x41>" * 9], 300, SPECIAL, like="gemma-3")
+    assert ours.decode(ours.encode("<0x41>")) == "<0x41>"
 
 
 def test_a_size_below_the_characters_and_what_is_not_trained(tmp_path):
@@ -120,6 +127,8 @@ def test_a_size_below_the_characters_and_what_is_not_trained(tmp_path):
         train([b"ab"], 260, SPECIAL, like="llama-2")
     with pytest.raises(BadArgument, match="'clip': entries with an end_of_word_suffix"):
         train([b"ab"], 300, like="clip")
+    with pytest.raises(BadArgument, match="max_token_length counts bytes"):
+        train([b"ab"], 300, like="gemma-3", max_token_length=4)
     made = train([b"ab ab"], 300, SPECIAL, like="llama-2")
     with pytest.raises(BadArgument, match="continue_from: its entries are text"):
         train([b"ab"], 400, continue_from=made)
