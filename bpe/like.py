@@ -116,12 +116,8 @@ def _rule_of_preset(preset: Preset) -> TextRule:
 def _rule_of_words(has_prefix: bool) -> TextRule:
     """Words with their space in front as U+2581, as SentencePiece trains; bytes for what has no entry."""
     spaces = Replace(" ", LOWER_BLOCK)
-    decoder = [
-        DecoderReplace(LOWER_BLOCK, " "),
-        ByteFallback(),
-        Fuse(),
-        *[DecoderStrip(" ", 1, 0)] * has_prefix,
-    ]
+    stripped = (DecoderStrip(" ", 1, 0),) if has_prefix else ()
+    decoder = Decoder((DecoderReplace(LOWER_BLOCK, " "), ByteFallback(), Fuse(), *stripped))
     return TextRule(
         Pretokenizer((Split(LOWER_BLOCK, "text", "MergedWithNext"),)),
         Normalizer((Prepend(LOWER_BLOCK), spaces) if has_prefix else (spaces,)),
