@@ -4,7 +4,7 @@ Text given to the core must be valid UTF-8 where a call says so; `validate_utf8`
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,7 +224,7 @@ class Encoder:
     def set_automaton(self, automaton: Automaton) -> None:
         """How texts are cut; to be set before text is encoded. Not in the image."""
     def set_added_tokens(self, tokens: AddedTokens) -> None:
-        """What texts are cut at; to be set before text is encoded. Not in the image, and decoding knows the first ones."""
+        """What texts are cut at; to be set before text is encoded. Not in the image; decoding keeps the first ones."""
     @property
     def merges_characters(self) -> bool:
         """Whether what merging begins with hangs on a character's place or is not known of each by itself."""

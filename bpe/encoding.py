@@ -223,10 +223,9 @@ class Encoding(Description):
     def encode_pretokens(self, text: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """The ids of given pretokens, end to end in `text`: number i is [ends[i - 1], ends[i]), uint64[pretokens]."""
         if self._parts.has_spaces:
+            view = memoryview(text).cast("B")
             starts = [0, *ends[:-1].tolist()]
-            pretokens = [
-                exchange(bytes(text[s:e])) for s, e in zip(starts, ends.tolist(), strict=True)
-            ]
+            pretokens = [exchange(bytes(view[s:e])) for s, e in zip(starts, ends.tolist(), strict=True)]
             text, ends = b"".join(pretokens), np.cumsum([*map(len, pretokens)], dtype=np.uint64)
         return self._encoder.encode_pretokens(text, ends)
 

@@ -68,8 +68,10 @@ def cuts_nothing(pretokenizer: Pretokenizer, spaces: bool) -> bool:
 
 
 class Cuts(NamedTuple):
-    """How the core cuts texts that no pre-tokenizer cuts: where no merge reaches. needless: added tokens that need not be
-    looked for, since their texts are always pieces and become just their ids."""
+    """How the core cuts texts that no pre-tokenizer cuts: where no merge reaches.
+
+    needless: added tokens that need not be looked for, since their texts are always pieces and become just their ids.
+    """
 
     automaton: _core.Automaton
     needless: frozenset[str]
@@ -89,7 +91,8 @@ def cuts_of(
                 found = _needless_runs(encoder, character, tokens)
                 needless |= found
                 characters += [ord(character)] * bool(found)
-    joins_unknown = rules.fuse_unk and rules.unk_token is not None
+    has_bytes = rules.byte_fallback and encoder.find(b"<0x00>") is not None
+    joins_unknown = rules.fuse_unk and rules.unk_token is not None and not has_bytes
     return Cuts(core_automaton(tables_of_joins(joined, joins_unknown, characters)), frozenset(needless))
 
 
@@ -111,6 +114,9 @@ def _needless_runs(encoder: _core.Encoder, character: str, tokens: Collection[Ad
                 return set()
             wanted.append(ids[taken])
             left -= taken
-        if encoder.encode_pretokens(character.encode() * size, np.array([size], np.uint64)).tolist() != wanted:
+        if (
+            encoder.encode_pretokens(character.encode() * size, np.array([size], np.uint64)).tolist()
+            != wanted
+        ):
             return set()
     return {token.text for token in with_it if len(token.text) < max(ids)}

@@ -168,8 +168,9 @@ def make_vocabulary(
 ) -> Vocabulary:
     """The checked vocabulary; BadTokenizer names the first thing that is wrong.
 
-    text_rules: None for a byte-level vocabulary. vocab may hold the special tokens. Special tokens given without ids have that of the entry of their bytes, or
-    the next free ones in their order. ignore_merges None: yes for a rank file, no otherwise.
+    vocab may hold the special tokens. Special tokens given without ids have that of the entry of their bytes, or
+    the next free ones in their order. ignore_merges None: yes for a rank file, no otherwise. text_rules: None for a
+    byte-level vocabulary.
     """
     entries = dict(vocab)
     merge_list = None if merges is None else [(left, right) for left, right in merges]
@@ -285,7 +286,9 @@ def check_merges(merges: Merges, id_of: Mapping[bytes, int], text_rules: TextRul
                 )
         made = product(left, right, text_rules)
         if made not in id_of:
-            raise BadTokenizer(f"merges[{index}] makes {shown(made)}, which is not an entry of the vocabulary")
+            raise BadTokenizer(
+                f"merges[{index}] makes {shown(made)}, which is not an entry of the vocabulary"
+            )
         first = seen.setdefault((left, right), index)
         if first != index:
             raise BadTokenizer(f"merges[{index}] repeats merges[{first}], {shown(left)} and {shown(right)}")

@@ -205,10 +205,8 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
     # The two large values are written by the core.
     text = json.dumps(root, ensure_ascii=False, separators=(",", ":")).encode()
     ending = json.dumps(_STAND_INS, separators=(",", ":")).encode()[1:] + b"}"
-    if as_text:
-        keys = sorted((id_, text) for text, id_ in tokenizer.special_tokens.items())
-    else:
-        keys = special_keys(tokenizer)
+    in_order = sorted((id_, text) for text, id_ in tokenizer.special_tokens.items())
+    keys = in_order if as_text else special_keys(tokenizer)
     if tokenizer.ignore_merges and not as_text:
         _check_no_other_text(keys)
     encoder = tokenizer.core_encoder

@@ -27,13 +27,18 @@ _BLOCK: Final = 256  # code points beyond ASCII that begin as one class
 _LARGE_BLOCKS: Final = ((0x3100, 0xAC00), (0xAC00, 0xD800), (0x10000, END))
 
 
-def tables_of_joins(joined: NDArray[np.uint64], joins_unknown: bool, by_themselves: Collection[int] = ()) -> Tables:
+def tables_of_joins(
+    joined: NDArray[np.uint64], joins_unknown: bool, by_themselves: Collection[int] = ()
+) -> Tables:
     """The tables that cut wherever two neighbours are none of the pairs.
 
     joined: uint64[pairs], left << 32 | right, code points. joins_unknown: characters that are in no pair may become one
     token where they stand together. by_themselves: ASCII that is to be no other's class.
     """
-    left, right = (joined >> np.uint64(32)).astype(np.int64), (joined & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    left, right = (
+        (joined >> np.uint64(32)).astype(np.int64),
+        (joined & np.uint64(0xFFFFFFFF)).astype(np.int64),
+    )
     class_of = _first_classes(left, right)
     count = int(class_of.max()) + 1
     pairs = np.zeros((count, count))
@@ -67,7 +72,9 @@ def _first_classes(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray
 def joins_only_itself(joined: NDArray[np.uint64], code_point: int) -> bool:
     """Whether a character is in no pair with another."""
     left, right = joined >> np.uint64(32), joined & np.uint64(0xFFFFFFFF)
-    return bool((left[right == code_point] == code_point).all() and (right[left == code_point] == code_point).all())
+    return bool(
+        (left[right == code_point] == code_point).all() and (right[left == code_point] == code_point).all()
+    )
 
 
 def _merged(
@@ -82,11 +89,14 @@ def _merged(
     def more_joins(number: int) -> NDArray[np.float64]:
         """By other class, what joins more where the two are one; as it was when either last changed."""
         lacking = [
-            (matrix[number] & ~matrix) @ weights * weights + (~matrix[number] & matrix) @ weights * weights[number]
+            (matrix[number] & ~matrix) @ weights * weights
+            + (~matrix[number] & matrix) @ weights * weights[number]
             for matrix in (joins, joins.T)
         ]
         row = lacking[0] + lacking[1]
-        row[[other for other in range(len(joins)) if other not in members or other in (number, *kept)]] = np.inf
+        row[[other for other in range(len(joins)) if other not in members or other in (number, *kept)]] = (
+            np.inf
+        )
         return np.full(len(joins), np.inf) if number in kept else row
 
     more = np.array([more_joins(number) for number in members])

@@ -143,7 +143,7 @@ def test_decoders_of_all_kinds() -> None:
         rng = random.Random(2)
         for _ in range(200):
             # A strip from the end of a text that is shorter makes theirs panic.
-            ids = [id_ for id_ in rng.choices(list(ours.vocab), k=6) if (ours.id_to_token(id_) or b"") not in (b"t", b"tt")]
+            ids = rng.choices([id_ for id_, entry in ours.vocab.items() if entry not in (b"t", b"tt")], k=6)
             assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), (decoder, ids)
         saved = tokenizers.Tokenizer.from_str(ours.canonical_json.decode())
         assert saved.decode(ids, skip_special_tokens=False) == ours.decode(ids)

@@ -32,8 +32,8 @@ def trained(
     entries: int, suffix: str = "", prefix: str = "", splits: bool = False, byte_level: bool = False
 ) -> str:
     """The tokenizer.json of a training on text with "▁" for spaces, or on its pieces between white space."""
-    options = {"end_of_word_suffix": suffix} if suffix else {}
-    tokenizer = Tokenizer(models.BPE(**options))  # type: ignore[arg-type]
+    options: dict[str, Any] = {"end_of_word_suffix": suffix} if suffix else {}
+    tokenizer = Tokenizer(models.BPE(**options))
     if byte_level:
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [
@@ -48,7 +48,11 @@ def trained(
     if prefix:
         options["continuing_subword_prefix"] = prefix
     trainer = trainers.BpeTrainer(
-        vocab_size=entries, special_tokens=["<unk>", "<s>"], show_progress=False, max_token_length=12, **options
+        vocab_size=entries,
+        special_tokens=["<unk>", "<s>"],
+        show_progress=False,
+        max_token_length=12,
+        **options,
     )
     tokenizer.train_from_iterator(corpus(1), trainer)
     return tokenizer.to_str()
@@ -128,7 +132,9 @@ def _gemma() -> dict[str, Any]:
         tokens.append(added(run, vocab.setdefault(run, len(vocab)), special=False))
     known = set()
     root["model"]["merges"] = [
-        merge for merge in merges if not (tuple(merge) in known or known.add(tuple(merge)))  # type: ignore[func-returns-value]
+        merge
+        for merge in merges
+        if not (tuple(merge) in known or known.add(tuple(merge)))  # type: ignore[func-returns-value]
     ]
     root["added_tokens"] += tokens
     return root
@@ -160,7 +166,7 @@ def _random_merges() -> dict[str, Any]:
 def _clip() -> dict[str, Any]:
     root = document(trained(700, suffix="</w>", byte_level=True), unk_token="<unk>")
     pieces = root["model"]["vocab"]
-    for byte in json.loads(pre_tokenizer_alphabet()):
+    for byte in sorted(pre_tokenizers.ByteLevel.alphabet()):
         for key in (byte, byte + "</w>"):
             pieces.setdefault(key, len(pieces))
     root["normalizer"] = {
@@ -173,11 +179,6 @@ def _clip() -> dict[str, Any]:
     }
     root["decoder"] = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
     return root
-
-
-def pre_tokenizer_alphabet() -> str:
-    """The byte alphabet as a JSON list."""
-    return json.dumps(sorted(pre_tokenizers.ByteLevel.alphabet()))
 
 
 def _split(suffix: str = "", prefix: str = "", **parts: Any) -> dict[str, Any]:

@@ -81,7 +81,8 @@ nb::object text_from(const Codec &codec, const int64_t *ids, size_t count, const
                      std::vector<char> &room) {
   if (codec.text_decoder) {
     const std::string text = codec.text_decoder->decode(ids, count, std::string_view(errors) == "replace");
-    nb::object out = nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), errors));
+    nb::object out =
+        nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), errors));
     if (!out.is_valid())
       throw nb::python_error();
     return out;
@@ -132,13 +133,12 @@ void bind_decoding(nb::class_<Codec> &encoder) {
             for (const auto &[what, by] : replaced)
               rule.replaced.emplace_back(std::string(what.c_str(), what.size()),
                                          std::string(by.c_str(), by.size()));
-            codec.text_decoder.emplace(codec.encoder.vocabulary(), 
+            codec.text_decoder.emplace(codec.encoder.vocabulary(),
                                        added_tokens_from(special_tokens).contents(), rule);
           },
           nb::arg("replaced"), nb::arg("stripped"), nb::arg("strip_count"), nb::arg("special_tokens"))
       .def(
-          "decode",
-          [](const Codec &codec, nb::handle ids) { return bytes_from(codec, ids_from(ids)); },
+          "decode", [](const Codec &codec, nb::handle ids) { return bytes_from(codec, ids_from(ids)); },
           nb::arg("ids"))
       .def(
           "decode_text",

@@ -324,9 +324,8 @@ void bind_encoder(nb::module_ &m) {
           "set_added_tokens",
           [](Codec &codec, const bpe::AddedTokens &tokens) { codec.encoder.set_added_tokens(tokens); },
           nb::arg("tokens"))
-      .def_prop_ro(
-          "merges_characters",
-          [](const Codec &codec) { return codec.encoder.vocabulary().merges_characters(); })
+      .def_prop_ro("merges_characters",
+                   [](const Codec &codec) { return codec.encoder.vocabulary().merges_characters(); })
       .def("joined_characters",
            [](const Codec &codec) { return owned_array(codec.encoder.vocabulary().joined_characters()); })
       .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)

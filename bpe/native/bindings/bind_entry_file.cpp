@@ -214,7 +214,8 @@ void bind_entry_file(nb::module_ &m) {
               special_texts.emplace(token.value, token.text);
               texts.insert(token.text);
             }
-            const std::unordered_set<std::string_view> used = used_by_merges(file.model, texts, rules ? rules->prefix.size() : 0);
+            const std::unordered_set<std::string_view> used =
+                used_by_merges(file.model, texts, rules ? rules->prefix.size() : 0);
             std::vector<bpe::Vocabulary::Entry> kept;
             kept.reserve(entries.size());
             for (size_t i = 0; i < entries.size(); ++i) {
@@ -239,7 +240,8 @@ void bind_entry_file(nb::module_ &m) {
             return codec.release();
           },
           nb::arg("special_tokens"), nb::arg("automaton").none(), nb::arg("ignore_merges"),
-          nb::arg("text_rules") = nb::none(), nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership);
+          nb::arg("text_rules") = nb::none(), nb::arg("cache_bytes") = default_cache_bytes,
+          nb::rv_policy::take_ownership);
 }
 
 } // namespace bpe::python

@@ -183,8 +183,8 @@ inline std::optional<bpe::TextRules> text_rules_from(const TextRulesTuple &rules
     return std::nullopt;
   const auto &[byte_level, byte_fallback, fuse_unk, has_spaces, unk_id, unk_token, prefix, suffix] = *rules;
   const auto text = [](const nb::bytes &bytes) { return std::string(bytes.c_str(), bytes.size()); };
-  return bpe::TextRules{byte_level,      byte_fallback, fuse_unk,    has_spaces, unk_id,
-                        text(unk_token), text(prefix),  text(suffix)};
+  return bpe::TextRules{byte_level, byte_fallback,   fuse_unk,     has_spaces,
+                        unk_id,     text(unk_token), text(prefix), text(suffix)};
 }
 
 inline size_t cache_size_from(int64_t cache_bytes) {

@@ -134,7 +134,7 @@ private:
   std::optional<TextWindow> window_; // if there is an automaton
   PretokenCache cache_;
   HeapMerge heap_;
-  std::vector<uint32_t> first_symbols_; // of a pretoken that is merged by characters
+  std::vector<uint32_t> first_symbols_;            // of a pretoken that is merged by characters
   std::unique_ptr<RankMergeScratch> rank_scratch_; // once there is a long pretoken
   GatheredMisses misses_;
   Batch batches_[2];

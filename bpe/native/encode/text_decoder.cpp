@@ -44,7 +44,8 @@ TextDecoder::TextDecoder(const Vocabulary &vocabulary, const std::vector<Special
     items.emplace_back(vocabulary.id(symbol), vocabulary.bytes(symbol));
   for (const SpecialToken &token : special_tokens)
     items.emplace_back(token.value, token.text);
-  std::stable_sort(items.begin(), items.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+  std::stable_sort(items.begin(), items.end(),
+                   [](const auto &a, const auto &b) { return a.first < b.first; });
   std::string replaced;
   for (size_t i = 0; i < items.size(); ++i) {
     const auto &[id, entry] = items[i];

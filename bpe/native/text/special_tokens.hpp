@@ -60,7 +60,7 @@ private:
   size_t next_start(const uint8_t *text, size_t size, size_t place) const;
 
   // Up to here a walk of the trie at each place costs less than a look at all places.
-  static constexpr size_t short_bytes = 64;
+  static constexpr size_t short_bytes = 128;
   static constexpr size_t most_spaces = 1 << 10; // bytes beside a place that are looked at
   static constexpr size_t max_pairs = 4, max_firsts = 8;
   std::vector<SpecialToken> tokens_;

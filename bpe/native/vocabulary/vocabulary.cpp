@@ -340,8 +340,8 @@ Vocabulary::Vocabulary(ImageReader &image) : is_rank_file_(image.get<uint64_t>()
   ids_are_symbols_ = !text_ && (ids_.empty() || ids_.back() == size() - 1); // ids ascend
   if (text_) {
     list_byte_entries();
-    const bool known = std::find(byte_symbols_.begin(), byte_symbols_.end(), PairTable::no_symbol) ==
-                       byte_symbols_.end();
+    const bool known =
+        std::find(byte_symbols_.begin(), byte_symbols_.end(), PairTable::no_symbol) == byte_symbols_.end();
     require(!merges_bytes || (known ? text_->byte_fallback : text_->unk_id && !text_->byte_fallback));
     list_text_symbols(merges_bytes);
   } else {

@@ -168,8 +168,8 @@ private:
   std::optional<TextRules> text_;
   bool merges_characters_ = false;
   std::vector<Hidden> hidden_;
-  std::array<uint32_t, 256> byte_symbols_;         // of the entries of bytes, if characters may become these
-  uint32_t unk_symbol_ = 0;                        // if there is an unknown token
+  std::array<uint32_t, 256> byte_symbols_;        // of the entries of bytes, if characters may become these
+  uint32_t unk_symbol_ = 0;                       // if there is an unknown token
   std::vector<PairTable::Pair> character_merges_; // that rank before the listed ones
 };
 

@@ -61,8 +61,8 @@ std::string Vocabulary::in_text(uint32_t symbol) const {
 bool Vocabulary::merges_bytes(const Merges &merges) const {
   if (!text_->prefix.empty() || !text_->suffix.empty())
     return false;
-  const bool known = std::find(byte_symbols_.begin(), byte_symbols_.end(), PairTable::no_symbol) ==
-                     byte_symbols_.end();
+  const bool known =
+      std::find(byte_symbols_.begin(), byte_symbols_.end(), PairTable::no_symbol) == byte_symbols_.end();
   if (!known && (text_->byte_fallback || !text_->unk_id))
     return false;
   const auto is_of_unknown = [&](std::string_view entry) {
