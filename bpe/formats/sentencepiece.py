@@ -295,7 +295,7 @@ def to_model(tokenizer: Encoding) -> bytes:
         _check_pieces(model)
     except BadTokenizer as error:
         raise UnsupportedTokenizer(f"can't be written as a SentencePiece model, which {error}") from None
-    _check_splits(tokenizer, {text for text, _, kind in model.pieces if kind == NORMAL})
+    _check_splits(tokenizer, dict.fromkeys(text for text, _, kind in model.pieces if kind == NORMAL))
     return _to_bytes(model, rules.unk_token)
 
 
@@ -374,7 +374,7 @@ def _pieces_of(tokenizer: Description, rules: TextRules) -> list[tuple[str, floa
     return pieces
 
 
-def _check_splits(tokenizer: Encoding, normal: set[str]) -> None:
+def _check_splits(tokenizer: Encoding, normal: dict[str, None]) -> None:
     """Nothing, or UnsupportedTokenizer where SentencePiece would join what these merges do not, or in another order.
 
     It joins by any split of a piece, here only listed pairs merge. The two agree if each piece is what its own
