@@ -1,18 +1,26 @@
 """How text is to be prepared for a training "like" another tokenizer: a preset by name, or a tokenizer's file.
 
-Of a file its normalizer and pre-tokenizer are read and nothing else, so its model may be of any kind.
+Of a file its normalizer and pre-tokenizer are read, so its model may be of any kind; of a BPE model also whether its
+entries are text, and how.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bpe.decoders import ByteFallback, Decoder, Fuse
+from bpe.decoders import Replace as DecoderReplace
+from bpe.decoders import Strip as DecoderStrip
 from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer, shown
-from bpe.normalizers import Normalizer
+from bpe.hub import hub_name, locate
+from bpe.normalizers import Normalizer, Prepend, Replace
+from bpe.pretokenization.components import Split
 from bpe.pretokenizer import Pretokenizer
+from bpe.text_form import LOWER_BLOCK
+from bpe.vocabulary import TextRules
 
 if TYPE_CHECKING:
     from bpe.presets import Preset
@@ -25,6 +33,9 @@ class TextRule:
 
     pretokenizer: Pretokenizer
     normalizer: Normalizer | None = None
+    # Of a vocabulary of text: what counted text does not hang on.
+    text_rules: TextRules | None = field(default=None, compare=False)
+    decoder: Decoder | None = field(default=None, compare=False)
 
     @staticmethod
     def of(tokenizer: Tokenizer) -> TextRule:
@@ -36,16 +47,15 @@ Like = str | os.PathLike[str] | TextRule  # a preset's name, or a path, or what 
 
 
 def rule_like(like: Like) -> TextRule:
-    """The rule of a preset, of a tokenizer.json, or of a folder that holds one; a preset's name means the preset.
-
-    A rule is returned as it is.
+    """The rule of a preset, of a tokenizer.json, of a folder or a hub's repository that holds one; a preset's name
+    means the preset. A rule is returned as it is.
 
     str(rule_like("qwen-3").normalizer) -> "NFC". BadArgument for a name that is none; BadTokenizer and
     UnsupportedTokenizer, which name the JSON path, for a rule that can't be followed.
     """
     if isinstance(like, TextRule):
         return like
-    from bpe.presets import OF_TEXT, PRESETS  # only where a name is looked up
+    from bpe.presets import LIKE_GEMMA, LIKE_LLAMA, OF_TEXT, PRESETS  # only where a name is looked up
 
     if not isinstance(like, (str, os.PathLike)):
         raise BadArgument(f"like must be a preset's name or the path of a tokenizer.json, got {shown(like)}")
@@ -54,15 +64,20 @@ def rule_like(like: Like) -> TextRule:
         for preset in PRESETS:
             if _plain(name) in map(_plain, preset.names):
                 return _rule_of_preset(preset)
+        for names, has_prefix in ((LIKE_LLAMA, True), (LIKE_GEMMA, False)):
+            if _plain(name) in map(_plain, names):
+                return _rule_of_words(has_prefix)
     path = Path(name)
     if path.is_dir():
         path = path / "tokenizer.json"
+    if not path.exists() and hub_name(name) is not None:
+        path = locate(name).path
     if path.is_file():
         return _rule_of_file(path)
     if _plain(name) in map(_plain, OF_TEXT):
         raise BadArgument(
-            f"like {shown(name)}: its entries are texts, not bytes, and this package trains byte-level vocabularies; "
-            f"the presets are {_names_of_presets()}"
+            f"like {shown(name)}: entries with an end_of_word_suffix are not trained here; the presets are "
+            f"{_names_of_presets()}"
         )
     raise BadArgument(
         f"like {shown(name)} is neither a preset nor the path of a tokenizer.json; the presets are "
@@ -72,9 +87,9 @@ def rule_like(like: Like) -> TextRule:
 
 def _names_of_presets() -> str:
     """The first name of each preset, for a message."""
-    from bpe.presets import PRESETS
+    from bpe.presets import LIKE_GEMMA, LIKE_LLAMA, PRESETS
 
-    return ", ".join(preset.names[0] for preset in PRESETS)
+    return ", ".join([*(preset.names[0] for preset in PRESETS), LIKE_LLAMA[0], LIKE_GEMMA[0]])
 
 
 def _plain(name: str) -> str:
@@ -98,8 +113,23 @@ def _rule_of_preset(preset: Preset) -> TextRule:
         raise type(error)(f"like {preset.names[0]}: {error}") from None
 
 
+def _rule_of_words(has_prefix: bool) -> TextRule:
+    """Words with their space in front as U+2581, as SentencePiece trains; bytes for what has no entry."""
+    spaces = Replace(" ", LOWER_BLOCK)
+    stripped = (DecoderStrip(" ", 1, 0),) if has_prefix else ()
+    decoder = Decoder((DecoderReplace(LOWER_BLOCK, " "), ByteFallback(), Fuse(), *stripped))
+    return TextRule(
+        Pretokenizer((Split(LOWER_BLOCK, "text", "MergedWithNext"),)),
+        Normalizer((Prepend(LOWER_BLOCK), spaces) if has_prefix else (spaces,)),
+        TextRules(byte_fallback=True, unk_token="<unk>", fuse_unk=True),
+        decoder,
+    )
+
+
 def _rule_of_file(path: Path) -> TextRule:
     from bpe.formats.by_path import read_file
+    from bpe.formats.huggingface_around import text_rules_of
+    from bpe.formats.huggingface_decoder import decoder_from_json
     from bpe.formats.huggingface_normalizer import normalizer_from_json
     from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
     from bpe.formats.json_input import parse
@@ -108,10 +138,18 @@ def _rule_of_file(path: Path) -> TextRule:
         root = parse(read_file(path))
         if not isinstance(root, dict) or "pre_tokenizer" not in root:
             raise BadTokenizer("is no tokenizer.json: it has no pre_tokenizer")
-        return TextRule(
-            pretokenizer_from_json(root["pre_tokenizer"]),
-            normalizer_from_json(root.get("normalizer"), "normalizer"),
-        )
+        normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
+        text_rules = None
+        if isinstance(model := root.get("model"), dict) and model.get("type", "BPE") == "BPE":
+            text_rules = text_rules_of(root)
+        if text_rules is None:
+            return TextRule(pretokenizer_from_json(root["pre_tokenizer"]), normalizer)
+        if text_rules.end_of_word_suffix or text_rules.continuing_subword_prefix:
+            raise UnsupportedTokenizer(
+                "model.end_of_word_suffix or continuing_subword_prefix is not empty; such entries are not trained here"
+            )
+        pretokenizer = pretokenizer_from_json(root["pre_tokenizer"], as_text=True)
+        return TextRule(pretokenizer, normalizer, text_rules, decoder_from_json(root.get("decoder")))
     except (BadTokenizer, UnsupportedTokenizer) as error:
         text = str(error)
         raise type(error)(text if text.startswith(str(path)) else f"{path}: {text}") from None

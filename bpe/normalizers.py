@@ -166,7 +166,19 @@ class Precompiled:
         return [("precompiled", self.charsmap, b"")]
 
     def __repr__(self) -> str:
-        return f"Precompiled({len(self.charsmap)} bytes)"
+        return f"{type(self).__name__}({len(self.charsmap)} bytes)"
+
+
+@dataclass(frozen=True, repr=False)
+class Charsmap(Precompiled):
+    """The same charsmap as SentencePiece itself applies it: at each place the longest key gives way to its text.
+
+    No component of Hugging Face tokenizers, whose Precompiled loses what follows the shortest key in a grapheme
+    cluster ("e" with two accents).
+    """
+
+    def steps(self) -> list[_Step]:
+        return [("charsmap", self.charsmap, b"")]
 
 
 @dataclass(frozen=True)

@@ -95,5 +95,8 @@ PRESETS: Final = (
     Preset(("claude",), (_GPT2,), "NFKC"),
 )
 
-# Families whose entries are texts, not bytes: another kind of training.
-OF_TEXT: Final = ("llama-2", "codellama", "mistral-7b", "tinyllama", "phi-3", "gemma", "clip")
+# Families whose entries are texts, words with "▁" in front: with and without one at the beginning of a document.
+LIKE_LLAMA: Final = ("llama-2", "codellama", "mistral-7b", "tinyllama", "phi-3")
+LIKE_GEMMA: Final = ("gemma-3", "gemma", "gemma-2")
+# With an end_of_word_suffix: another kind of training.
+OF_TEXT: Final = ("clip",)

@@ -22,7 +22,8 @@ from bpe.decoders import Decoder
 from bpe.description import Parts, make_parts
 from bpe.encoding import AllowedSpecial, Encoding
 from bpe.errors import BadArgument, shown
-from bpe.formats import by_path, gpt2, huggingface, tiktoken
+from bpe.formats import by_path, gpt2, huggingface, sentencepiece, tiktoken
+from bpe.hub import locate
 from bpe.normalizers import Normalizer
 from bpe.output_file import open_output_file, write_file
 from bpe.post_processing import PostProcessor
@@ -122,14 +123,21 @@ class Tokenizer(Encoding):
         path: str | Path,
         pattern: str | Pretokenizer | None = None,
         special_tokens: SpecialTokens = None,
+        *,
+        revision: str | None = None,
     ) -> Tokenizer:
-        """The tokenizer in a file: tokenizer.json; vocab.json, merges.txt or the folder of both; *.tiktoken.
+        """The tokenizer in a file: tokenizer.json; vocab.json, merges.txt or the folder of both; *.tiktoken;
+        a SentencePiece model.
+
+        "org/model" or "org/model@revision" is a repository of the Hugging Face Hub, unless such a path exists; what
+        is downloaded and which variables are honoured, see `bpe.hub`. revision: a branch, tag or commit there.
 
         A tokenizer.json says all itself. For the two others, pattern (default gpt2 for vocab.json, needed for
         *.tiktoken) and special_tokens are to be given. About 1 µs an entry. No other file is read: what the files say
-        decides the ids. BadTokenizer or UnsupportedTokenizer name file and place.
+        decides the ids. BadTokenizer or UnsupportedTokenizer name file and place, EnvironmentFailure a server that
+        can't be reached.
         """
-        return Tokenizer.from_parts(by_path.load(Path(path), pattern, special_tokens))
+        return Tokenizer.from_parts(by_path.load(locate(path, revision).path, pattern, special_tokens))
 
     @staticmethod
     def from_compiled(image: Buffer) -> Tokenizer:
@@ -168,6 +176,13 @@ class Tokenizer(Encoding):
         BadTokenizer if they can't express this tokenizer (see bpe.formats.gpt2).
         """
         gpt2.export(self, Path(folder))
+
+    def export_sentencepiece(self, path: str | Path) -> None:
+        """Write a SentencePiece model of type BPE; special tokens become control pieces, which it never finds in text.
+
+        UnsupportedTokenizer if such a model can't express this tokenizer (see bpe.formats.sentencepiece).
+        """
+        write_file(path, sentencepiece.to_model(self))
 
     # -- decoding ------------------------------------------------------------------------------------------------
 

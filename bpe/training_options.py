@@ -137,7 +137,7 @@ class TrainingOptions:
                         f"continue_from: that tokenizer says how text is prepared and which bytes have entries; leave "
                         f"{name} out"
                     )
-        if self.initial_alphabet is not None:
+        if self.initial_alphabet is not None and self.like is None:
             initial_bytes(self.initial_alphabet)
 
 

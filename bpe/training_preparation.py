@@ -9,10 +9,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bpe.characters import FromCharacters, characters_of
 from bpe.continued_tokenizer import FromTokenizer
 from bpe.errors import BadArgument, shown
 from bpe.like import TextRule, rule_like
-from bpe.limited_alphabet import FromAlphabet, alphabet_of
+from bpe.limited_alphabet import FromAlphabet, alphabet_of, initial_bytes
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_inputs import Cut, cut_of_files
 from bpe.pretokenizer import Pretokenizer
@@ -31,6 +32,10 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
     options = with_tokenizer(options)
     old, special_tokens = options.continue_from, options.special_tokens
     rule = None
+    if isinstance(old, Tokenizer) and old.text_rules is not None:
+        raise BadArgument(
+            "continue_from: its entries are text; only trainings of byte-level vocabularies go on"
+        )
     if isinstance(old, Tokenizer):
         rule = TextRule.of(old)
         more = [token for token in special_tokens or () if token not in old.special_tokens]
@@ -38,6 +43,10 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
     elif options.like is not None:
         rule = rule_like(options.like)
         options = replace(options, like=rule)
+        if rule.text_rules is None and options.initial_alphabet is not None:
+            initial_bytes(options.initial_alphabet)
+        if rule.text_rules is not None and options.max_token_length is not None:
+            raise BadArgument("max_token_length counts bytes; for a vocabulary of text give max_token_bytes")
     cut = cut_of_files(options.counts, special_tokens, options.pattern, rule)
     special_tokens = more if isinstance(old, Tokenizer) else cut.special_tokens
     options = replace(options, special_tokens=special_tokens)
@@ -48,6 +57,9 @@ def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[Trai
         smallest, holds = start.size, "what continue_from has and the special tokens beside"
     elif options.has_alphabet:  # known when the text is counted
         smallest, holds = len(special_tokens), counted(len(special_tokens), "special token")
+    elif rule is not None and rule.text_rules is not None:
+        bytes_count = 256 * rule.text_rules.byte_fallback
+        smallest, holds = len(special_tokens) + bytes_count, "special tokens and the entries of bytes"
     for vocab_size in vocab_sizes:
         check_size(vocab_size, smallest, holds)
     return options, cut
@@ -75,7 +87,13 @@ def start_of(counts: PretokenCounts, options: TrainingOptions, vocab_size: int) 
             pattern = options.pattern or facts.pretokenizer or "gpt2"
             rule = TextRule(Pretokenizer.from_pattern(pattern), facts.normalizer)
         start = FromBytes(special_tokens, rule)
-        if options.has_alphabet:
+        if (text_rules := rule.text_rules) is not None:
+            if text_rules.unk_token not in special_tokens:
+                text_rules = replace(text_rules, unk_token=None)
+            characters = characters_of(counts, options.initial_alphabet, options.limit_alphabet)
+            start = FromCharacters(special_tokens, rule, text_rules, characters)
+            check_size(vocab_size, start.size, "special tokens, bytes and the characters of the text")
+        elif options.has_alphabet:
             alphabet = alphabet_of(counts, options.initial_alphabet, options.limit_alphabet)
             start = FromAlphabet(special_tokens, rule, alphabet)
             check_size(vocab_size, start.size, "the alphabet and the special tokens")

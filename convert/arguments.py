@@ -119,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
         "--tokenizer",
         required=True,
         metavar="PATH",
-        help="tokenizer.json, or a folder with vocab.json and merges.txt",
+        help="tokenizer.json, a folder with vocab.json and merges.txt, or org/model[@revision] of the Hugging Face Hub",
     )
     add("--output", required=True, metavar="PATH", help="the dataset to make, such as owt.zarr")
     add = parser.add_argument_group("reading").add_argument

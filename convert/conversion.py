@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -124,17 +124,20 @@ def _check_place(options: ConvertOptions) -> None:
 
 
 def carry_out(
-    begun: Begun, tokenizer: Tokenizer, file_sha256: str, make_executor: ExecutorFactory | None = None
+    begun: Begun,
+    tokenizer: Tokenizer,
+    source: Mapping[str, str],
+    make_executor: ExecutorFactory | None = None,
 ) -> Summary:
-    """Do the work that was begun, see `convert`. tokenizer, file_sha256: from `load_tokenizer`."""
+    """Do the work that was begun, see `convert`. tokenizer, source: from `load_tokenizer`."""
     try:
-        return _carry_out(begun, tokenizer, file_sha256, make_executor)
+        return _carry_out(begun, tokenizer, source, make_executor)
     finally:
         begun.workspace.close()
 
 
 def _carry_out(
-    begun: Begun, tokenizer: Tokenizer, file_sha256: str, make_executor: ExecutorFactory | None
+    begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], make_executor: ExecutorFactory | None
 ) -> Summary:
     options, times, progress, workspace = begun.options, begun.times, begun.progress, begun.workspace
     sources, layout = begun.sources, begun.layout
@@ -160,7 +163,7 @@ def _carry_out(
         layout,
         decompress_ahead=_compressed_files(plan) < options.worker_count,
     )
-    if workspace.open(plan_record(plan, file_sha256, recorded)):
+    if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
         progress.note(f"going on from {workspace.root}")
     key = JobKey(os.urandom(16).hex()) if make_executor is None else write_job(job, workspace.job)
     workers = _useful_workers(options, plan)
@@ -179,7 +182,7 @@ def _carry_out(
                     Finish,  # while the workers encode, as all that the beginning does not need
                 )
 
-                finish = Finish(context, tokenizer, ends, file_sha256)
+                finish = Finish(context, tokenizer, ends, source)
                 work.encode(stage)
             if touched := check_unchanged(plan.sources):
                 check_meanwhile(context, touched, work.assembly.records())

@@ -34,13 +34,16 @@ DECODED_TOKENS = 1 << 23  # about, or more; all, where there are not twice as ma
 class Finish:
     """What is left to do of one conversion: `write`, `verify`, and when the dataset has its name, `summary`.
 
-    Made while the workers encode: the tokenizer is put beside the data then. file_sha256: of what it was read from.
+    Made while the workers encode: the tokenizer is put beside the data then. source: what the manifest says of
+    where it is from.
     """
 
-    def __init__(self, context: Context, tokenizer: Tokenizer, ends: EndTokens, file_sha256: str) -> None:
+    def __init__(
+        self, context: Context, tokenizer: Tokenizer, ends: EndTokens, source: Mapping[str, str]
+    ) -> None:
         self._context, self._tokenizer, self._ends = context, tokenizer, ends
         self._tokenizer_file, self._tokenizer_facts = save_tokenizer(
-            tokenizer, context.workspace.dataset, file_sha256
+            tokenizer, context.workspace.dataset, source
         )
         self._records: list[ShardRecord] = []
         self._quarantine: list[FileRecord] = []

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bpe.errors import BadArgument
 from bpe.formats.by_path import files_of, read_file
+from bpe.hub import locate
 from bpe.tokenizer import Tokenizer
 from convert.aside import Aside
 from convert.errors import UsageError
@@ -31,7 +31,7 @@ def convert(
     earlier, so that imports count. Errors carry `exit_code` (convert/errors.py); whatever ends
     the work early leaves `<output>.partial`, from which the same call goes on.
     """
-    with Aside(partial(load_tokenizer, Path(options.tokenizer))) as loading:
+    with Aside(partial(load_tokenizer, options.tokenizer)) as loading:
         from convert.conversion import begin, carry_out
 
         begun = begin(options, started)
@@ -40,7 +40,7 @@ def convert(
 
 def dry_run(options: ConvertOptions) -> list[str]:
     """Lines that say what `convert` would read, make and need, by a sample; writes nothing and starts no process."""
-    with Aside(partial(load_tokenizer, Path(options.tokenizer))) as loading:
+    with Aside(partial(load_tokenizer, options.tokenizer)) as loading:
         from convert.conversion import begin
         from convert.estimate import estimate, estimate_lines
         from convert.inputs.sources import STANDARD_INPUT
@@ -54,12 +54,16 @@ def dry_run(options: ConvertOptions) -> list[str]:
     return estimate_lines(estimate(tokenizer, plan, begun.layout, options), plan, options, begun.layout)
 
 
-def load_tokenizer(path: Path) -> tuple[Tokenizer, str]:
-    """The tokenizer, ready to encode, and the SHA-256 of the file or files it was read from.
+def load_tokenizer(name: str) -> tuple[Tokenizer, dict[str, str]]:
+    """The tokenizer, ready to encode, and what the manifest says of its source.
+
+    {"source_sha256": the SHA-256 of the file or files it was read from}, and "source": "org/model@commit" for one of
+    the Hugging Face Hub.
 
     The digest of the file stands in for the fingerprint where only equality counts: the fingerprint needs the
     canonical tokenizer.json, which is made while the workers encode.
     """
+    path, source = locate(name)
     digest = hashlib.sha256()
     for file in files_of(path):
         if file.exists() and not file.is_file():
@@ -79,4 +83,5 @@ def load_tokenizer(path: Path) -> tuple[Tokenizer, str]:
             f"{path}: id {tokenizer.max_token_id} does not fit the dataset; ids go up to {MAX_TOKEN_ID}"
         )
     tokenizer.encode_documents(b"")  # builds the encoder, once, before the workers are forked
-    return tokenizer, digest.hexdigest()
+    facts = {"source_sha256": digest.hexdigest()}
+    return tokenizer, facts if source is None else {**facts, "source": source}

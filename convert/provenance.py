@@ -31,11 +31,11 @@ TOKENIZER_NAME = "tokenizer.json"
 
 
 def save_tokenizer(
-    tokenizer: Tokenizer, dataset: Path, source_sha256: str
+    tokenizer: Tokenizer, dataset: Path, source: Mapping[str, str]
 ) -> tuple[FileRecord, dict[str, str]]:
     """Put the tokenizer beside the data, as tokenizer.json; the file's record, and what the manifest says of it.
 
-    source_sha256: of the file or files that the tokenizer was read from.
+    source: what `load_tokenizer` says of where it is from.
     """
     path = dataset / TOKENIZER_NAME
     try:
@@ -51,7 +51,7 @@ def save_tokenizer(
         "path": TOKENIZER_NAME,
         "sha256": sha256,
         "fingerprint": sha256,  # which is that of the bytes that `save` writes
-        "source_sha256": source_sha256,
+        **source,
     }
     return FileRecord(TOKENIZER_NAME, len(data), file_digest((data,))), facts
 

@@ -182,7 +182,7 @@ def _train(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
 
 
 def _train_examples() -> str:
-    from bpe.presets import PRESETS  # only the help needs them
+    from bpe.presets import LIKE_GEMMA, LIKE_LLAMA, PRESETS  # only the help needs them
 
     return (
         "examples:\n"
@@ -192,7 +192,10 @@ def _train_examples() -> str:
         "  python -m bpe train more.txt --continue-from tok.json --vocab-size 40k --output longer.json\n"
         "  python -m bpe train corpus/ --vocab-size 32k --tie-break huggingface --min-frequency 2 --output tok.json\n\n"
         "what --like knows (a line a preset, the names in it mean the same):\n"
-        + "".join(f"  {', '.join(preset.names)}\n" for preset in PRESETS)
+        + "".join(
+            f"  {', '.join(names)}\n"
+            for names in (*(preset.names for preset in PRESETS), LIKE_LLAMA, LIKE_GEMMA)
+        )
         + "Special tokens are no part of a preset: name those that the corpus has."
     )
 
@@ -277,7 +280,8 @@ def _report(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentP
         "scripts, the longest and the strangest entries, entries that are never produced.",
     )
     report.add_argument(
-        "tokenizer", help="tokenizer.json, vocab.json, a folder of them, or *.tiktoken with --pattern"
+        "tokenizer",
+        help="tokenizer.json, vocab.json, a folder of them, *.tiktoken with --pattern, or org/model of the hub",
     )
     report.add_argument(
         "inputs", nargs="*", metavar="TEXT", help="UTF-8 text files, folders or globs; -: stdin"
@@ -349,7 +353,8 @@ def _info(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPar
     )
     info.add_argument(
         "tokenizer",
-        help="tokenizer.json, vocab.json, a folder of them, *.tiktoken with --pattern, or a counts file",
+        help="tokenizer.json, vocab.json, a folder of them, *.tiktoken with --pattern, org/model of the hub, or a "
+        "counts file",
     )
     _add_rank_file_options(info)
     info.add_argument("--json", action="store_true", help="as JSON")
@@ -370,7 +375,8 @@ def _add_tokenizer(command: argparse.ArgumentParser) -> None:
         "--tokenizer",
         required=True,
         metavar="PATH",
-        help="tokenizer.json, vocab.json, a folder of them, or *.tiktoken with --pattern",
+        help="tokenizer.json, vocab.json, a folder of them, *.tiktoken with --pattern, or org/model[@revision] of the "
+        "Hugging Face Hub",
     )
     _add_rank_file_options(command)
 

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from bpe.description import Parts
 from bpe.errors import BadArgument, BadTokenizer
-from bpe.formats import gpt2, huggingface, tekken, tiktoken
+from bpe.formats import gpt2, huggingface, sentencepiece, tekken, tiktoken
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import SpecialTokens
 
@@ -47,6 +47,12 @@ def _load(path: Path, pattern: str | Pretokenizer | None, special_tokens: Specia
                 f"{path}: a tokenizer.json says its pattern and special tokens itself; give neither"
             )
         return _named(path, lambda: tekken.read(data) if tekken.is_tekken(data) else huggingface.read(data))
+    if sentencepiece.is_model(data):
+        if pattern is not None or special_tokens is not None:
+            raise BadArgument(
+                f"{path}: a SentencePiece model says its special tokens itself and has no pattern; give neither"
+            )
+        return _named(path, lambda: sentencepiece.read(data))
     if pattern is None:
         _named(path, lambda: _check_looks_like_ranks(data))
         raise BadArgument(
@@ -63,7 +69,8 @@ def _check_looks_like_ranks(data: bytes) -> None:
             raise BadTokenizer("it is empty")
     except BadTokenizer:
         raise BadTokenizer(
-            "is no tokenizer: neither a tokenizer.json, nor a vocab.json with merges.txt, nor a rank file (*.tiktoken)"
+            "is no tokenizer: neither a tokenizer.json, nor a vocab.json with merges.txt, nor a rank file "
+            "(*.tiktoken), nor a model of SentencePiece"
         ) from None
 
 

@@ -11,6 +11,7 @@ from bpe.formats.json_input import expect, expect_list, expect_object
 from bpe.normalizers import (
     Bert,
     ByteLevel,
+    Charsmap,
     Component,
     Form,
     FormName,
@@ -72,6 +73,10 @@ def _component(value: dict[str, Any], path: str) -> Component:
     if name == "Precompiled":
         expect_object(value, path, {"type", "precompiled_charsmap"})
         return _precompiled(_text(value, "precompiled_charsmap", path), f"{path}.precompiled_charsmap")
+    if name == "SentencePieceCharsmap":  # of this package alone: tokenizers refuses the file
+        expect_object(value, path, {"type", "precompiled_charsmap"})
+        text = _text(value, "precompiled_charsmap", path)
+        return Charsmap(_precompiled(text, f"{path}.precompiled_charsmap").charsmap)
     if name == "BertNormalizer":
         expect_object(value, path, {"type", *_BERT})
         expect(value.get("strip_accents"), [None, False, True], f"{path}.strip_accents")
@@ -148,7 +153,7 @@ def _to_json(component: Component) -> dict[str, Any]:
         return {"type": "Replace", "pattern": {kind: component.pattern}, "content": component.content}
     if isinstance(component, Precompiled):
         return {
-            "type": "Precompiled",
+            "type": "SentencePieceCharsmap" if isinstance(component, Charsmap) else "Precompiled",
             "precompiled_charsmap": base64.b64encode(component.charsmap).decode(),
         }
     if isinstance(component, Bert):

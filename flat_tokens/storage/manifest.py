@@ -51,8 +51,9 @@ class SplitRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class Manifest:
-    """The content of manifest.json. tokenizer: {"path", "sha256", "fingerprint", "source_sha256"} or None; layout,
-    sources, options and versions are what the writer of the dataset wants kept, as plain JSON values.
+    """The content of manifest.json. tokenizer: {"path", "sha256", "fingerprint", "source_sha256"} or None, of one
+    from the Hugging Face Hub "source", too; layout, sources, options and versions are what the writer of the dataset
+    wants kept, as plain JSON values.
 
     There may be a million sources: who reads may leave out all but the first, who writes may give them one after the
     other."""

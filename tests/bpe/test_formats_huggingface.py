@@ -297,7 +297,11 @@ REFUSED = [
         {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Uppercase"}]},
         "normalizer.normalizers[1] is 'Uppercase'",
     ),
-    (("pre_tokenizer",), WITH_REGEX | {"add_prefix_space": True}, "pre_tokenizer.add_prefix_space is True"),
+    (
+        ("pre_tokenizer",),
+        WITH_REGEX | {"add_prefix_space": 1},
+        "pre_tokenizer.add_prefix_space is 1",
+    ),
     (
         ("pre_tokenizer",),
         sequence(split("a"), split("(a"), BYTE_LEVEL),

@@ -131,7 +131,7 @@ def test_a_file_gives_its_pretokenizer_and_normalizer_and_nothing_else(tmp_path:
             {"like": "gpt-5000"},
             "like 'gpt-5000' is neither a preset nor the path of a tokenizer.json; .* gpt-2, ",
         ),
-        ({"like": "Gemma"}, "its entries are texts, not bytes"),
+        ({"like": "CLIP"}, "entries with an end_of_word_suffix are not trained here"),
         ({"like": 3}, "like must be a preset's name or the path"),
         ({"like": "gpt-2", "pattern": "gpt2"}, "give like or pattern, not both"),
     ],

@@ -2,6 +2,7 @@
 
 #include "normalize/bert_uncased.hpp"
 #include "normalize/character_map.hpp"
+#include "normalize/charsmap.hpp"
 #include "normalize/normal_form.hpp"
 #include "normalize/other_steps.hpp"
 #include "normalize/unicode_tables.hpp"
@@ -85,6 +86,8 @@ std::unique_ptr<const Step> make_step(const Normalizer::Kind &kind) {
     return std::make_unique<BytesAsCharacters>();
   if (name == "replace_matches" && kind.automaton)
     return std::make_unique<ReplaceMatches>(kind.automaton, kind.second);
+  if (name == "charsmap")
+    return std::make_unique<Charsmap>(kind.first);
   if (name == "precompiled")
     return std::make_unique<Precompiled>(kind.first);
   if (name == "replace") {
@@ -129,6 +132,8 @@ Normalizer::Normalizer(const std::vector<Kind> &kinds) {
     joins = joins || precompiled || kind.name == "nfc" || kind.name == "nfkc";
     if (precompiled)
       precompiled_ = precompiled;
+    if (kind.name == "charsmap")
+      has_borders_ = false;
     if (kind.name.starts_with("strip_") && kind.name != "strip_accents")
       has_borders_ = false;
     has_borders_ = has_borders_ && kind.name != "replace_matches"; // what matches hangs on what stands around

@@ -4,8 +4,6 @@
 #include "text/utf8.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <stdexcept>
 
 namespace bpe {
 
@@ -13,30 +11,9 @@ namespace {
 
 constexpr size_t short_cluster_bytes = 5;
 
-// A unit of the double array.
-bool has_leaf(uint32_t unit) {
-  return (unit >> 8 & 1) != 0;
-}
-uint32_t label(uint32_t unit) {
-  return unit & (uint32_t{1} << 31 | 0xFF);
-}
-uint64_t offset(uint32_t unit) {
-  return uint64_t{unit >> 10} << ((unit & 1u << 9) >> 6);
-}
-
 } // namespace
 
-Precompiled::Precompiled(std::string_view charsmap) {
-  uint32_t trie_bytes = 0;
-  if (charsmap.size() >= 4)
-    std::memcpy(&trie_bytes, charsmap.data(), 4);
-  if (trie_bytes < 4 || charsmap.size() - 4 < trie_bytes / 4 * 4)
-    throw std::invalid_argument("the charsmap is cut short");
-  units_.resize(trie_bytes / 4);
-  std::memcpy(units_.data(), charsmap.data() + 4, 4 * units_.size());
-  texts_ = charsmap.substr(4 + 4 * units_.size());
-  if (validate_utf8(reinterpret_cast<const uint8_t *>(texts_.data()), texts_.size()) < texts_.size())
-    throw std::invalid_argument("the charsmap's replacements are not valid UTF-8");
+Precompiled::Precompiled(std::string_view charsmap) : table_(charsmap) {
   for_each_run(unicode::cluster_class_runs, [&](uint32_t c, uint32_t stop, uint8_t number) {
     for (; number != 0 && c < stop; ++c)
       characters_.set(c, number);
@@ -51,8 +28,9 @@ Precompiled::Precompiled(std::string_view charsmap) {
       max_growth_ = std::max(max_growth_, (found->size() + size - 1) / size);
     }
   }
-  for (size_t start = 0; start < texts_.size();) { // of clusters, two bytes at least
-    const size_t stop = std::min(texts_.find('\0', start), texts_.size());
+  const std::string_view texts = table_.texts();
+  for (size_t start = 0; start < texts.size();) { // of clusters, two bytes at least
+    const size_t stop = std::min(texts.find('\0', start), texts.size());
     max_growth_ = std::max(max_growth_, (stop - start + 1) / 2);
     start = stop + 1;
   }
@@ -63,26 +41,8 @@ Precompiled::Precompiled(std::string_view charsmap) {
 
 // What stands for the shortest key that the text begins with.
 std::optional<std::string_view> Precompiled::replacement(const uint8_t *key, size_t size) const {
-  uint64_t place = offset(units_[0]);
-  for (size_t i = 0; i < size && key[i] != 0; ++i) {
-    place ^= key[i];
-    if (place >= units_.size())
-      return std::nullopt;
-    const uint32_t unit = units_[place];
-    if (label(unit) != key[i])
-      return std::nullopt;
-    place ^= offset(unit);
-    if (!has_leaf(unit))
-      continue;
-    if (place >= units_.size())
-      return std::nullopt;
-    const size_t start = units_[place] & 0x7FFFFFFFu;
-    if (start > texts_.size() || (start < texts_.size() && (texts_[start] & 0xC0) == 0x80))
-      throw std::invalid_argument("the charsmap names a replacement that is not there");
-    const size_t stop = std::min(texts_.find('\0', start), texts_.size());
-    return std::string_view(texts_).substr(start, stop - start);
-  }
-  return std::nullopt;
+  const auto found = table_.shortest(key, size);
+  return found ? std::optional(found->text) : std::nullopt;
 }
 
 const uint8_t *Precompiled::cluster_stop(const uint8_t *p, const uint8_t *stop) const {

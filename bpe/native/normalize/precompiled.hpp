@@ -1,19 +1,17 @@
 // SentencePiece's charsmap as Hugging Face tokenizers applies it: Precompiled.
 //
-// The charsmap: the bytes of a double array, uint32; a double array (darts-clone) of UTF-8 keys, uint32 each;
-// the replacements, each ended by NUL. A grapheme cluster of less than six bytes is replaced by what stands
+// A grapheme cluster of less than six bytes is replaced by what stands
 // for the shortest key it begins with, whatever else is in it; where there is none, and in longer clusters,
 // each character is replaced by what stands for the shortest key that it begins with.
 #pragma once
 
+#include "normalize/charsmap_table.hpp"
 #include "normalize/page_table.hpp"
 #include "normalize/step.hpp"
 #include "normalize/unicode_tables.hpp"
 
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace bpe {
 
@@ -38,8 +36,7 @@ private:
     return static_cast<unicode::ClusterClass>(characters_[code_point] & 31);
   }
 
-  std::vector<uint32_t> units_;
-  std::string texts_;
+  CharsmapTable table_;
   PageTable<uint32_t> characters_; // the class, and changes_bit
   static constexpr uint32_t changes_bit = 32;
   bool same_ascii_[256] = {}; // by byte: stays if ASCII follows

@@ -1,0 +1,430 @@
+r"""SentencePiece's models of type BPE: read, and written of tokenizers whose entries are text.
+
+A model is a ModelProto (sentencepiece_model.proto): pieces with a score and a type by id, a TrainerSpec, and a
+NormalizerSpec. What it becomes is what a tokenizer.json of the same model says, and its ids are those of the
+`sentencepiece` library:
+
+- SentencePiece joins the two neighbours whose piece has the highest score, of equal scores the leftmost. Of a piece's
+  splits only one can ever come up, since the joins within its characters happen in one order whatever stands around
+  them. So the merges are all splits of all pieces by score, and ranks say the same, unless two different pieces have
+  one score: such a model is refused.
+- Characters of no piece are their bytes' pieces with byte_fallback, else the unknown piece, one for neighbours.
+- White space: add_dummy_prefix, remove_extra_whitespaces and escape_whitespaces become components of the normalizer, in
+  the order of SentencePiece's steps. precompiled_charsmap becomes `Charsmap`.
+- Control and unknown pieces are special tokens; other than here, SentencePiece never finds them in a text:
+  `encode(text, allowed_special=...)` without them is its behaviour.
+- User-defined symbols are cut out of the normalized text first: added tokens that are normalized. That is exact where
+  normalizing is done character by character; with a dummy prefix, white space removed or a charsmap it is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bpe.added_tokens import AddedToken
+from bpe.decoders import ByteFallback, Decoder, Fuse
+from bpe.decoders import Component as DecoderComponent
+from bpe.decoders import Replace as DecoderReplace
+from bpe.decoders import Strip as DecoderStrip
+from bpe.description import Description, Parts, make_parts
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+from bpe.formats.protobuf import Value, bytes_field, fields, float_field, float_of, varint_field
+from bpe.normalizers import Charsmap, Component, Normalizer, Prepend, Replace
+from bpe.pretokenization.components import Split
+from bpe.pretokenizer import Pretokenizer
+from bpe.text_form import LOWER_BLOCK, cuts_nothing
+from bpe.vocabulary import BYTE_ENTRIES, TextRules
+
+if TYPE_CHECKING:
+    from bpe.encoding import Encoding
+
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
+_MODEL_TYPES: Final = {1: "Unigram", 2: "BPE", 3: "word", 4: "character"}
+_BPE: Final = 2
+
+
+@dataclass
+class Model:
+    """What a model says, as far as ids hang on it. pieces: text, score and type by id."""
+
+    pieces: list[tuple[str, float, int]] = field(default_factory=list)
+    model_type: int = 1
+    byte_fallback: bool = False
+    suffixes_whitespace: bool = False
+    charsmap: bytes = b""
+    add_dummy_prefix: bool = True
+    remove_extra_whitespaces: bool = True
+    escape_whitespaces: bool = True
+    denormalizes: bool = False
+
+
+def is_model(data: bytes) -> bool:
+    """Whether it begins as a model does: with a piece that begins with its text. A rank file is base64."""
+    return data[:1] == b"\n" and data[2:3] == b"\n"
+
+
+def read(data: bytes) -> Parts:
+    """The tokenizer of a model; BadTokenizer or UnsupportedTokenizer says what is wrong or can't be honoured."""
+    return build(read_model(data))
+
+
+def read_model(data: bytes) -> Model:
+    """What the file says; BadTokenizer if it is cut short or damaged."""
+    model = Model()
+    for number, _, value in fields(memoryview(data)):
+        if number == 1:
+            model.pieces.append(_piece(_message(value, "pieces"), len(model.pieces)))
+        elif number == 2:
+            for name, _, setting in fields(_message(value, "trainer_spec")):
+                if name == 3:
+                    model.model_type = _number(setting, "trainer_spec.model_type")
+                elif name == 24:
+                    model.suffixes_whitespace = bool(
+                        _number(setting, "trainer_spec.treat_whitespace_as_suffix")
+                    )
+                elif name == 35:
+                    model.byte_fallback = bool(_number(setting, "trainer_spec.byte_fallback"))
+        elif number == 3:
+            for name, _, setting in fields(_message(value, "normalizer_spec")):
+                if name == 2:
+                    model.charsmap = bytes(_message(setting, "normalizer_spec.precompiled_charsmap"))
+                elif name in _WHITESPACE:
+                    setattr(model, _WHITESPACE[name], bool(_number(setting, "normalizer_spec")))
+        elif number == 5:
+            spec = fields(_message(value, "denormalizer_spec"))
+            model.denormalizes = any(name == 2 and setting for name, _, setting in spec)
+    return model
+
+
+_WHITESPACE: Final = {3: "add_dummy_prefix", 4: "remove_extra_whitespaces", 5: "escape_whitespaces"}
+
+
+def _piece(message: memoryview, id_: int) -> tuple[str, float, int]:
+    text, score, kind = "", 0.0, NORMAL
+    for number, _, value in fields(message):
+        if number == 1:
+            try:
+                text = str(_message(value, f"pieces[{id_}]"), "utf-8")
+            except UnicodeDecodeError:
+                raise BadTokenizer(f"pieces[{id_}] is no text in UTF-8") from None
+        elif number == 2 and not isinstance(value, int) and len(value) == 4:
+            score = float_of(value)
+        elif number == 3:
+            kind = _number(value, f"pieces[{id_}].type")
+    return text, score, kind
+
+
+def _message(value: Value, where: str) -> memoryview:
+    if isinstance(value, int):
+        raise BadTokenizer(f"{where} is a number, must be bytes")
+    return value
+
+
+def _number(value: Value, where: str) -> int:
+    if not isinstance(value, int):
+        raise BadTokenizer(f"{where} is bytes, must be a number")
+    return value
+
+
+# -- what a model becomes ----------------------------------------------------------------------------------------
+
+
+def build(model: Model) -> Parts:
+    """The tokenizer of a model."""
+    if model.model_type != _BPE:
+        name = _MODEL_TYPES.get(model.model_type, str(model.model_type))
+        raise UnsupportedTokenizer(f"is a SentencePiece model of type {name}; only BPE is supported")
+    if model.suffixes_whitespace:
+        raise UnsupportedTokenizer("trainer_spec.treat_whitespace_as_suffix is true; supported: false")
+    if model.denormalizes:
+        raise UnsupportedTokenizer("denormalizer_spec.precompiled_charsmap is not empty; supported: none")
+    _check_pieces(model)
+    pieces = list(enumerate(model.pieces))
+    unknown = next(text for _, (text, _, kind) in pieces if kind == UNKNOWN)
+    normalizer = Normalizer(components) if (components := normalizer_of(model)) else None
+    symbols = [text for _, (text, _, kind) in pieces if kind == USER_DEFINED]
+    if symbols:
+        _check_symbols(model, symbols)
+    tokens = [
+        AddedToken(text, id_, special=kind != USER_DEFINED, normalized=kind == USER_DEFINED)
+        for id_, (text, _, kind) in pieces
+        if kind in (UNKNOWN, CONTROL, USER_DEFINED)
+    ]
+    scores = {text: score for text, score, kind in model.pieces if kind == NORMAL}
+    return make_parts(
+        {id_: text.encode() for id_, (text, _, _) in pieces},
+        [(left.encode(), right.encode()) for left, right in merges_of(scores)],
+        tokens,
+        Pretokenizer(()),
+        normalizer=normalizer,
+        text_rules=TextRules(model.byte_fallback, unknown, fuse_unk=True),
+        decoder=decoder_of(model),
+    )
+
+
+def _check_pieces(model: Model) -> None:
+    """Nothing, or an error for what SentencePiece refuses or what has no counterpart here."""
+    seen: dict[str, int] = {}
+    for id_, (text, score, kind) in enumerate(model.pieces):
+        where = f"pieces[{id_}] {shown(text)}"
+        if not text or "\0" in text or seen.setdefault(text, id_) != id_:
+            raise BadTokenizer(
+                f"{where}: pieces must be different texts of at least one character, without NUL"
+            )
+        if kind == UNUSED or not NORMAL <= kind <= BYTE:
+            raise UnsupportedTokenizer(
+                f"{where} is of type {'UNUSED' if kind == UNUSED else kind}, which is not supported"
+            )
+        if not math.isfinite(score):
+            raise BadTokenizer(f"{where} has the score {score}: must be a finite number")
+        if kind in (UNKNOWN, CONTROL) and len(text) == 1:
+            raise UnsupportedTokenizer(
+                f"{where} is a special piece of one character, which text would have too"
+            )
+        if kind == BYTE and (not model.byte_fallback or text.encode() not in BYTE_ENTRIES):
+            raise BadTokenizer(f"{where} is a byte's piece, but none with byte_fallback is so named")
+    kinds = [kind for _, _, kind in model.pieces]
+    if kinds.count(UNKNOWN) != 1:
+        raise BadTokenizer(f"has {kinds.count(UNKNOWN)} unknown pieces, must have one")
+    if model.byte_fallback and kinds.count(BYTE) != 256:
+        raise BadTokenizer(
+            f"has pieces of {kinds.count(BYTE)} bytes, with byte_fallback it must have all 256"
+        )
+
+
+def _check_symbols(model: Model, symbols: list[str]) -> None:
+    first = shown(symbols[0])
+    for name, is_set in (
+        ("add_dummy_prefix", model.add_dummy_prefix),
+        ("remove_extra_whitespaces", model.remove_extra_whitespaces),
+        ("precompiled_charsmap", bool(model.charsmap)),
+    ):
+        if is_set:
+            raise UnsupportedTokenizer(
+                f"has user-defined symbols, {first} the first, and normalizer_spec.{name}: where symbols are cut out "
+                "of a text that is normalized as a whole, ids would differ from SentencePiece's"
+            )
+    for symbol in symbols:
+        if " " in symbol:
+            raise UnsupportedTokenizer(
+                f"has the user-defined symbol {shown(symbol)} with a space, which no text has"
+            )
+
+
+def merges_of(scores: dict[str, float]) -> list[tuple[str, str]]:
+    """All splits of the pieces, the highest score first, of one piece by the order of the left parts.
+
+    scores: of the pieces by ascending id. {"a": -9, "b": -9, "ab": -1, "abb": -2} -> [("a", "b"), ("ab", "b")].
+    UnsupportedTokenizer if two pieces that have a split have one score.
+    """
+    number = {text: index for index, text in enumerate(scores)}
+    merges: list[tuple[str, str]] = []
+    before: tuple[float, str] | None = None
+    for text, score in sorted(scores.items(), key=lambda piece: -piece[1]):
+        splits = [
+            (text[:place], text[place:])
+            for place in range(1, len(text))
+            if text[:place] in scores and text[place:] in scores
+        ]
+        if splits and before is not None and before[0] == score:
+            raise UnsupportedTokenizer(
+                f"pieces {shown(before[1])} and {shown(text)} have the same score, {score:g}: SentencePiece joins the "
+                "one further left first, which ranks of merges can't say"
+            )
+        if splits:
+            before = score, text
+            merges += sorted(splits, key=lambda split: number[split[0]])
+    return merges
+
+
+def normalizer_of(model: Model) -> tuple[Component, ...]:
+    """SentencePiece's steps as components; each is exact for all texts."""
+    components: list[Component] = []
+    escapes = model.escape_whitespaces
+    if model.add_dummy_prefix:
+        # A text that is white space alone has no prefix: then the last steps take it away again.
+        plain = escapes and not model.charsmap and not model.remove_extra_whitespaces
+        components.append(Prepend(LOWER_BLOCK if plain else " "))
+    if model.charsmap:
+        components.append(Charsmap(model.charsmap))
+    if model.remove_extra_whitespaces:
+        if not model.add_dummy_prefix:
+            components.append(Replace(r"\A +", "", is_expression=True))
+        components.append(Replace(" {2,}", " ", is_expression=True))
+        # U+2581 of the text's own, too.
+        components.append(Replace(rf"[ {LOWER_BLOCK}]+\z" if escapes else r" +\z", "", is_expression=True))
+    if escapes:
+        components.append(Replace(" ", LOWER_BLOCK))
+    return tuple(components)
+
+
+def decoder_of(model: Model) -> Decoder:
+    """As the tokenizer.json of such models has it; the space in front goes where encoding puts it or takes it."""
+    decoder: list[DecoderComponent] = [DecoderReplace(LOWER_BLOCK, " "), ByteFallback(), Fuse()]
+    if model.add_dummy_prefix or model.remove_extra_whitespaces:
+        decoder.append(DecoderStrip(" ", 1, 0))
+    return Decoder(tuple(decoder))
+
+
+# -- writing -----------------------------------------------------------------------------------------------------
+
+
+def to_model(tokenizer: Encoding) -> bytes:
+    """The model that the `sentencepiece` library encodes with to the same ids; special tokens become control pieces.
+
+    UnsupportedTokenizer names the first thing that a model can't say.
+    """
+    rules = tokenizer.text_rules
+    if rules is None or rules.byte_level:
+        raise UnsupportedTokenizer("a byte-level vocabulary can't be written as a SentencePiece model")
+    if rules.end_of_word_suffix or rules.continuing_subword_prefix:
+        raise UnsupportedTokenizer(
+            "a SentencePiece model has no end_of_word_suffix and continuing_subword_prefix"
+        )
+    if rules.unk_token is None or not (rules.fuse_unk or rules.byte_fallback):
+        raise UnsupportedTokenizer("a SentencePiece model needs an unk_token, with fuse_unk or byte_fallback")
+    if tokenizer.ignore_merges:
+        raise UnsupportedTokenizer("a SentencePiece model can't say ignore_merges")
+    model = _settings_of(tokenizer, rules.byte_fallback)
+    model.pieces = _pieces_of(tokenizer, rules)
+    try:
+        _check_pieces(model)
+    except BadTokenizer as error:
+        raise UnsupportedTokenizer(f"can't be written as a SentencePiece model, which {error}") from None
+    _check_splits(tokenizer, dict.fromkeys(text for text, _, kind in model.pieces if kind == NORMAL))
+    return _to_bytes(model, rules.unk_token)
+
+
+def _settings_of(tokenizer: Description, byte_fallback: bool) -> Model:
+    """The model without pieces that has this tokenizer's normalizer and decoder."""
+    has_spaces = tokenizer.parts.has_spaces
+    # Cut in front of each U+2581 alone, where no merge reaches across one.
+    at_words = tokenizer.pretokenizer.components == (Split(LOWER_BLOCK, "text", "MergedWithNext"),)
+    needless = at_words and all(
+        LOWER_BLOCK not in (left + right).decode()[1:] for left, right in tokenizer.merges
+    )
+    if tokenizer.pretokenizer.components and not (
+        needless or cuts_nothing(tokenizer.pretokenizer, has_spaces)
+    ):
+        raise UnsupportedTokenizer(
+            f"pre_tokenizer {tokenizer.pretokenizer.description} can't be written as a SentencePiece model"
+        )
+    normalizer = tokenizer.parts.normalizer
+    components = () if normalizer is None else normalizer.components
+    charsmap = next((each.charsmap for each in components if isinstance(each, Charsmap)), b"")
+    for number in range(8):
+        model = Model(
+            model_type=_BPE,
+            byte_fallback=byte_fallback,
+            charsmap=charsmap,
+            add_dummy_prefix=bool(number & 1),
+            remove_extra_whitespaces=bool(number & 2),
+            escape_whitespaces=bool(number & 4),
+        )
+        if normalizer_of(model) == components:
+            break
+    else:
+        raise UnsupportedTokenizer(
+            f"normalizer {normalizer or 'none'} can't be written as a SentencePiece model, which knows a dummy prefix, "
+            "white space removed and spaces escaped"
+        )
+    if tokenizer.decoder != decoder_of(model):
+        raise UnsupportedTokenizer("decoder is not the one that SentencePiece has for this normalizer")
+    return model
+
+
+def _pieces_of(tokenizer: Description, rules: TextRules) -> list[tuple[str, float, int]]:
+    """Pieces by id; the scores are those of training, 0 for the first merge's product, then -1, then -2."""
+    entries = tokenizer.vocab
+    if tokenizer.max_token_id != len(entries) - 1:
+        raise UnsupportedTokenizer("ids have gaps, which a SentencePiece model can't have")
+    products = dict.fromkeys(left + right for left, right in tokenizer.merges)
+    scores = {product: -float(number) for number, product in enumerate(products)}
+    for entry in entries.values():
+        scores.setdefault(entry, -float(len(scores)))
+    tokens = {token.id: token for token in tokenizer.added_tokens}
+    symbols = [token.text for token in tokenizer.added_tokens if not token.special]
+    plain = tokenizer.parts.normalizer
+    if symbols and (plain is None or plain.components != (Replace(" ", LOWER_BLOCK),)):
+        raise UnsupportedTokenizer(
+            f"added token {shown(symbols[0])}, which is not special, can't be written as a SentencePiece model's "
+            "user-defined symbol with this normalizer"
+        )
+    pieces = []
+    for id_, entry in entries.items():
+        text, kind, token = entry.decode(), NORMAL, tokens.get(id_)
+        if text == rules.unk_token:
+            kind = UNKNOWN
+        elif token is not None:
+            kind = CONTROL if token.special else USER_DEFINED
+            looks = token.lstrip or token.rstrip or token.single_word
+            if looks or (
+                kind == USER_DEFINED and (" " in text or (LOWER_BLOCK in text and not token.normalized))
+            ):
+                raise UnsupportedTokenizer(
+                    f"added token {shown(text)} is found in other texts than a SentencePiece model finds it"
+                )
+        elif rules.byte_fallback and entry in BYTE_ENTRIES:
+            kind = BYTE
+        pieces.append((text, scores[entry] if kind == NORMAL else 0.0, kind))
+    return pieces
+
+
+def _check_splits(tokenizer: Encoding, normal: dict[str, None]) -> None:
+    """Nothing, or UnsupportedTokenizer where SentencePiece would join what these merges do not, or in another order.
+
+    It joins by any split of a piece, here only listed pairs merge. The two agree if each piece is what its own
+    characters merge to, or has all its splits in the list: were another split to come up, the piece would not be
+    what its characters merge to. And the ranks of a piece's splits must not be interleaved with another's.
+    """
+    splits: dict[str, int] = {}
+    last = ""
+    for left, right in tokenizer.merges:
+        product = (left + right).decode()
+        if product not in normal or left.decode() not in normal or right.decode() not in normal:
+            raise UnsupportedTokenizer(
+                f"the merge of {shown(left.decode())} and {shown(right.decode())} has a part in an added token or a "
+                "byte's entry, which a SentencePiece model can't say"
+            )
+        if product != last and product in splits:
+            raise UnsupportedTokenizer(
+                f"merges that make {shown(product)} stand apart in the list, with others between: a SentencePiece "
+                "model has one score for them all"
+            )
+        splits[product] = splits.get(product, 0) + 1
+        last = product
+    for text in normal:
+        places = sum(text[:place] in normal and text[place:] in normal for place in range(1, len(text)))
+        if places != splits.get(text, 0):
+            entry = text.encode()
+            if len(tokenizer.encode_pretokens(entry, np.array([len(entry)], np.uint64))) != 1:
+                raise UnsupportedTokenizer(
+                    f"entry {shown(text)} is reached by no merges here, and would be in a SentencePiece model"
+                )
+
+
+def _to_bytes(model: Model, unk_token: str) -> bytes:
+    ids = {text: id_ for id_, (text, _, _) in enumerate(model.pieces)}
+    pieces = b"".join(
+        bytes_field(
+            1,
+            bytes_field(1, text.encode())
+            + float_field(2, score)
+            + (b"" if kind == NORMAL else varint_field(3, kind)),
+        )
+        for text, score, kind in model.pieces
+    )
+    trainer = (
+        varint_field(3, model.model_type)
+        + varint_field(4, len(model.pieces))
+        + varint_field(35, model.byte_fallback)
+        + varint_field(40, ids[unk_token])
+        + bytes_field(45, unk_token.encode())
+    )
+    normalizer = b"".join(varint_field(number, getattr(model, name)) for number, name in _WHITESPACE.items())
+    normalizer = bytes_field(2, model.charsmap) + normalizer
+    return pieces + bytes_field(2, trainer) + bytes_field(3, normalizer)

@@ -1,0 +1,184 @@
+"""Tokenizers of the Hugging Face Hub by name: "org/model" or "org/model@revision", as a file in the hub's cache.
+
+huggingface_hub does the download and keeps the cache, so HF_ENDPOINT, HF_HUB_OFFLINE, HF_HOME, HF_HUB_CACHE and
+HF_TOKEN mean what they mean to it; where the server can't be reached it answers from the cache. The first of these that
+a repository has is taken, and no other file is downloaded: tokenizer.json, tekken.json, vocab.json with merges.txt,
+tokenizer.model, *.tiktoken. Without the server a file is passed over only if the cache knows that the repository lacks
+it: ids must not depend on the network.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from bpe.errors import BadArgument, BadTokenizer, EnvironmentFailure, printable, shown
+
+# The hub's rule: letters, digits, "-", "_" and ".", up to 96 on each side, not "." or "-" at an end.
+_NAME: Final = re.compile(r"(\w(?:[\w.-]{0,94}\w)?/\w(?:[\w.-]{0,94}\w)?)(?:@(.+))?", re.ASCII)
+_OTHER_PATHS: Final = (".git", ".json", ".tiktoken", ".model", ".txt", ".counts")  # files, mistyped
+_FIRST_CHOICES: Final = ("tokenizer.json", "tekken.json", "vocab.json", "tokenizer.model")
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+
+
+class Located(NamedTuple):
+    """Where a tokenizer lies. source: "org/model@commit" if it is of the hub."""
+
+    path: Path
+    source: str | None = None
+
+
+class HubName(NamedTuple):
+    """A repository of the hub. revision: a branch, tag or commit; None: the main branch."""
+
+    repository: str
+    revision: str | None = None
+
+    def __str__(self) -> str:
+        return self.repository if self.revision is None else f"{self.repository}@{self.revision}"
+
+
+def hub_name(name: str) -> HubName | None:
+    """What the text says if it has the shape of a hub's name: "a/b@v1" -> ("a/b", "v1"); "a/b.json", "/a/b" -> None."""
+    match = _NAME.fullmatch(name)
+    if match is None or "--" in match[1] or ".." in match[1] or match[1].endswith(_OTHER_PATHS):
+        return None
+    return HubName(match[1], match[2])
+
+
+def locate(path: str | os.PathLike[str], revision: str | None = None) -> Located:
+    """The local path of a tokenizer: the path itself if it exists or is no hub's name, else what is downloaded.
+
+    BadTokenizer if the hub has no such repository, revision or tokenizer or denies access; EnvironmentFailure if the
+    server can't be reached or the cache can't be written.
+    """
+    text = os.fspath(path)
+    name = hub_name(text) if isinstance(text, str) else None
+    if name is None or os.path.lexists(text):
+        if revision is not None:
+            raise BadArgument(
+                f"{text}: revision {shown(revision)} is for a tokenizer of the Hugging Face Hub (org/model), this is "
+                "a local path"
+            )
+        return Located(Path(path))
+    if revision is not None:
+        if name.revision not in (None, revision):
+            raise BadArgument(f"{text}: names one revision, revision={shown(revision)} another")
+        name = name._replace(revision=revision)
+    try:
+        import huggingface_hub.constants  # noqa: F401 - reads the variables
+    except ImportError:
+        raise BadTokenizer(
+            f"{text}: can't read the tokenizer: No such file or directory; if it is on the Hugging Face Hub: "
+            "pip install 'tokenmill[hub]'"
+        ) from None
+    except ValueError as error:
+        raise BadArgument(
+            f"{text}: huggingface_hub's variables, HF_ENDPOINT among them, are wrong: {error}"
+        ) from None
+    file = _download(name)
+    commit = next((part for part in reversed(file.parts) if _COMMIT.fullmatch(part)), "")
+    return Located(file, f"{name.repository}@{commit}")
+
+
+def _download(name: HubName) -> Path:
+    """The tokenizer's file in the cache, others that belong to it beside."""
+    from huggingface_hub import constants, errors, snapshot_download
+
+    files = _Files(name)
+    try:
+        for choice in _FIRST_CHOICES:
+            file = files.get(choice, name.revision)
+            if file is None:
+                continue
+            if choice != "vocab.json":
+                return file
+            # Of the same commit, even if the branch has moved since.
+            if files.get("merges.txt", file.parent.name) is not None:
+                return file
+        folder = snapshot_download(
+            name.repository,
+            revision=name.revision,
+            allow_patterns="*.tiktoken",
+            local_files_only=files.by_cache_alone,
+        )
+        rank_files = sorted(Path(folder).glob("*.tiktoken"))
+        if rank_files:
+            return rank_files[0]
+    except MemoryError:
+        raise
+    except errors.GatedRepoError:
+        raise BadTokenizer(
+            f"{name}: access is restricted; accept its licence at {constants.ENDPOINT}/{name.repository} and set "
+            "HF_TOKEN to a token of yours"
+        ) from None
+    except errors.RepositoryNotFoundError:
+        raise BadTokenizer(
+            f"{name}: can't read the tokenizer: no such file, and no such repository at {constants.ENDPOINT}; check "
+            "the name, or set HF_TOKEN if it is private"
+        ) from None
+    except errors.RevisionNotFoundError:
+        raise BadTokenizer(
+            f"{name}: the repository has no revision {shown(name.revision or 'main')}; name a branch, tag or commit"
+        ) from None
+    except errors.LocalEntryNotFoundError as error:
+        raise EnvironmentFailure(f"{name}: {_why_unreachable(error.__cause__ or error)}") from None
+    except (
+        Exception
+    ) as error:  # the network's errors are another library's in each version of huggingface_hub
+        raise EnvironmentFailure(f"{name}: {_why_unreachable(error)}") from None
+    raise BadTokenizer(
+        f"{name}: the repository holds no tokenizer: neither {', '.join(_FIRST_CHOICES[:2])}, vocab.json with "
+        "merges.txt, tokenizer.model nor *.tiktoken"
+    )
+
+
+class _Files:
+    """A repository's files. by_cache_alone: the server could not be reached for one, so it is not tried again."""
+
+    def __init__(self, name: HubName) -> None:
+        self._name, self.by_cache_alone = name, False
+
+    def get(self, file: str, revision: str | None) -> Path | None:
+        """The file in the cache, or None if the repository lacks it."""
+        from huggingface_hub import _CACHED_NO_EXIST, errors, hf_hub_download, try_to_load_from_cache
+
+        repository = self._name.repository
+        try:
+            found = hf_hub_download(repository, file, revision=revision, local_files_only=self.by_cache_alone)
+            return Path(found)
+        except errors.LocalEntryNotFoundError:
+            if try_to_load_from_cache(repository, file, revision=revision) is not _CACHED_NO_EXIST:
+                raise
+            self.by_cache_alone = True
+            return None
+        except errors.EntryNotFoundError:
+            return None
+
+
+def _why_unreachable(error: BaseException) -> str:
+    """One line on why a file is neither in the cache nor to be had."""
+    from huggingface_hub import constants, errors
+
+    if isinstance(error, errors.OfflineModeIsEnabled):
+        return "is not in the hub's cache, and HF_HUB_OFFLINE forbids to download it; unset that, or give a local path"
+    code = error.errno if isinstance(error, OSError) else None
+    if isinstance(error, OSError) and code in (
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EACCES,
+        errno.EROFS,
+        errno.EPERM,
+    ):
+        return (
+            f"can't write the hub's cache in {constants.HF_HUB_CACHE}: {error.strerror}; make it writable, free some "
+            "space, or name another by HF_HUB_CACHE"
+        )
+    said = printable(str(error).strip().split("\n")[0].rstrip(".")) or type(error).__name__
+    return (
+        f"is not in the hub's cache, and {constants.ENDPOINT} did not give it: {said}; try again, or "
+        "give a local path"
+    )

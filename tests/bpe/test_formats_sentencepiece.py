@@ -1,0 +1,241 @@
+"""SentencePiece's models: ids are the `sentencepiece` library's, read and written; what can't be exact is refused."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import struct
+from contextlib import suppress
+
+import pytest
+import sentencepiece
+from sentencepiece_models import SETTINGS, SYMBOLS, texts, train
+from tokenizers import Tokenizer as HuggingFace
+
+from bpe import Tokenizer
+from bpe.errors import BadArgument, BadTokenizer, UnsupportedTokenizer
+from bpe.formats.protobuf import bytes_field, fields, float_field, varint_field
+from bpe.formats.sentencepiece import Model, build, merges_of, read, read_model
+from bpe.vocabulary import TextRules
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {name: train(**settings) for name, settings in SETTINGS.items()}
+
+
+def same_ids(model, tokenizer, count=1500):
+    """Fails at the first text for which the two differ."""
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=model)
+    allowed = [token.text for token in tokenizer.added_tokens if not token.special]
+    for text in texts(7, count):
+        assert list(tokenizer.encode(text, allowed_special=allowed)) == theirs.encode(text), text
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_ids_are_those_of_sentencepiece(models, name):
+    tokenizer = Tokenizer.from_parts(read(models[name]))
+    same_ids(models[name], tokenizer)
+    same_ids(models[name], pickle.loads(pickle.dumps(tokenizer)), 50)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_is_written_is_the_same_model_to_both_libraries(models, name, tmp_path):
+    tokenizer = Tokenizer.from_parts(read(models[name]))
+    tokenizer.export_sentencepiece(tmp_path / "m.model")
+    written = (tmp_path / "m.model").read_bytes()
+    again = Tokenizer.load(tmp_path / "m.model")
+    assert again == tokenizer
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=models[name])
+    of_ours = sentencepiece.SentencePieceProcessor(model_proto=written)
+    assert theirs.piece_size() == of_ours.piece_size()
+    for text in texts(8, 300):
+        assert theirs.encode(text) == of_ours.encode(text), text
+
+
+@pytest.mark.parametrize("name", [name for name in SETTINGS if "nfkc" not in name])
+def test_tokenizers_gives_the_same_ids_from_the_tokenizer_json(models, name, tmp_path):
+    tokenizer = Tokenizer.from_parts(read(models[name]))
+    tokenizer.save(tmp_path / "t.json")
+    assert Tokenizer.load(tmp_path / "t.json") == tokenizer
+    theirs = HuggingFace.from_file(str(tmp_path / "t.json"))
+    for text in texts(9, 300):
+        if "\x00" not in text:
+            assert theirs.encode(text, add_special_tokens=False).ids == list(tokenizer.encode(text)), text
+
+
+def test_tokenizers_refuses_a_charsmap_that_it_would_apply_in_another_way(models, tmp_path):
+    tokenizer = Tokenizer.from_parts(read(models["nmt_nfkc"]))
+    tokenizer.save(tmp_path / "t.json")
+    assert Tokenizer.load(tmp_path / "t.json") == tokenizer
+    with pytest.raises(Exception, match="untagged enum|unknown variant"):
+        HuggingFace.from_file(str(tmp_path / "t.json"))
+
+
+def test_decoding_gives_the_text_that_sentencepiece_gives(models):
+    for name in ("like llama", "no white space", "no prefix", "like gemma"):
+        tokenizer = Tokenizer.from_parts(read(models[name]))
+        theirs = sentencepiece.SentencePieceProcessor(model_proto=models[name])
+        for text in texts(10, 0):
+            ids = theirs.encode(text)
+            assert tokenizer.decode(ids) == theirs.decode(ids), (name, text)
+
+
+def test_control_pieces_are_special_and_symbols_are_not(models):
+    tokenizer = Tokenizer.from_parts(read(models["like gemma"]))
+    assert {token.text for token in tokenizer.added_tokens if token.special} == {
+        "<unk>",
+        "<s>",
+        "</s>",
+        "<c>",
+    }
+    assert {token.text for token in tokenizer.added_tokens if not token.special} == set(SYMBOLS)
+
+
+def test_merges_are_all_splits_by_score():
+    assert merges_of({"a": -9, "b": -9, "ab": -1, "abb": -2}) == [("a", "b"), ("ab", "b")]
+    assert merges_of({"a": -9, "aa": -1, "aaa": -2}) == [("a", "a"), ("a", "aa"), ("aa", "a")]
+    with pytest.raises(UnsupportedTokenizer, match="pieces 'ab' and 'ba' have the same score, -1"):
+        merges_of({"a": -9, "b": -9, "ab": -1, "ba": -1})
+
+
+PIECES = [("<unk>", 0, 2), ("<s>", 0, 3), ("a", -2, 1), ("b", -3, 1), ("ab", -1, 1)]
+
+
+def changed(pieces=PIECES, **settings):
+    return Model(pieces, 2, **{"remove_extra_whitespaces": False, **settings})
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (Model(PIECES, 1), "is a SentencePiece model of type Unigram; only BPE is supported"),
+        (Model(PIECES, 3), "of type word"),
+        (changed(suffixes_whitespace=True), "treat_whitespace_as_suffix is true"),
+        (changed(denormalizes=True), "denormalizer_spec.precompiled_charsmap is not empty"),
+        (changed([*PIECES, ("c", 0, 5)]), r"pieces\[5\] 'c' is of type UNUSED"),
+        (changed([*PIECES, ("c", 0, 9)]), r"pieces\[5\] 'c' is of type 9"),
+        (changed([*PIECES, ("c", 0, 3)]), "a special piece of one character"),
+        (changed([*PIECES, ("<x>", 0, 4)]), "'<x>' the first, and normalizer_spec.add_dummy_prefix"),
+        (
+            changed([*PIECES, ("<x>", 0, 4)], add_dummy_prefix=False, remove_extra_whitespaces=True),
+            "normalizer_spec.remove_extra_whitespaces",
+        ),
+        (changed([*PIECES, ("x y", 0, 4)], add_dummy_prefix=False), "symbol 'x y' with a space"),
+    ],
+)
+def test_what_has_no_counterpart_is_refused_by_name(model, message):
+    with pytest.raises(UnsupportedTokenizer, match=message):
+        build(model)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (changed([*PIECES, ("a", 0, 1)]), r"pieces\[5\] 'a': pieces must be different texts"),
+        (changed([*PIECES, ("", 0, 1)]), "at least one character"),
+        (changed([*PIECES, ("c", float("nan"), 1)]), "has the score nan"),
+        (changed([*PIECES, ("<0x41>", 0, 6)]), "but none with byte_fallback"),
+        (changed(byte_fallback=True), "has pieces of 0 bytes"),
+        (changed(PIECES[1:]), "has 0 unknown pieces, must have one"),
+        (changed([*PIECES, ("<u>", 0, 2)]), "has 2 unknown pieces"),
+        (changed(charsmap=b"\x00"), "the charsmap is cut short"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(model, message):
+    with pytest.raises(BadTokenizer, match=message):
+        build(model)
+
+
+def test_a_unigram_model_is_refused_in_one_line(tmp_path):
+    (tmp_path / "spiece.model").write_bytes(train("unigram", vocab_size=60))
+    with pytest.raises(
+        UnsupportedTokenizer, match=r"spiece.model: is a SentencePiece model of type Unigram"
+    ) as caught:
+        Tokenizer.load(tmp_path / "spiece.model")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(BadArgument, match="give neither"):
+        Tokenizer.load(tmp_path / "spiece.model", pattern="gpt2")
+
+
+def test_damaged_files_are_refused_or_read(models):
+    model = models["like llama"]
+    rng = random.Random(3)
+    cases = [model[:place] for place in range(0, len(model), 37)]
+    for _ in range(300):
+        damaged = bytearray(model)
+        for _ in range(rng.randint(1, 4)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        cases.append(bytes(damaged))
+    for case in cases:
+        with suppress(BadTokenizer):
+            build(read_model(case))
+
+
+def test_fields_of_a_message():
+    message = varint_field(1, 150) + bytes_field(2, b"ab") + float_field(3, -1.5) + b"\x21" + bytes(8)
+    assert message[:3] == b"\x08\x96\x01"
+    assert [(number, kind) for number, kind, _ in fields(memoryview(message))] == [
+        (1, 0),
+        (2, 2),
+        (3, 5),
+        (4, 1),
+    ]
+    wrong = [
+        b"\x08",
+        b"\x08\x80",
+        b"\x08" + b"\xff" * 10,
+        b"\x12\x05ab",
+        b"\x00\x00",
+        b"\x0b",
+        b"\x25\x00",
+        b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
+    ]
+    for case in wrong:
+        with pytest.raises(BadTokenizer, match="is cut short|is no message"):
+            list(fields(memoryview(case)))
+    assert struct.pack("<f", -1.5) in message
+
+
+RULES = TextRules(byte_fallback=False, unk_token="<unk>", fuse_unk=True)
+VOCAB = {0: b"<unk>", 1: b"a", 2: b"b", 3: b"ab", 4: b"aba", 5: b"abab"}
+
+
+def small(merges, vocab=VOCAB, like="no prefix", rules=RULES, **options):
+    """A tokenizer with the normalizer and decoder of a model."""
+    parts = build(changed(add_dummy_prefix=like != "no prefix"))
+    options = {"normalizer": parts.normalizer, "decoder": parts.decoder, **options}
+    return Tokenizer(
+        vocab, merges, {"<unk>": 0}, parts.pretokenizer, text_rules=rules, ignore_merges=False, **options
+    )
+
+
+AB, ABA = (b"a", b"b"), (b"ab", b"a")
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "message"),
+    [
+        (lambda: Tokenizer({i: bytes([i]) for i in range(256)}, []), "a byte-level vocabulary"),
+        (lambda: small([AB, ABA, (b"a", b"ba")], {**VOCAB, 5: b"ba"}), "'ba' is reached by no merges here"),
+        (lambda: small([AB, (b"b", b"a"), ABA], {**VOCAB, 5: b"ba"}), None),
+        (lambda: small([AB, ABA]), "'abab' is reached by no merges here"),
+        (lambda: small([AB, ABA, (b"ab", b"ab")]), None),
+        (lambda: small([AB, (b"ab", b"ab"), ABA, (b"aba", b"b")]), "merges that make 'abab' stand apart"),
+        (lambda: small([AB, ABA], {**VOCAB, 9: b"c"}), "ids have gaps"),
+        (lambda: small([AB, ABA], rules=TextRules(unk_token="<unk>")), "with fuse_unk or byte_fallback"),
+        (lambda: small([AB, ABA], rules=TextRules()), "needs an unk_token"),
+        (lambda: small([AB, ABA], normalizer="NFC"), "normalizer NFC can't be written"),
+        (lambda: small([AB, ABA], decoder=None), "decoder is not the one"),
+    ],
+)
+def test_what_a_model_cannot_say_is_not_written(tokenizer, message, tmp_path):
+    path = tmp_path / "m.model"
+    if message is None:
+        made = tokenizer()
+        made.export_sentencepiece(path)
+        same_ids(path.read_bytes(), made, 300)
+        return
+    with pytest.raises(UnsupportedTokenizer, match=message):
+        tokenizer().export_sentencepiece(path)
+    assert not path.exists()
