@@ -24,7 +24,7 @@ bool overlaps_itself(std::string_view text) {
 
 // Whether it makes a difference that a token, and no text, comes before a part of a document.
 bool asks_for_start(const WithinDocuments &within) {
-  return within.normalizer && within.normalizer->prefixes();
+  return within.normalizer && (within.normalizer->prefixes() || within.normalizer->prepends());
 }
 
 // A place near `limit`, at or before it, at which a document goes on and may be cut without changing its
@@ -40,7 +40,7 @@ size_t cut_within_document(std::string_view text, std::string_view separator, co
     while (start < limit && (text[start] & 0xC0) == 0x80)
       ++start;
     const size_t cut =
-        last_normalized_cut(within.automaton, within.normalizer, bytes_of(text) + start, limit - start);
+        last_normalized_cut(within.automaton, within.normalizer, bytes_of(text) + start, limit - start, true);
     if (cut == 0)
       return 0;
     // A separator is no part of a document, a special token not of a pretoken.

@@ -61,6 +61,8 @@ public:
   size_t place_before(std::string_view text, size_t place) const;
   // Whether there are borders, and a part behind one needs no more than to know that it is one.
   bool same_for_parts() const { return has_borders_ && !prepends_; }
+  bool has_borders() const { return has_borders_; }
+  bool prepends() const { return prepends_; }
   // Whether texts that begin without one get a prefix, and whether nothing else is done to them.
   bool prefixes() const { return prefixes_; }
   bool only_prefixes() const { return only_prefixes_; }
