@@ -9,6 +9,7 @@ core applies them (bpe/native/normalize); only a Replace by an expression, or of
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -109,6 +110,8 @@ class Replace:
     def _expression(self) -> regex.Pattern[str]:
         import regex  # 10 ms that the usual files need not pay
 
+        if not self.is_expression:
+            return regex.compile(regex.escape(self.pattern))
         return regex.compile(expression_of(read_oniguruma.read(self.pattern)))
 
     def check(self) -> None:
@@ -116,17 +119,22 @@ class Replace:
         if not self.in_core:
             _ = self._expression
 
-    def apply(self, text: str) -> str:
-        """The text with the matches replaced; no empty match stands where another one ends."""
-        parts: list[str] = []
-        done = 0
+    def matches(self, text: str) -> Iterator[tuple[int, int]]:
+        """[start, stop) of what is replaced, in characters; no empty match stands where another one ends."""
         last = -1  # the end of the match before
         for match in self._expression.finditer(text) if text else ():
             start, stop = match.span()
-            if start == stop == last:
-                continue
+            if not start == stop == last:
+                yield start, stop
+                last = stop
+
+    def apply(self, text: str) -> str:
+        """The text with the matches replaced."""
+        parts: list[str] = []
+        done = 0
+        for start, stop in self.matches(text):
             parts += (text[done:start], self.content)
-            done = last = stop
+            done = stop
         return "".join([*parts, text[done:]])
 
 

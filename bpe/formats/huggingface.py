@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bpe import _core
 from bpe.added_tokens import core_tokens
@@ -33,8 +33,21 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 # -- reading -----------------------------------------------------------------------------------------------------
 
 
+class ReadFile(NamedTuple):
+    """A tokenizer.json: the tokenizer, the document without entries and merges, the added tokens in model.vocab."""
+
+    parts: Parts
+    root: dict[str, Any]
+    keys: frozenset[str]
+
+
 def read(data: bytes) -> Parts:
     """The tokenizer of a tokenizer.json; BadTokenizer or UnsupportedTokenizer names the JSON path at fault."""
+    return read_whole(data).parts
+
+
+def read_whole(data: bytes) -> ReadFile:
+    """The same with what it was read from."""
     data = data.removeprefix(_BYTE_ORDER_MARK)
     file = _core.EntryFile.read_model_json(data)
     if file is None or file.fault is not None:
@@ -63,7 +76,8 @@ def read(data: bytes) -> Parts:
     except ValueError as error:
         path = "model." if str(error).startswith("merges[") else "model.vocab: "
         raise BadTokenizer(path + str(error)) from None
-    return Parts(CoreVocabulary(encoder, around.special_tokens, ignore_merges), *around)
+    keys = frozenset(text for text in around.special_tokens if model.id_of(text) is not None)
+    return ReadFile(Parts(CoreVocabulary(encoder, around.special_tokens, ignore_merges), *around), root, keys)
 
 
 class _Model:
@@ -124,7 +138,7 @@ def _wrong_merge(merge: Any, where: str) -> BadTokenizer:
 # -- writing -----------------------------------------------------------------------------------------------------
 
 
-_STAND_INS: Final[dict[str, Any]] = {"vocab": {}, "merges": []}
+STAND_INS: Final[dict[str, Any]] = {"vocab": {}, "merges": []}
 
 
 def to_json(tokenizer: Description, legacy_merges: bool = False) -> bytes:
@@ -168,16 +182,24 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
             "fuse_unk": False,
             "byte_fallback": False,
             "ignore_merges": tokenizer.ignore_merges,
-            **_STAND_INS,
+            **STAND_INS,
         },
     }
-    # The two large values are written by the core.
-    text = json.dumps(root, ensure_ascii=False, separators=(",", ":")).encode()
-    ending = json.dumps(_STAND_INS, separators=(",", ":")).encode()[1:] + b"}"
     keys = special_keys(tokenizer)
     if tokenizer.ignore_merges:
         _check_no_other_text(keys)
-    encoder = tokenizer.core_encoder
+    yield from with_entries(root, tokenizer.core_encoder, keys, legacy_merges)
+
+
+def with_entries(
+    root: dict[str, Any], encoder: _core.Encoder, keys: list[tuple[int, str]], legacy_merges: bool = False
+) -> Iterator[bytes]:
+    """The document, which ends with the `STAND_INS` of its model, with entries and merges; written by the core.
+
+    keys: (id, key) of the special tokens to be in model.vocab, by ascending id.
+    """
+    text = json.dumps(root, ensure_ascii=False, separators=(",", ":")).encode()
+    ending = json.dumps(STAND_INS, separators=(",", ":")).encode()[1:] + b"}"
     yield text.removesuffix(ending) + b'"vocab":'
     yield from encoder.vocab_json([(id_, json.dumps(key, ensure_ascii=False).encode()) for id_, key in keys])
     yield b',"merges":'

@@ -24,7 +24,7 @@ from bpe.normalizers import Normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 
-_TOP_LEVEL: Final = {
+TOP_LEVEL: Final = {
     "version",
     "truncation",
     "padding",
@@ -35,7 +35,7 @@ _TOP_LEVEL: Final = {
     "decoder",
     "model",
 }
-_MODEL: Final = {
+MODEL: Final = {
     "type",
     "dropout",
     "unk_token",
@@ -98,7 +98,7 @@ def read_around(root: dict[str, Any], model: Model) -> Around:
 
 def check_root(value: Any) -> dict[str, Any]:
     """The document, if it and its model have the form that can be honoured but for what `read_around` checks."""
-    root = expect_object(value, "tokenizer.json", _TOP_LEVEL)
+    root = expect_object(value, "tokenizer.json", TOP_LEVEL)
     if "model" not in root:
         raise BadTokenizer("model is missing: this is no tokenizer.json of Hugging Face tokenizers")
     expect(root.get("version", "1.0"), ["1.0"], "version")
@@ -110,7 +110,7 @@ def _check_model(value: Any) -> None:
     if isinstance(value, dict):
         # Files from before 2020, GPT-2's among them, do not name the type.
         expect(value.get("type", "BPE"), ["BPE"], "model.type", "only byte-level BPE is")
-    model = expect_object(value, "model", _MODEL)
+    model = expect_object(value, "model", MODEL)
     for name in ("vocab", "merges"):
         if name not in model:
             raise BadTokenizer(f"model.{name} is missing")

@@ -53,9 +53,8 @@ class Stage:
         invert: bool = False,
         gaps_are_errors: bool = False,
     ) -> None:
+        self.tree, self.behavior, self.invert = tree, behavior, invert
         self._program = Program(tree)
-        self._behavior = behavior
-        self._invert = invert
         self._gaps_are_errors = gaps_are_errors
         self._left = LeftContext(self._program.left_bodies, self._program.asks_for_start)
         self.first = Where(SEARCHING, None, self._left.start)
@@ -113,9 +112,9 @@ class Stage:
                 program.steps[taker].kind == "accept"
             ):  # an empty match; the next character lies between matches
                 taker, empty = SEARCHING, not ended
-                if self._behavior not in ("Isolated", "Removed"):
+                if self.behavior not in ("Isolated", "Removed"):
                     raise UnsupportedTokenizer(
-                        f"the pattern matches the empty text, which {self._behavior} makes nothing certain of"
+                        f"the pattern matches the empty text, which {self.behavior} makes nothing certain of"
                     )
         in_match = taker != SEARCHING
         if where.in_match is False and not in_match and not empty:
@@ -124,14 +123,14 @@ class Stage:
 
     def _segment(self, before: bool | None, in_match: bool, taker: int) -> Turn:
         """The turn where a match or a gap starts behind one or the other (None: at the start of the text)."""
-        counts, counted = in_match != self._invert, before is not None and before != self._invert
+        counts, counted = in_match != self.invert, before is not None and before != self.invert
         starts = True
         if before is not None:
-            if self._behavior == "MergedWithPrevious":
+            if self.behavior == "MergedWithPrevious":
                 starts = not counts or counted
-            elif self._behavior == "MergedWithNext":
+            elif self.behavior == "MergedWithNext":
                 starts = counts or not counted
-            elif self._behavior == "Contiguous":
+            elif self.behavior == "Contiguous":
                 starts = counts != counted
-        drops = (self._behavior == "Removed" and counts) or (self._gaps_are_errors and not in_match)
+        drops = (self.behavior == "Removed" and counts) or (self._gaps_are_errors and not in_match)
         return Turn(starts, drops, taker, in_match)

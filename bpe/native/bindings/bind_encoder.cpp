@@ -380,6 +380,15 @@ void bind_encoder(nb::module_ &m) {
       .def("cache_bytes_used", [](const Codec &codec) { return codec.encoder.cache_bytes_used(); });
   bind_decoding(encoder);
   m.def(
+      "id_list",
+      [](nb::object ids, size_t start, size_t stop) {
+        const BufferView view(ids);
+        if (start > stop || stop > view.size() / sizeof(uint32_t))
+          throw nb::value_error("start and stop must ascend within the ids");
+        return id_list(reinterpret_cast<const uint32_t *>(view.data()) + start, stop - start);
+      },
+      nb::arg("ids"), nb::arg("start"), nb::arg("stop"));
+  m.def(
       "id_rows",
       [](const nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> &tokens,
          const RowOffsets &offsets) {
