@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from bpe.compat.huggingface.component import Component, Field, SequenceOf
+from bpe.compat.huggingface.elsewhere import elsewhere
 from bpe.compat.huggingface.pre_tokenizers import one_character
 from bpe.compat.huggingface.regex import pattern_from_json, pattern_to_json
 from bpe.errors import BpeError
@@ -143,6 +144,10 @@ class Sequence(SequenceOf, Decoder):
         for each in self.items:
             tokens = each.chain(tokens)
         return tokens
+
+
+CTC = elsewhere("CTC")
+WordPiece = elsewhere("WordPiece")
 
 
 class DecodeStream:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bpe.compat.huggingface.component import Component, Field
+from bpe.compat.huggingface.elsewhere import elsewhere
 from bpe.compat.huggingface.plain_model import PlainModel
 from bpe.formats.byte_alphabet import to_characters
 from bpe.formats.by_path import read_file
@@ -165,3 +166,8 @@ class BPE(Model):
         lines = ["#version: 0.2", *(f"{left} {right}" for left, right in self.merges), ""]
         paths[1].write_text("\n".join(lines), encoding="utf-8")
         return list(map(str, paths))
+
+
+Unigram = elsewhere("Unigram")
+WordLevel = elsewhere("WordLevel")
+WordPiece = elsewhere("WordPiece")

@@ -19,6 +19,7 @@ from bpe.compat.huggingface.post_process import added_count, post_process
 from bpe.compat.huggingface.settings import Settings
 from bpe.compat.huggingface.state import text_segment
 from bpe.compat.huggingface.tokenizer_file import read_tokenizer, settings_of, written_json
+from bpe.compat.huggingface.trainers import BpeTrainer, lines_of, texts_of, train
 from bpe.errors import BadArgument, BadTokenizer, InvalidText, shown
 from bpe.formats.by_path import read_file
 from bpe.output_file import open_output_file
@@ -243,3 +244,15 @@ class Tokenizer(Settings):
     async def async_decode_batch(self, *args: Any, **named: Any) -> list[str]:
         """`decode_batch` in a thread."""
         return await asyncio.to_thread(self.decode_batch, *args, **named)
+
+    # -- training ------------------------------------------------------------------------------------------------
+
+    def train(self, files: Iterable[str], trainer: BpeTrainer | None = None) -> None:
+        """Train the model on the lines of files; see `trainers`."""
+        train(self, lines_of(files), trainer)
+
+    def train_from_iterator(
+        self, iterator: Iterable[Any], trainer: BpeTrainer | None = None, length: int | None = None
+    ) -> None:
+        """Train the model on texts, or batches of texts. length changes nothing."""
+        train(self, texts_of(iterator), trainer)
