@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 from bpe import _core
 from bpe.compat.huggingface.columns import Columns, Offsets, Segment, Source
@@ -14,38 +14,59 @@ from bpe.errors import BadArgument, shown
 Range = tuple[int, int]
 
 
+class Finish(Protocol):
+    """How an encoding is made of the ids of one text."""
+
+    front: list[int]  # put before them
+    back: list[int]
+    added: int  # how many these are
+
+    def encoding(self, text: str, ids: Any, start: int, stop: int) -> Encoding:
+        """The encoding of a text whose ids are ids[start:stop]."""
+
+
 class Encoding:
     """Segments, one after the other. Each call of a property gives a new list."""
 
-    __slots__ = ("__weakref__", "_overflowing", "_pending", "_ranges", "_segments")
+    __slots__ = ("__weakref__", "_finish", "_ids", "_overflowing", "_ranges", "_segments", "_start", "_stop", "_text")
 
     _segments: list[Segment]
     _ranges: dict[int, Range]  # of each sequence, its tokens; none: one sequence of all tokens
     _overflowing: list[Encoding]
 
-    def __init__(self, segments: Iterable[Segment] = ()) -> None:
-        self._pending: Pending | None = None
-        self._segments = [segment for segment in segments if len(segment)]
-        self._ranges = {}
-        self._overflowing = []
-
-    @classmethod
-    def of_row(cls, pending: Pending) -> Encoding:
-        """An encoding of which the ids alone are known; see `Pending`."""
-        encoding = cls.__new__(cls)
-        encoding._pending = pending
-        return encoding
+    def __init__(
+        self,
+        segments: Iterable[Segment] = (),
+        finish: Finish | None = None,
+        text: str = "",
+        ids: Any = None,
+        start: int = 0,
+        stop: int = 0,
+    ) -> None:
+        """finish: the encoding is that of a text of which the ids alone are known: a list, or [start, stop) of a buffer
+        of uint32. All else is made by it once somebody looks at it."""
+        self._finish = finish
+        if finish is None:
+            self._segments = [segment for segment in segments if len(segment)]
+            self._ranges = {}
+            self._overflowing = []
+        else:
+            self._text = text
+            self._ids = ids
+            self._start = start
+            self._stop = stop
 
     def __getattr__(self, name: str) -> Any:
-        # Reached where a slot is empty: the encoding has been of ids alone until now.
-        if name not in ("_segments", "_ranges", "_overflowing"):
+        # Reached where a slot is empty: of the encoding the ids alone are known.
+        finish = self._finish
+        if name not in ("_segments", "_ranges", "_overflowing") or finish is None:
             raise AttributeError(f"Encoding has no attribute {name!r}")
-        self._take(self._pending.whole())  # type: ignore[union-attr]
+        self._take(finish.encoding(self._text, self._ids, self._start, self._stop))
         return getattr(self, name)
 
     def _take(self, other: Encoding) -> None:
         self._segments, self._ranges, self._overflowing = other._segments, other._ranges, other._overflowing
-        self._pending = None
+        self._finish = None
 
     def copy(self) -> Encoding:
         """The same, to be changed."""
@@ -55,20 +76,20 @@ class Encoding:
         return made
 
     def __len__(self) -> int:
-        if self._pending is not None:
-            return self._pending.length
-        return sum(map(len, self._segments))
+        finish = self._finish
+        return sum(map(len, self._segments)) if finish is None else self._stop - self._start + finish.added
 
     # -- columns -------------------------------------------------------------------------------------------------
 
     @property
     def ids(self) -> list[int]:
         """The ids."""
-        if self._pending is not None:
-            return self._pending.ids()
-        if len(self._segments) == 1:
-            return list(self._segments[0].ids)
-        return self._column(lambda segment: segment.ids)
+        finish = self._finish
+        if finish is None:
+            return self._column(lambda segment: segment.ids)
+        ids = self._ids
+        own: list[int] = ids[:] if type(ids) is list else _core.id_list(ids, self._start, self._stop)
+        return [*finish.front, *own, *finish.back] if finish.added else own
 
     @property
     def tokens(self) -> list[str]:
@@ -330,31 +351,3 @@ class Encoding:
             made = Encoding.__new__(Encoding)
             made.__setstate__(part)
             self._overflowing.append(made)
-
-
-class Pending:
-    """A row of ids, and how the rest of its encoding is made once somebody looks at it."""
-
-    __slots__ = ("_finish", "_ids", "_start", "_stop", "_text", "length")
-
-    def __init__(self, finish: Any, text: str, ids: Any, start: int, stop: int) -> None:
-        """finish: has `front` and `back`, the ids put around, and `encoding(text, ids, start, stop)`.
-
-        ids: a list of ids, or a buffer of uint32 of which [start, stop) are this row's.
-        """
-        self._finish = finish
-        self._text = text
-        self._ids = ids
-        self._start = start
-        self._stop = stop
-        self.length = stop - start + finish.added
-
-    def ids(self) -> list[int]:
-        """The ids with those around."""
-        own = _core.id_list(self._ids, self._start, self._stop) if type(self._ids) is not list else self._ids
-        return [*self._finish.front, *own, *self._finish.back] if self._finish.added else own[:]
-
-    def whole(self) -> Encoding:
-        """The encoding."""
-        encoding: Encoding = self._finish.encoding(self._text, self._ids, self._start, self._stop)
-        return encoding

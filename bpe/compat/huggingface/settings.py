@@ -53,6 +53,8 @@ class Settings:
         self._padding: dict[str, Any] | None = None
         self._takes_special_for_text = False
         self._seen = -1  # Changes.count when the engine was built
+        self._finish: list[Finish] = []
+        self._settle()
 
     normalizer = _component("normalizer")
     pre_tokenizer = _component("pre_tokenizer")
@@ -95,14 +97,19 @@ class Settings:
             self._decoding = Decoding(self._added, self._json("normalizer"), self._model, engine, self.decoder)
             self._finish = [Finish(engine, self._json("post_processor"), adds) for adds in (False, True)]
             self._seen = seen
+            self._settle()
         return self._engine
 
-    def _simple(self, adds: bool) -> Finish | None:
-        """What makes encodings of ids, where nothing but tokens around is put to them."""
-        if self._seen != Changes.count:
-            self._current()
-        finish = self._finish[adds]
-        return finish if finish.is_simple and self._truncation is self._padding is None else None
+    def _refreshed(self) -> list[Finish] | None:
+        """`_simple` of what the tokenizer is now."""
+        self._current()
+        return self._simple
+
+    def _settle(self) -> None:
+        """Whether ids and the tokens around are all there is to an encoding: what makes it so, without and with them."""
+        lengths_stay = self._truncation is None and self._padding is None
+        simple = lengths_stay and all(finish.is_simple for finish in self._finish)
+        self._simple: list[Finish] | None = self._finish if simple else None
 
     # -- vocabulary ----------------------------------------------------------------------------------------------
 
@@ -162,10 +169,12 @@ class Settings:
                 f"stride is {stride}, more than the {room} tokens that max_length {max_length} leaves to a text"
             )
         self._truncation = given
+        self._settle()
 
     def no_truncation(self) -> None:
         """Texts stay whole."""
         self._truncation = None
+        self._settle()
 
     @property
     def padding(self) -> dict[str, Any] | None:
@@ -185,10 +194,12 @@ class Settings:
         self._padding = lengths.padding_of(
             direction, pad_id, pad_type_id, pad_token, length, pad_to_multiple_of
         )
+        self._settle()
 
     def no_padding(self) -> None:
         """Encodings stay as long as they are."""
         self._padding = None
+        self._settle()
 
     # -- as an object --------------------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from bpe.compat.huggingface import lengths
-from bpe.compat.huggingface.component import written
-from bpe.compat.huggingface.encoding import Encoding, Pending
+from bpe.compat.huggingface.component import Changes, written
+from bpe.compat.huggingface.encoding import Encoding
 from bpe.compat.huggingface.engine import Engine
 from bpe.compat.huggingface.inputs import check_text, no_text, pair_of, words_of
 from bpe.compat.huggingface.models import BPE
@@ -124,13 +124,14 @@ class Tokenizer(Settings):
 
         TypeError for what is no text, a text with a lone surrogate among them.
         """
-        finish = self._simple(add_special_tokens)
-        if finish is not None and pair is None and not is_pretokenized:
+        simple = self._simple if self._seen == Changes.count else self._refreshed()
+        if simple is not None and pair is None and not is_pretokenized:
+            finish = simple[add_special_tokens]
             try:
                 ids = finish.engine.ids(sequence)
             except (TypeError, InvalidText):
                 raise no_text(sequence) from None
-            return Encoding.of_row(Pending(finish, sequence, ids, 0, len(ids)))
+            return Encoding((), finish, sequence, ids, 0, len(ids))
         given = [sequence] if pair is None else [sequence, pair]
         return self._encode_all([given], is_pretokenized, add_special_tokens, 1)[0]
 
@@ -145,12 +146,12 @@ class Tokenizer(Settings):
             raise TypeError(f"encode_batch takes a list of texts, got {shown(input)}")
         items = input if isinstance(input, list) else list(input)
         threads = 1 if os.environ.get("TOKENIZERS_PARALLELISM", "1").lower() in _OFF else None
-        finish = self._simple(add_special_tokens)
-        if finish is not None and not is_pretokenized and all(type(item) is str for item in items):
+        simple = self._simple if self._seen == Changes.count else self._refreshed()
+        if simple is not None and not is_pretokenized and all(type(item) is str for item in items):
+            finish = simple[add_special_tokens]
             ids, starts = self._batch_ids(finish.engine, items, threads)
-            row = Encoding.of_row
             return [
-                row(Pending(finish, text, ids, start, stop))
+                Encoding((), finish, text, ids, start, stop)
                 for text, start, stop in zip(items, starts, starts[1:], strict=False)
             ]
         given = [pair_of(item, is_pretokenized) for item in items]
