@@ -9,11 +9,10 @@ Differences: text that a pattern leaves out is an UncoveredText where tiktoken d
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -26,14 +25,13 @@ from bpe.compat.tiktoken_registry import (
     get_encoding,
     list_encoding_names,
 )
+from bpe.compat.tiktoken_special import finder_of, raise_disallowed_special_token
 from bpe.errors import BadArgument, InvalidText
 from bpe.patterns import PATTERNS
 from bpe.threads import available_threads
 from bpe.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    import re
-
     from numpy.typing import NDArray
 
 __all__ = [
@@ -180,7 +178,9 @@ class Encoding:
     def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
         """The ids of a pretoken."""
         piece = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
-        return self._tokenizer.encode_pretokens(piece, np.array([len(piece)], np.uint64)[: len(piece)]).tolist()
+        return self._tokenizer.encode_pretokens(
+            piece, np.array([len(piece)], np.uint64)[: len(piece)]
+        ).tolist()
 
     def _encode_only_native_bpe(self, text: str) -> list[int]:
         """The ids, the text cut apart first."""
@@ -332,7 +332,7 @@ class Encoding:
             forbidden = frozenset(disallowed)
         if not forbidden:
             return
-        prefix, expression = _finder(forbidden)
+        prefix, expression = finder_of(forbidden)
         for text in texts:
             # Few texts hold what all begin with, and that is found fast.
             if prefix in text and (match := expression.search(text)):
@@ -341,22 +341,6 @@ class Encoding:
     @cached_property
     def _all_special(self) -> frozenset[str]:
         return frozenset(self._special_tokens)
-
-
-@lru_cache(maxsize=128)
-def _finder(tokens: frozenset[str]) -> tuple[str, re.Pattern[str]]:
-    """(what all tokens begin with, an expression for any of them)."""
-    import re
-
-    return os.path.commonprefix(list(tokens)), re.compile("|".join(map(re.escape, tokens)))
-
-
-def raise_disallowed_special_token(token: str) -> NoReturn:
-    """ValueError for a disallowed special token in a text."""
-    raise ValueError(
-        f"the text holds the special token {token!r}, which is disallowed; put it into allowed_special to have it "
-        f"encoded as its id, or disallowed_special=() to have it encoded as text"
-    )
 
 
 def _without_surrogates(text: str) -> str:

@@ -36,7 +36,14 @@ _HARMONY: Final = {
     "<|call|>": 200012,
 }
 # Of the two texts that tiktoken has for 200018, <|endofprompt|> is kept: an id is one text here.
-_RESERVED: Final = (200000, 200001, 200004, *range(200009, 200012), *range(200013, 200018), *range(200019, 201088))
+_RESERVED: Final = (
+    200000,
+    200001,
+    200004,
+    *range(200009, 200012),
+    *range(200013, 200018),
+    *range(200019, 201088),
+)
 _SHA256: Final = {
     "r50k_base": "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
     "p50k_base": "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
@@ -68,7 +75,9 @@ _KNOWN: Final = {
     "o200k_harmony": _Known(
         "o200k_base",
         "o200k",
-        {_END: 199999, "<|endofprompt|>": 200018} | _HARMONY | {f"<|reserved_{id_}|>": id_ for id_ in _RESERVED},
+        {_END: 199999, "<|endofprompt|>": 200018}
+        | _HARMONY
+        | {f"<|reserved_{id_}|>": id_ for id_ in _RESERVED},
     ),
 }
 _MODELS: Final = {

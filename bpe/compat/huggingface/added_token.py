@@ -59,7 +59,8 @@ class AddedToken:
 
     def __repr__(self) -> str:
         flags = ", ".join(
-            f"{flag}={getattr(self, flag)}" for flag in ("rstrip", "lstrip", "single_word", "normalized", "special")
+            f"{flag}={getattr(self, flag)}"
+            for flag in ("rstrip", "lstrip", "single_word", "normalized", "special")
         )
         return f'AddedToken("{self.content}", {flags})'
 

@@ -172,5 +172,20 @@ def _trimmed(token: str, offsets: Offsets, add_prefix_space: bool, is_first: boo
 
 # Unicode's White_Space, which does not change any more.
 _WHITE = _SPACE + "".join(
-    map(chr, [*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000])
+    map(
+        chr,
+        [
+            *range(9, 14),
+            0x20,
+            0x85,
+            0xA0,
+            0x1680,
+            *range(0x2000, 0x200B),
+            0x2028,
+            0x2029,
+            0x202F,
+            0x205F,
+            0x3000,
+        ],
+    )
 )

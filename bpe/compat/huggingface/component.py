@@ -32,12 +32,13 @@ class Field(NamedTuple):
 
 
 class Component:
-    """A component with the arguments of `fields`, by place or name."""
+    """A component with the arguments of `fields`, by place or name; a class says them behind its base."""
 
-    fields: ClassVar[dict[str, Field]] = {}
+    fields: ClassVar[dict[str, Field]]
     kinds: ClassVar[dict[str, type[Component]]]  # of a base class: those that derive from it, by name
 
-    def __init_subclass__(cls, is_sequence: bool = False) -> None:
+    def __init_subclass__(cls, is_sequence: bool = False, **fields: Field) -> None:
+        cls.fields = fields
         if Component not in cls.__bases__:
             cls.base().kinds[cls.__name__] = cls
         elif not is_sequence:
@@ -123,7 +124,7 @@ class Component:
         self._read(json.loads(state))
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.to_json() == other.to_json()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.to_json() == other.to_json()
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -6,12 +6,12 @@ A decoder takes the tokens of ids, as tokenizer.json spells them, and gives text
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence as Items
+from collections.abc import Iterable
+from collections.abc import Sequence as Items
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from bpe.compat.huggingface.component import Component, Field, SequenceOf
-from bpe.compat.huggingface.elsewhere import elsewhere
 from bpe.compat.huggingface.pre_tokenizers import one_character
 from bpe.compat.huggingface.regex import pattern_from_json, pattern_to_json
 from bpe.errors import BpeError
@@ -23,6 +23,16 @@ if TYPE_CHECKING:
 
 _BYTE: Final = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _BROKEN: Final = "\ufffd"
+_CLEANING: Final = [
+    *((" " + sign, sign) for sign in ".?!,"),
+    (" ' ", "'"),
+    (" n't", "n't"),
+    (" 'm", "'m"),
+    (" do not", " don't"),
+    (" 's", "'s"),
+    (" 've", "'ve"),
+    (" 're", "'re"),
+]
 
 
 class Decoder(Component):
@@ -37,10 +47,8 @@ class Decoder(Component):
         raise NotImplementedError
 
 
-class ByteLevel(Decoder):
+class ByteLevel(Decoder, add_prefix_space=Field(True), trim_offsets=Field(True), use_regex=Field(True)):
     """The byte alphabet back to bytes, and these to text; a token with other characters is itself."""
-
-    fields = {"add_prefix_space": Field(True), "trim_offsets": Field(True), "use_regex": Field(True)}
 
     def chain(self, tokens: list[str]) -> list[str]:
         data = b"".join(_bytes_of(token) for token in tokens)
@@ -52,13 +60,10 @@ def _bytes_of(token: str) -> bytes:
     return token.encode() if entry is None else entry
 
 
-class Replace(Decoder):
+class Replace(
+    Decoder, pattern=Field(to_json=pattern_to_json, from_json=pattern_from_json, hidden=True), content=Field()
+):
     """Matches of a text or `Regex` become a text."""
-
-    fields = {
-        "pattern": Field(to_json=pattern_to_json, from_json=pattern_from_json, hidden=True),
-        "content": Field(),
-    }
 
     def chain(self, tokens: list[str]) -> list[str]:
         ((kind, text),) = self.to_json()["pattern"].items()
@@ -92,10 +97,8 @@ class Fuse(Decoder):
         return ["".join(tokens)]
 
 
-class Strip(Decoder):
+class Strip(Decoder, content=Field(" "), start=Field(0), stop=Field(0)):
     """So many of a character at the beginning and the end of each token go."""
-
-    fields = {"content": Field(" "), "start": Field(0), "stop": Field(0)}
 
     def __init__(self, content: str = " ", left: int = 0, right: int = 0, **_: Any) -> None:
         super().__init__(content, left, right)
@@ -110,10 +113,8 @@ class Strip(Decoder):
         return made
 
 
-class Metaspace(Decoder):
+class Metaspace(Decoder, replacement=Field("\u2581"), prepend_scheme=Field("always"), split=Field(True)):
     """The sign becomes a space, but for one that begins the first token."""
-
-    fields = {"replacement": Field("\u2581"), "prepend_scheme": Field("always"), "split": Field(True)}
 
     def checked(self, name: str, value: Any) -> Any:
         return one_character(name, value) if name == "replacement" else value
@@ -121,13 +122,13 @@ class Metaspace(Decoder):
     def chain(self, tokens: list[str]) -> list[str]:
         sign, scheme = (self.to_json()[key] for key in ("replacement", "prepend_scheme"))
         drops = scheme != "never"
-        return [token.replace(sign, "" if drops and place == 0 else " ") for place, token in enumerate(tokens)]
+        return [
+            token.replace(sign, "" if drops and place == 0 else " ") for place, token in enumerate(tokens)
+        ]
 
 
-class BPEDecoder(Decoder):
+class BPEDecoder(Decoder, suffix=Field("</w>")):
     """The suffix that ends words becomes a space."""
-
-    fields = {"suffix": Field("</w>")}
 
     def chain(self, tokens: list[str]) -> list[str]:
         suffix = self.to_json()["suffix"]
@@ -146,8 +147,36 @@ class Sequence(SequenceOf, Decoder):
         return tokens
 
 
-CTC = elsewhere("CTC")
-WordPiece = elsewhere("WordPiece")
+def _cleaned(text: str) -> str:
+    """Without the spaces that English has none of."""
+    for old, new in _CLEANING:
+        text = text.replace(old, new)
+    return text
+
+
+class WordPiece(Decoder, prefix=Field("##"), cleanup=Field(True)):
+    """Words are joined by spaces, but for those that begin with the prefix."""
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        prefix, cleanup = (self.to_json()[key] for key in ("prefix", "cleanup"))
+        for place in range(1, len(tokens)):
+            token = tokens[place]
+            tokens[place] = token[len(prefix) :] if token.startswith(prefix) else " " + token
+        return [_cleaned(token) for token in tokens] if cleanup else tokens
+
+
+class CTC(Decoder, pad_token=Field("<pad>"), word_delimiter_token=Field("|"), cleanup=Field(True)):
+    """Of equal neighbours one stays, and the padding goes."""
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        values = self.to_json()
+        made = []
+        for token, _ in groupby(tokens):
+            text = token.replace(values["pad_token"], "")
+            if values["cleanup"]:
+                text = _cleaned(text).replace(values["word_delimiter_token"], " ")
+            made.append(text)
+        return [text for text in made if text]
 
 
 class DecodeStream:

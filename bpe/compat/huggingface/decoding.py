@@ -34,7 +34,7 @@ class Decoding:
                 self._texts[id_] = step.apply(token.content.encode()).decode()
         special = added.special
         self._special = {id_ for id_, text in self._texts.items() if text in special}
-        self._special |= {id_ for text in special if (id_ := model.token_to_id(text)) is not None}
+        self._special |= {found for text in special if (found := model.token_to_id(text)) is not None}
         self._core = None
         if isinstance(engine, CoreEngine) and isinstance(decoder, ByteLevel):
             self._core = engine.tokenizer
@@ -42,7 +42,8 @@ class Decoding:
         self._other = {
             id_
             for id_, text in self._texts.items()
-            if text is not None and (text != added.tokens[id_].content or to_bytes(text) not in (None, text.encode()))
+            if text is not None
+            and (text != added.tokens[id_].content or to_bytes(text) not in (None, text.encode()))
         }
 
     def token(self, id_: int) -> str | None:

@@ -28,7 +28,17 @@ class Finish(Protocol):
 class Encoding:
     """Segments, one after the other. Each call of a property gives a new list."""
 
-    __slots__ = ("__weakref__", "_finish", "_ids", "_overflowing", "_ranges", "_segments", "_start", "_stop", "_text")
+    __slots__ = (
+        "__weakref__",
+        "_finish",
+        "_ids",
+        "_overflowing",
+        "_ranges",
+        "_segments",
+        "_start",
+        "_stop",
+        "_text",
+    )
 
     _segments: list[Segment]
     _ranges: dict[int, Range]  # of each sequence, its tokens; none: one sequence of all tokens
@@ -164,7 +174,9 @@ class Encoding:
             return None
         if not self._ranges:
             return 0
-        return next((each for each, (start, stop) in self._ranges.items() if start <= token_index < stop), None)
+        return next(
+            (each for each, (start, stop) in self._ranges.items() if start <= token_index < stop), None
+        )
 
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> Range | None:
         """[start, stop) of the tokens of a word."""
@@ -233,7 +245,9 @@ class Encoding:
             self._overflowing.append(whole)
             return
         if stride >= max_length:
-            raise BadArgument(f"stride is {stride}: must be below the {max_length} tokens that a part may have")
+            raise BadArgument(
+                f"stride is {stride}: must be below the {max_length} tokens that a part may have"
+            )
         step = max_length - stride
         if direction == "right":
             starts = range(0, length, step)
@@ -335,7 +349,15 @@ class Encoding:
 
     def __getstate__(self) -> tuple[Any, ...]:
         segments = [
-            (segment.ids, segment.tokens, segment.offsets, segment.words, segment.type_id, segment.special, segment.attention)
+            (
+                segment.ids,
+                segment.tokens,
+                segment.offsets,
+                segment.words,
+                segment.type_id,
+                segment.special,
+                segment.attention,
+            )
             for segment in self._segments
         ]
         return segments, self._ranges, [part.__getstate__() for part in self._overflowing]

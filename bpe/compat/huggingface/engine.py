@@ -107,7 +107,7 @@ class CoreEngine(_Engine):
     def batch(self, texts: Sequence[str], threads: int | None) -> tuple[memoryview, list[int]]:
         """(ids of all texts as uint32, where those of each begin and the last end)."""
         rows = self.tokenizer.encode_batch(texts, threads, self._allowed)
-        return memoryview(np.ascontiguousarray(rows.tokens)), rows.offsets.tolist()
+        return np.ascontiguousarray(rows.tokens).data, rows.offsets.tolist()
 
     def _rows(self, text: AlignedText) -> _Rows:
         pretokenizer = self.tokenizer.pretokenizer
@@ -176,7 +176,7 @@ class PlainEngine(_Engine):
         """(ids of all texts as uint32, where those of each begin and the last end)."""
         rows = [self.ids(text) for text in texts]
         offsets = np.cumsum([0, *map(len, rows)]).tolist()
-        return memoryview(np.array([id_ for row in rows for id_ in row], np.uint32)), offsets
+        return np.array([id_ for row in rows for id_ in row], np.uint32).data, offsets
 
     def _rows(self, text: AlignedText) -> _Rows:
         ids: list[int] = []

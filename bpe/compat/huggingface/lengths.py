@@ -66,7 +66,10 @@ def truncation_from_json(value: Mapping[str, Any] | None) -> dict[str, Any] | No
     if value is None:
         return None
     return truncation_of(
-        value["max_length"], value["stride"], _name(_STRATEGIES, value["strategy"]), value["direction"].lower()
+        value["max_length"],
+        value["stride"],
+        _name(_STRATEGIES, value["strategy"]),
+        value["direction"].lower(),
     )
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from bpe.compat.huggingface.component import Component, Field
 from bpe.compat.huggingface.elsewhere import elsewhere
 from bpe.compat.huggingface.plain_model import PlainModel
-from bpe.formats.byte_alphabet import to_characters
 from bpe.formats.by_path import read_file
+from bpe.formats.byte_alphabet import to_characters
 from bpe.formats.json_input import parse
 from bpe.tokenizer import Tokenizer
 
@@ -20,21 +20,20 @@ class Model(Component):
     """What makes ids of pretokens. Only `BPE` is one here."""
 
 
-class BPE(Model):
+class BPE(
+    Model,
+    dropout=Field(None),
+    unk_token=Field(None),
+    continuing_subword_prefix=Field(None),
+    end_of_word_suffix=Field(None),
+    fuse_unk=Field(False),
+    byte_fallback=Field(False),
+    ignore_merges=Field(False),
+):
     """Entries and merges. vocab: text -> id; merges: pairs of texts, lowest rank first, or both as files' paths.
 
     The other arguments are tokenizer.json's.
     """
-
-    fields = {
-        "dropout": Field(None),
-        "unk_token": Field(None),
-        "continuing_subword_prefix": Field(None),
-        "end_of_word_suffix": Field(None),
-        "fuse_unk": Field(False),
-        "byte_fallback": Field(False),
-        "ignore_merges": Field(False),
-    }
 
     def __init__(
         self,
@@ -109,7 +108,9 @@ class BPE(Model):
         if self.__dict__["_merges"] is None:
             core = self.core
             assert core is not None
-            self.__dict__["_merges"] = [(to_characters(left), to_characters(right)) for left, right in core.merges]
+            self.__dict__["_merges"] = [
+                (to_characters(left), to_characters(right)) for left, right in core.merges
+            ]
         merges: list[tuple[str, str]] = self.__dict__["_merges"]
         return merges
 

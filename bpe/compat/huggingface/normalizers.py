@@ -51,48 +51,40 @@ class ByteLevel(Normalizer):
     """Bytes in the byte alphabet."""
 
 
-class Strip(Normalizer):
+class Strip(Normalizer, left=Field(True, "strip_left"), right=Field(True, "strip_right")):
     """White space at the ends goes."""
 
-    fields = {"left": Field(True, "strip_left"), "right": Field(True, "strip_right")}
 
-
-class Prepend(Normalizer):
+class Prepend(Normalizer, prepend=Field("\u2581")):
     """A text is put before one that is not empty."""
 
-    fields = {"prepend": Field("\u2581")}
 
-
-class Replace(Normalizer):
+class Replace(
+    Normalizer,
+    pattern=Field(to_json=pattern_to_json, from_json=pattern_from_json, hidden=True),
+    content=Field(),
+):
     """Matches of a text or `Regex` become a text."""
 
-    fields = {
-        "pattern": Field(to_json=pattern_to_json, from_json=pattern_from_json, hidden=True),
-        "content": Field(),
-    }
 
-
-class BertNormalizer(Normalizer):
+class BertNormalizer(
+    Normalizer,
+    clean_text=Field(True),
+    handle_chinese_chars=Field(True),
+    strip_accents=Field(None),
+    lowercase=Field(True),
+):
     """BERT's cleaning."""
-
-    fields = {
-        "clean_text": Field(True),
-        "handle_chinese_chars": Field(True),
-        "strip_accents": Field(None),
-        "lowercase": Field(True),
-    }
 
 
 def _to_base64(charsmap: Any) -> str:
     return base64.b64encode(bytes(charsmap)).decode()
 
 
-class Precompiled(Normalizer):
+class Precompiled(
+    Normalizer, precompiled_charsmap=Field(to_json=_to_base64, from_json=base64.b64decode, hidden=True)
+):
     """SentencePiece's charsmap, as bytes."""
-
-    fields = {
-        "precompiled_charsmap": Field(to_json=_to_base64, from_json=base64.b64decode, hidden=True),
-    }
 
 
 class Sequence(SequenceOf, Normalizer):

@@ -7,6 +7,7 @@ entries become byte entries (byte_fallback), the unknown token, or nothing, by t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
@@ -46,7 +47,7 @@ class PlainModel:
             return [Token(self._vocab[word], word, len(word.encode()))]
         parts = self._parts(word)
         while len(parts) > 1:
-            pairs = ((left[0], right[0]) for left, right in zip(parts, parts[1:], strict=False))
+            pairs = ((left[0], right[0]) for left, right in pairwise(parts))
             none = (len(self._merges), 0)
             (rank, made), at = min((self._merges.get(pair, none), at) for at, pair in enumerate(pairs))
             if rank == none[0]:

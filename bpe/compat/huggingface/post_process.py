@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from bpe.compat.huggingface.columns import Segment, Source
@@ -29,19 +28,19 @@ def post_process(
 
 def added_count(component: dict[str, Any] | None, is_pair: bool) -> int:
     """How many tokens it adds."""
-    match component:
-        case {"type": "TemplateProcessing"}:
-            return sum(
-                len(component["special_tokens"][piece["SpecialToken"]["id"]]["ids"])
-                for piece in component["pair" if is_pair else "single"]
-                if "SpecialToken" in piece
-            )
-        case {"type": "RobertaProcessing"}:
+    if component is None:
+        return 0
+    match component["type"]:
+        case "TemplateProcessing":
+            pieces = component["pair" if is_pair else "single"]
+            names = [piece["SpecialToken"]["id"] for piece in pieces if "SpecialToken" in piece]
+            return sum(len(component["special_tokens"][name]["ids"]) for name in names)
+        case "RobertaProcessing":
             return 4 if is_pair else 2
-        case {"type": "BertProcessing"}:
+        case "BertProcessing":
             return 3 if is_pair else 2
-        case {"type": "Sequence", "processors": processors}:
-            return sum(added_count(each, is_pair) for each in processors)
+        case "Sequence":
+            return sum(added_count(each, is_pair) for each in component["processors"])
     return 0
 
 
@@ -109,24 +108,19 @@ def _cls_and_sep(component: dict[str, Any], encodings: list[Encoding], add: bool
     made = []
     for index, encoding in enumerate(encodings):
         type_id = 0 if roberta else index
-        back = _special([sep_id], [sep], type_id)
-        if index == 0:
-            front = [_special([cls_id], [cls], 0)]
-        else:
-            front = [_special([sep_id], [sep], 0)] if roberta else []
-        made.append(_around(encoding, lambda each: [*front, each, back], index, type_id))  # noqa: B023 - called here
+        first = [(cls, cls_id)] if index == 0 else [(sep, sep_id)] if roberta else []
+        front = [_special([id_], [token], 0) for token, id_ in first]
+        made.append(_around(encoding, front, _special([sep_id], [sep], type_id), index, type_id))
     return made
 
 
-def _around(
-    encoding: Encoding, parts: Callable[[Encoding], list[Encoding]], index: int, type_id: int
-) -> Encoding:
+def _around(encoding: Encoding, front: list[Encoding], back: Encoding, index: int, type_id: int) -> Encoding:
     """The encoding and its overflowing parts between other tokens; only the text's own are of its sequence."""
     made = []
     for each in (encoding, *encoding._overflowing):
         plain = Encoding(each._segments)
         _set_type(plain, type_id)
         plain.set_sequence_id(index)
-        made.append(Encoding.merge(parts(plain), growing_offsets=False))
+        made.append(Encoding.merge([*front, plain, back], growing_offsets=False))
     made[0]._overflowing = made[1:]
     return made[0]

@@ -38,10 +38,8 @@ def _behavior(default: Any) -> Field:
     return Field(default, to_json=_to_camel, from_json=_to_snake)
 
 
-class ByteLevel(PreTokenizer):
+class ByteLevel(PreTokenizer, add_prefix_space=Field(True), trim_offsets=Field(True), use_regex=Field(True)):
     """GPT-2's expression, then bytes in the byte alphabet."""
-
-    fields = {"add_prefix_space": Field(True), "trim_offsets": Field(True), "use_regex": Field(True)}
 
     def __init__(
         self, add_prefix_space: bool = True, use_regex: bool = True, *, trim_offsets: bool = True, **_: Any
@@ -54,26 +52,21 @@ class ByteLevel(PreTokenizer):
         return list(BYTE_TO_CHARACTER.values())
 
 
-class Split(PreTokenizer):
+class Split(
+    PreTokenizer,
+    pattern=Field(to_json=pattern_to_json, from_json=pattern_from_json, hidden=True),
+    behavior=Field(to_json=_to_camel, from_json=_to_snake),
+    invert=Field(False),
+):
     """Cuts at the matches of a text or `Regex`; behavior: removed, isolated, merged_with_previous, …"""
 
-    fields = {
-        "pattern": Field(to_json=pattern_to_json, from_json=pattern_from_json, hidden=True),
-        "behavior": Field(to_json=_to_camel, from_json=_to_snake),
-        "invert": Field(False),
-    }
 
-
-class Digits(PreTokenizer):
+class Digits(PreTokenizer, individual_digits=Field(False)):
     """Digits, each by itself or as runs."""
 
-    fields = {"individual_digits": Field(False)}
 
-
-class Punctuation(PreTokenizer):
+class Punctuation(PreTokenizer, behavior=_behavior("isolated")):
     """Punctuation."""
-
-    fields = {"behavior": _behavior("isolated")}
 
 
 class Whitespace(PreTokenizer):
@@ -92,10 +85,8 @@ class UnicodeScripts(PreTokenizer):
     """Runs of one script; texts are not cut by it here."""
 
 
-class FixedLength(PreTokenizer):
+class FixedLength(PreTokenizer, length=Field(5)):
     """So many characters each."""
-
-    fields = {"length": Field(5)}
 
 
 def one_character(name: str, value: Any) -> Any:
@@ -105,19 +96,15 @@ def one_character(name: str, value: Any) -> Any:
     return value
 
 
-class CharDelimiterSplit(PreTokenizer):
+class CharDelimiterSplit(PreTokenizer, delimiter=Field()):
     """What lies between a delimiter."""
-
-    fields = {"delimiter": Field()}
 
     def checked(self, name: str, value: Any) -> Any:
         return one_character(name, value)
 
 
-class Metaspace(PreTokenizer):
+class Metaspace(PreTokenizer, replacement=Field("\u2581"), prepend_scheme=Field("always"), split=Field(True)):
     """Spaces become a sign that begins each piece."""
-
-    fields = {"replacement": Field("\u2581"), "prepend_scheme": Field("always"), "split": Field(True)}
 
     def checked(self, name: str, value: Any) -> Any:
         return one_character(name, value) if name == "replacement" else value

@@ -22,16 +22,16 @@ class PostProcessor(Component):
         """How many tokens it adds to a text or a pair."""
         return added_count(self.to_json(), is_pair)
 
-    def process(self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True) -> Encoding:
+    def process(
+        self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
+    ) -> Encoding:
         """One encoding of one or two."""
         encodings = [each.copy() for each in (encoding, pair) if each is not None]
         return post_process(self.to_json(), encodings, add_special_tokens)
 
 
-class ByteLevel(PostProcessor):
+class ByteLevel(PostProcessor, add_prefix_space=Field(True), trim_offsets=Field(True), use_regex=Field(True)):
     """Takes the white space from offsets (trim_offsets)."""
-
-    fields = {"add_prefix_space": Field(True), "trim_offsets": Field(True), "use_regex": Field(True)}
 
     def __init__(
         self,
@@ -43,35 +43,28 @@ class ByteLevel(PostProcessor):
         super().__init__(*(each is None or each for each in (add_prefix_space, trim_offsets, use_regex)))
 
 
-class BertProcessing(PostProcessor):
+class BertProcessing(
+    PostProcessor, sep=Field(to_json=list, from_json=tuple), cls=Field(to_json=list, from_json=tuple)
+):
     """[CLS] text [SEP], and [SEP] behind the second."""
 
-    fields = {"sep": Field(to_json=list, from_json=tuple), "cls": Field(to_json=list, from_json=tuple)}
 
-
-class RobertaProcessing(PostProcessor):
+class RobertaProcessing(
+    PostProcessor,
+    sep=Field(to_json=list, from_json=tuple),
+    cls=Field(to_json=list, from_json=tuple),
+    trim_offsets=Field(True),
+    add_prefix_space=Field(True),
+):
     """<s> text </s>, and </s> text </s> behind it."""
 
-    fields = {
-        "sep": Field(to_json=list, from_json=tuple),
-        "cls": Field(to_json=list, from_json=tuple),
-        "trim_offsets": Field(True),
-        "add_prefix_space": Field(True),
-    }
 
-
-class TemplateProcessing(PostProcessor):
+class TemplateProcessing(PostProcessor, single=Field(), pair=Field(), special_tokens=Field()):
     """Tokens and texts in the order of a template: "[CLS] $A [SEP]", "… $B:1 [SEP]:1", or a list of such pieces.
 
     special_tokens: (token, id), (id, token), or {"id": …, "ids": […], "tokens": […]} each. BadArgument, a ValueError,
     for a piece that is none, and for a token that special_tokens lacks.
     """
-
-    fields = {
-        "single": Field(),
-        "pair": Field(),
-        "special_tokens": Field(),
-    }
 
     def __init__(
         self,
@@ -89,7 +82,10 @@ class TemplateProcessing(PostProcessor):
         }
         if missing:
             raise BadArgument(f"Missing SpecialToken(s) with id(s) `{', '.join(sorted(missing))}`")
-        if pair is not None and {piece["Sequence"]["id"] for piece in pieces[1] if "Sequence" in piece} != {"A", "B"}:
+        if pair is not None and {piece["Sequence"]["id"] for piece in pieces[1] if "Sequence" in piece} != {
+            "A",
+            "B",
+        }:
             raise BadArgument("Template for `pair` must use both sequences")
         super().__init__(*pieces, tokens)
 

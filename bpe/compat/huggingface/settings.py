@@ -94,7 +94,9 @@ class Settings:
             ignored = frozenset(self._added.special) if self._takes_special_for_text else frozenset[str]()
             parts = (self._json("normalizer"), self._json("pre_tokenizer"))
             engine = self._engine = build_engine(self._model, self._added.tokens, ignored, *parts)
-            self._decoding = Decoding(self._added, self._json("normalizer"), self._model, engine, self.decoder)
+            self._decoding = Decoding(
+                self._added, self._json("normalizer"), self._model, engine, self.decoder
+            )
             self._finish = [Finish(engine, self._json("post_processor"), adds) for adds in (False, True)]
             self._seen = seen
             self._settle()
@@ -106,7 +108,7 @@ class Settings:
         return self._simple
 
     def _settle(self) -> None:
-        """Whether ids and the tokens around are all there is to an encoding: what makes it so, without and with them."""
+        """Whether ids and the tokens around are all there is to an encoding."""
         lengths_stay = self._truncation is None and self._padding is None
         simple = lengths_stay and all(finish.is_simple for finish in self._finish)
         self._simple: list[Finish] | None = self._finish if simple else None

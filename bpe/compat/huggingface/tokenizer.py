@@ -67,7 +67,9 @@ class Tokenizer(Settings):
         BadArgument for a revision or token, which are not passed on.
         """
         if revision != "main" or token is not None:
-            raise BadArgument("from_pretrained takes no revision and no token; load the file and use from_file")
+            raise BadArgument(
+                "from_pretrained takes no revision and no token; load the file and use from_file"
+            )
         path = Path(identifier, "tokenizer.json")
         if path.is_file():
             return Tokenizer.from_file(str(path))
@@ -98,7 +100,9 @@ class Tokenizer(Settings):
             "version": "1.0",
             "truncation": lengths.truncation_to_json(self._truncation),
             "padding": lengths.padding_to_json(self._padding),
-            "added_tokens": [{"id": id_, **token.to_json()} for id_, token in sorted(self._added.tokens.items())],
+            "added_tokens": [
+                {"id": id_, **token.to_json()} for id_, token in sorted(self._added.tokens.items())
+            ],
             **{name: self._json(name) for name in self._components},
         }
 
@@ -203,7 +207,9 @@ class Tokenizer(Settings):
             added = added_count(post_processor, len(sequences) == 2) if add else 0
             length = self._truncation["max_length"] - added
             if length < 0:
-                raise BadArgument(f"max_length is {length + added}, less than the {added} tokens that are added")
+                raise BadArgument(
+                    f"max_length is {length + added}, less than the {added} tokens that are added"
+                )
             lengths.truncate(sequences, self._truncation, length)
         encoding = post_process(post_processor, sequences, add)
         if self._padding is not None:

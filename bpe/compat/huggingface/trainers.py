@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bpe.compat.huggingface.added_token import added_token
+from bpe.compat.huggingface.added_token import AddedToken, added_token
 from bpe.compat.huggingface.elsewhere import elsewhere
 from bpe.compat.huggingface.models import BPE
 from bpe.errors import UnsupportedTokenizer, shown
@@ -45,6 +45,15 @@ class Trainer:
 class BpeTrainer(Trainer):
     """The options of a training; special_tokens: texts or AddedTokens."""
 
+    vocab_size: int
+    min_frequency: int
+    special_tokens: list[AddedToken]
+    limit_alphabet: int | None
+    initial_alphabet: list[str]
+    continuing_subword_prefix: str | None
+    end_of_word_suffix: str | None
+    max_token_length: int | None
+
     def __init__(self, **options: Any) -> None:
         for name in options:
             if name not in _DEFAULTS:
@@ -66,7 +75,9 @@ class BpeTrainer(Trainer):
 
     def __setstate__(self, state: bytes) -> None:
         values = json.loads(state)["BpeTrainer"]
-        values["special_tokens"] = [added_token(token["content"], special=True) for token in values["special_tokens"]]
+        values["special_tokens"] = [
+            added_token(token["content"], special=True) for token in values["special_tokens"]
+        ]
         del values["words"]
         self.__init__(**values)  # type: ignore[misc]
 
@@ -96,23 +107,25 @@ def train(tokenizer: Settings, texts: Iterable[str], trainer: BpeTrainer | None)
     trainer = BpeTrainer() if trainer is None else trainer
     if not isinstance(trainer, BpeTrainer):
         raise UnsupportedTokenizer(f"a BPE is trained with a BpeTrainer, got {shown(trainer)}")
-    if trainer.continuing_subword_prefix or trainer.end_of_word_suffix:  # type: ignore[attr-defined]
-        raise UnsupportedTokenizer("training with continuing_subword_prefix or end_of_word_suffix is not supported")
+    if trainer.continuing_subword_prefix or trainer.end_of_word_suffix:
+        raise UnsupportedTokenizer(
+            "training with continuing_subword_prefix or end_of_word_suffix is not supported"
+        )
     rule = TextRule(
         pretokenizer_from_json(tokenizer._json("pre_tokenizer")),
         normalizer_from_json(tokenizer._json("normalizer")),
     )
-    special: list[Any] = trainer.special_tokens  # type: ignore[attr-defined]
+    special = trainer.special_tokens
     made = train_bpe(
         [text.encode() for text in texts],
-        trainer.vocab_size,  # type: ignore[attr-defined]
+        trainer.vocab_size,
         [token.content for token in special],
         tie_break="huggingface",
-        min_frequency=max(1, trainer.min_frequency),  # type: ignore[attr-defined]
+        min_frequency=max(1, trainer.min_frequency),
         like=rule,
-        max_token_length=trainer.max_token_length,  # type: ignore[attr-defined]
-        initial_alphabet=trainer.initial_alphabet,  # type: ignore[attr-defined]
-        limit_alphabet=trainer.limit_alphabet,  # type: ignore[attr-defined]
+        max_token_length=trainer.max_token_length,
+        initial_alphabet=trainer.initial_alphabet,
+        limit_alphabet=trainer.limit_alphabet,
     )
     tokenizer.model = BPE.of_core(made, frozenset(made.special_tokens), tokenizer.model.options())
     tokenizer.add_special_tokens(special)
