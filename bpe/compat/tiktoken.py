@@ -178,9 +178,9 @@ class Encoding:
     def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
         """The ids of a pretoken."""
         piece = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
-        return self._tokenizer.encode_pretokens(
-            piece, np.array([len(piece)], np.uint64)[: len(piece)]
-        ).tolist()
+        ends = np.array([len(piece)] if piece else [], np.uint64)
+        ids: list[int] = self._tokenizer.encode_pretokens(piece, ends).tolist()
+        return ids
 
     def _encode_only_native_bpe(self, text: str) -> list[int]:
         """The ids, the text cut apart first."""

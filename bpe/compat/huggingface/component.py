@@ -37,7 +37,7 @@ class Component:
     fields: ClassVar[dict[str, Field]]
     kinds: ClassVar[dict[str, type[Component]]]  # of a base class: those that derive from it, by name
 
-    def __init_subclass__(cls, is_sequence: bool = False, **fields: Field) -> None:
+    def __init_subclass__(cls, /, is_sequence: bool = False, **fields: Field) -> None:
         cls.fields = fields
         if Component not in cls.__bases__:
             cls.base().kinds[cls.__name__] = cls
