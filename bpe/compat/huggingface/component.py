@@ -12,7 +12,10 @@ from typing import Any, ClassVar, Final, NamedTuple
 from bpe.errors import BadArgument, UnsupportedTokenizer, shown
 
 REQUIRED: Final = object()
-_SHORT: Final = 5  # str() writes so many items of a list or an object
+LONG: Final = 99  # repr() writes so many items of a list or an object
+SHORT: Final = 5  # str() does
+_BARE: Final = {"behavior", "prepend_scheme"}  # fields whose values are names
+_LONGEST_TEXT: Final = 100  # that str() writes
 
 
 class Changes:
@@ -128,11 +131,15 @@ class Component:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def to_show(self) -> dict[str, Any]:
+        """What `repr` and `str` write down."""
+        return self.to_json()
+
     def __repr__(self) -> str:
-        return written(self.to_json())
+        return written(self.to_show())
 
     def __str__(self) -> str:
-        return written(self.to_json(), _SHORT)
+        return written(self.to_show(), SHORT)
 
 
 class SequenceOf(Component, is_sequence=True):
@@ -161,14 +168,15 @@ class SequenceOf(Component, is_sequence=True):
         self.__dict__["items"] = [self.base().from_json(item) for item in value.get(self.list_key, [])]
 
 
-def written(value: Any, most: int | None = None) -> str:
+def written(value: Any, most: int = LONG) -> str:
     """JSON as tokenizers writes a tokenizer down: an object with a type as `Type(field=value)`.
 
     most: how many items of a list or an object are written, then "...".
     """
     match value:
         case {"type": str(name), **fields}:
-            return f"{name}({', '.join(f'{key}={written(each, most)}' for key, each in fields.items())})"
+            items = (f"{key}={each if key in _BARE else written(each, most)}" for key, each in fields.items())
+            return f"{name}({', '.join(items)})"
         case {"Sequence": {"id": name, "type_id": type_id}}:
             return f"Sequence(id={name}, type_id={type_id})"
         case {"SpecialToken": {"id": name, "type_id": type_id}}:
@@ -184,9 +192,13 @@ def written(value: Any, most: int | None = None) -> str:
             left, right = "[]" if isinstance(value, list) else "()"
             return f"{left}{_listed([written(each, most) for each in value], most)}{right}"
         case str():
-            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            return (
+                f'"{value}"'
+                if most > SHORT or len(value) <= _LONGEST_TEXT
+                else f'"{value[:_LONGEST_TEXT]}..."'
+            )
     return str(value)
 
 
-def _listed(items: list[str], most: int | None) -> str:
-    return ", ".join(items if most is None or len(items) <= most else [*items[:most], "..."])
+def _listed(items: list[str], most: int) -> str:
+    return ", ".join(items if len(items) <= most else [*items[:most], "..."])

@@ -128,6 +128,9 @@ class BPE(
     def to_json(self) -> dict[str, Any]:
         return self.options() | {"vocab": self.vocab, "merges": [list(pair) for pair in self.merges]}
 
+    def to_show(self) -> dict[str, Any]:
+        return self.options() | {"vocab": self.vocab, "merges": self.merges}
+
     def _read(self, value: dict[str, Any]) -> None:
         super()._read(value)
         pairs = (pair.split(" ") if isinstance(pair, str) else pair for pair in value["merges"])

@@ -59,7 +59,16 @@ class RobertaProcessing(
     """<s> text </s>, and </s> text </s> behind it."""
 
 
-class TemplateProcessing(PostProcessor, single=Field(), pair=Field(), special_tokens=Field()):
+def _by_name(tokens: dict[str, Any]) -> dict[str, Any]:
+    return dict(sorted(tokens.items()))
+
+
+class TemplateProcessing(
+    PostProcessor,
+    single=Field(),
+    pair=Field(),
+    special_tokens=Field(from_json=lambda tokens: dict(sorted(tokens.items()))),
+):
     """Tokens and texts in the order of a template: "[CLS] $A [SEP]", "… $B:1 [SEP]:1", or a list of such pieces.
 
     special_tokens: (token, id), (id, token), or {"id": …, "ids": […], "tokens": […]} each. BadArgument, a ValueError,

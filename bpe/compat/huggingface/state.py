@@ -78,12 +78,12 @@ def _in_core(
     ignore_merges = bool(model.options()["ignore_merges"])
     if wanted == _comparable(before, wanted) and ignore_merges == before.vocabulary.ignore_merges:
         return model.core
-    encoder = _core.Encoder.from_image(
-        before.encoder.image(),
-        core_tokens(tokens, wanted.normalizer),
-        wanted.pretokenizer.automaton,
-        ignore_merges,
-    )
+    added = core_tokens(tokens, wanted.normalizer)
+    automaton = wanted.pretokenizer.automaton
+    try:
+        encoder = _core.Encoder.from_image(before.encoder.image(), added, automaton, ignore_merges)
+    except ValueError as error:  # a token's id is an entry's of other bytes
+        raise BadTokenizer(str(error)) from None
     special_tokens = {token.text: token.id for token in tokens}
     return CoreTokenizer.from_parts(
         replace(wanted, vocabulary=CoreVocabulary(encoder, special_tokens, ignore_merges))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bpe.compat.huggingface import lengths
-from bpe.compat.huggingface.component import Changes, written
+from bpe.compat.huggingface.component import SHORT, Changes, written
 from bpe.compat.huggingface.encoding import Encoding
 from bpe.compat.huggingface.engine import Engine
 from bpe.compat.huggingface.inputs import check_text, no_text, pair_of, words_of
@@ -110,10 +110,10 @@ class Tokenizer(Settings):
         return Tokenizer.from_str, (self.to_str(),)
 
     def __repr__(self) -> str:
-        return written({"type": "Tokenizer"} | self._root() | {"model": self._model.to_json()})
+        return written({"type": "Tokenizer"} | self._root() | {"model": self._model.to_show()})
 
     def __str__(self) -> str:
-        return written({"type": "Tokenizer"} | self._root() | {"model": self._model.to_json()}, 5)
+        return written({"type": "Tokenizer"} | self._root() | {"model": self._model.to_show()}, SHORT)
 
     # -- encoding ------------------------------------------------------------------------------------------------
 
