@@ -14,7 +14,7 @@ from bpe.errors import BadArgument, UnsupportedTokenizer, shown
 REQUIRED: Final = object()
 LONG: Final = 99  # repr() writes so many items of a list or an object
 SHORT: Final = 5  # str() does
-_BARE: Final = {"behavior", "prepend_scheme"}  # fields whose values are names
+_BARE: Final = {"behavior", "prepend_scheme", "direction", "strategy"}  # fields whose values are names
 _LONGEST_TEXT: Final = 100  # that str() writes
 
 
@@ -175,7 +175,10 @@ def written(value: Any, most: int = LONG) -> str:
     """
     match value:
         case {"type": str(name), **fields}:
-            items = (f"{key}={each if key in _BARE else written(each, most)}" for key, each in fields.items())
+            items = (
+                f"{key}={each if key in _BARE and isinstance(each, str) else written(each, most)}"
+                for key, each in fields.items()
+            )
             return f"{name}({', '.join(items)})"
         case {"Sequence": {"id": name, "type_id": type_id}}:
             return f"Sequence(id={name}, type_id={type_id})"
@@ -183,6 +186,8 @@ def written(value: Any, most: int = LONG) -> str:
             return f'SpecialToken(id="{name}", type_id={type_id})'
         case {"id": str(name), "ids": ids, "tokens": tokens}:
             return f'SpecialToken(id="{name}", ids={written(ids, most)}, tokens={written(tokens, most)})'
+        case {"Fixed": int(length)}:
+            return f"Fixed({length})"
         case {"String": str(text)} | {"Regex": str(text)}:
             return f'{next(iter(value))}("{text}")'
         case dict():

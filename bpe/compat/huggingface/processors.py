@@ -43,16 +43,14 @@ class ByteLevel(PostProcessor, add_prefix_space=Field(True), trim_offsets=Field(
         super().__init__(*(each is None or each for each in (add_prefix_space, trim_offsets, use_regex)))
 
 
-class BertProcessing(
-    PostProcessor, sep=Field(to_json=list, from_json=tuple), cls=Field(to_json=list, from_json=tuple)
-):
+class BertProcessing(PostProcessor, sep=Field(from_json=tuple), cls=Field(from_json=tuple)):
     """[CLS] text [SEP], and [SEP] behind the second."""
 
 
 class RobertaProcessing(
     PostProcessor,
-    sep=Field(to_json=list, from_json=tuple),
-    cls=Field(to_json=list, from_json=tuple),
+    sep=Field(from_json=tuple),
+    cls=Field(from_json=tuple),
     trim_offsets=Field(True),
     add_prefix_space=Field(True),
 ):

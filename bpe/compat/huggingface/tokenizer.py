@@ -109,11 +109,18 @@ class Tokenizer(Settings):
     def __reduce__(self) -> tuple[Any, ...]:
         return Tokenizer.from_str, (self.to_str(),)
 
+    def _to_show(self) -> dict[str, Any]:
+        root: dict[str, Any] = {"type": "Tokenizer"} | self._root() | {"model": self._model.to_show()}
+        for name in ("truncation", "padding"):
+            if root[name] is not None:
+                root[name] = {"type": f"{name.capitalize()}Params"} | root[name]
+        return root
+
     def __repr__(self) -> str:
-        return written({"type": "Tokenizer"} | self._root() | {"model": self._model.to_show()})
+        return written(self._to_show())
 
     def __str__(self) -> str:
-        return written({"type": "Tokenizer"} | self._root() | {"model": self._model.to_show()}, SHORT)
+        return written(self._to_show(), SHORT)
 
     # -- encoding ------------------------------------------------------------------------------------------------
 

@@ -48,6 +48,9 @@ def test_files(tmp_path: Path) -> None:
     ):
         for text in texts(10, seed=21):
             assert_same(again.encode(text), theirs.encode(text), text)
+    for each in (ours, theirs):
+        each.enable_truncation(9, strategy="only_first")
+        each.enable_padding(length=7)
     assert repr(ours) == repr(theirs)
     assert str(ours) == str(theirs)
 
