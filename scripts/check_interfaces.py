@@ -64,7 +64,9 @@ _LINE: Final = re.compile(r"(PASSED|FAILED|ERROR|SKIPPED)\s+(?:\[\d+\] )?(\S+)")
 
 def main() -> int:
     """The exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name in _SHIMS:
         parser.add_argument(f"--{name}", metavar="FOLDER", type=Path, help=f"the tests of {name}")
     given = {name: folder for name, folder in vars(parser.parse_args()).items() if folder is not None}

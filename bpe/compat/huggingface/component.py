@@ -175,11 +175,11 @@ def written(value: Any, most: int = LONG) -> str:
     """
     match value:
         case {"type": str(name), **fields}:
-            items = (
+            named = (
                 f"{key}={each if key in _BARE and isinstance(each, str) else written(each, most)}"
                 for key, each in fields.items()
             )
-            return f"{name}({', '.join(items)})"
+            return f"{name}({', '.join(named)})"
         case {"Sequence": {"id": name, "type_id": type_id}}:
             return f"Sequence(id={name}, type_id={type_id})"
         case {"SpecialToken": {"id": name, "type_id": type_id}}:
