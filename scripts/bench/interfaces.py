@@ -1,8 +1,8 @@
 """How fast are the interfaces that people call, beside those of the libraries they are named for?
 
 Each contender is called as its users call it, and ids come out as lists: a batch of documents, a batch of short
-prompts, and short prompts one by one; the caches are warm. One thread each, on one core, processor time. Whether the ids
-are those of the first contender is a column.
+prompts, and short prompts one by one; the caches are warm. One thread each, on one core, processor time. `same_ids`:
+whether the ids are those of the first contender.
 """
 
 from __future__ import annotations
