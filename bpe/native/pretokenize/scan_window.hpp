@@ -9,6 +9,7 @@
 
 #include "common/prefetch.hpp"
 #include "pretokenize/classify.hpp"
+#include "pretokenize/window_view.hpp"
 
 #include <cstring>
 
@@ -90,6 +91,7 @@ inline void run_states(const Automaton &automaton, size_t steps, WindowStates &o
 template <class Simd>
 size_t scan_window(const Automaton &automaton, const uint8_t *text, size_t size, const uint8_t *readable,
                    uint8_t state, WindowStates &out) {
+  constexpr size_t most_step_words = WindowStates::max_steps / 64 + 2;
   constexpr size_t block = 64, reads = block + 3; // a character may go on behind the block
   constexpr size_t bytes_ahead =
       24 * block; // what is encoded meanwhile takes the text out of the nearest cache
@@ -115,14 +117,22 @@ size_t scan_window(const Automaton &automaton, const uint8_t *text, size_t size,
   steps = out.steps_before[last] + static_cast<size_t>(__builtin_popcountll(out.kept[last]));
   out.first_state = state;
   run_states(automaton, steps, out);
+  uint64_t here[most_step_words], before[most_step_words], acting[most_step_words]; // a bit for each step
+  const size_t last_step_word = steps / 64;
+  here[last_step_word + 1] = before[last_step_word + 1] = acting[last_step_word + 1] = 0;
+  for (size_t word = 0; word <= last_step_word; ++word) {
+    const uint8_t *const states = out.states + word * 64;
+    before[word] = Simd::below(states, automaton.both_end);
+    here[word] = Simd::below(states, automaton.here_end) & ~Simd::below(states, automaton.before_end);
+    acting[word] = ~Simd::below(states, automaton.silent_end);
+  }
   for (size_t word = 0; word <= last; ++word) {
-    const uint8_t *const states = out.states + out.steps_before[word];
-    const uint64_t before = Simd::below(states, automaton.both_end);
-    const uint64_t here =
-        Simd::below(states, automaton.here_end) & ~Simd::below(states, automaton.before_end);
-    out.here[word] = Simd::spread(here, out.kept[word]);
-    out.before[word] = Simd::spread(before, out.kept[word]);
-    out.acting[word] = Simd::spread(~Simd::below(states, automaton.silent_end), out.kept[word]);
+    const auto spread = [&](const uint64_t *bits) {
+      return Simd::spread(bits_from(bits, out.steps_before[word]), out.kept[word]);
+    };
+    out.here[word] = spread(here);
+    out.before[word] = spread(before);
+    out.acting[word] = spread(acting);
   }
   return size;
 }

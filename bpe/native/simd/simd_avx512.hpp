@@ -2,10 +2,10 @@
 // -mavx512vbmi -mavx512vbmi2 -mbmi -mbmi2 -mpopcnt -mlzcnt.
 #pragma once
 
+#include "pretokenize/kept_steps.hpp"
 #include "pretokenize/scan_window.hpp"
 #include "text/utf8_blocks.hpp"
 
-#include <bit>
 #include <immintrin.h>
 
 namespace bpe {
@@ -45,7 +45,6 @@ struct Avx512Simd {
     return found;
   }
 
-  // Leaves out the steps of characters that repeat the one before (bpe/pretokenization/repeats.py).
   class Keep {
   public:
     explicit Keep(const Automaton &automaton) : automaton_(automaton), groups_(load(automaton.runs)) {}
@@ -60,28 +59,12 @@ struct Avx512Simd {
         const __m512i groups = _mm512_permutexvar_epi8(classes, groups_);
         const __m512i previous = _mm512_permutex2var_epi8(last_groups_, load(previous_places), groups);
         last_groups_ = groups;
-        const uint64_t same = _mm512_cmpeq_epi8_mask(groups, previous);
-        uint64_t words = _mm512_cmpeq_epi8_mask(groups, set(runs::word));
-        const uint64_t unruly = _mm512_cmpeq_epi8_mask(groups, set(runs::unruly));
-        uint64_t behind_words = words;
-        if (within != 0)
-          for (int i = 0; i < 3; ++i)
-            behind_words |= (behind_words << 1 | last_words_) & within;
-        uint64_t near = unruly << 1;
-        near |= near << 1;
-        near |= near << 2;
-        near |= near << 4;
-        near |= near << 8;
-        near |= near_before_;
-        static_assert(runs::unruly_bytes == 16);
-        const uint64_t once = same & _mm512_cmpge_epu8_mask(groups, set(runs::first));
-        const uint64_t twice =
-            once & _mm512_cmpge_epu8_mask(groups, set(runs::twice)) & ~(once << 1 | last_once_);
-        kept = ~(within | (words & (behind_words << 1 | last_words_) & ~near) | (once & ~twice));
-        last_words_ = behind_words >> 63;
-        last_once_ = once >> 63;
-        const unsigned behind = static_cast<unsigned>(std::countl_zero(unruly)); // the last one
-        near_before_ = behind < runs::unruly_bytes ? (uint64_t{1} << (runs::unruly_bytes - behind)) - 1 : 0;
+        const uint64_t first = _mm512_cmpge_epu8_mask(groups, set(runs::first));
+        kept = steps_.kept({.within = within,
+                            .words = _mm512_cmpeq_epi8_mask(groups, set(runs::word)),
+                            .unruly = _mm512_cmpeq_epi8_mask(groups, set(runs::unruly)),
+                            .once = first & _mm512_cmpeq_epi8_mask(groups, previous),
+                            .twice = _mm512_cmpge_epu8_mask(groups, set(runs::twice))});
       }
       _mm512_storeu_si512(to, _mm512_maskz_compress_epi8(kept, classes));
       out.kept[word] = kept;
@@ -98,9 +81,8 @@ struct Avx512Simd {
 
     const Automaton &automaton_;
     const __m512i groups_;
-    // Of the block before; what is before a window is not known.
-    __m512i last_groups_ = _mm512_setzero_si512();
-    uint64_t last_words_ = 0, last_once_ = 0, near_before_ = (uint64_t{1} << runs::unruly_bytes) - 1;
+    __m512i last_groups_ = _mm512_setzero_si512(); // of the block before
+    KeptSteps steps_;
   };
 
   static uint64_t spread(uint64_t bits, uint64_t to) { return _pdep_u64(bits, to); }
