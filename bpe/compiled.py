@@ -82,7 +82,7 @@ def _parts_of(body: memoryview, header_bytes: int) -> Parts:
     pretokenizer = Pretokenizer.from_data(header["pretokenizer"])
     normalizer = normalizer_from_json(header["normalizer"])
     post = header["post_processor"]
-    encoder = _core.Encoder.from_image(
+    encoder = _core.TokenizerCore.from_image(
         body[header_bytes:],
         core_tokens(added, normalizer),
         pretokenizer.automaton,

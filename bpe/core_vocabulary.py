@@ -17,7 +17,7 @@ from bpe.vocabulary import with_special_tokens
 class CoreVocabulary:
     """encoder: holds the ordinary entries and the merge rule. special_tokens: text -> id, known to the encoder too."""
 
-    encoder: _core.Encoder
+    encoder: _core.TokenizerCore
     special_tokens: dict[str, int]
     ignore_merges: bool
 
@@ -65,6 +65,8 @@ class CoreVocabulary:
         ids = self.encoder.merge_ids().tolist()
         return [(entries[left], entries[right]) for left, right in zip(ids[::2], ids[1::2], strict=True)]
 
-    def make_encoder(self, automaton: _core.Automaton | None, tokens: _core.AddedTokens) -> _core.Encoder:
+    def make_encoder(
+        self, automaton: _core.Automaton | None, tokens: _core.AddedTokens
+    ) -> _core.TokenizerCore:
         """The encoder, which was made with its automaton and tokens."""
         return self.encoder

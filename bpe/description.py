@@ -53,11 +53,17 @@ class Parts:
         return core_tokens(self.tokens, self.normalizer)
 
     @cached_property
-    def encoder(self) -> _core.Encoder:
+    def encoder(self) -> _core.TokenizerCore:
         """The core's form, built on first use where it was not read from a file: converting formats does not wait."""
         encoder = self.vocabulary.make_encoder(self.pretokenizer.automaton, self.core_tokens)
-        encoder.normalizer = self.normalizer.core if self.normalizer is not None else None
+        each = (self.normalizer, self.pretokenizer.changes, self.preparation)
+        encoder.set_normalizers(*(one.core if one is not None else None for one in each))
         return encoder
+
+    @cached_property
+    def preparation(self) -> Normalizer | None:
+        """What is done to the text before it is cut: what the normalizer does, then what the pre-tokenizer changes."""
+        return self.pretokenizer.preparation(self.normalizer)
 
 
 def make_parts(
@@ -207,7 +213,7 @@ class Description:
         return {id_: text.encode() for text, id_ in self._vocabulary.special_tokens.items()}
 
     @cached_property
-    def _encoder(self) -> _core.Encoder:
+    def _encoder(self) -> _core.TokenizerCore:
         return self._parts.encoder
 
     @property
@@ -216,6 +222,6 @@ class Description:
         return self._parts
 
     @property
-    def core_encoder(self) -> _core.Encoder:
+    def core_encoder(self) -> _core.TokenizerCore:
         """The core's form of the entries and merges, built on first use."""
         return self._encoder

@@ -20,6 +20,7 @@ from bpe.added_tokens import NO_TOKENS, core_tokens, cut_at
 from bpe.buffers import check_bytes, check_out, not_text, offsets_from, separator_bytes, text_bytes
 from bpe.description import Description, Parts
 from bpe.errors import BadArgument, UncoveredText, shown
+from bpe.normalizers import INPUT, SECTION, Normalizer
 from bpe.ragged import Ragged
 from bpe.streaming import blocks_of, encode_by_cuts, encode_stretches
 from bpe.threads import thread_count
@@ -45,7 +46,7 @@ class Encoding(Description):
         self._pretokens_in_core = parts.pretokenizer.automaton is not None
         # If not, Python normalizes and cuts the text by expressions.
         self._in_core = self._pretokens_in_core and (
-            parts.normalizer is None or parts.normalizer.core is not None
+            parts.preparation is None or parts.preparation.core is not None
         )
 
     def encode(
@@ -192,18 +193,23 @@ class Encoding(Description):
         pretoken or so; with an expression as pattern, by the longest stretch between special tokens. The whole is held
         if tokens have flags (lstrip, rstrip, single_word, normalized) beside an expression or a normalizer.
         """
-        if not self.finds_by_bytes(allowed_special):
+        if self.pretokenizer.asks_for_input or not self.finds_by_bytes(allowed_special):
             parts = encode_by_cuts(self, blocks_of(texts), allowed_special)
             return chain.from_iterable(part.tolist() for part in parts)
         return chain.from_iterable(encode_stretches(self, texts, self._allowed(allowed_special)))
+
+    @property
+    def preparation(self) -> Normalizer | None:
+        """What is done to the text between added tokens before it is cut."""
+        return self._parts.preparation
 
     def normalize(self, text: bytes) -> bytes:
         """The UTF-8 of a text between two special tokens after the normalizer."""
         normalizer = self._parts.normalizer
         return text if normalizer is None else normalizer.apply(text)
 
-    def encode_normalized(self, text: Buffer) -> NDArray[np.uint32]:
-        """The ids of normalized UTF-8 in which no special token is recognised."""
+    def encode_prepared(self, text: Buffer) -> NDArray[np.uint32]:
+        """The ids of UTF-8 as `preparation` leaves it, in which no special token is recognised."""
         if self._pretokens_in_core:
             return self._encoder.encode_documents(text, _NO_SEPARATOR, 1, special=False, normalize=False)[0]
         return self._encoder.encode_pretokens(*self.pretokenizer.pretoken_spans(str(text, "utf-8")))
@@ -223,21 +229,25 @@ class Encoding(Description):
         parts: list[NDArray[np.uint32]] = []
         for start, stop, id_ in cut_at(tokens, text, normalized=False):
             if id_ is None:
-                parts += self._parts_between(text[start:stop], tokens, where, base_bytes + start)
+                begin = SECTION if start else INPUT
+                parts += self._parts_between(text[start:stop], tokens, begin, where, base_bytes + start)
             else:
                 parts.append(np.array([id_], np.uint32))
         return np.concatenate(parts) if parts else np.empty(0, np.uint32)
 
     def _parts_between(
-        self, text: bytes, tokens: _core.AddedTokens, where: str, base_bytes: int
+        self, text: bytes, tokens: _core.AddedTokens, begin: int, where: str, base_bytes: int
     ) -> Iterator[NDArray[np.uint32]]:
         normalized = self.normalize(text)
         for start, stop, id_ in cut_at(tokens, normalized, normalized=True):
             if id_ is not None:
                 yield np.array([id_], np.uint32)
                 continue
+            section = normalized[start:stop]
+            if (changes := self.pretokenizer.changes) is not None:
+                section = changes.apply(section, SECTION if start else begin)
             try:
-                yield self.encode_normalized(normalized[start:stop])
+                yield self.encode_prepared(section)
             except UncoveredText as error:
                 normalizer, place = self._parts.normalizer, start + error.place
                 if normalizer is not None:
@@ -264,7 +274,7 @@ class Encoding(Description):
     def last_cut(self, text: Buffer, allowed_special: AllowedSpecial = "all") -> int:
         """The last place found at which a text may be cut in two that are encoded apart, whatever follows; 0: none."""
         automaton = self.pretokenizer.automaton
-        if automaton is None or self.normalizer is not None:
+        if automaton is None or self.preparation is not None or self.pretokenizer.asks_for_input:
             return 0
         return self._tokens_of(self._recognised(allowed_special)).last_cut(text, automaton)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bpe.normalizers import Normalizer
+from bpe.normalizers import INPUT, INSIDE, SECTION, Normalizer
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -17,12 +17,13 @@ class NormalizedParts:
     for ever more rarely; normalizers that look at the whole text, and expressions, hold all of it back.
     """
 
-    def __init__(self, normalizer: Normalizer, try_bytes: int = 0) -> None:
+    def __init__(self, normalizer: Normalizer, try_bytes: int = 0, start: int = INPUT) -> None:
+        """start: SECTION where the text is not the first of an input."""
         self._normalizer = normalizer
         self._core = normalizer.core
         self._held = bytearray()
         self._least = self._try_at = try_bytes
-        self._at_start = True
+        self._start = start
 
     def feed(self, part: Buffer) -> bytes:
         """What is normalized for certain once this part, of whole characters, is there."""
@@ -30,10 +31,11 @@ class NormalizedParts:
         if self._core is None or len(self._held) < self._try_at:
             return b""
         cut = self._core.last_border(self._held, len(self._held) - 1) if self._held else 0
-        normalized = self._core.apply(bytes(self._held[:cut]), self._at_start) if cut else b""
+        normalized = self._core.apply(bytes(self._held[:cut]), self._start) if cut else b""
         if cut:
             del self._held[:cut]
-            self._at_start = False
+            if normalized or not self._core.prefixes:
+                self._start = INSIDE
         self._try_at = max(self._least, 2 * len(self._held) if not cut else 0)
         return normalized
 
@@ -42,7 +44,9 @@ class NormalizedParts:
         rest = bytes(self._held)
         self._held.clear()
         normalized = (
-            self._normalizer.apply(rest) if self._core is None else self._core.apply(rest, self._at_start)
+            self._normalizer.apply(rest, self._start)
+            if self._core is None
+            else self._core.apply(rest, self._start)
         )
-        self._at_start, self._try_at = True, self._least
+        self._start, self._try_at = SECTION, self._least
         return normalized

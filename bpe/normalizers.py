@@ -9,7 +9,7 @@ core applies them (bpe/native/normalize); only a Replace by an expression, or of
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -17,13 +17,18 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from bpe import _core
 from bpe.errors import BadArgument, BadTokenizer, shown
 from bpe.pretokenization import read_oniguruma
-from bpe.pretokenization.by_regex import expression_of
+from bpe.pretokenization.regex_matches import parts_of
+from bpe.pretokenization.write_regex import expression_of
 
 if TYPE_CHECKING:
     import regex
 
+# Where a text begins that is normalized: within the text between two special tokens, as such a text, or as the first
+# of a whole input.
+INSIDE, SECTION, INPUT = range(3)
+
 FormName: TypeAlias = Literal["NFC", "NFD", "NFKC", "NFKD"]
-_Step: TypeAlias = tuple[str, bytes, bytes]
+_Step: TypeAlias = tuple[str, bytes | _core.Automaton, bytes]
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,20 @@ class Prepend:
 
 
 @dataclass(frozen=True)
+class Prefix:
+    """A text that is not empty and does not begin with it gets something in front: what pre-tokenizers do.
+
+    input_only: only the first text of an input does.
+    """
+
+    text: str
+    input_only: bool = False
+
+    def steps(self) -> list[_Step]:
+        return [("input_prefix" if self.input_only else "prefix", self.text.encode(), b"")]
+
+
+@dataclass(frozen=True)
 class Replace:
     """Each match of an expression as Oniguruma reads it, or each occurrence of a text, becomes another text."""
 
@@ -99,16 +118,25 @@ class Replace:
     is_expression: bool = False
 
     def steps(self) -> list[_Step]:
+        if self._automaton is not None:
+            return [("replace_matches", self._automaton, self.content.encode())]
         return [("replace", self.pattern.encode(), self.content.encode())]
 
     @property
     def in_core(self) -> bool:
         """Whether the core can do it."""
-        return not self.is_expression and bool(self.pattern)
+        return self._automaton is not None if self.is_expression else bool(self.pattern)
+
+    @cached_property
+    def _automaton(self) -> _core.Automaton | None:
+        """What drops the matches, if that can be compiled and no match is empty."""
+        from bpe.pretokenization.compiled import dropping  # 10 ms that the usual files need not pay
+
+        return dropping(read_oniguruma.read(self.pattern)) if self.is_expression else None
 
     @cached_property
     def _expression(self) -> regex.Pattern[str]:
-        import regex  # 10 ms that the usual files need not pay
+        import regex  # slow to import, and the usual files need it not
 
         if not self.is_expression:
             return regex.compile(regex.escape(self.pattern))
@@ -117,25 +145,16 @@ class Replace:
     def check(self) -> None:
         """Nothing, or UnsupportedTokenizer or BadTokenizer for an expression that can't be honoured."""
         if not self.in_core:
-            _ = self._expression
+            _ = self._expression  # what is wrong with it is told by reading it
 
-    def matches(self, text: str) -> Iterator[tuple[int, int]]:
-        """[start, stop) of what is replaced, in characters; no empty match stands where another one ends."""
-        last = -1  # the end of the match before
-        for match in self._expression.finditer(text) if text else ():
-            start, stop = match.span()
-            if not start == stop == last:
-                yield start, stop
-                last = stop
+    def parts(self, text: str) -> Iterable[tuple[int, int, bool]]:
+        """[start, stop) in characters of the matches and of what lies between them, and whether it is a match."""
+        return parts_of(text, self._expression) if text else ()
 
     def apply(self, text: str) -> str:
         """The text with the matches replaced."""
-        parts: list[str] = []
-        done = 0
-        for start, stop in self.matches(text):
-            parts += (text[done:start], self.content)
-            done = stop
-        return "".join([*parts, text[done:]])
+        parts = self.parts(text)
+        return "".join(self.content if is_match else text[start:stop] for start, stop, is_match in parts)
 
 
 @dataclass(frozen=True)
@@ -168,6 +187,8 @@ class Bert:
 
     def steps(self) -> list[_Step]:
         strips = self.lowercase if self.strip_accents is None else self.strip_accents
+        if self.clean_text and self.handle_chinese_chars and strips and self.lowercase:
+            return [("bert_uncased", b"", b"")]
         cleaned = ["bert_clean"] * self.clean_text + ["bert_ideographs"] * self.handle_chinese_chars
         lowered = ["bert_accents"] * strips + ["lowercase"] * self.lowercase
         # Two maps in one where there are both.
@@ -177,7 +198,17 @@ class Bert:
 
 
 Component: TypeAlias = (
-    Form | Lowercase | Strip | StripAccents | Nmt | ByteLevel | Prepend | Replace | Precompiled | Bert
+    Form
+    | Lowercase
+    | Strip
+    | StripAccents
+    | Nmt
+    | ByteLevel
+    | Prepend
+    | Prefix
+    | Replace
+    | Precompiled
+    | Bert
 )
 NFC: Final = Form("NFC")
 
@@ -197,16 +228,35 @@ class Normalizer:
             each.name if isinstance(each, Form) else type(each).__name__ for each in self.components
         )
 
-    def apply(self, text: bytes) -> bytes:
+    def apply(self, text: bytes, start: int = SECTION) -> bytes:
         """The UTF-8 of a text between two special tokens after the normalizer; the same object if nothing changes.
 
-        text: valid UTF-8.
+        text: valid UTF-8. start: INPUT for one that an input begins with.
         """
         for stage in self._stages:
             text = (
-                stage.apply(str(text, "utf-8")).encode() if isinstance(stage, Replace) else stage.apply(text)
+                stage.apply(str(text, "utf-8")).encode()
+                if isinstance(stage, Replace)
+                else stage.apply(text, start)
             )
         return text
+
+    def apply_to_text(self, text: str) -> str:
+        """The same of a text and as one."""
+        return self.apply(text.encode()).decode()
+
+    def then(self, changes: Normalizer | None) -> Normalizer:
+        """This one, then another."""
+        return self if changes is None else Normalizer(self.components + changes.components)
+
+    @property
+    def may_remove_first(self) -> bool:
+        """Whether a text may lose its first character and keep others."""
+        return any(
+            isinstance(each, (Strip, StripAccents, Nmt, Bert, Precompiled))
+            or (isinstance(each, Replace) and not each.content)
+            for each in self.components
+        )
 
     @cached_property
     def core(self) -> _core.Normalizer | None:

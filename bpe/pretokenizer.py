@@ -21,11 +21,13 @@ from numpy.typing import NDArray
 
 from bpe import _core
 from bpe.errors import BadArgument, BadTokenizer, UncoveredText, UnsupportedPattern, shown
+from bpe.normalizers import INPUT, Normalizer
 from bpe.patterns import PATTERNS, pattern_name
 from bpe.pretokenization import components as known_components
 from bpe.pretokenization.by_regex import RegexCutter
 from bpe.pretokenization.compiled import Compiled, compiled_of
 from bpe.pretokenization.components import ByteLevel, Component, Split
+from bpe.pretokenization.stages import phases_of
 
 _BARE_WORD: Final = re.compile(r"[A-Za-z][\w.-]+")  # a mistyped name, such as gpt3
 
@@ -80,37 +82,61 @@ class Pretokenizer:
 
     @property
     def automaton(self) -> _core.Automaton | None:
-        """The tables by which the core cuts texts; None where texts are cut here."""
+        """The tables by which the core cuts texts that are changed already; None where texts are cut here."""
         compiled = self._compiled
         return None if compiled is None or compiled.may_leave_out else compiled.automaton
+
+    @cached_property
+    def changes(self) -> Normalizer | None:
+        """What is done to the text between added tokens, once it is normalized and before it is cut."""
+        return phases_of(self.components).phases[0].change
+
+    def preparation(self, normalizer: Normalizer | None) -> Normalizer | None:
+        """What a normalizer does to such text, then the changes; None for nothing."""
+        return normalizer.then(self.changes) if normalizer is not None else self.changes
+
+    @cached_property
+    def asks_for_input(self) -> bool:
+        """Whether a text is cut in another way if it is the first of an input."""
+        return any(phase.asks_for_input for phase in phases_of(self.components).phases)
 
     @property
     def slow_because(self) -> str | None:
         """Why the `regex` package has to cut the texts, if it has."""
         return None if self._compiled is not None else _why_not(self.components)
 
+    @property
+    def slow_note(self) -> str | None:
+        """What to tell who waits, if that is so."""
+        why = self.slow_because
+        return why and f"the `regex` package cuts the text, in one thread a process, at 1 to 3 MB/s: {why}"
+
     def pretokens(self, text: str) -> list[str]:
         """The pretokens of a text without special tokens, in order; none is empty.
 
         Pretokenizer.from_pattern("[a-z]+| ").pretokens("ab cd") -> ["ab", " ", "cd"]. UncoveredText where the pattern
-        leaves text out.
+        leaves text out. Where a component behind ByteLevel cuts a character apart its bytes are U+FFFD here.
         """
-        return list(self.iterate(text))
+        if self.changes is not None:
+            text = self.changes.apply(text.encode(), INPUT).decode()
+        return [pretoken.decode(errors="replace") for pretoken in self.iterate(text)]
 
-    def iterate(self, text: str) -> Iterator[str]:
-        """The same, one by one, for texts whose pretokens are too many to be held."""
+    def iterate(self, text: str) -> Iterator[bytes]:
+        """The bytes of the pretokens of a text that is changed already, one by one: they may be too many to be held."""
         if self._compiled is None:
             return self._cutter.cut(text)
         data, ends = self.pretoken_spans(text)
         starts = [0, *ends[:-1].tolist()] if len(ends) else []
-        return (data[start:end].decode() for start, end in zip(starts, ends.tolist(), strict=True))
+        return (data[start:end] for start, end in zip(starts, ends.tolist(), strict=True))
 
     def pretoken_spans(self, text: str) -> tuple[bytes, NDArray[np.uint64]]:
-        """(the pretokens' UTF-8 end to end, uint64 ends of each), as the core's calls for given pretokens take them."""
+        """(the same end to end, uint64 ends of each), as the core's calls for given pretokens take them."""
         data = text.encode()
         if self._compiled is None:
-            pretokens = [pretoken.encode() for pretoken in self._cutter.cut(text)]
+            pretokens = list(self._cutter.cut(text))
             return b"".join(pretokens), np.cumsum([len(each) for each in pretokens], dtype=np.uint64)
+        if self._compiled.automaton.has_later_phases:
+            return _core.pretokens(self._compiled.automaton, data)
         starts, dropped = _core.pieces(self._compiled.automaton, data)
         ends = np.append(starts[1:], np.uint64(len(data))) if len(starts) else starts
         left_out = np.flatnonzero(dropped)
@@ -152,7 +178,7 @@ class Pretokenizer:
 
     @cached_property
     def _cutter(self) -> RegexCutter:
-        return RegexCutter(self.components, _why_not(self.components))
+        return RegexCutter(phases_of(self.components), _why_not(self.components))
 
 
 @cache

@@ -10,12 +10,11 @@ With an expression as pattern no place is known to be safe, so text is held back
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from bpe import _core
 from bpe.errors import InvalidText, UncoveredText, shown
 from bpe.normalized_parts import NormalizedParts
-from bpe.normalizers import make_normalizer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,9 +37,9 @@ class Encodes(Protocol):
     @property
     def pretokenizer(self) -> Pretokenizer: ...
     @property
-    def normalizer(self) -> Normalizer | Literal["NFC"] | None: ...
+    def preparation(self) -> Normalizer | None: ...
     def find_special_tokens(self, buffer: bytes, allowed: Collection[str]) -> list[tuple[int, str]]: ...
-    def encode_normalized(self, text: Buffer) -> NDArray[np.uint32]: ...
+    def encode_prepared(self, text: Buffer) -> NDArray[np.uint32]: ...
 
 
 def encode_stretches(
@@ -141,8 +140,8 @@ class _StretchEncoder:
         self._tokenizer = tokenizer
         self._automaton = tokenizer.pretokenizer.automaton
         self._block_bytes = block_bytes
-        normalizer = make_normalizer(tokenizer.normalizer)
-        self._parts = NormalizedParts(normalizer) if normalizer is not None else None
+        preparation = tokenizer.preparation
+        self._parts = NormalizedParts(preparation) if preparation is not None else None
         self._held = bytearray()  # normalized text of which the pretokens are not decided
         self.begins_at = 0  # byte of the whole text
         self._try_at_bytes = block_bytes  # doubled after a failure, so a giant pretoken costs linear time
@@ -167,7 +166,7 @@ class _StretchEncoder:
 
     def _encode(self, normalized: Buffer) -> list[int]:
         try:
-            ids: list[int] = self._tokenizer.encode_normalized(normalized).tolist()
+            ids: list[int] = self._tokenizer.encode_prepared(normalized).tolist()
         except UncoveredText as error:
             if self._parts is None:
                 raise error.moved(self.begins_at) from None

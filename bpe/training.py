@@ -42,7 +42,7 @@ from bpe.training_start import Start
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.count_set import MinCount
-    from bpe.pretoken_counts.text_blocks import Source
+    from bpe.pretoken_counts.sources import Source
     from bpe.training_options import TieBreak
     from bpe.utf8 import Invalid
 

@@ -68,10 +68,12 @@ class Vocabulary:
             return self.merges
         return every_split(self.entries)
 
-    def make_encoder(self, automaton: _core.Automaton | None, tokens: _core.AddedTokens) -> _core.Encoder:
+    def make_encoder(
+        self, automaton: _core.Automaton | None, tokens: _core.AddedTokens
+    ) -> _core.TokenizerCore:
         """A core encoder of it; automaton None: only given pretokens can be encoded."""
         try:
-            return _core.Encoder(self.entries, self.merges, tokens, automaton, self.ignore_merges)
+            return _core.TokenizerCore(self.entries, self.merges, tokens, automaton, self.ignore_merges)
         except ValueError as error:
             raise BadTokenizer(str(error)) from None
 

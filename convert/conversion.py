@@ -138,6 +138,8 @@ def _carry_out(
 ) -> Summary:
     options, times, progress, workspace = begun.options, begun.times, begun.progress, begun.workspace
     sources, layout = begun.sources, begun.layout
+    if note := tokenizer.pretokenizer.slow_note:
+        progress.note(note)
     ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
     recorded = {**options.recorded(), **ends.recorded()}
     if STANDARD_INPUT in options.inputs:  # all else is in order: now it may be read

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core, utf8
-from bpe.normalizers import make_normalizer
+from bpe.normalizers import INPUT, SECTION
 from bpe.streaming import encode_by_cuts
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from convert.long_pretoken import LongPretoken
@@ -43,7 +43,7 @@ def encode_pieces(
     gathered before a cut is tried.
     """
     automaton = tokenizer.pretokenizer.automaton
-    by_cuts = automaton is not None and not automaton.streams
+    by_cuts = automaton is not None and (not automaton.streams or tokenizer.pretokenizer.asks_for_input)
     if by_cuts or not tokenizer.finds_by_bytes(allowed_special):
         # Where pretokens or such tokens begin and end depends on what stands around them.
         yield from encode_by_cuts(tokenizer, pieces, allowed_special, try_bytes)
@@ -53,12 +53,13 @@ def encode_pieces(
     if automaton is None:
         yield from _encode_as_text(tokenizer, pieces, allowed)
         return
-    normalizer = make_normalizer(tokenizer.normalizer)
-    if normalizer is not None:
+    if tokenizer.preparation is not None:
         stretches = Stretches(pieces, [token.encode() for token in allowed])
         ids = [tokenizer.special_tokens[token] for token in allowed]
+        start = INPUT
         while True:
-            texts = normalized(normalizer, stretches.next())
+            texts = normalized(tokenizer.preparation, stretches.next(), start)
+            start = SECTION
             yield from _Pieces(tokenizer, automaton, (), (), try_bytes).encode(texts)
             if stretches.special < 0:
                 return
@@ -175,13 +176,13 @@ class _Pieces:
         self._fed -= stop
 
     def _encoded(self, stop: int) -> NDArray[np.uint32]:
-        if len(self._out) < _core.Encoder.out_tokens(stop):
-            self._out = np.empty(_core.Encoder.out_tokens(stop), np.uint32)
+        if len(self._out) < _core.TokenizerCore.out_tokens(stop):
+            self._out = np.empty(_core.TokenizerCore.out_tokens(stop), np.uint32)
         part = self._held[
             :stop
         ]  # a copy: who sees a bytearray keeps it from growing, were it a profiler's frames
-        if self._tokenizer.normalizer is not None:  # the text is in its form already
-            return self._tokenizer.encode_normalized(part)
+        if self._tokenizer.preparation is not None:  # the text is in its form already
+            return self._tokenizer.encode_prepared(part)
         # 0xff is in no text: the whole of it is one document.
         return self._tokenizer.encode_documents(
             part, b"\xff", threads=1, checked=True, out=self._out, allowed_special=self._allowed_special

@@ -79,9 +79,9 @@ def first_special(text: Buffer, special_tokens: Sequence[bytes]) -> tuple[int, i
     return memoryview(text).nbytes, -1
 
 
-def normalized(normalizer: Normalizer, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces joined, as the normalizer has them."""
-    parts = NormalizedParts(normalizer)
+def normalized(normalizer: Normalizer, pieces: Iterable[bytes], start: int) -> Iterator[bytes]:
+    """The pieces joined, as the normalizer has them. start: INPUT where nothing comes before, else SECTION."""
+    parts = NormalizedParts(normalizer, start=start)
     for piece in pieces:
         yield parts.feed(piece)
     yield parts.finish()

@@ -196,6 +196,25 @@ def several_for_one(cased: str) -> list[tuple[str, str]]:
     return sorted(pairs)
 
 
+def script_runs() -> list[tuple[int, int, int]]:
+    """(start, stop, number of the script) of each run of characters that tokenizers' UnicodeScripts takes for one."""
+    cut = pre_tokenizers.UnicodeScripts().pre_tokenize_str
+    known = "".join(character for character in SCALARS if cut(character))
+    examples: list[str] = []
+    runs: list[tuple[int, int, int]] = []
+    for run, _ in cut(known):
+        number = next((i for i, other in enumerate(examples) if len(cut(other + run[0])) == 1), len(examples))
+        if number == len(examples):
+            examples.append(run[0])
+        runs += [(start, stop, number) for start, stop in as_ranges(run)]
+    return runs
+
+
+def removed_by(component: pre_tokenizers.PreTokenizer) -> Ranges:
+    """The characters that a component leaves nothing of."""
+    return as_ranges("".join(each for each in SCALARS if not component.pre_tokenize_str(each)))
+
+
 def lines(text: str, indent: str) -> list[str]:
     """The text as string literals of a hundred characters a line."""
     rows = [text[start : start + 100].replace("\\", "\\\\") for start in range(0, len(text), 100)]
@@ -211,7 +230,8 @@ def module() -> str:
         "each range of it begins behind the one before, and its length less one, in DIGITS: five bits a digit, lowest",
         "first, all but the last from the upper half. CASE, of both: how many are one under (?i), the",
         "first as the distance from the first before, each other as that from the one before. The last table:",
-        "how many characters, these, and the one that is the same under (?i).",
+        "how many characters, these, and the one that is the same under (?i). PUNCTUATION and NUMERIC, as RANGES:",
+        "what components of tokenizers take for that; SCRIPT_RUNS: each with its script.",
         '"""',
         "",
         "# fmt: off",
@@ -245,6 +265,24 @@ def module() -> str:
     for folded, character in several_for_one(cased):
         numbers += [len(folded), *map(ord, folded), ord(character)]
     out += ["ONIGURUMA_SEVERAL_FOR_ONE = (", *lines(coded(numbers), "    "), ")"]
+    numbers = []
+    last = 0
+    for start, stop, number in script_runs():
+        numbers += [start - last, stop - start - 1, number]
+        last = stop
+    out += ["SCRIPT_RUNS = (", *lines(coded(numbers), "    "), ")"]
+    apart = {
+        "PUNCTUATION": removed_by(pre_tokenizers.Punctuation("removed")),
+        "NUMERIC": as_ranges(
+            "".join(
+                each
+                for each in SCALARS
+                if len(pre_tokenizers.Digits(individual_digits=True).pre_tokenize_str(each + each)) == 2
+            )
+        ),
+    }
+    for name, ranges in apart.items():
+        out += [f"{name} = (", *lines(coded_ranges(ranges), "    "), ")"]
     return "\n".join([*out, ""])
 
 

@@ -168,7 +168,12 @@ def load_tokenizer(options: Namespace) -> Tokenizer:
         raise BadArgument(
             f"{path}: a rank file does not say its pattern; give --pattern (and --special-token)"
         )
-    return Tokenizer.load(options.tokenizer, options.pattern, parse_special_tokens(options.special_token))
+    tokenizer = Tokenizer.load(
+        options.tokenizer, options.pattern, parse_special_tokens(options.special_token)
+    )
+    if note := tokenizer.pretokenizer.slow_note:
+        print(note, file=sys.stderr)
+    return tokenizer
 
 
 def parse_special_tokens(arguments: list[str] | None) -> list[str] | dict[str, int] | None:

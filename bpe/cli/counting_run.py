@@ -27,13 +27,13 @@ from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts_inputs import Cut
 from bpe.pretoken_counts.gathering import gather_counts
 from bpe.pretoken_counts.memory import MemoryBudget
-from bpe.pretoken_counts.noted_sources import identity
+from bpe.pretoken_counts.sources import identity
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.progress import TrainingProgress
 from bpe.sizes import bytes_text
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.text_blocks import Source
+    from bpe.pretoken_counts.sources import Source
 
 _T = TypeVar("_T")
 _BLOCK: Final = "this block"

@@ -22,7 +22,7 @@ from bpe.reports.report_text import report_page, report_text
 from bpe.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.text_blocks import Source
+    from bpe.pretoken_counts.sources import Source
     from bpe.training import Training
     from bpe.utf8 import Invalid
 

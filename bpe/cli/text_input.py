@@ -12,7 +12,7 @@ from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, printable,
 from bpe.utf8 import Invalid, TextDecoder
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.text_blocks import Source
+    from bpe.pretoken_counts.sources import Source
 
 _BLOCK_BYTES: Final = 1 << 20
 _MARKED_UP: Final = {".csv", ".tsv", ".html", ".htm"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple, Protocol
 
 from bpe.added_tokens import AddedToken
-from bpe.errors import BadTokenizer, shown
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.byte_alphabet import other_text, to_bytes
 from bpe.formats.huggingface_decoder import require_byte_level_decoder
 from bpe.formats.huggingface_normalizer import normalizer_from_json
@@ -85,6 +85,11 @@ def read_around(root: dict[str, Any], model: Model) -> Around:
     added = _added_tokens(root.get("added_tokens") or [], model, root["model"].get("ignore_merges", False))
     normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
     pretokenizer = pretokenizer_from_json(root.get("pre_tokenizer"))
+    if pretokenizer.asks_for_input and normalizer is not None and normalizer.may_remove_first:
+        raise UnsupportedTokenizer(
+            f"pre_tokenizer: Metaspace with prepend_scheme 'first' is not supported behind {normalizer}, which may "
+            "remove an input's first characters"
+        )
     require_byte_level_decoder(root.get("decoder"))
     return Around(
         pretokenizer,

@@ -181,12 +181,13 @@ def pretokenizer_from_json(value: Any) -> Pretokenizer:
         kinds = ", ".join(type(component).__name__ for component in components) or "none"
         raise UnsupportedTokenizer(f"pre_tokenizer is {kinds}; supported: with ByteLevel in it")
     for component, path in found:
-        if isinstance(component, ByteLevel):
-            expect(component.add_prefix_space, [False], f"{path}.add_prefix_space")
         if isinstance(component, Split):
             _check_expression(component, path)
-    if components and isinstance(components[-1], ByteLevel) and not components[-1].use_regex:
-        components.pop()  # it cuts nothing
+    last = components[-1]
+    if isinstance(last, ByteLevel) and not (
+        last.use_regex or last.add_prefix_space or is_byte_level(components[:-1])
+    ):
+        components.pop()  # it does nothing but spell the bytes
     if name := _name_of(components):
         return named(name)
     try:
@@ -206,7 +207,7 @@ def _check_expression(split: Split, path: str) -> None:
 
 def _name_of(components: Sequence[Component]) -> str | None:
     match components:
-        case [ByteLevel()]:
+        case [ByteLevel(False, True)]:
             return "gpt2"
         case [
             Split(expression, "oniguruma", "Isolated", False)

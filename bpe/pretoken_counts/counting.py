@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Final, Literal
 from bpe import _core, utf8
 from bpe.encoding import END_OF_TEXT
 from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory, UncoveredText
-from bpe.normalizers import Normalizer, make_normalizer
+from bpe.normalizers import INPUT, Normalizer, make_normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting_options import CountingOptions
 from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, enough_limit, trim_memory, used_bytes
-from bpe.pretoken_counts.noted_sources import read_source, unread_source
-from bpe.pretoken_counts.stream_rest import StreamRest, TextDigest, read_again
+from bpe.pretoken_counts.sources import StreamRest, TextDigest, read_source, total_bytes, unread_source
+from bpe.pretoken_counts.stream_rest import read_again
 from bpe.pretoken_counts.text_blocks import (
     MAX_BLOCK_BYTES,
     THREAD_BLOCK_BYTES,
@@ -35,7 +35,6 @@ from bpe.pretoken_counts.text_blocks import (
     HeldLimit,
     Reader,
     text_blocks,
-    total_bytes,
 )
 from bpe.pretoken_counts.uncut_separator import UncutSeparators, uncut_note
 from bpe.pretoken_counts.workspace import Workspace
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from bpe.pretoken_counts.counts_facts import Arrays
-    from bpe.pretoken_counts.text_blocks import Source
+    from bpe.pretoken_counts.sources import Source
 
 __all__ = [
     "CountingOptions",
@@ -58,7 +57,7 @@ __all__ = [
     "count_sources",
 ]
 
-# The regex package cuts at 2 to 10 MB/s: a second or less, and what Python holds for it stays small.
+# The regex package is slow: this takes it a second or less, and what Python holds for it stays small.
 PYTHON_BLOCK_BYTES: Final = 2 << 20
 # What a thread counts into and sorts with (bpe/native/train/thread_local_counts.hpp, run_sorter.hpp).
 THREAD_BYTES: Final = 10 << 20
@@ -144,11 +143,14 @@ class _Counting:
         self._threads = options.threads or available_threads()
         self._pretokenizer = Pretokenizer.from_pattern(options.pattern)
         self._normalizer = make_normalizer(options.normalizer)
-        normalizer = self._normalizer.core if self._normalizer is not None else None
+        self._preparation = self._pretokenizer.preparation(self._normalizer)
+        normalizer = self._preparation.core if self._preparation is not None else None
         automaton = self._pretokenizer.automaton
-        if self._normalizer is not None and normalizer is None:
+        if self._preparation is not None and normalizer is None:
             automaton = None  # what Python normalizes, it cuts
         self._in_python = automaton is None
+        if progress is not None and (note := self._pretokenizer.slow_note):
+            progress.note(note)
         self._specials = [token.encode() for token in options.special_tokens]
         self._counter = _core.PretokenCounter(automaton)
         self._counter.set_normalizer(normalizer)
@@ -273,7 +275,7 @@ class _Counting:
         return in_document
 
     def _count_in_python(self, text: str, where: str, base_bytes: int, in_document: bool) -> bool:
-        counts: Counter[str] = Counter()
+        counts: Counter[bytes] = Counter()
         done = 0
         for part, is_special in cut_at_special_tokens(text, self._options.special_tokens):
             if is_special:
@@ -281,8 +283,8 @@ class _Counting:
             elif part:
                 self._documents += not in_document
                 in_document = True
-                normalizer = self._normalizer
-                normalized = part if normalizer is None else normalizer.apply(part.encode()).decode()
+                normalizer = self._preparation
+                normalized = part if normalizer is None else normalizer.apply(part.encode(), INPUT).decode()
                 try:
                     counts.update(self._pretokenizer.iterate(normalized))
                 except UncoveredText as error:
@@ -290,7 +292,7 @@ class _Counting:
                         error = error.moved(normalizer.place_before(part.encode(), error.place) - error.place)
                     raise error.moved(base_bytes + len(text[:done].encode()), where) from None
             done += len(part)
-        add_mapping(self._counter, {pretoken.encode(): count for pretoken, count in counts.items()})
+        add_mapping(self._counter, counts)
         return in_document
 
     def _make_room(self, text_bytes: int) -> None:

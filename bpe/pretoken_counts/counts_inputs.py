@@ -16,14 +16,12 @@ from bpe.errors import BadArgument, Refused, shown
 from bpe.normalizers import Normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
-from bpe.pretoken_counts.noted_sources import identity
-from bpe.pretoken_counts.stream_rest import StreamRest
-from bpe.pretoken_counts.text_blocks import Stretch, path_of
+from bpe.pretoken_counts.sources import FileRange, StreamRest, identity, path_of
 from bpe.pretokenizer import Pretokenizer
 
 if TYPE_CHECKING:
     from bpe.like import TextRule
-    from bpe.pretoken_counts.text_blocks import Source
+    from bpe.pretoken_counts.sources import Source
     from bpe.progress import Progress
 
 
@@ -204,7 +202,7 @@ def _rest_of(source: Source, known: CountedSource, status: os.stat_result | None
             raise _changed(known, status.st_size)
         if known.is_complete:
             return None
-        return Stretch(path, known.counted_bytes) if known.counted_bytes else source
+        return FileRange(path, known.counted_bytes) if known.counted_bytes else source
     if known.is_complete:
         return None
     if not known.digest:
@@ -212,7 +210,7 @@ def _rest_of(source: Source, known: CountedSource, status: os.stat_result | None
             f"{known.name}: the counts of a former version do not say which text was counted; count anew, without "
             "--counts"
         )
-    assert not isinstance(source, (Stretch, StreamRest))
+    assert not isinstance(source, (FileRange, StreamRest))
     return StreamRest(source, known.counted_bytes, known.digest) if known.counted_bytes else source
 
 

@@ -19,7 +19,7 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.text_blocks import Source
+    from bpe.pretoken_counts.sources import Source
 
 
 def gather_counts(

@@ -7,42 +7,16 @@ have a digest of the text that was counted; a stream that does not begin with th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bpe import utf8
-from bpe._core import Xxh64
 from bpe.errors import Refused
-from bpe.pretoken_counts.characters import cut_character_bytes
+from bpe.pretoken_counts.sources import StreamRest, TextDigest
 
 if TYPE_CHECKING:
-    from bpe.pretoken_counts.text_blocks import Reader, Stream
+    from bpe.pretoken_counts.text_blocks import Reader
 
 _PIECE_BYTES: Final = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class StreamRest:
-    """What follows the first `counted_bytes` of a stream; digest: of the text of these, as `TextDigest` has it."""
-
-    stream: Stream
-    counted_bytes: int
-    digest: str
-
-
-class TextDigest:
-    """XXH64 of a text in pieces; bytes that are not UTF-8 count as the U+FFFD that replace them."""
-
-    def __init__(self) -> None:
-        self._hash = Xxh64()
-
-    def add(self, text: memoryview | bytes) -> None:
-        """The next piece of the text."""
-        self._hash.update(text)
-
-    def hex(self) -> str:
-        """The digest of all pieces so far, 16 digits."""
-        return f"{self._hash.digest():016x}"
 
 
 def read_again(
@@ -68,7 +42,7 @@ def read_again(
             )
         left -= filled
         data = held + piece
-        whole = len(data) - (cut_character_bytes(data[-3:]) if left else 0)
+        whole = len(data) - (utf8.cut_character_bytes(data[-3:]) if left else 0)
         text, _ = utf8.replace_invalid(data[:whole])
         digest.add(memoryview(text))
         held = data[whole:]

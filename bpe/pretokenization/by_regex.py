@@ -1,130 +1,83 @@
 """Cutting by the `regex` package, for the patterns that no table can tell.
 
 They are given to it with their classes written out, so that its Unicode version is of no consequence. One that
-backtracks without end is stopped after `TIMEOUT_SECONDS` for one text.
+backtracks without end is stopped (`regex_matches`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any
 
-from bpe.errors import BadTokenizer, UncoveredText, UnsupportedPattern
-from bpe.pretokenization.components import ByteLevel, Component, Digits, Split
-from bpe.pretokenization.stages import BYTE_LEVEL, tree_of
-from bpe.pretokenization.syntax import (
-    Atomic,
-    Characters,
-    Choice,
-    Look,
-    Node,
-    Repeat,
-    TextEnd,
-    TextStart,
-)
-from bpe.pretokenization.syntax import Sequence as Concatenation
-
-TIMEOUT_SECONDS: Final = 60  # 1 MB of text takes 0.1 to 1 s; what takes 60 s backtracks
-_MODES: Final = {"greedy": "", "lazy": "?", "possessive": "+"}
+from bpe.errors import UncoveredText, UnsupportedPattern
+from bpe.formats.byte_alphabet import to_bytes
+from bpe.normalizers import Normalizer
+from bpe.pretokenization.regex_matches import parts_of
+from bpe.pretokenization.stages import Cut, Phases
+from bpe.pretokenization.write_regex import expression_of
 
 
 class RegexCutter:
-    """Cuts texts by the components. why: what keeps them from being compiled, for what can't be done here, either."""
+    """Cuts texts by phases. why: what keeps them from being compiled, for what can't be done here, either."""
 
-    def __init__(self, components: Sequence[Component], why: str) -> None:
-        import regex  # 10 ms to import, and hardly ever needed
+    def __init__(self, phases: Phases, why: str) -> None:
+        import regex  # slow to import, and hardly ever needed
 
-        self._splits = [
-            split
-            for component in components
-            if not (isinstance(component, ByteLevel) and not component.use_regex)
-            for split in [_as_split(component, why)]
-        ]
-        self._expressions = [regex.compile(expression_of(tree_of(split))) for split in self._splits]
+        if any(phase.asks_for_input for phase in phases.phases[1:]):
+            raise UnsupportedPattern(why)
+        self._from_alphabet = phases.from_alphabet
+        self._steps: list[Normalizer | tuple[Cut, Any]] = []
+        for number, phase in enumerate(phases.phases):
+            if number > 0 and phase.change is not None:
+                self._steps.append(phase.change)
+            self._steps += [(cut, regex.compile(expression_of(cut.tree))) for cut in phase.cuts]
 
-    def cut(self, text: str) -> Iterator[str]:
-        """The pretokens of a text, one by one."""
+    def cut(self, text: str) -> Iterator[bytes]:
+        """The pretokens of a text, one by one; the changes of the first phase are made already."""
         pieces: Iterator[str] = iter([text] if text else [])
-        for split, expression in zip(self._splits, self._expressions, strict=True):
-            pieces = _cut_each(pieces, split, expression)
-        return pieces
+        for step in self._steps:
+            pieces = (
+                map(step.apply_to_text, pieces) if isinstance(step, Normalizer) else _cut_each(pieces, *step)
+            )
+        if self._from_alphabet:
+            return (to_bytes(piece) or b"" for piece in pieces)
+        return (piece.encode() for piece in pieces)
 
 
-def expression_of(tree: Node) -> str:
-    """The tree in the dialect of the `regex` package."""
-    match tree:
-        case Characters(points):
-            spans = "".join(f"\\U{start:08x}-\\U{stop - 1:08x}" for start, stop in points.ranges)
-            return f"[{spans}]" if spans else "(?!)"
-        case Concatenation(parts):
-            return "".join(map(expression_of, parts))
-        case Choice(options):
-            return f"(?:{'|'.join(map(expression_of, options))})" if options else "(?!)"
-        case Repeat(body, least, most, mode):
-            return f"(?:{expression_of(body)}){{{least},{'' if most is None else most}}}{_MODES[mode]}"
-        case Atomic(body):
-            return f"(?>{expression_of(body)})"
-        case Look(body, behind, negated):
-            return f"(?{'<' * behind}{'!' if negated else '='}{expression_of(body)})"
-        case TextStart():
-            return r"\A"
-        case TextEnd():
-            return r"\Z"
-
-
-def _as_split(component: Component, why: str) -> Split:
-    match component:
-        case Split(_, _, "Isolated", False) | Split(_, _, "Removed", True):
-            return component
-        case ByteLevel():
-            return Split(BYTE_LEVEL, "rust")
-        case Digits():
-            return Split(r"\p{N}" if component.individual_digits else r"\p{N}+", "rust")
-    raise UnsupportedPattern(why)
-
-
-def _cut_each(pieces: Iterator[str], split: Split, expression: Any) -> Iterator[str]:
+def _cut_each(pieces: Iterator[str], cut: Cut, expression: Any) -> Iterator[str]:
     before = 0  # bytes; where gaps are errors nothing was dropped
     for piece in pieces:
         try:
-            yield from _cut(piece, split, expression)
+            yield from _cut(piece, cut, expression)
         except UncoveredText as error:
             raise error.moved(before) from None
-        before += len(piece.encode())
+        if cut.gaps_are_errors:
+            before += len(piece.encode())
 
 
-def _cut(text: str, split: Split, expression: Any) -> Iterator[str]:
-    """The matches in `text` and what lies between them, if that is not dropped; an empty match only separates.
-
-    Behind an empty match the search goes on a character further, as in the engines of the dialects, where no other
-    alternative is tried: "12ab", [0-9]*|[a-z]+ -> "12", "a", "b".
+def _cut(text: str, cut: Cut, expression: Any) -> Iterator[str]:
+    """The pieces of one: each match and each gap between matches counts or not; what counts is kept by itself, left
+    out, or joined with what is beside it.
     """
-    start = place = 0
-    keeps = split.behavior == "Isolated"
-    try:
-        while place <= len(text):
-            matches = expression.finditer(text, place, timeout=TIMEOUT_SECONDS)
-            place = len(text) + 1
-            for match in matches:
-                first = match.start()
-                if first > start and keeps:
-                    yield _between(text, start, first, split)
-                start = match.end()
-                if start == first:
-                    place = start + 1
-                    break
-                yield match.group()
-    except TimeoutError:
-        raise BadTokenizer(
-            f"pattern {split.expression[:100]!r} took over {TIMEOUT_SECONDS} s on a text of {len(text)} characters: it "
-            "backtracks; write it so that less hangs on what is far to the right"
-        ) from None
-    if start < len(text) and keeps:
-        yield _between(text, start, len(text), split)
-
-
-def _between(text: str, start: int, stop: int, split: Split) -> str:
-    if split.gaps_are_errors:
-        left_out = text[start : min(stop, start + 20)]
-        raise UncoveredText(split.expression, left_out, len(text[:start].encode()))
-    return text[start:stop]
+    start = stop = 0  # of what is to be given next
+    counted: bool | None = None  # whether its last part counts; None: an empty match lies between
+    drops = False  # whether it is left out
+    for begin, end, in_match in parts_of(text, expression):
+        if cut.gaps_are_errors and not in_match:
+            raise UncoveredText(cut.name, text[begin : min(end, begin + 20)], len(text[:begin].encode()))
+        if begin == end:
+            counted = None
+            continue
+        counts = in_match != cut.invert
+        joins = (
+            (cut.behavior == "MergedWithPrevious" and counts and counted is False)
+            or (cut.behavior == "MergedWithNext" and counted is True and not counts)
+            or (cut.behavior == "Contiguous" and counts is counted)
+        )
+        if not joins:
+            if stop > start and not drops:
+                yield text[start:stop]
+            start = begin
+        stop, counted, drops = end, counts, cut.behavior == "Removed" and counts
+    if stop > start and not drops:
+        yield text[start:stop]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from bpe import _core
 from bpe.errors import UnsupportedPattern
-from bpe.pretokenization.automaton import automaton_of
-from bpe.pretokenization.components import Component, Split
-from bpe.pretokenization.stage import Stage
-from bpe.pretokenization.stages import stages_of
+from bpe.formats.byte_alphabet import BYTE_TO_CHARACTER
+from bpe.normalizers import ByteLevel
+from bpe.pretokenization.automaton import NO_ACTIONS, Automaton, Start, automaton_of
+from bpe.pretokenization.components import Component
+from bpe.pretokenization.script_runs import script_runs
+from bpe.pretokenization.stages import Cut, Phase, Phases, phases_of
+from bpe.pretokenization.syntax import Atomic, Characters, Choice, Node, Repeat, Sequence
 from bpe.pretokenization.tables import Tables, tables_of
 from bpe.pretokenization.two_way import two_way_of
 from bpe.pretokenization.two_way_tables import two_way_tables_of
@@ -27,21 +31,132 @@ class Compiled:
 
 @lru_cache(maxsize=64)
 def compiled_of(components: tuple[Component, ...]) -> Compiled:
-    """The tables; UnsupportedPattern says what can't be compiled, BadTokenizer what is wrong."""
+    """The tables of all but what the first phase changes; UnsupportedPattern says what can't be compiled, BadTokenizer
+    what is wrong."""
+    known = phases_of(components)
     try:
-        tables = _tables_of(stages_of(components))
+        phases = _compilable(known.phases)
+        automata = [core_automaton(_tables_of(phase)) for phase in phases]
     except NotBoundedError as error:
         raise UnsupportedPattern(f"the pattern can't be compiled: {error}") from None
-    gaps_are_errors = any(isinstance(each, Split) and each.gaps_are_errors for each in components)
-    automaton = core_automaton(tables)
-    return Compiled(automaton, gaps_are_errors and automaton.drops)
+    automaton = automata[0]
+    gaps_are_errors = any(cut.gaps_are_errors for phase in phases for cut in phase.cuts)
+    may_leave_out = gaps_are_errors and automaton.drops
+    if len(phases) > 1 or known.from_alphabet:
+        later = [
+            (phase.change.core if phase.change is not None else None, each)
+            for phase, each in zip(phases[1:], automata[1:], strict=True)
+        ]
+        asks = any(phase.asks_for_input for phase in phases[1:])
+        automaton = automaton.followed_by(
+            later, known.from_alphabet, asks, _staying(Phases(phases, known.from_alphabet))
+        )
+    return Compiled(automaton, may_leave_out)
 
 
-def _tables_of(stages: list[Stage]) -> Tables:
+def dropping(tree: Node) -> _core.Automaton | None:
+    """What drops the matches of a pattern and nothing else; None where that can't be compiled or one may be empty."""
+    if not _takes_text(tree):
+        return None
     try:
-        return tables_of(automaton_of(stages))
+        return core_automaton(_tables_of(Phase((), (Cut(tree, "Removed"),))))
+    except (NotBoundedError, UnsupportedPattern):
+        return None
+
+
+def _takes_text(node: Node) -> bool:
+    """Whether each match has a character."""
+    match node:
+        case Characters():
+            return True
+        case Sequence(parts):
+            return any(map(_takes_text, parts))
+        case Choice(options):
+            return all(map(_takes_text, options))
+        case Repeat(body, least):
+            return least > 0 and _takes_text(body)
+        case Atomic(body):
+            return _takes_text(body)
+    return False
+
+
+def _compilable(phases: Iterable[Phase]) -> tuple[Phase, ...]:
+    """The same, with the cuts of one as phases of their own where they are too much for one automaton."""
+    made: list[Phase] = []
+    for phase in phases:
+        try:
+            _tables_of(phase)
+            made.append(phase)
+        except NotBoundedError:
+            if len(phase.cuts) < 2:
+                raise
+            made += [
+                Phase(phase.changes if number == 0 else (), (cut,)) for number, cut in enumerate(phase.cuts)
+            ]
+    return tuple(made)
+
+
+@lru_cache(maxsize=64)
+def _tables_of(phase: Phase) -> Tables:
+    if any(cut.by_scripts for cut in phase.cuts):
+        return two_way_tables_of(script_runs())
+    try:
+        return tables_of(automaton_of(phase.stages()))
     except NotBoundedError:
-        return two_way_tables_of(two_way_of(stages))
+        return two_way_tables_of(two_way_of(phase.stages()))
+
+
+def _staying(phases: Phases) -> bytes:
+    """Bytes of which a piece of the first phase may consist and is left as it is, whatever their order: not all that
+    there are, but most."""
+    later = phases.phases[1:]
+    if (
+        not later
+        or not phases.from_alphabet
+        or later[0].changes != (ByteLevel(),)
+        or any(p.changes for p in later[1:])
+    ):
+        return b""
+    stays = set(range(256))
+    for phase in later:
+        try:
+            stays &= _never_cut(automaton_of(phase.stages()), stays)
+        except NotBoundedError:
+            return b""
+    return bytes(sorted(stays))
+
+
+def _never_cut(automaton: Automaton, among: Iterable[int]) -> set[int]:
+    """Of these bytes some that it never cuts between, nor drops, as far as their classes tell."""
+    bytes_of: dict[int, set[int]] = {}
+    for byte in among:
+        point = ord(BYTE_TO_CHARACTER[byte])
+        number = next(n for n, points in enumerate(automaton.classes.sets) if point in points)
+        bytes_of.setdefault(number, set()).add(byte)
+    kept: list[int] = []
+    for number in sorted(bytes_of, key=lambda each: -len(bytes_of[each])):
+        if _is_one_piece(automaton, [*kept, number]):
+            kept.append(number)
+    return {byte for number in kept for byte in bytes_of[number]}
+
+
+def _is_one_piece(automaton: Automaton, classes: Iterable[int]) -> bool:
+    """Whether all texts of these classes of characters are one piece."""
+    reached = {0}
+    rest = [0]
+    while rest:
+        state = rest.pop()
+        for number in classes:
+            then, due = automaton.then[state][number], automaton.actions[state][number]
+            only_first = due.certain == (Start(1, 0, False),) and not due.registers
+            if (not only_first if state == 0 else due != NO_ACTIONS) or then == 0:
+                return False
+            if automaton.at_end[then] or automaton.oldest_pending[then] is not None:
+                return False
+            if then not in reached:
+                reached.add(then)
+                rest.append(then)
+    return True
 
 
 def core_automaton(tables: Tables) -> _core.Automaton:

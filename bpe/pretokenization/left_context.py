@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from bpe.errors import UnsupportedTokenizer
+from bpe.errors import UnsupportedPattern
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.program import AT_START, Program
 from bpe.pretokenization.syntax import Node
@@ -30,7 +30,7 @@ class LeftContext:
             if program.left_bodies or any(
                 step.kind in ("look", "atomic_end", "end") for step in program.steps
             ):
-                raise UnsupportedTokenizer(
+                raise UnsupportedPattern(
                     "the pattern has a look around or a possessive repeat in a look behind; write it otherwise"
                 )
         self.start = self._state([set() for _ in self._programs], at_start=asks_for_start)

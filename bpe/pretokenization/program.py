@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from bpe.errors import UnsupportedTokenizer
+from bpe.errors import UnsupportedPattern
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.syntax import (
     Atomic,
@@ -82,7 +82,7 @@ class Program:
 
     def _add(self, step: Step) -> int:
         if len(self.steps) >= MOST_STEPS:
-            raise UnsupportedTokenizer(
+            raise UnsupportedPattern(
                 f"the pattern has more than {MOST_STEPS} steps once its repeats are written out; use smaller counts"
             )
         self.steps.append(step)

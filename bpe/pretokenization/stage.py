@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, NamedTuple
 
-from bpe.errors import UnsupportedTokenizer
+from bpe.errors import UnsupportedPattern
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.components import Behavior
 from bpe.pretokenization.left_context import LeftContext, LeftState
@@ -53,8 +53,9 @@ class Stage:
         invert: bool = False,
         gaps_are_errors: bool = False,
     ) -> None:
-        self.tree, self.behavior, self.invert = tree, behavior, invert
         self._program = Program(tree)
+        self._behavior = behavior
+        self._invert = invert
         self._gaps_are_errors = gaps_are_errors
         self._left = LeftContext(self._program.left_bodies, self._program.asks_for_start)
         self.first = Where(SEARCHING, None, self._left.start)
@@ -112,9 +113,9 @@ class Stage:
                 program.steps[taker].kind == "accept"
             ):  # an empty match; the next character lies between matches
                 taker, empty = SEARCHING, not ended
-                if self.behavior not in ("Isolated", "Removed"):
-                    raise UnsupportedTokenizer(
-                        f"the pattern matches the empty text, which {self.behavior} makes nothing certain of"
+                if self._behavior not in ("Isolated", "Removed"):
+                    raise UnsupportedPattern(
+                        f"the pattern matches the empty text, which {self._behavior} makes nothing certain of"
                     )
         in_match = taker != SEARCHING
         if where.in_match is False and not in_match and not empty:
@@ -123,14 +124,14 @@ class Stage:
 
     def _segment(self, before: bool | None, in_match: bool, taker: int) -> Turn:
         """The turn where a match or a gap starts behind one or the other (None: at the start of the text)."""
-        counts, counted = in_match != self.invert, before is not None and before != self.invert
+        counts, counted = in_match != self._invert, before is not None and before != self._invert
         starts = True
         if before is not None:
-            if self.behavior == "MergedWithPrevious":
+            if self._behavior == "MergedWithPrevious":
                 starts = not counts or counted
-            elif self.behavior == "MergedWithNext":
+            elif self._behavior == "MergedWithNext":
                 starts = counts or not counted
-            elif self.behavior == "Contiguous":
+            elif self._behavior == "Contiguous":
                 starts = counts != counted
-        drops = (self.behavior == "Removed" and counts) or (self._gaps_are_errors and not in_match)
+        drops = (self._behavior == "Removed" and counts) or (self._gaps_are_errors and not in_match)
         return Turn(starts, drops, taker, in_match)

@@ -1,76 +1,171 @@
-"""The components of a pre-tokenizer as stages: what `tokenizers` does, said by patterns."""
+"""The components of a pre-tokenizer as cuts and changes of text: what `tokenizers` does, said by patterns.
+
+A component that changes the text of a piece (a space in front, the byte alphabet) begins a *phase*, unless it comes
+first: each piece of the phase before is changed, and what the component and those behind it cut are the parts of that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
-from bpe.errors import UnsupportedTokenizer
+from bpe import normalizers
+from bpe.errors import UnsupportedTokenizer, shown
+from bpe.formats.byte_alphabet import to_bytes
 from bpe.pretokenization import read_oniguruma, read_rust
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.components import (
+    Behavior,
     BertPreTokenizer,
     ByteLevel,
     CharDelimiterSplit,
     Component,
     Digits,
     FixedLength,
+    Metaspace,
     Punctuation,
     Split,
+    UnicodeScripts,
     Whitespace,
     WhitespaceSplit,
 )
 from bpe.pretokenization.stage import Stage
-from bpe.pretokenization.syntax import Characters, Node, Repeat, Sequence
-from bpe.pretokenization.unicode_tables import required
+from bpe.pretokenization.syntax import Characters, Choice, Node, Repeat, Sequence
+from bpe.pretokenization.unicode_tables import numeric, punctuation, required, scripts
 
 BYTE_LEVEL: Final = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-_ASCII_PUNCTUATION: Final = CodePoints.of((0x21, 0x30), (0x3A, 0x41), (0x5B, 0x61), (0x7B, 0x7F))
 _ANY: Final = Characters(~CodePoints())
 
 
-def stages_of(components: Iterable[Component]) -> list[Stage]:
-    """The stages that cut as the components do; UnsupportedTokenizer names what can't be said by them.
+@dataclass(frozen=True)
+class Cut:
+    """A pattern and what becomes of its matches (invert: of what lies between them).
 
-    Without components a text is one piece.
+    gaps_are_errors: what lies between them does not belong there.
     """
-    stages: list[Stage] = []
-    in_bytes = False
+
+    tree: Node
+    behavior: Behavior = "Isolated"
+    invert: bool = False
+    gaps_are_errors: bool = False
+    name: str = ""  # the expression, for errors
+    by_scripts: bool = False  # of UnicodeScripts, which has an automaton of its own (script_runs)
+
+    def stage(self) -> Stage:
+        return Stage(self.tree, self.behavior, invert=self.invert, gaps_are_errors=self.gaps_are_errors)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What happens to a text, or to each piece of the phase before: changes, then cuts, one after the other."""
+
+    changes: tuple[normalizers.Component, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+
+    @property
+    def change(self) -> normalizers.Normalizer | None:
+        return normalizers.Normalizer(self.changes) if self.changes else None
+
+    def stages(self) -> list[Stage]:
+        """Those that cut as it does; without any a text is one piece."""
+        return [cut.stage() for cut in self.cuts] or [Stage(Repeat(_ANY, 1, None))]
+
+    @property
+    def asks_for_input(self) -> bool:
+        """Whether it makes a difference that a text is the first of an input."""
+        return any(isinstance(each, normalizers.Prefix) and each.input_only for each in self.changes)
+
+
+@dataclass(frozen=True)
+class Phases:
+    """phases: at least one. from_alphabet: pieces are in the byte alphabet in the end, not the bytes themselves."""
+
+    phases: tuple[Phase, ...]
+    from_alphabet: bool
+
+
+def phases_of(components: Iterable[Component]) -> Phases:
+    """What the components do; UnsupportedTokenizer for pieces that can't be bytes."""
+    phases: list[Phase] = []
+    changes: list[normalizers.Component] = []
+    cuts: list[Cut] = []
+    from_alphabet = False
     for component in components:
-        found = _stages(component)
-        if found and in_bytes:
-            raise UnsupportedTokenizer(
-                f"{type(component).__name__} behind ByteLevel sees bytes, not characters; put it before ByteLevel"
-            )
-        stages += found
-        in_bytes |= isinstance(component, ByteLevel)
-    return stages or [Stage(Repeat(_ANY, 1, None))]
+        first, then, last = _parts_of(component)
+        if isinstance(component, Metaspace) and from_alphabet and component.prepend_scheme != "never":
+            from_alphabet = _stays_in_alphabet(component)
+        apart = isinstance(component, UnicodeScripts) or any(cut.by_scripts for cut in cuts)
+        if cuts and (first or (then and apart)):
+            phases.append(Phase(tuple(changes), tuple(cuts)))
+            changes, cuts = [], []
+        changes += first
+        cuts += then
+        if last:
+            if cuts:
+                phases.append(Phase(tuple(changes), tuple(cuts)))
+                changes, cuts = [], []
+            changes += last
+            from_alphabet = True
+    if changes and not cuts and changes[-1] == normalizers.ByteLevel():
+        changes.pop()  # the bytes are what is asked for
+        from_alphabet = False
+    if changes or cuts or not phases:
+        phases.append(Phase(tuple(changes), tuple(cuts)))
+    if any(phase.asks_for_input for phase in phases[1:]):
+        phases.insert(0, Phase())  # all pieces are told which begins an input
+    return Phases(tuple(phases), from_alphabet)
 
 
-def _stages(component: Component) -> list[Stage]:
+_Parts = tuple[list[normalizers.Component], list[Cut], list[normalizers.Component]]
+
+
+def _parts_of(component: Component) -> _Parts:
+    """What a component changes, cuts, and then changes."""
     match component:
-        case Split():
-            tree = tree_of(component)
-            behavior, invert, gaps = component.behavior, component.invert, component.gaps_are_errors
-            return [Stage(tree, behavior, invert=invert, gaps_are_errors=gaps)]
         case ByteLevel():
-            return [Stage(read_rust.read(BYTE_LEVEL))] if component.use_regex else []
+            cut = [Cut(read_rust.read(BYTE_LEVEL))] if component.use_regex else []
+            return [normalizers.Prefix(" ")] * component.add_prefix_space, cut, [normalizers.ByteLevel()]
+        case Metaspace(replacement, scheme, split):
+            changes: list[normalizers.Component] = [normalizers.Replace(" ", replacement)]
+            if scheme != "never":
+                changes.append(normalizers.Prefix(replacement, scheme == "first"))
+            mark = Characters(CodePoints.of(replacement))
+            return changes, [Cut(mark, "MergedWithNext")] if split else [], []
+    return [], _cuts_of(component), []
+
+
+def _stays_in_alphabet(component: Metaspace) -> bool:
+    if to_bytes(component.replacement) is None:
+        raise UnsupportedTokenizer(
+            f"Metaspace behind ByteLevel puts {shown(component.replacement)} before pieces, which stands for no byte"
+        )
+    return True
+
+
+def _cuts_of(component: Component) -> list[Cut]:
+    match component:
+        case Split(_, _, behavior, invert, gaps_are_errors):
+            return [Cut(tree_of(component), behavior, invert, gaps_are_errors, component.expression)]
         case Digits():
             behavior = "Isolated" if component.individual_digits else "Contiguous"
-            return [Stage(Characters(required("rust", "n")), behavior)]
+            return [Cut(Characters(numeric()), behavior)]
         case Punctuation():
-            return [Stage(Characters(_punctuation()), component.behavior)]
+            return [Cut(Characters(punctuation()), component.behavior)]
         case Whitespace():
-            return [Stage(read_rust.read(r"\w+|[^\w\s]+"), "Removed", invert=True)]
+            return [Cut(read_rust.read(r"\w+|[^\w\s]+"), "Removed", invert=True)]
         case WhitespaceSplit():
-            return [Stage(_space(), "Removed")]
+            return [Cut(_space(), "Removed")]
         case BertPreTokenizer():
-            return [Stage(_space(), "Removed"), Stage(Characters(_punctuation()))]
+            return [Cut(_space(), "Removed"), Cut(Characters(punctuation()))]
         case CharDelimiterSplit():
-            return [Stage(Characters(CodePoints.of(component.delimiter)), "Removed")]
+            return [Cut(Characters(CodePoints.of(component.delimiter)), "Removed")]
         case FixedLength():
-            return [Stage(Repeat(_ANY, 1, component.length))]
-    raise UnsupportedTokenizer(f"{type(component).__name__} is not supported for entries that are bytes")
+            return [Cut(Repeat(_ANY, 1, component.length))]
+        case UnicodeScripts():
+            return [Cut(_script_runs(), "Removed", invert=True, by_scripts=True)]
+    raise TypeError(component)
 
 
 def tree_of(split: Split) -> Node:
@@ -88,5 +183,11 @@ def _space() -> Node:
     return Characters(required("rust", r"\s"))
 
 
-def _punctuation() -> CodePoints:
-    return _ASCII_PUNCTUATION | required("rust", "p")
+@cache
+def _script_runs() -> Node:
+    """Characters of one script; those of none belong to what is before, and are dropped where that is nothing."""
+    known = scripts()
+    none = ~CodePoints.union(known)
+    return Choice(
+        tuple(Sequence((Characters(script), Repeat(Characters(script | none), 0, None))) for script in known)
+    )

@@ -68,6 +68,31 @@ def several_for_one() -> dict[str, tuple[int, ...]]:
     return folds
 
 
+@cache
+def punctuation() -> CodePoints:
+    """What tokenizers' Punctuation and BertPreTokenizer take for punctuation, by an older Unicode."""
+    return _decoded(unicode_ranges.PUNCTUATION)
+
+
+@cache
+def numeric() -> CodePoints:
+    """What tokenizers' Digits takes for digits."""
+    return _decoded(unicode_ranges.NUMERIC)
+
+
+@cache
+def scripts() -> tuple[CodePoints, ...]:
+    """The sets that UnicodeScripts takes for scripts; what is in none of them has no script."""
+    numbers = _numbers(unicode_ranges.SCRIPT_RUNS)
+    ranges: dict[int, list[tuple[int, int]]] = {}
+    stop = 0
+    for gap in numbers:
+        start = stop + gap
+        stop = start + next(numbers) + 1
+        ranges.setdefault(next(numbers), []).append((start, stop))
+    return tuple(CodePoints.of(*spans) for spans in ranges.values())
+
+
 @lru_cache(maxsize=256)
 def any_case(points: CodePoints) -> CodePoints:
     """The points and all that are one with any of them under (?i), character by character."""
@@ -95,7 +120,11 @@ def _indices(dialect: Dialect) -> dict[str, int]:
 
 @cache
 def _points(index: int) -> CodePoints:
-    numbers = _numbers(unicode_ranges.RANGES[index])
+    return _decoded(unicode_ranges.RANGES[index])
+
+
+def _decoded(text: str) -> CodePoints:
+    numbers = _numbers(text)
     ranges: list[tuple[int, int]] = []
     stop = 0
     for gap in numbers:

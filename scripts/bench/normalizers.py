@@ -74,7 +74,7 @@ def encoding(plain: Tokenizer, normalizer: Normalizer | None, text: bytes) -> Ca
     def run() -> float:
         cold = Tokenizer.from_compiled(image)
         core = cold.core_encoder
-        core.normalizer = normalizer.core if normalizer is not None else None
+        core.set_normalizers(*[normalizer.core if normalizer is not None else None] * 3)
         started = time.process_time()
         cold.encode_documents(text, checked=True)
         return time.process_time() - started

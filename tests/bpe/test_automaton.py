@@ -10,7 +10,7 @@ from engines import tiktoken_pieces, tokenizers_pieces
 from family_patterns import FAMILY_PATTERNS
 from random_patterns import random_pattern, random_text
 
-from bpe.errors import BadTokenizer, UnsupportedTokenizer
+from bpe.errors import BadTokenizer
 from bpe.pretokenization import read_oniguruma, read_rust, repeats
 from bpe.pretokenization.automaton import automaton_of
 from bpe.pretokenization.components import (
@@ -21,14 +21,13 @@ from bpe.pretokenization.components import (
     Component,
     Digits,
     FixedLength,
-    Metaspace,
     Punctuation,
     Split,
     Whitespace,
     WhitespaceSplit,
 )
 from bpe.pretokenization.stage import Stage
-from bpe.pretokenization.stages import stages_of
+from bpe.pretokenization.stages import phases_of
 from bpe.pretokenization.tables import Tables, starts_of, tables_of
 from bpe.pretokenization.ways import NotBoundedError
 
@@ -181,7 +180,7 @@ def components_by_tokenizers(components: Sequence[Component]) -> Callable[[str],
     ids=str,
 )
 def test_components(components: tuple[Component, ...]) -> None:
-    cut = tables(stages_of(components))
+    cut = tables(phases_of(components).phases[0].stages())
     reference = components_by_tokenizers(components)
     for text in texts(random.Random(3), 60):
         assert pieces(cut, text) == reference(text), repr(text)
@@ -191,20 +190,14 @@ def test_byte_level_is_gpt2s_expression() -> None:
     from tokenizers import pre_tokenizers
 
     reference = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    cut = tables(stages_of([ByteLevel(add_prefix_space=False)]))
+    cut = tables(phases_of([ByteLevel(add_prefix_space=False)]).phases[0].stages())
     for text in texts(random.Random(4), 60):
         spans = [span for _, span in reference.pre_tokenize_str(text)]
         assert pieces(cut, text) == [text[start:stop] for start, stop in spans], repr(text)
 
 
 def test_without_components_a_text_is_one_piece() -> None:
-    assert pieces(tables(stages_of([])), "a b\n c") == ["a b\n c"]
-
-
-@pytest.mark.parametrize("components", [(ByteLevel(), Digits()), (Metaspace(),)], ids=str)
-def test_what_no_stage_can_say_is_named(components: tuple[Component, ...]) -> None:
-    with pytest.raises(UnsupportedTokenizer, match="Digits behind ByteLevel|Metaspace is not supported"):
-        stages_of(components)
+    assert pieces(tables(phases_of([]).phases[0].stages()), "a b\n c") == ["a b\n c"]
 
 
 @pytest.mark.parametrize("expression", [r"\d{1,3}(?=(?:\d{3})*\b)", "a*b|a"])

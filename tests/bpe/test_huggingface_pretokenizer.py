@@ -150,8 +150,7 @@ def test_byte_level_need_not_be_the_last() -> None:
         for name in ("none", "Falcon", "StarCoder", "nested")
     }
     assert byte_level == {"none": False, "Falcon": True, "StarCoder": True, "nested": False}
-    with pytest.raises(BadTokenizer, match="pre_tokenizer: Digits behind ByteLevel sees bytes"):
-        pretokenizer_from_json(DOCUMENTS["Falcon"])
+    assert pretokenizer_from_json(DOCUMENTS["Falcon"]).slow_because is None
 
 
 WRONG = [

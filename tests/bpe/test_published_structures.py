@@ -15,6 +15,7 @@ from bpe.tokenizer import Tokenizer
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 NO_REGEX = BYTE_LEVEL | {"use_regex": False}
+METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never", "split": True}
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 LLAMA3 = (
     CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -130,6 +131,58 @@ STRUCTURES: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
             "post_processor": lambda ids: template(["<｜begin▁of▁sentence｜>"], [], ids),
         },
     ),
+    "Falcon": (
+        [token(">>TITLE<<"), token(">>SUFFIX<<"), token("<|endoftext|>")],
+        {
+            "pre_tokenizer": sequence(
+                {"type": "Punctuation", "behavior": "Contiguous"},
+                BYTE_LEVEL,
+                {"type": "Digits", "individual_digits": False},
+                split("[0-9][0-9][0-9]"),
+            )
+        },
+    ),
+    "a space in front": (
+        [
+            token("<s>", normalized=True),
+            token("</s>", normalized=True),
+            token("<mask>", lstrip=True),
+            token("the", single_word=True, special=False),
+        ],
+        {"pre_tokenizer": BYTE_LEVEL | {"add_prefix_space": True}},
+    ),
+    "a space in front of normalized text": (
+        [token("<s>", normalized=True), token("</s>"), token("<mask>", rstrip=True)],
+        {
+            "normalizer": {"type": "Sequence", "normalizers": [{"type": "Nmt"}, {"type": "NFC"}]},
+            "pre_tokenizer": BYTE_LEVEL | {"add_prefix_space": True},
+        },
+    ),
+    "words with a space each": (
+        [token("<s>"), token("</s>", lstrip=True)],
+        {"pre_tokenizer": sequence({"type": "WhitespaceSplit"}, BYTE_LEVEL | {"add_prefix_space": True})},
+    ),
+    "Metaspace": (
+        [token("<s>", normalized=True), token("</s>"), token("<mask>", lstrip=True)],
+        {
+            "normalizer": {"type": "NFKC"},
+            "pre_tokenizer": sequence(METASPACE | {"prepend_scheme": "always"}, NO_REGEX),
+        },
+    ),
+    "Metaspace of inputs": (
+        [token("<s>", normalized=True), token("</s>")],
+        {"pre_tokenizer": sequence(METASPACE | {"prepend_scheme": "first", "split": False}, BYTE_LEVEL)},
+    ),
+    "Metaspace of pieces": (
+        [token("<s>"), token("</s>")],
+        {
+            "pre_tokenizer": sequence(
+                {"type": "Punctuation", "behavior": "Isolated"},
+                METASPACE | {"prepend_scheme": "first"},
+                BYTE_LEVEL | {"add_prefix_space": True},
+            )
+        },
+    ),
     "words": (
         [
             token("the", single_word=True, special=False, normalized=True),
@@ -160,6 +213,10 @@ def test_ids_are_theirs(name: str, listed: Any, nasty_texts: dict[str, str], ran
     joined = [f"a {one} {other}\tb{one}{other}e\u0301 " for one, other in pairwise(contents)]
     random = list(random_texts(seed=3, count=30, size=40))
     mixed = [f"{text[:9]}{contents[place % len(contents)]}{text[9:]}" for place, text in enumerate(random)]
+    documents = "\ue000".join(mixed)
+    rows = [theirs.encode(text, add_special_tokens=False).ids for text in mixed]
+    assert [row.tolist() for row in ours.encode_documents(documents.encode(), "\ue000", 2)] == rows
+    assert list(ours.encode_iterable(mixed)) == theirs.encode("".join(mixed), add_special_tokens=False).ids
     for text in [*nasty_texts.values(), *joined, *mixed, *random]:
         for add in (False, True):
             expected = theirs.encode(text, add_special_tokens=add).ids

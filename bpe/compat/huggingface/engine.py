@@ -112,9 +112,10 @@ class CoreEngine(_Engine):
     def _rows(self, text: AlignedText) -> _Rows:
         pretokenizer = self.tokenizer.pretokenizer
         starts, stops = text.ranges()
-        if pretokenizer.automaton is not None:
+        automaton = pretokenizer.automaton
+        if automaton is not None and pretokenizer.changes is None and not automaton.has_later_phases:
             data = text.text.encode()
-            first, dropped = _core.pieces(pretokenizer.automaton, data)
+            first, dropped = _core.pieces(automaton, data)
             ends = np.append(first[1:], np.uint64(len(data))) if len(first) else first
             character = _character_of_byte(data)
             if dropped.any():

@@ -158,15 +158,14 @@ def _replace(text: AlignedText, component: Replace) -> AlignedText:
     """What replaces a match belongs to the last character of it."""
     made: list[str] = []
     sources: list[int] = []
-    done = 0
-    for start, stop in component.matches(text.text):
-        made += (text.text[done:start], component.content)
-        sources += range(done, start)
-        sources += [max(stop - 1, 0)] * len(component.content)
-        done = stop
-    if not made:
-        return text
-    return text.taking("".join([*made, text.text[done:]]), [*sources, *range(done, len(text))])
+    for start, stop, is_match in component.parts(text.text):
+        if is_match:
+            made.append(component.content)
+            sources += [max(stop - 1, 0)] * len(component.content)
+        else:
+            made.append(text.text[start:stop])
+            sources += range(start, stop)
+    return text.taking("".join(made), sources)
 
 
 def _precompiled(text: AlignedText, component: Precompiled) -> AlignedText:

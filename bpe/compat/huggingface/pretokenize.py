@@ -6,6 +6,7 @@ Where the core cuts, `text_pieces` reads its cuts instead.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 import regex
@@ -15,10 +16,10 @@ from bpe.compat.huggingface.normalize import normalized
 from bpe.errors import UnsupportedTokenizer
 from bpe.normalizers import ByteLevel as ByteAlphabet
 from bpe.normalizers import Normalizer
-from bpe.pretokenization.by_regex import expression_of
 from bpe.pretokenization.components import Behavior, ByteLevel, Component, Metaspace, UnicodeScripts
-from bpe.pretokenization.stage import Stage
-from bpe.pretokenization.stages import stages_of
+from bpe.pretokenization.regex_matches import parts_of
+from bpe.pretokenization.stages import Cut, phases_of
+from bpe.pretokenization.write_regex import expression_of
 
 _IN_BYTES = Normalizer((ByteAlphabet(),))
 
@@ -39,25 +40,25 @@ def _cut(text: AlignedText, component: Component) -> Iterable[AlignedText]:
             if component.add_prefix_space and not text.text.startswith(" "):
                 text = text.prepended(" ")
             parts = [text]
-            for stage in _stages(component) if component.use_regex else ():
-                parts = [part for each in parts for part in _split(each, stage)]
+            for cut in _cuts(replace(component, add_prefix_space=False)):
+                parts = [part for each in parts for part in _split(each, cut)]
             return [normalized(part, _IN_BYTES) for part in parts]
         case UnicodeScripts():
             raise UnsupportedTokenizer("pre_tokenizer UnicodeScripts is not supported")
     parts = [text]
-    for stage in _stages(component):
-        parts = [part for each in parts for part in _split(each, stage)]
+    for cut in _cuts(component):
+        parts = [part for each in parts for part in _split(each, cut)]
     return parts
 
 
 @lru_cache(maxsize=64)
-def _stages(component: Component) -> list[Stage]:
-    return stages_of([component])
+def _cuts(component: Component) -> tuple[Cut, ...]:
+    return phases_of([component]).phases[0].cuts
 
 
 @lru_cache(maxsize=64)
-def _expression(stage: Stage) -> regex.Pattern[str]:
-    return regex.compile(expression_of(stage.tree))
+def _expression(cut: Cut) -> regex.Pattern[str]:
+    return regex.compile(expression_of(cut.tree))
 
 
 def _metaspace(text: AlignedText, component: Metaspace) -> Iterator[AlignedText]:
@@ -77,18 +78,11 @@ def _metaspace(text: AlignedText, component: Metaspace) -> Iterator[AlignedText]
     yield text[start:]
 
 
-def _split(text: AlignedText, stage: Stage) -> Iterator[AlignedText]:
-    """The parts that a split leaves, in order; some may be empty."""
-    parts: list[tuple[int, int, bool]] = []  # [start, stop) and whether it is a match
-    done = 0
-    for match in _expression(stage).finditer(text.text):
-        if done < match.start():
-            parts.append((done, match.start(), stage.invert))
-        parts.append((*match.span(), not stage.invert))
-        done = match.end()
-    if done < len(text):
-        parts.append((done, len(text), stage.invert))
-    for start, stop in _kept(parts, stage.behavior):
+def _split(text: AlignedText, cut: Cut) -> Iterator[AlignedText]:
+    """The parts that a cut leaves, in order; some may be empty."""
+    found = parts_of(text.text, _expression(cut))
+    parts = [(start, stop, matches != cut.invert) for start, stop, matches in found]
+    for start, stop in _kept(parts, cut.behavior):
         yield text[start:stop]
 
 

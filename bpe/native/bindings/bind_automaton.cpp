@@ -1,9 +1,11 @@
 // The tables of a pre-tokenizer, for Python.
 #include "bindings/bindings.hpp"
 #include "pretokenize/automaton.hpp"
+#include "pretokenize/later_phases.hpp"
 #include "pretokenize/piece_stream.hpp"
 #include "pretokenize/safe_cut.hpp"
 #include "pretokenize/text_window.hpp"
+#include "text/utf8.hpp"
 
 #include <nanobind/stl/tuple.h>
 
@@ -107,6 +109,43 @@ std::shared_ptr<Automaton> automaton_of(Bytes then, unsigned initial, const std:
   return made;
 }
 
+// The same with later phases: (change or None, automaton) each. stays: the bytes of pieces that are left as
+// they are.
+std::shared_ptr<Automaton> followed_by(const Automaton &first, const Items<nb::tuple> &phases,
+                                       bool from_alphabet, bool asks_for_input, nb::bytes stays) {
+  auto later = std::make_shared<LaterPhases>();
+  for (const nb::tuple &phase : phases)
+    later->phases.push_back(
+        {shared(nb::cast<const bpe::Normalizer *>(phase[0])), shared(nb::cast<const Automaton *>(phase[1]))});
+  later->from_alphabet = from_alphabet;
+  later->asks_for_input = asks_for_input;
+  for (size_t i = 0; i < stays.size(); ++i)
+    later->stays[static_cast<uint8_t>(stays.c_str()[i])] = true;
+  auto made = std::make_shared<Automaton>(first);
+  made->later = std::move(later);
+  return made;
+}
+
+// What becomes of one text: the pretokens end to end, and their ends.
+nb::tuple pretokens(const Automaton &automaton, nb::object buffer) {
+  const BufferView text(buffer);
+  require_utf8(text);
+  std::string_view made;
+  std::vector<uint64_t> ends;
+  LaterPhases all = *automaton.later;
+  all.phases.insert(all.phases.begin(), {nullptr, {std::shared_ptr<const Automaton>(), &automaton}});
+  LaterPieces pieces(all);
+  {
+    nb::gil_scoped_release unlocked;
+    const uint8_t *const stop = text.data() + text.size();
+    const size_t first_bytes = text.size() > 0 ? read_char(text.data(), stop).length : 0;
+    pieces.cut({reinterpret_cast<const char *>(text.data()), text.size()}, stop, first_bytes);
+    made = {reinterpret_cast<const char *>(pieces.text().data()), pieces.text().size()};
+    ends.assign(pieces.ends().begin(), pieces.ends().end());
+  }
+  return nb::make_tuple(nb::bytes(made.data(), made.size()), owned_array(std::move(ends)));
+}
+
 } // namespace
 
 void bind_automaton(nb::module_ &m) {
@@ -115,7 +154,13 @@ void bind_automaton(nb::module_ &m) {
            nb::arg("actions"), nb::arg("at_end"), nb::arg("oldest_pending"), nb::arg("runs"), nb::arg("cuts"),
            nb::arg("page_of"), nb::arg("pages"), nb::arg("back") = nb::none())
       .def_ro("drops", &Automaton::drops)
-      .def_prop_ro("streams", [](const Automaton &automaton) { return automaton.two_way.rights == 0; });
+      .def("followed_by", &followed_by, nb::arg("phases"), nb::arg("from_alphabet"),
+           nb::arg("asks_for_input"), nb::arg("stays"))
+      .def_prop_ro("has_later_phases", [](const Automaton &automaton) { return automaton.later != nullptr; })
+      .def_prop_ro("streams", [](const Automaton &automaton) {
+        return automaton.two_way.rights == 0 && !automaton.later;
+      });
+  m.def("pretokens", &pretokens, nb::arg("automaton"), nb::arg("buffer"));
   nb::class_<PieceStream>(m, "PieceStream")
       .def(
           "__init__",

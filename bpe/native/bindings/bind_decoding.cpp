@@ -1,5 +1,5 @@
-// Ids back to bytes and texts, for Python: the part of an Encoder that decodes.
-#include "bindings/bind_codec.hpp"
+// Ids back to bytes and texts, for Python: the part of a TokenizerCore that decodes.
+#include "bindings/tokenizer_core.hpp"
 
 #include <algorithm>
 
@@ -19,9 +19,8 @@ int64_t id_of_item(PyObject *item, Py_ssize_t place) {
     throw nb::python_error();
   const long long id = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
   if (overflow != 0)
-    throw nb::value_error(("ids[" + std::to_string(place) + "] = " + nb::cast<std::string>(nb::str(index)) +
-                           " is not an id of this vocabulary")
-                              .c_str());
+    throw std::invalid_argument("ids[" + std::to_string(place) + "] = " +
+                                nb::cast<std::string>(nb::str(index)) + " is not an id of this vocabulary");
   return id;
 }
 
@@ -94,14 +93,13 @@ nb::list texts_from(const bpe::Decoder &decoder,
   for (size_t row = 0; row + 1 < offsets.size(); ++row) {
     const uint64_t start = offsets.data()[row], stop = offsets.data()[row + 1];
     if (start > stop || stop > tokens.size())
-      throw nb::value_error(("row " + std::to_string(row) + " is [" + std::to_string(start) + ", " +
-                             std::to_string(stop) + ") of " + std::to_string(tokens.size()) + " tokens")
-                                .c_str());
+      throw std::invalid_argument("row " + std::to_string(row) + " is [" + std::to_string(start) + ", " +
+                                  std::to_string(stop) + ") of " + std::to_string(tokens.size()) + " tokens");
     ids.assign(tokens.data() + start, tokens.data() + stop);
     try {
       out.append(text_from(decoder, ids.data(), ids.size(), errors, room));
     } catch (const std::invalid_argument &error) {
-      throw nb::value_error(("row " + std::to_string(row) + ": " + error.what()).c_str());
+      throw std::invalid_argument("row " + std::to_string(row) + ": " + error.what());
     }
   }
   return out;
@@ -109,26 +107,26 @@ nb::list texts_from(const bpe::Decoder &decoder,
 
 } // namespace
 
-void bind_decoding(nb::class_<Codec> &encoder) {
+void bind_decoding(nb::class_<TokenizerCore> &encoder) {
   encoder
       .def(
           "decode",
-          [](const Codec &codec, nb::handle ids) { return bytes_from(codec.decoder, ids_from(ids)); },
+          [](const TokenizerCore &core, nb::handle ids) { return bytes_from(core.decoder, ids_from(ids)); },
           nb::arg("ids"))
       .def(
           "decode_text",
-          [](const Codec &codec, nb::handle ids, const char *errors) {
+          [](const TokenizerCore &core, nb::handle ids, const char *errors) {
             const std::vector<int64_t> values = ids_from(ids);
             std::vector<char> room;
-            return text_from(codec.decoder, values.data(), values.size(), errors, room);
+            return text_from(core.decoder, values.data(), values.size(), errors, room);
           },
           nb::arg("ids"), nb::arg("errors"))
       .def(
           "decode_rows",
-          [](const Codec &codec,
+          [](const TokenizerCore &core,
              nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> tokens,
              nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
-             const char *errors) { return texts_from(codec.decoder, tokens, offsets, errors); },
+             const char *errors) { return texts_from(core.decoder, tokens, offsets, errors); },
           nb::arg("tokens"), nb::arg("offsets"), nb::arg("errors"));
 }
 

@@ -2,6 +2,8 @@
 #include "bindings/bindings.hpp"
 #include "normalize/normalizer.hpp"
 
+#include <algorithm>
+
 namespace bpe::python {
 
 void bind_normalizer(nb::module_ &m) {
@@ -14,28 +16,34 @@ void bind_normalizer(nb::module_ &m) {
               if (step.size() != 3)
                 throw nb::type_error("a step must be (kind, first, second)");
               const nb::object name = step[0], first = step[1], second = step[2];
-              kinds.push_back({std::string(view_of_str(name, "a kind")),
-                               std::string(view_of_bytes(first, "a first text")),
-                               std::string(view_of_bytes(second, "a second text"))});
+              std::string kind(view_of_str(name, "a kind")), last(view_of_bytes(second, "a second text"));
+              if (nb::isinstance<Automaton>(first))
+                kinds.push_back(
+                    {std::move(kind), {}, std::move(last), shared(nb::cast<const Automaton *>(first))});
+              else
+                kinds.push_back(
+                    {std::move(kind), std::string(view_of_bytes(first, "a first text")), std::move(last)});
             }
             new (self) bpe::Normalizer(kinds);
           },
           nb::arg("steps"))
       .def(
           "apply",
-          [](const bpe::Normalizer &normalizer, nb::object buffer, bool at_start) -> nb::object {
+          [](const bpe::Normalizer &normalizer, nb::object buffer, unsigned start) -> nb::object {
             const BufferView view(buffer);
             bpe::Normalizer::Scratch scratch;
             std::string_view normalized;
             {
               nb::gil_scoped_release unlocked;
-              normalized = normalizer.apply(view_of(view), scratch, at_start);
+              normalized =
+                  normalizer.apply(view_of(view), scratch, static_cast<TextStart>(std::min(start, 2u)));
             }
             if (normalized.data() == view_of(view).data() && PyBytes_CheckExact(buffer.ptr()))
               return buffer;
             return nb::bytes(normalized.data(), normalized.size());
           },
-          nb::arg("buffer"), nb::arg("at_start") = true)
+          nb::arg("buffer"), nb::arg("start") = 1)
+      .def_prop_ro("prefixes", &bpe::Normalizer::prefixes)
       .def(
           "last_border",
           [](const bpe::Normalizer &normalizer, nb::object buffer, size_t place) {

@@ -22,6 +22,11 @@ bool overlaps_itself(std::string_view text) {
   return false;
 }
 
+// Whether it makes a difference that a token, and no text, comes before a part of a document.
+bool asks_for_start(const WithinDocuments &within) {
+  return within.normalizer && within.normalizer->prefixes();
+}
+
 // A place near `limit`, at or before it, at which a document goes on and may be cut without changing its
 // pretokens; 0: none. A cut needs two characters only, so it is looked for near the limit.
 size_t cut_within_document(std::string_view text, std::string_view separator, const WithinDocuments &within,
@@ -44,7 +49,8 @@ size_t cut_within_document(std::string_view text, std::string_view separator, co
     const std::string_view around =
         text.substr(place - std::min(place, reach), std::min(place, reach) + reach);
     if ((separator.empty() || around.find(separator) == std::string_view::npos) &&
-        !within.special.stands_across(bytes_of(text), text.size(), place))
+        !within.special.stands_across(bytes_of(text), text.size(), place) &&
+        !(asks_for_start(within) && within.special.may_end_at(text, place)))
       return place;
     limit = start;
   }

@@ -91,15 +91,16 @@ Encoder::Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::shared_pt
     : vocabulary_(std::move(vocabulary)), added_tokens_(std::move(added_tokens)),
       automaton_(std::move(automaton)), ignore_merges_(ignore_merges), budget_(cache_bytes) {}
 
-void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
-                          const AddedTokens &special, const Normalizer *normalizer) const {
+void Encoder::encode_text(EncoderSession &session, std::string_view text, const uint8_t *readable,
+                          const AddedTokens &special, TextStart start, bool normalize) const {
   if (special.raw().empty())
-    return encode_between(session, text, size, readable, special.normalized(), normalizer);
-  SpecialTokens::Search search(special.raw(), text, size);
+    return encode_between(session, text, readable, special.normalized(), start, normalize);
+  SpecialTokens::Search search(special.raw(), bytes_of(text), text.size());
   for (size_t done = 0;;) { // to the last match: one in whitespace that another took is a token, too
     const SpecialTokens::Match match = search.next();
     if (done < match.start)
-      encode_between(session, text + done, match.start - done, readable, special.normalized(), normalizer);
+      encode_between(session, text.substr(done, match.start - done), readable, special.normalized(),
+                     done == 0 ? start : TextStart::section, normalize);
     if (match.value == no_special)
       return;
     if (match.start < match.stop)
@@ -110,29 +111,28 @@ void Encoder::encode_text(EncoderSession &session, const uint8_t *text, size_t s
 
 // Of a text of so many bytes.
 size_t Encoder::most_tokens(size_t text_bytes) const {
-  return normalizer_ ? text_bytes * normalizer_->max_growth() : text_bytes;
+  return both_ ? text_bytes * both_->max_growth() : text_bytes;
 }
 
-void Encoder::encode_between(EncoderSession &session, const uint8_t *text, size_t size,
-                             const uint8_t *readable, const SpecialTokens &normalized,
-                             const Normalizer *normalizer) const {
-  if (normalizer && automaton_) {
-    const std::string_view raw(reinterpret_cast<const char *>(text), size);
-    if (normalized.empty())
-      return session.normalized_text.encode(session, *normalizer, *automaton_, raw, readable);
-    const std::string_view made = session.normalized_text.whole(session, *normalizer, raw);
-    if (made.data() != raw.data())
-      readable = session.normalized_text.readable();
-    text = bytes_of(made);
-    size = made.size();
+void Encoder::encode_between(EncoderSession &session, std::string_view text, const uint8_t *readable,
+                             const SpecialTokens &normalized, TextStart start, bool normalize) const {
+  if (normalized.empty()) {
+    if (normalize && both_ && automaton_)
+      return session.normalized_text.encode(session, *both_, *automaton_, text, readable, start);
+    return session.encode_text(bytes_of(text), text.size(), readable, start == TextStart::input);
   }
-  if (normalized.empty())
-    return session.encode_text(text, size, readable);
-  SpecialTokens::Search search(normalized, text, size);
+  if (normalize && normalizer_ && automaton_) {
+    const std::string_view made = session.normalized_text.whole(session, *normalizer_, text, start);
+    if (made.data() != text.data())
+      readable = session.normalized_text.readable();
+    text = made;
+  }
+  SpecialTokens::Search search(normalized, bytes_of(text), text.size());
   for (size_t done = 0;;) {
     const SpecialTokens::Match match = search.next();
     if (done < match.start)
-      session.encode_text(text + done, match.start - done, readable);
+      encode_changed(session, text.substr(done, match.start - done), readable,
+                     done == 0 ? start : TextStart::section, normalize);
     if (match.value == no_special)
       return;
     if (match.start < match.stop)
@@ -141,10 +141,17 @@ void Encoder::encode_between(EncoderSession &session, const uint8_t *text, size_
   }
 }
 
+void Encoder::encode_changed(EncoderSession &session, std::string_view text, const uint8_t *readable,
+                             TextStart start, bool normalize) const {
+  if (normalize && changes_ && automaton_)
+    session.changed_text.encode(session, *changes_, *automaton_, text, readable, start);
+  else
+    session.encode_text(bytes_of(text), text.size(), readable, start == TextStart::input);
+}
+
 void Encoder::encode(std::string_view text, const AddedTokens &special, std::vector<uint32_t> &ids) const {
   const SessionLoan session(*this, 1);
-  const uint8_t *const bytes = bytes_of(text);
-  encode_text(*session, bytes, text.size(), bytes + text.size(), special, normalizer_.get());
+  encode_text(*session, text, bytes_of(text) + text.size(), special, TextStart::input);
   session->finish();
   ids.assign(session->tokens.data(), session->tokens.data() + session->tokens.size());
 }
@@ -163,8 +170,7 @@ EncodedRows Encoder::encode_batch(const std::vector<std::string_view> &texts, si
   }
   return encode_pieces(starts.size() - 1, threads, total_bytes, [&](EncoderSession &session, size_t piece) {
     for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
-      const uint8_t *const bytes = bytes_of(texts[i]);
-      encode_text(session, bytes, texts[i].size(), bytes + texts[i].size(), special, normalizer_.get());
+      encode_text(session, texts[i], bytes_of(texts[i]) + texts[i].size(), special, TextStart::input);
       session.end_row();
     }
   });
@@ -189,7 +195,6 @@ std::shared_ptr<const AddedTokens> Encoder::tokens_within_documents(std::string_
 EncodedRows Encoder::encode_documents(std::string_view text, std::string_view separator, size_t threads,
                                       const AddedTokens &special, bool check, TokenBuffer out,
                                       bool normalize) const {
-  const Normalizer *const normalizer = normalize ? normalizer_.get() : nullptr;
   if (check && validate_utf8(bytes_of(separator), separator.size()) < separator.size())
     throw std::invalid_argument("the separator is not valid UTF-8"); // then the text is if all documents are
   if (separator.empty())
@@ -197,8 +202,8 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
   const std::shared_ptr<const AddedTokens> within = tokens_within_documents(separator, special);
   // A token may stand across any place of the text as it is if it is looked for in the normalized text.
   std::optional<WithinDocuments> by;
-  if (automaton_ && (!normalizer || within->normalized().empty()))
-    by.emplace(WithinDocuments{*automaton_, *within, normalizer});
+  if (automaton_ && (!normalize || !normalizer_ || within->normalized().empty()))
+    by.emplace(WithinDocuments{*automaton_, *within, normalize ? both_.get() : nullptr});
 
   const uint8_t *const bytes = bytes_of(text);
   const uint8_t *const readable = bytes + text.size();
@@ -208,11 +213,14 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
   const auto encode_piece = [&](EncoderSession &session, size_t piece) {
     const size_t stop = starts[piece + 1];
     size_t start = starts[piece], valid_stop = start;
+    const bool goes_on = piece > 0 && !text.substr(0, start).ends_with(separator);
+    TextStart begin = goes_on ? TextStart::inside : TextStart::input;
     for (;;) {
       const size_t found = find_bytes(bytes, stop, start, separator);
       if (check)
         require_utf8(text.substr(0, stop), valid_stop, found);
-      encode_text(session, bytes + start, found - start, readable, *within, normalizer);
+      encode_text(session, text.substr(start, found - start), readable, *within, begin, normalize);
+      begin = TextStart::input;
       if (found == stop && piece + 1 < pieces)
         return; // behind the separator of the last document, or within a document that goes on
       session.end_row();
@@ -226,7 +234,6 @@ EncodedRows Encoder::encode_documents(std::string_view text, std::string_view se
 
 EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offsets, size_t rows,
                                    size_t threads, const AddedTokens &special, TokenBuffer out) const {
-  const uint8_t *const bytes = bytes_of(text);
   std::vector<size_t> starts{0}; // pieces of whole rows
   for (size_t i = 0; threads > 1 && i + 1 < rows; ++i)
     if (offsets[i + 1] - offsets[starts.back()] >= piece_bytes)
@@ -234,9 +241,8 @@ EncodedRows Encoder::encode_ragged(std::string_view text, const uint64_t *offset
   starts.push_back(rows);
   const auto encode_piece = [&](EncoderSession &session, size_t piece) {
     for (size_t i = starts[piece]; i < starts[piece + 1]; ++i) {
-      const uint8_t *const start = bytes + offsets[i];
-      const size_t size = offsets[i + 1] - offsets[i];
-      encode_text(session, start, size, bytes + text.size(), special, normalizer_.get());
+      const std::string_view row = text.substr(offsets[i], offsets[i + 1] - offsets[i]);
+      encode_text(session, row, bytes_of(text) + text.size(), special, TextStart::input);
       session.end_row();
     }
   };

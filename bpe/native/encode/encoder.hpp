@@ -40,10 +40,15 @@ public:
   Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton,
           bool ignore_merges, size_t cache_bytes);
 
-  // Applied to the text between added tokens that are not normalized from now on; nullptr for none. Before
-  // the first call that encodes, or while there is none.
-  void set_normalizer(std::shared_ptr<const Normalizer> normalizer) { normalizer_ = std::move(normalizer); }
-  const std::shared_ptr<const Normalizer> &normalizer() const { return normalizer_; }
+  // From now on the normalizer is applied to the text between added tokens that are not normalized; changes,
+  // those that a pre-tokenizer makes first, to the text between all of them; both: one after the other.
+  // nullptr for none. Before the first call that encodes, or while there is none.
+  void set_normalizers(std::shared_ptr<const Normalizer> normalizer,
+                       std::shared_ptr<const Normalizer> changes, std::shared_ptr<const Normalizer> both) {
+    normalizer_ = std::move(normalizer);
+    changes_ = std::move(changes);
+    both_ = std::move(both);
+  }
 
   // Texts are valid UTF-8. `special`: the tokens to recognise; all others are text like any other.
   void encode(std::string_view text, const AddedTokens &special, std::vector<uint32_t> &ids) const;
@@ -52,8 +57,8 @@ public:
   // A row for each document; documents lie between separators (leftmost first, not overlapping, not empty).
   // Into `out` if it is lent, which needs out_tokens(text.size()) of room. check: whether text and separator
   // are valid UTF-8 is not known; each document is looked at while it is in the cache of the core that
-  // encodes it (English, second pass, 209 -> 197 ms for 100 MB). Throws std::invalid_argument for text that
-  // is not. normalize: apply the normalizer; otherwise that was done before.
+  // encodes it. Throws std::invalid_argument for text that
+  // is not. normalize: apply the normalizers; otherwise that was done before.
   EncodedRows encode_documents(std::string_view text, std::string_view separator, size_t threads,
                                const AddedTokens &special, bool check, TokenBuffer out = {},
                                bool normalize = true) const;
@@ -73,11 +78,15 @@ private:
   class SessionLoan;
   using EncodePiece = std::function<void(EncoderSession &, size_t piece)>;
 
-  void encode_text(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
-                   const AddedTokens &special, const Normalizer *normalizer) const;
+  // normalize: apply the normalizers; otherwise that was done before.
+  void encode_text(EncoderSession &session, std::string_view text, const uint8_t *readable,
+                   const AddedTokens &special, TextStart start, bool normalize = true) const;
   // The text between two tokens that are not normalized.
-  void encode_between(EncoderSession &session, const uint8_t *text, size_t size, const uint8_t *readable,
-                      const SpecialTokens &normalized, const Normalizer *normalizer) const;
+  void encode_between(EncoderSession &session, std::string_view text, const uint8_t *readable,
+                      const SpecialTokens &normalized, TextStart start, bool normalize) const;
+  // The normalized text between two tokens.
+  void encode_changed(EncoderSession &session, std::string_view text, const uint8_t *readable,
+                      TextStart start, bool normalize) const;
   std::shared_ptr<const AddedTokens> tokens_within_documents(std::string_view separator,
                                                              const AddedTokens &special) const;
   size_t most_tokens(size_t text_bytes) const;
@@ -88,7 +97,7 @@ private:
   mutable LazyCharacterTable characters_{vocabulary_};
   AddedTokens added_tokens_;
   std::shared_ptr<const Automaton> automaton_;
-  std::shared_ptr<const Normalizer> normalizer_; // if there is one
+  std::shared_ptr<const Normalizer> normalizer_, changes_, both_; // as far as there are any
   bool ignore_merges_;
   mutable CacheBudget budget_;
   mutable std::mutex pool_mutex_;

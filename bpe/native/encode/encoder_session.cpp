@@ -2,6 +2,7 @@
 
 #include "common/prefetch.hpp"
 #include "simd/simd_variants.hpp"
+#include "text/utf8.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -21,6 +22,8 @@ EncoderSession::EncoderSession(const Vocabulary &vocabulary, LazyCharacterTable 
       cache_(budget, cache_share_bytes) {
   if (automaton)
     window_.emplace(*automaton);
+  if (automaton && automaton->later)
+    later_.emplace(*(later_phases_ = automaton->later.get()));
 }
 
 void EncoderSession::reset() {
@@ -28,6 +31,9 @@ void EncoderSession::reset() {
     batch.count = batch.long_count = batch.ready_count = 0;
   misses_.clear();
   normalized_text.reset();
+  changed_text.reset();
+  if (later_)
+    later_->reset();
   tokens.clear();
   if (tokens.lent())
     tokens = TokenBuffer();
@@ -73,32 +79,40 @@ void EncoderSession::finish() {
   heap_.trim();
 }
 
-void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t *readable) {
+void EncoderSession::encode_text(const uint8_t *text, size_t size, const uint8_t *readable,
+                                 bool begins_input) {
   if (!window_)
     throw std::invalid_argument(
         "this encoder has no pattern of its own; give it pretokens (encode_pretokens)");
   window_->reset(text, size, readable);
+  size_t input_bytes = 0;
+  if (later_ && later_phases_->asks_for_input && begins_input && size > 0)
+    input_bytes = read_char(text, text + size).length;
   for (const uint8_t *at = text, *const stop = text + size; at < stop;) {
     window_->open(at);
     if (window_->certain() == 0) {
       const uint8_t *const end = window_->end_of_long_piece();
       if (!window_->drops_first())
-        push_cut(at, at, end, readable);
+        push_piece(at, end, readable, input_bytes);
       at = end;
+      input_bytes = 0;
       continue;
     }
     if (window_->any_dropped())
-      encode_each_piece(readable);
+      encode_each_piece(readable, input_bytes);
+    else if (later_)
+      encode_staying(readable, input_bytes);
     else
-      encode_window(readable);
+      encode_window(0, readable);
     at += window_->certain();
+    input_bytes = 0;
   }
 }
 
-// The pieces of the window that are certain.
-void EncoderSession::encode_window(const uint8_t *readable) {
+// The pieces of the window that are certain, from `offset` on.
+void EncoderSession::encode_window(size_t offset, const uint8_t *readable) {
   const uint8_t *const origin = window_->origin(), *const stop = origin + window_->certain();
-  for (size_t offset = 0; offset < window_->certain();) {
+  while (offset < window_->certain()) {
     if (may_walk_characters(origin + offset, stop))
       walk_characters(offset, readable);
     else
@@ -106,13 +120,45 @@ void EncoderSession::encode_window(const uint8_t *readable) {
   }
 }
 
-// The same where some are left out.
-void EncoderSession::encode_each_piece(const uint8_t *readable) {
+// All of them, where some go on to later phases.
+void EncoderSession::encode_staying(const uint8_t *readable, size_t input_bytes) {
+  const uint8_t *const origin = window_->origin();
+  const size_t certain = window_->certain();
+  for (size_t offset = 0;;) {
+    const size_t staying = later_phases_->staying(origin + offset, certain - offset);
+    const size_t stop = offset + staying == certain ? certain : window_->last_start(offset + staying);
+    window_->narrow(stop);
+    encode_window(offset, readable);
+    window_->widen();
+    if (stop == certain)
+      return;
+    offset = window_->next_start(stop);
+    push_piece(origin + stop, origin + offset, readable, stop == 0 ? input_bytes : 0);
+  }
+}
+
+// The same where some are left out, too.
+void EncoderSession::encode_each_piece(const uint8_t *readable, size_t input_bytes) {
   const uint8_t *const origin = window_->origin();
   for (size_t offset = 0, next; offset < window_->certain(); offset = next) {
     next = window_->next_start(offset);
     if (!window_->drops(offset))
-      push_cut(origin + offset, origin + offset, origin + next, readable);
+      push_piece(origin + offset, origin + next, readable, offset == 0 ? input_bytes : 0);
+  }
+}
+
+void EncoderSession::push_piece(const uint8_t *start, const uint8_t *stop, const uint8_t *readable,
+                                size_t input_bytes) {
+  const size_t size = static_cast<size_t>(stop - start);
+  if (!later_ || later_phases_->leaves(start, size))
+    return push_cut(start, start, stop, readable);
+  later_->cut({reinterpret_cast<const char *>(start), size}, readable, input_bytes);
+  const uint8_t *const kept = later_->keep([&] { finish(); });
+  size_t done = 0;
+  for (const size_t end : later_->ends()) {
+    if (end > done)
+      push_cut(kept + done, kept + done, kept + end, later_->kept_readable());
+    done = end;
   }
 }
 

@@ -21,6 +21,7 @@
 #include "encode/normalized_text.hpp"
 #include "merge/long_merge.hpp"
 #include "merge/merge_by_heap.hpp"
+#include "pretokenize/later_phases.hpp"
 #include "pretokenize/text_window.hpp"
 #include "vocabulary/character_table.hpp"
 #include "vocabulary/vocabulary.hpp"
@@ -46,10 +47,11 @@ public:
   static constexpr size_t spare_tokens = 2048;
   std::vector<uint64_t> row_ends; // token counts at the end_row() calls
   NormalizedText normalized_text; // for encoders that have a normalizer
+  NormalizedText changed_text;    // of what that made, what the pre-tokenizer changes
 
   // Bytes up to `readable` (>= text + size) may be read. Valid UTF-8 without special tokens; needs an
-  // automaton.
-  void encode_text(const uint8_t *text, size_t size, const uint8_t *readable);
+  // automaton. begins_input: no text of the input comes before.
+  void encode_text(const uint8_t *text, size_t size, const uint8_t *readable, bool begins_input = false);
   // One given pretoken of any bytes, not empty, less than 4 GiB.
   void encode_pretoken(const uint8_t *start, const uint8_t *stop, const uint8_t *readable) {
     push_cut(start, start, stop, readable);
@@ -90,8 +92,10 @@ private:
   };
 
   Batch &open_batch(size_t room = 1);
-  void encode_window(const uint8_t *readable);
-  void encode_each_piece(const uint8_t *readable);
+  void encode_window(size_t offset, const uint8_t *readable);
+  void encode_staying(const uint8_t *readable, size_t input_bytes);
+  void encode_each_piece(const uint8_t *readable, size_t input_bytes);
+  void push_piece(const uint8_t *start, const uint8_t *stop, const uint8_t *readable, size_t input_bytes);
   void walk_keys(size_t &offset, const uint8_t *readable);
   void walk_characters(size_t &offset, const uint8_t *readable);
   const uint8_t *push_start(const uint8_t *start, const uint8_t *p, const uint8_t *stop,
@@ -131,6 +135,8 @@ private:
   const bool ignore_merges_; // and there are entries that merges do not reach anyway
   const size_t cache_share_bytes_;
   std::optional<TextWindow> window_; // if there is an automaton
+  const LaterPhases *later_phases_ = nullptr;
+  std::optional<LaterPieces> later_; // if it has such phases
   PretokenCache cache_;
   HeapMerge heap_;
   std::unique_ptr<RankMergeScratch> rank_scratch_; // once there is a long pretoken

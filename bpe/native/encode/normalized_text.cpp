@@ -15,10 +15,17 @@ constexpr size_t block_bytes = size_t{64} << 10; // stays in the second-level ca
 constexpr size_t buffer_bytes = size_t{512} << 10;
 constexpr size_t kept_bytes = size_t{4} << 20; // of memory that a text without borders took
 
+const uint8_t *bytes_of(std::string_view text) {
+  return reinterpret_cast<const uint8_t *>(text.data());
+}
+
 } // namespace
 
 void NormalizedText::encode(EncoderSession &session, const Normalizer &normalizer, const Automaton &automaton,
-                            std::string_view text, const uint8_t *readable, bool at_start) {
+                            std::string_view text, const uint8_t *readable, TextStart start) {
+  if (normalizer.only_prefixes())
+    return encode_prefixed(session, normalizer, automaton, text, readable, start);
+  bool is_whole = true, begins_input = start == TextStart::input; // what is encoded next
   size_t try_bytes = block_bytes; // doubled where no cut is found, so that a giant pretoken costs linear time
   size_t next_block = block_bytes; // the same for borders
   while (!text.empty()) {
@@ -33,32 +40,55 @@ void NormalizedText::encode(EncoderSession &session, const Normalizer &normalize
     next_block = block_bytes;
     const bool is_last = stop == text.size();
     const std::string_view block = text.substr(0, stop);
-    const std::string_view normalized = normalizer.apply(block, scratch_, at_start);
-    if (at_start && is_last && normalized.data() == text.data()) {
-      session.encode_text(reinterpret_cast<const uint8_t *>(text.data()), text.size(), readable);
+    const std::string_view normalized = normalizer.apply(block, scratch_, start);
+    if (is_whole && is_last && normalized.data() == text.data()) {
+      session.encode_text(bytes_of(text), text.size(), readable, begins_input);
       return;
     }
     append(session, normalized);
-    at_start = false;
+    is_whole = false;
+    start = normalizer.start_behind(start, normalized);
     text.remove_prefix(stop);
     if (is_last) {
-      encode_up_to(session, text_.size());
+      encode_up_to(session, text_.size(), begins_input);
     } else if (text_.size() - waiting_ >= try_bytes) {
       const size_t cut = last_safe_cut(automaton, text_.data() + waiting_, text_.size() - waiting_);
-      encode_up_to(session, waiting_ + cut);
+      encode_up_to(session, waiting_ + cut, begins_input);
+      begins_input = begins_input && cut == 0;
       try_bytes = std::max(block_bytes, 2 * (text_.size() - waiting_));
     }
   }
 }
 
+// Only the first pretokens change; the others are encoded where they lie.
+void NormalizedText::encode_prefixed(EncoderSession &session, const Normalizer &normalizer,
+                                     const Automaton &automaton, std::string_view text,
+                                     const uint8_t *readable, TextStart start) {
+  constexpr size_t begin_bytes = 256; // doubled until there is a cut in them
+  size_t cut = 0;
+  if (start != TextStart::inside) {
+    for (size_t bytes = begin_bytes; cut == 0 && bytes < text.size(); bytes *= 2) {
+      while ((text[bytes] & 0xC0) == 0x80)
+        --bytes;
+      cut = last_safe_cut(automaton, bytes_of(text), bytes);
+    }
+    if (cut == 0)
+      cut = text.size();
+    append(session, normalizer.apply(text.substr(0, cut), scratch_, start));
+    encode_up_to(session, text_.size(), start == TextStart::input);
+  }
+  if (cut < text.size())
+    session.encode_text(bytes_of(text) + cut, text.size() - cut, readable);
+}
+
 std::string_view NormalizedText::whole(EncoderSession &session, const Normalizer &normalizer,
-                                       std::string_view text) {
-  const std::string_view normalized = normalizer.apply(text, scratch_);
+                                       std::string_view text, TextStart start) {
+  const std::string_view normalized = normalizer.apply(text, scratch_, start);
   if (normalized.data() == text.data())
     return text;
   append(session, normalized);
-  const size_t start = std::exchange(waiting_, text_.size());
-  return {reinterpret_cast<const char *>(text_.data()) + start, normalized.size()};
+  const size_t begin = std::exchange(waiting_, text_.size());
+  return {reinterpret_cast<const char *>(text_.data()) + begin, normalized.size()};
 }
 
 // Behind what waits. Where there is no room, all before is finished first, so that its memory is free.
@@ -76,8 +106,8 @@ void NormalizedText::append(EncoderSession &session, std::string_view normalized
   text_.append(reinterpret_cast<const uint8_t *>(normalized.data()), normalized.size());
 }
 
-void NormalizedText::encode_up_to(EncoderSession &session, size_t stop) {
-  session.encode_text(text_.data() + waiting_, stop - waiting_, text_.readable());
+void NormalizedText::encode_up_to(EncoderSession &session, size_t stop, bool begins_input) {
+  session.encode_text(text_.data() + waiting_, stop - waiting_, text_.readable(), begins_input);
   waiting_ = stop;
 }
 

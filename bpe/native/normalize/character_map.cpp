@@ -82,15 +82,28 @@ void CharacterMap::finish() {
   places_.share_pages();
   length_of_same_ = places_.lengths_of_zero();
   ascii_stays_ = short_ascii_ = lowers_ascii_ = true;
+  if (!image('\n').starts_with('\n')) { // what cleans text makes spaces of line breaks
+    plain_from_ = 0x20;
+    plain_to_ = 0x7E;
+  }
   for (uint32_t c = 0; c < 0x80; ++c) {
     const std::string made = image(c);
     ascii_stays_ = ascii_stays_ && places_[c] == 0;
     short_ascii_ = short_ascii_ && made.size() <= 7;
-    lowers_ascii_ =
-        lowers_ascii_ && made == std::string(1, static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c));
+    if (c >= plain_from_ && c <= plain_to_)
+      lowers_ascii_ =
+          lowers_ascii_ && made == std::string(1, static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c));
     std::copy_n(made.begin(), std::min<size_t>(made.size(), 7), ascii_[c].begin());
     ascii_[c][7] = static_cast<uint8_t>(made.size());
   }
+}
+
+// Of a block.
+bool CharacterMap::is_plain(const uint8_t *p) const {
+  uint8_t other = 0;
+  for (size_t i = 0; i < block; ++i)
+    other |= static_cast<uint8_t>(p[i] - plain_from_) > plain_to_ - plain_from_ ? 1 : 0;
+  return other == 0;
 }
 
 // The first character from p on that does not stay.
@@ -128,16 +141,12 @@ void CharacterMap::append(const uint8_t *text, size_t size, ByteBuffer &buffer) 
     const uint8_t *const chunk_stop = p + std::min<size_t>(chunk, static_cast<size_t>(stop - p));
     uint8_t *out = buffer.room((chunk + 4) * (max_growth_ + 1) + block);
     while (p < chunk_stop) {
-      if (*p < 0x80 && lowers_ascii_) {
-        if (static_cast<size_t>(chunk_stop - p) >= block && p[1] < 0x80 && is_ascii(p)) {
-          for (size_t i = 0; i < block; ++i)
-            out[i] = static_cast<uint8_t>(p[i] + (static_cast<uint8_t>(p[i] - 'A') < 26 ? 32 : 0));
-          p += block;
-          out += block;
-          continue;
-        }
-        *out++ = static_cast<uint8_t>(*p + (static_cast<uint8_t>(*p - 'A') < 26 ? 32 : 0));
-        ++p;
+      if (*p < 0x80 && lowers_ascii_ && static_cast<size_t>(chunk_stop - p) >= block && p[1] < 0x80 &&
+          is_plain(p)) {
+        for (size_t i = 0; i < block; ++i)
+          out[i] = static_cast<uint8_t>(p[i] + (static_cast<uint8_t>(p[i] - 'A') < 26 ? 32 : 0));
+        p += block;
+        out += block;
         continue;
       }
       if (*p < 0x80 && short_ascii_) {

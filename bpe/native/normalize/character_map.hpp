@@ -27,6 +27,7 @@ public:
   size_t max_growth() const override { return max_growth_; }
 
 private:
+  bool is_plain(const uint8_t *p) const;
   const uint8_t *next_changed(const uint8_t *p, const uint8_t *stop) const;
   std::string image(uint32_t code_point) const;
 
@@ -38,7 +39,8 @@ private:
   // What ASCII becomes, where that is at most seven bytes: these, and how many in the last one.
   std::array<std::array<uint8_t, 8>, 128> ascii_{};
   bool ascii_stays_ = false, short_ascii_ = false;
-  bool lowers_ascii_ = false; // and nothing else happens to ASCII
+  bool lowers_ascii_ = false; // and nothing else happens to ASCII, as far as it is plain
+  uint8_t plain_from_ = 0, plain_to_ = 0x7F;
   size_t max_growth_ = 1;
 };
 

@@ -1,5 +1,6 @@
 #include "normalize/normalizer.hpp"
 
+#include "normalize/bert_uncased.hpp"
 #include "normalize/character_map.hpp"
 #include "normalize/normal_form.hpp"
 #include "normalize/other_steps.hpp"
@@ -78,8 +79,12 @@ std::unique_ptr<const Step> make_step(const Normalizer::Kind &kind) {
     return std::make_unique<Strip>(name != "strip_right", name != "strip_left");
   if (name == "prepend")
     return std::make_unique<Prepend>(kind.first);
+  if (name == "prefix" || name == "input_prefix")
+    return std::make_unique<Prefix>(kind.first);
   if (name == "byte_level")
     return std::make_unique<BytesAsCharacters>();
+  if (name == "replace_matches" && kind.automaton)
+    return std::make_unique<ReplaceMatches>(kind.automaton, kind.second);
   if (name == "precompiled")
     return std::make_unique<Precompiled>(kind.first);
   if (name == "replace") {
@@ -103,7 +108,9 @@ Normalizer::Normalizer(const std::vector<Kind> &kinds) {
   for (const Kind &kind : kinds) {
     const CharacterMap *const map = map_named(kind.name);
     const NormalForm *const form = form_named(kind.name);
-    const Step *step = map ? static_cast<const Step *>(map) : form;
+    const Step *step = map                           ? static_cast<const Step *>(map)
+                       : kind.name == "bert_uncased" ? &BertUncased::get()
+                                                     : static_cast<const Step *>(form);
     if (!step) {
       owned_.push_back(make_step(kind));
       step = owned_.back().get();
@@ -122,11 +129,18 @@ Normalizer::Normalizer(const std::vector<Kind> &kinds) {
       precompiled_ = precompiled;
     if (kind.name.starts_with("strip_") && kind.name != "strip_accents")
       has_borders_ = false;
+    has_borders_ = has_borders_ && kind.name != "replace_matches"; // what matches hangs on what stands around
     if (kind.name == "prepend") {
       prepends_ = prepends_ || steps_.empty();
       has_borders_ = has_borders_ && steps_.empty();
     }
-    steps_.push_back(step);
+    const bool prefixes = kind.name == "prefix" || kind.name == "input_prefix";
+    prefixes_ |= prefixes;
+    only_prefixes_ &= prefixes;
+    has_borders_ = has_borders_ && !(prefixes_ && prepends_);
+    steps_.push_back({step, kind.name == "input_prefix"          ? TextStart::input
+                            : prefixes || kind.name == "prepend" ? TextStart::section
+                                                                 : TextStart::inside});
     max_growth_ *= step->max_growth();
   }
   // What ASCII becomes decides whether the later steps have a border there.
@@ -135,11 +149,13 @@ Normalizer::Normalizer(const std::vector<Kind> &kinds) {
     const uint8_t byte = static_cast<uint8_t>(c);
     image.append(&byte, 1);
     bool is_border = true;
-    for (size_t i = prepends_ ? 1 : 0; i < steps_.size() && is_border; ++i) {
-      is_border = image.size() > 0 &&
-                  steps_[i]->is_border(read_char(image.data(), image.data() + image.size()).code_point);
+    for (const Placed &placed : steps_) {
+      if (placed.least > TextStart::inside)
+        continue;
+      is_border = is_border && image.size() > 0 &&
+                  placed.step->is_border(read_char(image.data(), image.data() + image.size()).code_point);
       next.clear();
-      steps_[i]->append(image.data(), image.size(), next);
+      placed.step->append(image.data(), image.size(), next);
       std::swap(image, next);
     }
     ascii_is_border_[c] = is_border;
@@ -147,18 +163,20 @@ Normalizer::Normalizer(const std::vector<Kind> &kinds) {
   }
 }
 
-std::string_view Normalizer::apply(std::string_view text, Scratch &scratch, bool at_start) const {
+std::string_view Normalizer::apply(std::string_view text, Scratch &scratch, TextStart start) const {
   size_t filled = 0;
-  for (size_t i = prepends_ && !at_start ? 1 : 0; i < steps_.size(); ++i) {
+  for (const auto [step, least] : steps_) {
+    if (start < least)
+      continue;
     const uint8_t *const bytes = bytes_of(text);
-    const size_t same = steps_[i]->first_change(bytes, text.size());
+    const size_t same = step->first_change(bytes, text.size());
     if (same == text.size())
       continue;
     ByteBuffer &out = scratch.buffers[filled];
     out.clear();
     out.room(text.size());
     out.append(bytes, same);
-    steps_[i]->append(bytes + same, text.size() - same, out);
+    step->append(bytes + same, text.size() - same, out);
     text = view_of(out);
     filled ^= 1;
   }
@@ -180,9 +198,9 @@ bool Normalizer::is_border(std::string_view text, size_t place) const {
 // Of a character that is not ASCII.
 bool Normalizer::stays_behind_border(std::string_view text, size_t place) const {
   const Char c = character_at(text, place);
-  for (size_t i = prepends_ ? 1 : 0; i < steps_.size(); ++i)
-    if (!steps_[i]->is_border(c.code_point) ||
-        steps_[i]->first_change(bytes_of(text) + place, c.length) < c.length)
+  for (const auto [step, least] : steps_)
+    if (least == TextStart::inside &&
+        (!step->is_border(c.code_point) || step->first_change(bytes_of(text) + place, c.length) < c.length))
       return false;
   return true;
 }
@@ -202,7 +220,9 @@ size_t Normalizer::place_before(std::string_view text, size_t place) const {
     size_t stop = start + 1;
     while (stop < text.size() && ((text[stop] & 0xC0) == 0x80 || !is_border(text, stop)))
       ++stop;
-    const size_t size = apply(text.substr(start, stop - start), scratch, start == 0).size();
+    const size_t size =
+        apply(text.substr(start, stop - start), scratch, start == 0 ? TextStart::section : TextStart::inside)
+            .size();
     if (place < size)
       return start;
     place -= size;

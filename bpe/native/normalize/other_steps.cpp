@@ -1,6 +1,7 @@
 #include "normalize/other_steps.hpp"
 
 #include "normalize/unicode_tables.hpp"
+#include "pretokenize/text_window.hpp"
 #include "text/find_bytes.hpp"
 #include "vocabulary/byte_alphabet.hpp"
 
@@ -52,6 +53,32 @@ size_t ReplaceText::max_growth() const {
   return std::max<size_t>(1, (by_.size() + replaced_.size() - 1) / replaced_.size());
 }
 
+void ReplaceMatches::append(const uint8_t *text, size_t size, ByteBuffer &out) const {
+  const auto window = std::make_unique<TextWindow>(*automaton_);
+  window->reset(text, size, text + size);
+  const auto give = [&](const uint8_t *start, const uint8_t *stop, bool is_match) {
+    if (is_match)
+      out.append(bytes_of(by_), by_.size());
+    else
+      out.append(start, static_cast<size_t>(stop - start));
+  };
+  for (const uint8_t *at = text, *const stop = text + size; at < stop;) {
+    window->open(at);
+    const size_t certain = window->certain();
+    if (certain == 0) {
+      const uint8_t *const end = window->end_of_long_piece();
+      give(at, end, window->drops_first());
+      at = end;
+      continue;
+    }
+    for (size_t start = 0, next; start < certain; start = next) {
+      next = window->next_start(start);
+      give(at + start, at + next, window->drops(start));
+    }
+    at += certain;
+  }
+}
+
 Strip::Strip(bool left, bool right) : left_(left), right_(right) {
   for_each_in(unicode::white_space, [&](uint32_t c) { is_space_.set(c, 1); });
 }
@@ -89,6 +116,16 @@ void Prepend::append(const uint8_t *text, size_t size, ByteBuffer &out) const {
     return;
   out.append(bytes_of(text_), text_.size());
   out.append(text, size);
+}
+
+void Prefix::append(const uint8_t *text, size_t size, ByteBuffer &out) const {
+  if (first_change(text, size) == 0 && size > 0)
+    out.append(bytes_of(text_), text_.size());
+  out.append(text, size);
+}
+
+size_t Prefix::first_change(const uint8_t *text, size_t size) const {
+  return view(text, size).starts_with(text_) ? size : 0;
 }
 
 BytesAsCharacters::BytesAsCharacters() {

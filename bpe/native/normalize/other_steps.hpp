@@ -3,10 +3,13 @@
 
 #include "normalize/page_table.hpp"
 #include "normalize/step.hpp"
+#include "pretokenize/automaton.hpp"
 
 #include <array>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace bpe {
 
@@ -23,6 +26,22 @@ public:
 
 private:
   const std::string replaced_, by_;
+};
+
+// Each piece that an automaton drops becomes a text.
+class ReplaceMatches final : public Step {
+public:
+  ReplaceMatches(std::shared_ptr<const Automaton> automaton, std::string_view by)
+      : automaton_(std::move(automaton)), by_(by) {}
+
+  void append(const uint8_t *text, size_t size, ByteBuffer &out) const override;
+  size_t first_change(const uint8_t *, size_t size) const override { return size > 0 ? 0 : size; }
+  bool is_border(uint32_t) const override { return false; }
+  size_t max_growth() const override { return 1 + by_.size(); }
+
+private:
+  const std::shared_ptr<const Automaton> automaton_;
+  const std::string by_;
 };
 
 // White space at the beginning or the end of the text goes. The text can't be cut.
@@ -50,6 +69,20 @@ public:
 
   void append(const uint8_t *text, size_t size, ByteBuffer &out) const override;
   size_t first_change(const uint8_t *, size_t size) const override { return text_.empty() ? size : 0; }
+  bool is_border(uint32_t) const override { return false; }
+  size_t max_growth() const override { return 1 + text_.size(); }
+
+private:
+  const std::string text_;
+};
+
+// The same, unless the text begins with it already: what pre-tokenizers put in front.
+class Prefix final : public Step {
+public:
+  explicit Prefix(std::string_view text) : text_(text) {}
+
+  void append(const uint8_t *text, size_t size, ByteBuffer &out) const override;
+  size_t first_change(const uint8_t *text, size_t size) const override;
   bool is_border(uint32_t) const override { return false; }
   size_t max_growth() const override { return 1 + text_.size(); }
 

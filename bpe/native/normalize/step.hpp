@@ -8,6 +8,10 @@
 
 namespace bpe {
 
+// Where a text begins that is normalized: within the text between two special tokens, as such a text, or as
+// the first one of a whole input.
+enum class TextStart : uint8_t { inside, section, input };
+
 class Step {
 public:
   virtual ~Step() = default;

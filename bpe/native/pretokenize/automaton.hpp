@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace bpe {
@@ -53,6 +54,8 @@ struct TwoWay {
   std::vector<uint16_t> before;
 };
 
+struct LaterPhases;
+
 struct Automaton {
   static constexpr size_t row = 256;
 
@@ -89,6 +92,7 @@ struct Automaton {
   alignas(64) uint8_t runs[64]; // the group of a class
   bool has_runs;
   TwoWay two_way;
+  std::shared_ptr<const LaterPhases> later; // what becomes of the pieces then; null: they stay
 
   // Checks what was filled in, so that no table leads out of another, and fills in classes.of_byte. The last
   // of `class_count` classes is that of bytes within characters. Throws std::invalid_argument.

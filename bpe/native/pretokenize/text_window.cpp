@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace bpe {
 
@@ -161,6 +162,19 @@ size_t TextWindow::last_start(size_t offset) const {
   while (bits == 0 && word > 0)
     bits = starts_[--word];
   return bits == 0 ? 0 : word * 64 + 63 - static_cast<size_t>(std::countl_zero(bits));
+}
+
+void TextWindow::narrow(size_t certain) {
+  wide_ = std::exchange(certain_, certain);
+  uint64_t *const from = starts_ + certain / 64;
+  std::copy_n(from, 2, wide_starts_);
+  from[0] &= ~(~uint64_t{1} << certain % 64);
+  from[1] = 0;
+}
+
+void TextWindow::widen() {
+  std::copy_n(wide_starts_, 2, starts_ + certain_ / 64);
+  certain_ = wide_;
 }
 
 const uint8_t *TextWindow::end_of_long_piece() {

@@ -28,6 +28,9 @@ public:
   WindowView view() const { return {origin_, starts_, certain_}; }
   const uint8_t *origin() const { return origin_; }
   size_t certain() const { return certain_; }
+  // As if no more were certain than up to this start, until widen().
+  void narrow(size_t certain);
+  void widen();
   // Whether the piece at origin + offset is left out.
   bool drops(size_t offset) const { return automaton_.drops && (bits_from(drops_, offset) & 1) != 0; }
   // The first start behind `offset` < certain(), the last one at or before it.
@@ -61,6 +64,8 @@ private:
   uint8_t before_ = 0; // the state before the origin
   size_t certain_ = 0;
   uint64_t starts_[words], drops_[words];
+  size_t wide_ = 0;         // what narrow() took away
+  uint64_t wide_starts_[2]; // from the word of `certain_` on; a view is not looked at further
   WindowStates window_;
 
   // Of the last scan.

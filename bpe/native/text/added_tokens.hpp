@@ -33,6 +33,11 @@ public:
   bool stands_across(const uint8_t *text, size_t size, size_t place) const {
     return raw_.stands_across(text, size, place) || normalized_.stands_across(text, size, place);
   }
+  // Whether one stands before the place, as if it were found there.
+  bool may_end_at(std::string_view text, size_t place) const {
+    const auto ends = [&](const SpecialToken &token) { return text.substr(0, place).ends_with(token.text); };
+    return std::ranges::any_of(raw_.tokens(), ends) || std::ranges::any_of(normalized_.tokens(), ends);
+  }
 
   size_t reach() const { return std::max(raw_.reach(), normalized_.reach()); }
 

@@ -135,6 +135,9 @@ uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialT
   ThreadTeam(used).run([&](unsigned index) {
     Own &own = own_[index];
     TextWindow window(*automaton_);
+    std::optional<LaterPieces> later;
+    if (automaton_->later)
+      later.emplace(*automaton_->later);
     std::vector<Part> parts;
     Normalizer::Scratch scratch;
     try {
@@ -150,13 +153,15 @@ uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialT
           const uint8_t *start = text + part.start, *readable = text + size;
           size_t part_size = part.stop - part.start;
           if (normalizer_) {
-            const std::string_view made = normalizer_->apply(
-                {reinterpret_cast<const char *>(start), part_size}, scratch, part.at_start);
+            const std::string_view made =
+                normalizer_->apply({reinterpret_cast<const char *>(start), part_size}, scratch,
+                                   part.at_start ? TextStart::input : TextStart::inside);
             start = reinterpret_cast<const uint8_t *>(made.data());
             part_size = made.size();
             readable = start + part_size;
           }
-          add_text(window, start, part_size, readable, own);
+          add_text(window, later ? &*later : nullptr, {reinterpret_cast<const char *>(start), part_size},
+                   readable, part.at_start, own);
         }
       }
     } catch (...) {
@@ -172,8 +177,10 @@ uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialT
   return cutter.documents();
 }
 
-void PretokenCounter::add_text(TextWindow &window, const uint8_t *text, size_t size, const uint8_t *readable,
-                               Own &own) {
+void PretokenCounter::add_text(TextWindow &window, LaterPieces *later, std::string_view view,
+                               const uint8_t *readable, bool begins_input, Own &own) {
+  const uint8_t *const text = reinterpret_cast<const uint8_t *>(view.data());
+  const size_t size = view.size();
   std::array<PretokenKey, batch_pretokens> keys;
   size_t count = 0;
   const auto count_them = [&] {
@@ -183,11 +190,24 @@ void PretokenCounter::add_text(TextWindow &window, const uint8_t *text, size_t s
       own.counts.add(keys[i]);
     count = 0;
   };
-  const auto add = [&](const uint8_t *start, size_t bytes) {
-    keys[count] = pretoken_key(start, bytes, readable);
+  const auto add_pretoken = [&](const uint8_t *start, size_t bytes, const uint8_t *readable_to) {
+    keys[count] = pretoken_key(start, bytes, readable_to);
     own.counts.prefetch(keys[count].hash);
     if (++count == batch_pretokens)
       count_them();
+  };
+  const size_t first_bytes = begins_input && size > 0 ? read_char(text, text + size).length : 0;
+  const auto add = [&](const uint8_t *start, size_t bytes) {
+    if (!later || automaton_->later->leaves(start, bytes))
+      return add_pretoken(start, bytes, readable);
+    later->cut({reinterpret_cast<const char *>(start), bytes}, readable, start == text ? first_bytes : 0);
+    const uint8_t *const kept = later->keep(count_them);
+    size_t done = 0;
+    for (const size_t end : later->ends()) {
+      if (end > done)
+        add_pretoken(kept + done, end - done, later->kept_readable());
+      done = end;
+    }
   };
   window.reset(text, size, readable);
   for (const uint8_t *at = text, *const stop = text + size; at < stop;) {

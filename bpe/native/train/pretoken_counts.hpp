@@ -9,6 +9,7 @@
 #pragma once
 
 #include "normalize/normalizer.hpp"
+#include "pretokenize/later_phases.hpp"
 #include "pretokenize/text_window.hpp"
 #include "text/special_tokens.hpp"
 #include "train/pretoken_items.hpp"
@@ -66,7 +67,8 @@ private:
     RunSorter sorter;
   };
 
-  void add_text(TextWindow &window, const uint8_t *text, size_t size, const uint8_t *readable, Own &own);
+  void add_text(TextWindow &window, LaterPieces *later, std::string_view view, const uint8_t *readable,
+                bool begins_input, Own &own);
   void flush(Own &own);
   void merge_if_many();
   void merge_runs();

@@ -1,0 +1,162 @@
+"""Sequences of all components of a pre-tokenizer, ByteLevel at any place, cut texts as tokenizers does."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+import tokenizers
+
+from bpe.errors import UnsupportedTokenizer
+from bpe.formats.byte_alphabet import to_bytes
+from bpe.formats.huggingface_pretokenizer import components_from_json, pretokenizer_from_json
+from bpe.normalizers import INPUT
+from bpe.pretokenization.by_regex import RegexCutter
+from bpe.pretokenization.stages import phases_of
+from bpe.pretokenizer import Pretokenizer
+from tests.bpe.random_patterns import TEXT, random_pattern
+
+BEHAVIORS = ["Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
+FALCON = {
+    "type": "Sequence",
+    "pretokenizers": [
+        {"type": "Punctuation", "behavior": "Contiguous"},
+        {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+        {"type": "Digits", "individual_digits": False},
+        {
+            "type": "Split",
+            "pattern": {"Regex": "[0-9][0-9][0-9]"},
+            "behavior": "Isolated",
+            "invert": False,
+        },
+    ],
+}
+
+
+def byte_level(rng: Random) -> dict[str, Any]:
+    return {
+        "type": "ByteLevel",
+        "add_prefix_space": rng.random() < 0.5,
+        "trim_offsets": True,
+        "use_regex": rng.random() < 0.5,
+    }
+
+
+def component(rng: Random) -> dict[str, Any]:
+    kind = rng.randrange(12)
+    behavior = rng.choice(BEHAVIORS)
+    if kind == 0:
+        return byte_level(rng)
+    if kind == 1:
+        scheme = rng.choice(["always", "first", "never"])
+        mark = rng.choice("▁▁_Ġ é")
+        return {
+            "type": "Metaspace",
+            "replacement": mark,
+            "prepend_scheme": scheme,
+            "split": rng.random() < 0.6,
+        }
+    if kind == 2:
+        return {"type": "Digits", "individual_digits": rng.random() < 0.5}
+    if kind == 3:
+        return {"type": "Punctuation", "behavior": behavior}
+    if kind == 4:
+        return {"type": "FixedLength", "length": rng.randint(1, 6)}
+    if kind == 5:
+        return {"type": "CharDelimiterSplit", "delimiter": rng.choice("a é漢Ġ▁")}
+    if kind < 10:
+        return {"type": ["Whitespace", "WhitespaceSplit", "BertPreTokenizer", "UnicodeScripts"][kind - 6]}
+    pattern = rng.choice(
+        [{"Regex": random_pattern(rng, "oniguruma", 2)}, {"String": rng.choice(["a", " ", "é", "Ġ", "12"])}]
+    )
+    return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": rng.random() < 0.3}
+
+
+def sequence(rng: Random) -> dict[str, Any]:
+    items = [component(rng) for _ in range(rng.randint(0, 3))]
+    items.insert(rng.randint(0, len(items)), byte_level(rng))
+    return {"type": "Sequence", "pretokenizers": items}
+
+
+def text_of(rng: Random) -> str:
+    return "".join(rng.choices([*TEXT, " ", " ", "a", "1", "▁", "Ġ", "д", "²"], k=rng.randint(0, 90)))
+
+
+def theirs(cutter: Any, text: str) -> list[bytes | None]:
+    return [to_bytes(piece) for piece, _ in cutter.pre_tokenize_str(text)]
+
+
+def ours(cutter: Pretokenizer, text: str) -> list[bytes]:
+    changes = cutter.changes
+    changed = text if changes is None else changes.apply(text.encode(), INPUT).decode()
+    return list(cutter.iterate(changed))
+
+
+def pre_tokenizer_of(item: dict[str, Any]) -> Any:
+    """tokenizers' own, which reads it as a part of a file."""
+    empty = {"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": item}
+    return tokenizers.Tokenizer.from_str(json.dumps(empty)).pre_tokenizer
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_sequences_cut_as_theirs(seed: int) -> None:
+    rng = Random(seed)
+    for _ in range(12):
+        item = sequence(rng)
+        try:
+            expected = pre_tokenizer_of(item)
+        except Exception:  # tokenizers raises nothing narrower
+            continue
+        try:
+            found = pretokenizer_from_json(item)
+        except UnsupportedTokenizer:
+            continue
+        for text in [text_of(rng) for _ in range(25)] + [text_of(rng) * 60]:
+            assert ours(found, text) == theirs(expected, text), (item, text)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_regex_package_cuts_as_theirs(seed: int) -> None:
+    """What can't be compiled goes this way; here all do."""
+    rng = Random(100 + seed)
+    for _ in range(12):
+        item = sequence(rng)
+        try:
+            expected = pre_tokenizer_of(item)
+            phases = phases_of(each for each, _ in components_from_json(item))
+            cutter = RegexCutter(phases, "")
+        except Exception:
+            continue
+        change = phases.phases[0].change
+        for text in [text_of(rng) for _ in range(25)]:
+            changed = text if change is None else change.apply(text.encode(), INPUT).decode()
+            assert list(cutter.cut(changed)) == theirs(expected, text), (item, text)
+
+
+def test_falcon_cuts_all_characters_as_theirs() -> None:
+    found, expected = pretokenizer_from_json(FALCON), pre_tokenizer_of(FALCON)
+    assert found.slow_because is None
+    characters = [chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000]
+    for form in ("a{}1", " {} ", "{}²7é"):
+        for start in range(0, len(characters), 50_000):
+            text = "".join(map(form.format, characters[start : start + 50_000]))
+            assert ours(found, text) == theirs(expected, text), (form, start)
+
+
+def test_scripts_of_all_characters_are_theirs() -> None:
+    item = {"type": "Sequence", "pretokenizers": [{"type": "UnicodeScripts"}, byte_level(Random(1))]}
+    item["pretokenizers"][1] |= {"use_regex": False, "add_prefix_space": False}
+    found, expected = pretokenizer_from_json(item), pre_tokenizer_of(item)
+    assert found.slow_because is None
+    text = "".join(
+        chr(point) + "a " * (point % 3) for point in range(0x20000) if not 0xD800 <= point < 0xE000
+    )
+    assert ours(found, text) == theirs(expected, text)
+
+
+def test_what_metaspace_puts_behind_byte_level_must_be_a_byte() -> None:
+    items = [{"type": "ByteLevel"}, {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"}]
+    with pytest.raises(UnsupportedTokenizer, match="behind ByteLevel puts '▁' before pieces"):
+        pretokenizer_from_json({"type": "Sequence", "pretokenizers": items})
