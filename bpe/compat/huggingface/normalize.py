@@ -24,6 +24,7 @@ from bpe.normalizers import (
     Nmt,
     Normalizer,
     Precompiled,
+    Prefix,
     Prepend,
     Replace,
     Strip,
@@ -48,6 +49,8 @@ def _apply(text: AlignedText, component: Component) -> AlignedText:
             return _strip(text, component)
         case Prepend():
             return text.prepended(component.text)
+        case Prefix():
+            return text if text.text.startswith(component.text) else text.prepended(component.text)
         case Replace():
             return _replace(text, component)
         case Precompiled():
