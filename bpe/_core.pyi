@@ -336,6 +336,12 @@ class TokenizerCore:
         """The text of each row tokens[offsets[i] : offsets[i + 1]]. ValueError names row, place and id at fault."""
     def cache_bytes_used(self) -> int: ...
 
+def id_list(ids: Buffer, start: int, stop: int) -> list[int]:
+    """ids[start:stop] of contiguous uint32, as a list."""
+
+def id_rows(tokens: NDArray[np.uint32], offsets: NDArray[np.uint64]) -> list[list[int]]:
+    """The rows tokens[offsets[i] : offsets[i + 1]] as lists. ValueError for offsets that do not ascend within them."""
+
 def find_separators(buffer: Buffer, separator: bytes) -> NDArray[np.uint64]:
     """Starts of the separators, leftmost first, not overlapping (as bytes.split finds them)."""
 

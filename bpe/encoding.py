@@ -36,6 +36,7 @@ Recognised = bool | _core.AddedTokens
 
 END_OF_TEXT: Final = "<|endoftext|>"
 _MOST_SETS: Final = 64  # of allowed special tokens that are kept ready for the core
+_SETS: Final = (tuple, frozenset, set, list)
 _NO_SEPARATOR: Final = b"\xff"  # in no UTF-8
 
 
@@ -292,6 +293,8 @@ class Encoding(Description):
 
     def _recognised(self, allowed_special: AllowedSpecial) -> Recognised:
         """The special tokens to recognise as the core takes them: all (True), none (False) or some."""
+        if type(allowed_special) in _SETS and not allowed_special:
+            return False  # at once: it is what short texts are mostly encoded with
         if isinstance(allowed_special, str) and allowed_special == "all":
             return True
         allowed = frozenset(self._allowed(allowed_special))

@@ -9,6 +9,7 @@ core applies them (bpe/native/normalize); only a Replace by an expression, or of
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -137,6 +138,8 @@ class Replace:
     def _expression(self) -> regex.Pattern[str]:
         import regex  # slow to import, and the usual files need it not
 
+        if not self.is_expression:
+            return regex.compile(regex.escape(self.pattern))
         return regex.compile(expression_of(read_oniguruma.read(self.pattern)))
 
     def check(self) -> None:
@@ -144,9 +147,13 @@ class Replace:
         if not self.in_core:
             _ = self._expression  # what is wrong with it is told by reading it
 
+    def parts(self, text: str) -> Iterable[tuple[int, int, bool]]:
+        """[start, stop) in characters of the matches and of what lies between them, and whether it is a match."""
+        return parts_of(text, self._expression) if text else ()
+
     def apply(self, text: str) -> str:
         """The text with the matches replaced."""
-        parts = parts_of(text, self._expression) if text else ()
+        parts = self.parts(text)
         return "".join(self.content if is_match else text[start:stop] for start, stop, is_match in parts)
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bpe import _core
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ragged:
@@ -41,7 +43,7 @@ class Ragged:
 
     def tolist(self) -> list[list[int]]:
         """The rows as lists of Python integers."""
-        return [row.tolist() for row in self]
+        return _core.id_rows(np.ascontiguousarray(self.tokens), np.ascontiguousarray(self.offsets))
 
     @staticmethod
     def concatenate(parts: list[Ragged]) -> Ragged:

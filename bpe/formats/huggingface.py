@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bpe import _core
 from bpe.added_tokens import core_tokens
@@ -36,8 +36,21 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 # -- reading -----------------------------------------------------------------------------------------------------
 
 
+class ReadFile(NamedTuple):
+    """A tokenizer.json: the tokenizer, the document without entries and merges, the added tokens in model.vocab."""
+
+    parts: Parts
+    root: dict[str, Any]
+    keys: frozenset[str]
+
+
 def read(data: bytes) -> Parts:
     """The tokenizer of a tokenizer.json; BadTokenizer or UnsupportedTokenizer names the JSON path at fault."""
+    return read_whole(data).parts
+
+
+def read_whole(data: bytes) -> ReadFile:
+    """The same with what it was read from."""
     data = data.removeprefix(_BYTE_ORDER_MARK)
     unread = _core.EntryFile.read_model_json(data, "unread")
     if unread is None:
@@ -85,8 +98,9 @@ def read(data: bytes) -> Parts:
     except ValueError as error:
         path = "model." if str(error).startswith("merges[") else "model.vocab: "
         raise BadTokenizer(path + str(error)) from None
+    keys = frozenset(text for text in around.special_tokens if model.id_of(text) is not None)
     vocabulary = CoreVocabulary(encoder, around.special_tokens, ignore_merges, text_rules)
-    return Parts(vocabulary, *around)
+    return ReadFile(Parts(vocabulary, *around), root, keys)
 
 
 class _Model:
@@ -153,7 +167,7 @@ def _wrong_merge(merge: Any, where: str, as_text: bool) -> BadTokenizer:
 # -- writing -----------------------------------------------------------------------------------------------------
 
 
-_STAND_INS: Final[dict[str, Any]] = {"vocab": {}, "merges": []}
+STAND_INS: Final[dict[str, Any]] = {"vocab": {}, "merges": []}
 
 
 def to_json(tokenizer: Description, legacy_merges: bool = False) -> bytes:
@@ -199,17 +213,28 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
             "fuse_unk": rules.fuse_unk,
             "byte_fallback": rules.byte_fallback,
             "ignore_merges": tokenizer.ignore_merges,
-            **_STAND_INS,
+            **STAND_INS,
         },
     }
-    # The two large values are written by the core.
-    text = json.dumps(root, ensure_ascii=False, separators=(",", ":")).encode()
-    ending = json.dumps(_STAND_INS, separators=(",", ":")).encode()[1:] + b"}"
     in_order = sorted((id_, text) for text, id_ in tokenizer.special_tokens.items())
     keys = in_order if as_text else special_keys(tokenizer)
     if tokenizer.ignore_merges and not as_text:
         _check_no_other_text(keys)
-    encoder = tokenizer.core_encoder
+    yield from with_entries(root, tokenizer.core_encoder, keys, legacy_merges)
+
+
+def with_entries(
+    root: dict[str, Any],
+    encoder: _core.TokenizerCore,
+    keys: list[tuple[int, str]],
+    legacy_merges: bool = False,
+) -> Iterator[bytes]:
+    """The document, which ends with the `STAND_INS` of its model, with entries and merges; written by the core.
+
+    keys: (id, key) of the special tokens to be in model.vocab, by ascending id.
+    """
+    text = json.dumps(root, ensure_ascii=False, separators=(",", ":")).encode()
+    ending = json.dumps(STAND_INS, separators=(",", ":")).encode()[1:] + b"}"
     yield text.removesuffix(ending) + b'"vocab":'
     yield from encoder.vocab_json([(id_, json.dumps(key, ensure_ascii=False).encode()) for id_, key in keys])
     yield b',"merges":'

@@ -30,7 +30,7 @@ from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import TextRules
 
-_TOP_LEVEL: Final = {
+TOP_LEVEL: Final = {
     "version",
     "truncation",
     "padding",
@@ -41,7 +41,7 @@ _TOP_LEVEL: Final = {
     "decoder",
     "model",
 }
-_MODEL: Final = {
+MODEL: Final = {
     "type",
     "dropout",
     "unk_token",
@@ -117,7 +117,7 @@ def read_around(root: dict[str, Any], model: Model, text_rules: TextRules | None
 
 def check_root(value: Any) -> dict[str, Any]:
     """The document, if it and its model have the form that can be honoured but for what `read_around` checks."""
-    root = expect_object(value, "tokenizer.json", _TOP_LEVEL)
+    root = expect_object(value, "tokenizer.json", TOP_LEVEL)
     if "model" not in root:
         raise BadTokenizer("model is missing: this is no tokenizer.json of Hugging Face tokenizers")
     expect(root.get("version", "1.0"), ["1.0"], "version")
@@ -129,7 +129,7 @@ def _check_model(value: Any) -> None:
     if isinstance(value, dict):
         # Files from before 2020, GPT-2's among them, do not name the type.
         expect(value.get("type", "BPE"), ["BPE"], "model.type", "only BPE is")
-    model = expect_object(value, "model", _MODEL)
+    model = expect_object(value, "model", MODEL)
     for name in ("vocab", "merges"):
         if name not in model:
             raise BadTokenizer(f"model.{name} is missing")

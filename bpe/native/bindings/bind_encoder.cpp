@@ -1,4 +1,5 @@
 // Vocabularies and encoding, for Python.
+#include "bindings/id_lists.hpp"
 #include "bindings/tokenizer_core.hpp"
 #include "common/image.hpp"
 #include "encode/cut_into_pieces.hpp"
@@ -85,16 +86,7 @@ nb::list encode(const TokenizerCore &core, nb::handle text, nb::handle special) 
     nb::gil_scoped_release unlocked;
     core.encoder.encode(bytes, tokens, ids);
   }
-  nb::list out = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(ids.size())));
-  if (!out.is_valid())
-    throw nb::python_error();
-  for (size_t i = 0; i < ids.size(); ++i) {
-    PyObject *const id = PyLong_FromUnsignedLong(ids[i]);
-    if (!id)
-      throw nb::python_error();
-    PyList_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), id);
-  }
-  return out;
+  return id_list(ids.data(), ids.size());
 }
 
 using LentTokens = nb::ndarray<nb::numpy, uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -411,6 +403,28 @@ void bind_encoder(nb::module_ &m) {
           nb::arg("buffer"), nb::arg("ends"))
       .def("cache_bytes_used", [](const TokenizerCore &core) { return core.encoder.cache_bytes_used(); });
   bind_decoding(encoder);
+  m.def(
+      "id_list",
+      [](nb::object ids, size_t start, size_t stop) {
+        const BufferView view(ids);
+        if (start > stop || stop > view.size() / sizeof(uint32_t))
+          throw nb::value_error("start and stop must ascend within the ids");
+        return id_list(reinterpret_cast<const uint32_t *>(view.data()) + start, stop - start);
+      },
+      nb::arg("ids"), nb::arg("start"), nb::arg("stop"));
+  m.def(
+      "id_rows",
+      [](const nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> &tokens,
+         const RowOffsets &offsets) {
+        const size_t rows = row_count(tokens.size(), "tokens", offsets);
+        nb::list out;
+        for (size_t row = 0; row < rows; ++row) {
+          const uint64_t start = offsets.data()[row];
+          out.append(id_list(tokens.data() + start, offsets.data()[row + 1] - start));
+        }
+        return out;
+      },
+      nb::arg("tokens"), nb::arg("offsets"));
 }
 
 } // namespace bpe::python

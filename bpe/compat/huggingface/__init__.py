@@ -1,0 +1,56 @@
+"""The interface of Hugging Face's tokenizers, for BPE: `Tokenizer`, `Encoding`, `AddedToken` and the components.
+
+    from bpe.compat.huggingface import Tokenizer
+    Tokenizer.from_file("tokenizer.json").encode("Hello").ids
+
+The submodules `decoders`, `models`, `normalizers`, `pre_tokenizers`, `processors` and `trainers` have the names of
+those of tokenizers. docs/interfaces.md says what differs.
+"""
+
+from bpe.compat.huggingface import (
+    decoders,
+    implementations,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+from bpe.compat.huggingface.added_token import AddedToken
+from bpe.compat.huggingface.decoders import DecodeStream
+from bpe.compat.huggingface.elsewhere import elsewhere
+from bpe.compat.huggingface.encoding import Encoding
+from bpe.compat.huggingface.implementations import (
+    BertWordPieceTokenizer,
+    ByteLevelBPETokenizer,
+    CharBPETokenizer,
+    SentencePieceBPETokenizer,
+    SentencePieceUnigramTokenizer,
+)
+from bpe.compat.huggingface.regex import Regex
+from bpe.compat.huggingface.tokenizer import Tokenizer
+
+NormalizedString = elsewhere("NormalizedString")
+PreTokenizedString = elsewhere("PreTokenizedString")
+
+__all__ = [
+    "AddedToken",
+    "BertWordPieceTokenizer",
+    "ByteLevelBPETokenizer",
+    "CharBPETokenizer",
+    "DecodeStream",
+    "Encoding",
+    "NormalizedString",
+    "PreTokenizedString",
+    "Regex",
+    "SentencePieceBPETokenizer",
+    "SentencePieceUnigramTokenizer",
+    "Tokenizer",
+    "decoders",
+    "implementations",
+    "models",
+    "normalizers",
+    "pre_tokenizers",
+    "processors",
+    "trainers",
+]

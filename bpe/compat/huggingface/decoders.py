@@ -1,0 +1,219 @@
+"""Decoders, by the names and arguments of `tokenizers.decoders`, and `DecodeStream`.
+
+A decoder takes the tokens of ids, as tokenizer.json spells them, and gives texts that are joined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from collections.abc import Sequence as Items
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+from bpe.compat.huggingface.component import Component, Field, SequenceOf
+from bpe.compat.huggingface.pre_tokenizers import one_character
+from bpe.compat.huggingface.regex import pattern_from_json, pattern_to_json
+from bpe.errors import BpeError
+from bpe.formats.byte_alphabet import to_bytes
+from bpe.normalizers import Replace as ReplaceStep
+
+if TYPE_CHECKING:
+    from bpe.compat.huggingface.tokenizer import Tokenizer
+
+_BYTE: Final = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_BROKEN: Final = "\ufffd"
+_CLEANING: Final = [
+    *((" " + sign, sign) for sign in ".?!,"),
+    (" ' ", "'"),
+    (" n't", "n't"),
+    (" 'm", "'m"),
+    (" do not", " don't"),
+    (" 's", "'s"),
+    (" 've", "'ve"),
+    (" 're", "'re"),
+]
+
+
+class Decoder(Component):
+    """Tokens to text."""
+
+    def decode(self, tokens: Items[str]) -> str:
+        """The text of the tokens."""
+        return "".join(self.chain(list(tokens)))
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        """What becomes of the tokens."""
+        raise NotImplementedError
+
+
+class ByteLevel(Decoder, add_prefix_space=Field(True), trim_offsets=Field(True), use_regex=Field(True)):
+    """The byte alphabet back to bytes, and these to text; a token with other characters is itself."""
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        data = b"".join(_bytes_of(token) for token in tokens)
+        return [data.decode("utf-8", "replace")]
+
+
+def _bytes_of(token: str) -> bytes:
+    entry = to_bytes(token)
+    return token.encode() if entry is None else entry
+
+
+class Replace(
+    Decoder, pattern=Field(to_json=pattern_to_json, from_json=pattern_from_json, hidden=True), content=Field()
+):
+    """Matches of a text or `Regex` become a text."""
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        ((kind, text),) = self.to_json()["pattern"].items()
+        if kind == "String" and text:
+            return [token.replace(text, self.content) for token in tokens]  # type: ignore[attr-defined]
+        step = ReplaceStep(text, self.content, kind == "Regex")  # type: ignore[attr-defined]
+        return [step.apply(token) for token in tokens]
+
+
+class ByteFallback(Decoder):
+    """Runs of tokens such as <0x61> become their text, or a U+FFFD a byte where they are none."""
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        made: list[str] = []
+        for is_byte, group in groupby(tokens, lambda token: _BYTE.fullmatch(token) is not None):
+            if not is_byte:
+                made += group
+                continue
+            data = bytes(int(token[3:5], 16) for token in group)
+            try:
+                made.append(data.decode())
+            except UnicodeDecodeError:
+                made += [_BROKEN] * len(data)
+        return made
+
+
+class Fuse(Decoder):
+    """All tokens become one."""
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        return ["".join(tokens)]
+
+
+class Strip(Decoder, content=Field(" "), start=Field(0), stop=Field(0)):
+    """So many of a character at the beginning and the end of each token go."""
+
+    def __init__(self, content: str = " ", left: int = 0, right: int = 0, **_: Any) -> None:
+        super().__init__(content, left, right)
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        made = []
+        content, left, right = (self.to_json()[key] for key in ("content", "start", "stop"))
+        for token in tokens:
+            first = len(token) - len(token.lstrip(content))
+            last = len(token) - len(token.rstrip(content))
+            made.append(token[min(first, left) : len(token) - min(last, right)])
+        return made
+
+
+class Metaspace(Decoder, replacement=Field("\u2581"), prepend_scheme=Field("always"), split=Field(True)):
+    """The sign becomes a space, but for one that begins the first token."""
+
+    def checked(self, name: str, value: Any) -> Any:
+        return one_character(name, value) if name == "replacement" else value
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        sign, scheme = (self.to_json()[key] for key in ("replacement", "prepend_scheme"))
+        drops = scheme != "never"
+        return [
+            token.replace(sign, "" if drops and place == 0 else " ") for place, token in enumerate(tokens)
+        ]
+
+
+class BPEDecoder(Decoder, suffix=Field("</w>")):
+    """The suffix that ends words becomes a space."""
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        suffix = self.to_json()["suffix"]
+        last = len(tokens) - 1
+        return [token.replace(suffix, "" if place == last else " ") for place, token in enumerate(tokens)]
+
+
+class Sequence(SequenceOf, Decoder):
+    """Decoders, one after the other."""
+
+    list_key = "decoders"
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        for each in self.items:
+            tokens = each.chain(tokens)
+        return tokens
+
+
+def _cleaned(text: str) -> str:
+    """Without the spaces that English has none of."""
+    for old, new in _CLEANING:
+        text = text.replace(old, new)
+    return text
+
+
+class WordPiece(Decoder, prefix=Field("##"), cleanup=Field(True)):
+    """Words are joined by spaces, but for those that begin with the prefix."""
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        prefix, cleanup = (self.to_json()[key] for key in ("prefix", "cleanup"))
+        for place in range(1, len(tokens)):
+            token = tokens[place]
+            tokens[place] = token[len(prefix) :] if token.startswith(prefix) else " " + token
+        return [_cleaned(token) for token in tokens] if cleanup else tokens
+
+
+class CTC(Decoder, pad_token=Field("<pad>"), word_delimiter_token=Field("|"), cleanup=Field(True)):
+    """Of equal neighbours one stays, and the padding goes."""
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        values = self.to_json()
+        made = []
+        for token, _ in groupby(tokens):
+            text = token.replace(values["pad_token"], "")
+            if values["cleanup"]:
+                text = _cleaned(text).replace(values["word_delimiter_token"], " ")
+            made.append(text)
+        return [text for text in made if text]
+
+
+class DecodeStream:
+    """Texts of ids that come one by one.
+
+    ids: those before, whose text does not come again. A step gives the text that has become certain, or None.
+    """
+
+    def __init__(self, ids: Iterable[int] | None = None, skip_special_tokens: bool = False) -> None:
+        self._skip = skip_special_tokens
+        self._ids = list(ids or ())
+        self._prefix = ""
+        self._prefix_ids = 0
+
+    def step(self, tokenizer: Tokenizer, id: int | Items[int]) -> str | None:
+        """The text that the id, or the ids, make certain; None while a character is not whole."""
+        if not self._prefix and self._ids:
+            text = tokenizer.decode(self._ids, self._skip)
+            if not text.endswith(_BROKEN):
+                self._prefix, self._prefix_ids = text, len(self._ids)
+        self._ids += [id] if isinstance(id, int) else id
+        text = tokenizer.decode(self._ids, self._skip)
+        if len(text.encode()) <= len(self._prefix.encode()) or text.endswith(_BROKEN):
+            return None
+        if not text.startswith(self._prefix):
+            raise BpeError(f"id {self._ids[-1]} changes text that was given already")
+        new = text[len(self._prefix) :]
+        rest = self._ids[self._prefix_ids :]
+        self._prefix_ids = len(self._ids) - self._prefix_ids
+        self._ids = rest
+        self._prefix = tokenizer.decode(rest, self._skip)
+        return new
+
+    def __copy__(self) -> DecodeStream:
+        made = DecodeStream(self._ids, self._skip)
+        made._prefix, made._prefix_ids = self._prefix, self._prefix_ids
+        return made
+
+    def __deepcopy__(self, memo: object) -> DecodeStream:
+        return self.__copy__()

@@ -1,0 +1,66 @@
+"""Ids back to text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bpe.compat.huggingface.added_vocabulary import AddedVocabulary
+from bpe.compat.huggingface.decoders import ByteLevel, Decoder
+from bpe.compat.huggingface.engine import CoreEngine, Engine
+from bpe.compat.huggingface.models import BPE
+from bpe.errors import BadArgument
+from bpe.formats.byte_alphabet import to_bytes
+from bpe.formats.huggingface_normalizer import normalizer_from_json
+
+
+class Decoding:
+    """Decodes for a tokenizer as it is at a time: byte-level texts in the core, all else by the decoder."""
+
+    def __init__(
+        self,
+        added: AddedVocabulary,
+        normalizer: dict[str, Any] | None,
+        model: BPE,
+        engine: Engine,
+        decoder: Decoder | None,
+    ) -> None:
+        self._model = model
+        self._decoder = decoder
+        self._texts: dict[int, str | None] = {id_: token.content for id_, token in added.tokens.items()}
+        step = normalizer_from_json(normalizer)
+        for id_, token in added.tokens.items():
+            if token.normalized and step is not None:
+                self._texts[id_] = step.apply(token.content.encode()).decode()
+        special = added.special
+        self._special = {id_ for id_, text in self._texts.items() if text in special}
+        self._special |= {found for text in special if (found := model.token_to_id(text)) is not None}
+        self._core = None
+        if isinstance(engine, CoreEngine) and isinstance(decoder, ByteLevel):
+            self._core = engine.tokenizer
+        # Added tokens whose text is not what the decoder makes of it: "Ġ" becomes a space.
+        self._other = {
+            id_
+            for id_, text in self._texts.items()
+            if text is not None
+            and (text != added.tokens[id_].content or to_bytes(text) not in (None, text.encode()))
+        }
+
+    def token(self, id_: int) -> str | None:
+        """The text of an id, as the vocabulary spells it."""
+        if id_ not in self._texts:
+            self._texts[id_] = self._model.id_to_token(id_)
+        return self._texts[id_]
+
+    def text(self, ids: Sequence[int], skip_special_tokens: bool) -> str:
+        """The text of the ids; what is no id is left out."""
+        if skip_special_tokens and self._special:
+            special = self._special
+            ids = [id_ for id_ in ids if id_ not in special]
+        if self._core is not None and self._other.isdisjoint(ids):
+            try:
+                return self._core.decode(ids)
+            except BadArgument:
+                pass  # there is one that is no id
+        tokens = [text for id_ in ids if (text := self.token(int(id_))) is not None]
+        return " ".join(tokens) if self._decoder is None else self._decoder.decode(tokens)

@@ -1,0 +1,201 @@
+"""Texts to columns: what a tokenizer does with its parts as they are at a time.
+
+The ids of a `CoreEngine` come from the core; what else an encoding has is computed by going through the text again, in
+the steps of tokenizers: added tokens, normalizer, added tokens, pre-tokenizer, model. A `PlainEngine` has no core and
+gets its ids so, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe import _core
+from bpe.added_tokens import AddedToken, core_tokens, cut_at
+from bpe.compat.huggingface.aligned_text import AlignedText
+from bpe.compat.huggingface.columns import Columns, Offsets
+from bpe.compat.huggingface.normalize import normalized
+from bpe.compat.huggingface.plain_model import PlainModel
+from bpe.compat.huggingface.pretokenize import pretokens
+from bpe.formats.byte_alphabet import to_bytes, to_characters
+from bpe.normalizers import Normalizer
+from bpe.pretokenization.components import Component
+from bpe.tokenizer import Tokenizer
+
+# (ids, tokens, offsets, how many words they are of, the word of each)
+_Rows = tuple[Sequence[int], Sequence[str], Sequence[Offsets], int, Sequence[int]]
+
+
+class _Engine:
+    """The steps before the model. components: those of the pre-tokenizer, as tokenizer.json has them."""
+
+    def __init__(
+        self, added: _core.AddedTokens, normalizer: Normalizer | None, components: tuple[Component, ...]
+    ) -> None:
+        self._added = added
+        self._normalizer = normalizer
+        self._components = components
+
+    def columns(self, text: str) -> Columns:
+        """All columns of a text."""
+        ids: list[int] = []
+        tokens: list[str] = []
+        offsets: list[Offsets] = []
+        words: list[int | None] = []
+        word = 0
+        for raw, raw_id in _cut(AlignedText.original(text), self._added, normalized=False):
+            whole = raw if raw_id is not None else normalized(raw, self._normalizer)
+            parts = [(raw, raw_id)] if raw_id is not None else _cut(whole, self._added, normalized=True)
+            for part, id_ in parts:
+                if id_ is not None:
+                    ids.append(id_)
+                    tokens.append(part.text)
+                    offsets.append((part.starts[0], part.stops[-1]))
+                    words.append(word)
+                    word += 1
+                    continue
+                more_ids, more_tokens, more_offsets, count, more_words = self._rows(part)
+                ids += more_ids
+                tokens += more_tokens
+                offsets += more_offsets
+                words += [word + each for each in more_words]
+                word += count
+        return Columns(ids, tokens, offsets, words)
+
+    def _rows(self, text: AlignedText) -> _Rows:
+        """The rows of a normalized text without added tokens."""
+        raise NotImplementedError
+
+
+def _cut(
+    text: AlignedText, added: _core.AddedTokens, normalized: bool
+) -> Iterator[tuple[AlignedText, int | None]]:
+    """The parts of a text, and of those that are added tokens the id."""
+    data = text.text.encode()
+    done = place = 0  # in bytes, in characters
+    for start, stop, id_ in cut_at(added, data, normalized):
+        first = place + _characters(data[done:start])
+        place = first + _characters(data[start:stop])
+        done = stop
+        yield text[first:place], id_
+
+
+def _characters(data: bytes) -> int:
+    return len(data) if data.isascii() else len(data.decode())
+
+
+class CoreEngine(_Engine):
+    """A tokenizer of this package. ignored: added tokens that are taken for text."""
+
+    def __init__(
+        self, tokenizer: Tokenizer, components: tuple[Component, ...], ignored: frozenset[str] = frozenset()
+    ) -> None:
+        parts = tokenizer.parts
+        kept = [token for token in parts.tokens if token.text not in ignored]
+        added = core_tokens(kept, parts.normalizer) if ignored else parts.core_tokens
+        super().__init__(added, parts.normalizer, components)
+        self.tokenizer = tokenizer
+        self._allowed = tuple(token.text for token in kept) if ignored else "all"
+        self._texts = _EntryTexts(tokenizer)
+
+    def ids(self, text: str) -> list[int]:
+        """The ids of a text."""
+        return self.tokenizer.encode(text, self._allowed)
+
+    def batch(self, texts: Sequence[str], threads: int | None) -> tuple[memoryview, list[int]]:
+        """(ids of all texts as uint32, where those of each begin and the last end)."""
+        rows = self.tokenizer.encode_batch(texts, threads, self._allowed)
+        return np.ascontiguousarray(rows.tokens).data, rows.offsets.tolist()
+
+    def _rows(self, text: AlignedText) -> _Rows:
+        pretokenizer = self.tokenizer.pretokenizer
+        starts, stops = text.ranges()
+        automaton = pretokenizer.automaton
+        if automaton is not None and pretokenizer.changes is None and not automaton.has_later_phases:
+            data = text.text.encode()
+            first, dropped = _core.pieces(automaton, data)
+            ends = np.append(first[1:], np.uint64(len(data))) if len(first) else first
+            character = _character_of_byte(data)
+            if dropped.any():
+                kept = np.repeat(dropped == 0, (ends - first).astype(np.int64))
+                data = np.frombuffer(data, np.uint8)[kept].tobytes()
+                character = character[kept]
+                ends = np.cumsum((ends - first)[dropped == 0], dtype=np.uint64)
+            starts, stops = starts[character], stops[character]
+        else:
+            pieces = pretokens(text, self._components)
+            data = b"".join(to_bytes(piece.text) or b"" for piece in pieces)
+            ends = np.cumsum([len(piece) for piece in pieces], dtype=np.uint64)
+            starts = np.concatenate([piece.ranges()[0] for piece in pieces] or [starts[:0]])
+            stops = np.concatenate([piece.ranges()[1] for piece in pieces] or [stops[:0]])
+        ids = self.tokenizer.encode_pretokens(data, ends)
+        last = np.cumsum(self.tokenizer.entry_lengths[ids], dtype=np.int64)
+        begin = np.append(np.int64(0), last[:-1]) if len(last) else last
+        words = np.searchsorted(ends.astype(np.int64), begin, side="right")
+        offsets = list(zip(starts[begin].tolist(), stops[last - 1].tolist(), strict=True))
+        id_list = ids.tolist()
+        return id_list, list(map(self._texts.__getitem__, id_list)), offsets, len(ends), words.tolist()
+
+
+def _character_of_byte(data: bytes) -> NDArray[np.int64]:
+    if data.isascii():
+        return np.arange(len(data))
+    return np.cumsum((np.frombuffer(data, np.uint8) & 0xC0) != 0x80) - 1
+
+
+class _EntryTexts(dict[int, str]):
+    """id -> the entry as tokenizer.json spells it, made when it is asked for."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._encoder = tokenizer.core_encoder
+
+    def __missing__(self, id_: int) -> str:
+        text = self[id_] = to_characters(self._encoder.entry(id_) or b"")
+        return text
+
+
+class PlainEngine(_Engine):
+    """A model in plain Python, at some 100 kB of text a second."""
+
+    def __init__(
+        self,
+        model: PlainModel,
+        added: Iterable[AddedToken],
+        normalizer: Normalizer | None,
+        components: tuple[Component, ...],
+    ) -> None:
+        super().__init__(core_tokens(added, normalizer), normalizer, components)
+        self._model = model
+
+    def ids(self, text: str) -> list[int]:
+        """The ids of a text."""
+        return list(self.columns(text).ids)
+
+    def batch(self, texts: Sequence[str], threads: int | None) -> tuple[memoryview, list[int]]:
+        """(ids of all texts as uint32, where those of each begin and the last end)."""
+        rows = [self.ids(text) for text in texts]
+        offsets = np.cumsum([0, *map(len, rows)]).tolist()
+        return np.array([id_ for row in rows for id_ in row], np.uint32).data, offsets
+
+    def _rows(self, text: AlignedText) -> _Rows:
+        ids: list[int] = []
+        tokens: list[str] = []
+        offsets: list[Offsets] = []
+        words: list[int] = []
+        pieces = pretokens(text, self._components)
+        for word, piece in enumerate(pieces):
+            character = _character_of_byte(piece.text.encode()).tolist()
+            at = 0
+            for token in self._model.tokens(piece.text):
+                ids.append(token.id)
+                tokens.append(token.text)
+                last = character[at + token.size - 1]
+                offsets.append((piece.starts[character[at]], piece.stops[last]))
+                words.append(word)
+                at += token.size
+        return ids, tokens, offsets, len(pieces), words
+
+
+Engine = CoreEngine | PlainEngine

@@ -1,0 +1,168 @@
+"""Truncation and padding: the parameters, checked, and what they do to encodings. As tokenizers does both."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from bpe.compat.huggingface.encoding import Encoding
+from bpe.errors import BadArgument, shown
+
+_DIRECTIONS: Final = {"left": "Left", "right": "Right"}
+_STRATEGIES: Final = {"longest_first": "LongestFirst", "only_first": "OnlyFirst", "only_second": "OnlySecond"}
+
+
+def truncation_of(
+    max_length: int, stride: int = 0, strategy: str = "longest_first", direction: str = "right"
+) -> dict[str, Any]:
+    """The parameters by their names; BadArgument, a ValueError, for what they can't be."""
+    _check("strategy", strategy, _STRATEGIES)
+    _check("direction", direction, _DIRECTIONS)
+    return {
+        "max_length": _count("max_length", max_length),
+        "stride": _count("stride", stride),
+        "strategy": strategy,
+        "direction": direction,
+    }
+
+
+def padding_of(
+    direction: str = "right",
+    pad_id: int = 0,
+    pad_type_id: int = 0,
+    pad_token: str = "[PAD]",
+    length: int | None = None,
+    pad_to_multiple_of: int | None = None,
+) -> dict[str, Any]:
+    """The same of padding. length: None for that of the longest encoding of a batch."""
+    _check("direction", direction, _DIRECTIONS)
+    return {
+        "length": None if length is None else _count("length", length),
+        "pad_to_multiple_of": None
+        if pad_to_multiple_of is None
+        else _count("pad_to_multiple_of", pad_to_multiple_of),
+        "pad_id": _count("pad_id", pad_id),
+        "pad_token": pad_token,
+        "pad_type_id": _count("pad_type_id", pad_type_id),
+        "direction": direction,
+    }
+
+
+def truncation_to_json(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """tokenizer.json's truncation."""
+    if given is None:
+        return None
+    return {
+        "direction": _DIRECTIONS[given["direction"]],
+        "max_length": given["max_length"],
+        "strategy": _STRATEGIES[given["strategy"]],
+        "stride": given["stride"],
+    }
+
+
+def truncation_from_json(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """That of tokenizer.json, checked by bpe.formats, by the names here."""
+    if value is None:
+        return None
+    return truncation_of(
+        value["max_length"],
+        value["stride"],
+        _name(_STRATEGIES, value["strategy"]),
+        value["direction"].lower(),
+    )
+
+
+def padding_to_json(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """tokenizer.json's padding."""
+    if given is None:
+        return None
+    return {
+        "strategy": "BatchLongest" if given["length"] is None else {"Fixed": given["length"]},
+        "direction": _DIRECTIONS[given["direction"]],
+        "pad_to_multiple_of": given["pad_to_multiple_of"],
+        "pad_id": given["pad_id"],
+        "pad_type_id": given["pad_type_id"],
+        "pad_token": given["pad_token"],
+    }
+
+
+def padding_from_json(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """That of tokenizer.json, checked by bpe.formats, by the names here."""
+    if value is None:
+        return None
+    strategy = value["strategy"]
+    return padding_of(
+        value["direction"].lower(),
+        value["pad_id"],
+        value["pad_type_id"],
+        value["pad_token"],
+        strategy["Fixed"] if isinstance(strategy, dict) else None,
+        value["pad_to_multiple_of"],
+    )
+
+
+def truncate(encodings: Sequence[Encoding], given: Mapping[str, Any], max_length: int) -> None:
+    """One encoding or a pair together has at most max_length tokens. BadArgument where the strategy can't do it."""
+    stride, direction = given["stride"], given["direction"]
+    lengths = [len(encoding) for encoding in encodings]
+    too_many = sum(lengths) - max_length
+    if max_length == 0:
+        for encoding in encodings:
+            encoding.truncate(0, stride, direction)
+    if max_length == 0 or too_many <= 0:
+        return
+    if given["strategy"] == "longest_first":
+        targets = [max_length] if len(encodings) == 1 else _shares(lengths, max_length)
+        for encoding, length in zip(encodings, targets, strict=True):
+            encoding.truncate(length, stride, direction)
+        return
+    index = int(given["strategy"] == "only_second")
+    if index >= len(encodings):
+        raise BadArgument("Truncation error: Second sequence not provided")
+    if lengths[index] <= too_many:
+        raise BadArgument(
+            "Truncation error: Sequence to truncate too short to respect the provided max_length"
+        )
+    encodings[index].truncate(lengths[index] - too_many, stride, direction)
+
+
+def _shares(lengths: list[int], max_length: int) -> list[int]:
+    """How long each of a pair may be: the shorter one whole, if it is no longer than half."""
+    short = min(lengths)
+    long = short if short > max_length else max(short, max_length - short)
+    if short + long > max_length:
+        short = max_length // 2
+        long = short + max_length % 2
+    return [long, short] if lengths[0] > lengths[1] else [short, long]
+
+
+def pad(encodings: Sequence[Encoding], given: Mapping[str, Any]) -> None:
+    """All encodings are as long as the longest, or as the length that is given."""
+    length = given["length"]
+    if length is None:
+        length = max(map(len, encodings), default=0)
+    multiple = given["pad_to_multiple_of"]
+    if multiple:
+        length += -length % multiple
+    for encoding in encodings:
+        encoding.pad(length, given["direction"], given["pad_id"], given["pad_type_id"], given["pad_token"])
+
+
+def _check(name: str, value: object, allowed: Mapping[str, str]) -> None:
+    if value not in allowed:
+        raise BadArgument(f"{name} is {shown(value)}: must be one of {', '.join(allowed)}")
+
+
+def _count(name: str, value: Any) -> int:
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, got {shown(value)}") from None
+    if count < 0:
+        raise OverflowError(f"{name} is {count}: must be 0 or more")
+    return count
+
+
+def _name(names: Mapping[str, str], value: str) -> str:
+    return next(name for name, spelled in names.items() if spelled == value)

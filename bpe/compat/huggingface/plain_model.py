@@ -1,0 +1,87 @@
+"""BPE in plain Python, over characters: for vocabularies that the core does not hold.
+
+Such is a model made in Python without entries, or one whose entries do not cover all bytes. Characters that are no
+entries become byte entries (byte_fallback), the unknown token, or nothing, by the rules of tokenizers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
+
+
+class Token(NamedTuple):
+    """size: how many bytes of the text it is counted as."""
+
+    id: int
+    text: str
+    size: int
+
+
+class PlainModel:
+    """The entries and merges of tokenizer.json's model, and its options."""
+
+    def __init__(
+        self, vocab: Mapping[str, int], merges: Sequence[tuple[str, str]], options: Mapping[str, Any]
+    ) -> None:
+        if options.get("dropout"):
+            raise UnsupportedTokenizer("model.dropout is not supported: ids must not be random")
+        self._vocab = vocab
+        self._texts = {id_: text for text, id_ in vocab.items()}
+        self._options = options
+        prefix = len(options.get("continuing_subword_prefix") or "")
+        self._merges: dict[tuple[int, int], tuple[int, int]] = {}
+        for rank, (left, right) in enumerate(merges):
+            try:
+                pair, made = (vocab[left], vocab[right]), vocab[left + right[prefix:]]
+            except KeyError as error:
+                raise BadTokenizer(f"model.merges[{rank}]: {shown(error.args[0])} is no entry") from None
+            self._merges[pair] = rank, made
+
+    def tokens(self, word: str) -> list[Token]:
+        """The tokens of a pretoken, in order."""
+        if self._options.get("ignore_merges") and word in self._vocab:
+            return [Token(self._vocab[word], word, len(word.encode()))]
+        parts = self._parts(word)
+        while len(parts) > 1:
+            pairs = ((left[0], right[0]) for left, right in pairwise(parts))
+            none = (len(self._merges), 0)
+            (rank, made), at = min((self._merges.get(pair, none), at) for at, pair in enumerate(pairs))
+            if rank == none[0]:
+                break
+            parts[at : at + 2] = [(made, parts[at][1] + parts[at + 1][1])]
+        return [Token(id_, self._texts[id_], size) for id_, size in parts]
+
+    def _parts(self, word: str) -> list[tuple[int, int]]:
+        """(id, bytes) of what is merged: entries of one character, bytes, unknown characters."""
+        parts: list[tuple[int, int]] = []
+        unknown: tuple[int, int] | None = None  # waits for more of its kind
+        for place, character in enumerate(word):
+            size = len(character.encode())
+            text = (self._options.get("continuing_subword_prefix") or "") * (place > 0) + character
+            text += (self._options.get("end_of_word_suffix") or "") * (place == len(word) - 1)
+            id_ = self._vocab.get(text)
+            if id_ is not None:
+                parts += [unknown] if unknown else []
+                unknown = None
+                parts.append((id_, size))
+                continue
+            if self._options.get("byte_fallback"):
+                spelled = [f"<0x{byte:02X}>" for byte in text.encode()]
+                if all(each in self._vocab for each in spelled):
+                    parts += [(self._vocab[each], 1) for each in spelled]
+                    continue
+            unk_token = self._options.get("unk_token")
+            if unk_token is None:
+                continue
+            if unk_token not in self._vocab:
+                raise BadTokenizer(f"model.unk_token {shown(unk_token)} is no entry")
+            if unknown and self._options.get("fuse_unk"):
+                unknown = unknown[0], unknown[1] + size
+            else:
+                parts += [unknown] if unknown else []
+                unknown = self._vocab[unk_token], size
+        return parts + ([unknown] if unknown else [])

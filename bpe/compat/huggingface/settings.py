@@ -1,0 +1,231 @@
+"""What a tokenizer is made of, and how it is changed."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from bpe.compat.huggingface import lengths
+from bpe.compat.huggingface.added_token import AddedToken, added_token, check_tokens
+from bpe.compat.huggingface.added_vocabulary import AddedVocabulary
+from bpe.compat.huggingface.component import Changes, Component
+from bpe.compat.huggingface.decoders import Decoder
+from bpe.compat.huggingface.decoding import Decoding
+from bpe.compat.huggingface.engine import Engine
+from bpe.compat.huggingface.models import BPE, Model
+from bpe.compat.huggingface.normalizers import Normalizer
+from bpe.compat.huggingface.post_process import added_count
+from bpe.compat.huggingface.pre_tokenizers import PreTokenizer
+from bpe.compat.huggingface.processors import PostProcessor
+from bpe.compat.huggingface.state import Finish, build_engine
+from bpe.errors import BadArgument, shown
+
+KINDS: Final[dict[str, type[Component]]] = {
+    "normalizer": Normalizer,
+    "pre_tokenizer": PreTokenizer,
+    "post_processor": PostProcessor,
+    "decoder": Decoder,
+}
+
+
+def _component(name: str) -> property:
+    """A component that can be set: to one of this package or of tokenizers, or None."""
+
+    def get(self: Settings) -> Any:
+        return self._components[name]
+
+    def put(self: Settings, value: Any) -> None:
+        self._components[name] = KINDS[name].taken(value)
+        Changes.count += 1
+
+    return property(get, put)
+
+
+class Settings:
+    """A model, components, added tokens, truncation and padding."""
+
+    def __init__(self, model: BPE) -> None:
+        self._model = _checked_model(model)
+        self._components: dict[str, Any] = dict.fromkeys(KINDS)
+        self._added = AddedVocabulary()
+        self._truncation: dict[str, Any] | None = None
+        self._padding: dict[str, Any] | None = None
+        self._takes_special_for_text = False
+        self._seen = -1  # Changes.count when the engine was built
+        self._finish: list[Finish] = []
+        self._settle()
+
+    normalizer = _component("normalizer")
+    pre_tokenizer = _component("pre_tokenizer")
+    post_processor = _component("post_processor")
+    decoder = _component("decoder")
+
+    @property
+    def model(self) -> BPE:
+        """The model. It may be set to another BPE."""
+        return self._model
+
+    @model.setter
+    def model(self, model: BPE) -> None:
+        self._model = _checked_model(model)
+        Changes.count += 1
+
+    @property
+    def encode_special_tokens(self) -> bool:
+        """Whether special tokens are taken for text."""
+        return self._takes_special_for_text
+
+    @encode_special_tokens.setter
+    def encode_special_tokens(self, value: bool) -> None:
+        self._takes_special_for_text = bool(value)
+        Changes.count += 1
+
+    def _json(self, name: str) -> dict[str, Any] | None:
+        component = self._components[name]
+        return None if component is None else component.to_json()
+
+    # -- the engine ----------------------------------------------------------------------------------------------
+
+    def _current(self) -> Engine:
+        """The engine of what the tokenizer is now."""
+        if self._seen != Changes.count:
+            seen = Changes.count
+            ignored = frozenset(self._added.special) if self._takes_special_for_text else frozenset[str]()
+            parts = (self._json("normalizer"), self._json("pre_tokenizer"))
+            engine = self._engine = build_engine(self._model, self._added.tokens, ignored, *parts)
+            self._decoding = Decoding(
+                self._added, self._json("normalizer"), self._model, engine, self.decoder
+            )
+            self._finish = [Finish(engine, self._json("post_processor"), adds) for adds in (False, True)]
+            self._seen = seen
+            self._settle()
+        return self._engine
+
+    def _refreshed(self) -> list[Finish] | None:
+        """`_simple` of what the tokenizer is now."""
+        self._current()
+        return self._simple
+
+    def _settle(self) -> None:
+        """Whether ids and the tokens around are all there is to an encoding."""
+        lengths_stay = self._truncation is None and self._padding is None
+        simple = lengths_stay and all(finish.is_simple for finish in self._finish)
+        self._simple: list[Finish] | None = self._finish if simple else None
+
+    # -- vocabulary ----------------------------------------------------------------------------------------------
+
+    def add_tokens(self, tokens: Iterable[Any]) -> int:
+        """Add texts or AddedTokens; how many were new or have other flags now."""
+        check_tokens(tokens)
+        return self._add([added_token(token) for token in tokens])
+
+    def add_special_tokens(self, tokens: Iterable[Any]) -> int:
+        """The same, as special tokens; AddedTokens that are given become special."""
+        check_tokens(tokens)
+        return self._add([added_token(token, special=True) for token in tokens])
+
+    def _add(self, tokens: list[AddedToken]) -> int:
+        count = self._added.add(tokens, self._model)
+        Changes.count += 1
+        return count
+
+    def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
+        """text -> id."""
+        return dict(self._model.vocab) | (self._added.ids if with_added_tokens else {})
+
+    def get_vocab_size(self, with_added_tokens: bool = True) -> int:
+        """How many entries there are."""
+        new = (text for text in self._added.ids if self._model.token_to_id(text) is None)
+        return len(self._model) + (sum(1 for _ in new) if with_added_tokens else 0)
+
+    def get_added_tokens_decoder(self) -> dict[int, AddedToken]:
+        """id -> added token."""
+        return copy.deepcopy(self._added.tokens)
+
+    def token_to_id(self, token: str) -> int | None:
+        """The id of an added token or an entry."""
+        id_ = self._added.ids.get(token)
+        return self._model.token_to_id(token) if id_ is None else id_
+
+    def id_to_token(self, id: int) -> str | None:
+        """The text of an added token, normalized as it is looked for, or of an entry."""
+        self._current()
+        return self._decoding.token(id)
+
+    # -- lengths -------------------------------------------------------------------------------------------------
+
+    @property
+    def truncation(self) -> dict[str, Any] | None:
+        """The arguments of enable_truncation."""
+        return copy.copy(self._truncation)
+
+    def enable_truncation(
+        self, max_length: int, stride: int = 0, strategy: str = "longest_first", direction: str = "right"
+    ) -> None:
+        """From now on, at most max_length tokens. ValueError for what can't be."""
+        given = lengths.truncation_of(max_length, stride, strategy, direction)
+        room = max_length - added_count(self._json("post_processor"), False)
+        if room < stride:
+            raise BadArgument(
+                f"stride is {stride}, more than the {room} tokens that max_length {max_length} leaves to a text"
+            )
+        self._truncation = given
+        self._settle()
+
+    def no_truncation(self) -> None:
+        """Texts stay whole."""
+        self._truncation = None
+        self._settle()
+
+    @property
+    def padding(self) -> dict[str, Any] | None:
+        """The arguments of enable_padding."""
+        return copy.copy(self._padding)
+
+    def enable_padding(
+        self,
+        direction: str = "right",
+        pad_id: int = 0,
+        pad_type_id: int = 0,
+        pad_token: str = "[PAD]",
+        length: int | None = None,
+        pad_to_multiple_of: int | None = None,
+    ) -> None:
+        """From now on, encodings of a batch are as long as the longest, or `length`. ValueError for what can't be."""
+        self._padding = lengths.padding_of(
+            direction, pad_id, pad_type_id, pad_token, length, pad_to_multiple_of
+        )
+        self._settle()
+
+    def no_padding(self) -> None:
+        """Encodings stay as long as they are."""
+        self._padding = None
+        self._settle()
+
+    # -- as an object --------------------------------------------------------------------------------------------
+
+    def __copy__(self) -> Any:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)  # the engine, too, which never changes
+        made._model = copy.copy(self._model)
+        made._components = copy.deepcopy(self._components, memo)
+        made._added = copy.deepcopy(self._added, memo)
+        return made
+
+    def _set(self, settings: Mapping[str, Any]) -> None:
+        """Take components, truncation and padding as tokenizer.json has them, checked."""
+        for name, kind in KINDS.items():
+            self._components[name] = kind.from_json(settings.get(name))
+        self._truncation = lengths.truncation_from_json(settings.get("truncation"))
+        self._padding = lengths.padding_from_json(settings.get("padding"))
+        Changes.count += 1
+
+
+def _checked_model(model: Any) -> BPE:
+    if not isinstance(model, Model) or not isinstance(model, BPE):
+        raise TypeError(f"a model must be a BPE, got {shown(model)}")
+    return model

@@ -1,0 +1,131 @@
+"""`BpeTrainer`, by the arguments of `tokenizers.trainers.BpeTrainer`, and how a tokenizer is trained with it.
+
+Texts are prepared as the tokenizer says and merged by `bpe.train` with the ties of tokenizers. All 256 bytes have
+entries in the end, those that neither the texts nor initial_alphabet have behind all that vocab_size counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bpe.compat.huggingface.added_token import AddedToken, added_token
+from bpe.compat.huggingface.elsewhere import elsewhere
+from bpe.compat.huggingface.models import BPE
+from bpe.errors import UnsupportedTokenizer, shown
+from bpe.formats.by_path import read_file
+from bpe.formats.huggingface_normalizer import normalizer_from_json
+from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
+from bpe.like import TextRule
+from bpe.training import train as train_bpe
+
+if TYPE_CHECKING:
+    from bpe.compat.huggingface.settings import Settings
+
+_DEFAULTS: Final = {
+    "min_frequency": 0,
+    "vocab_size": 30000,
+    "show_progress": True,
+    "progress_format": "Indicatif",
+    "special_tokens": (),
+    "limit_alphabet": None,
+    "initial_alphabet": (),
+    "continuing_subword_prefix": None,
+    "end_of_word_suffix": None,
+    "max_token_length": None,
+}
+
+
+class Trainer:
+    """What a tokenizer is trained with. Only `BpeTrainer` is one here."""
+
+
+class BpeTrainer(Trainer):
+    """The options of a training; special_tokens: texts or AddedTokens."""
+
+    vocab_size: int
+    min_frequency: int
+    special_tokens: list[AddedToken]
+    limit_alphabet: int | None
+    initial_alphabet: list[str]
+    continuing_subword_prefix: str | None
+    end_of_word_suffix: str | None
+    max_token_length: int | None
+
+    def __init__(self, **options: Any) -> None:
+        for name in options:
+            if name not in _DEFAULTS:
+                raise TypeError(f"BpeTrainer has no argument {shown(name)}")
+        for name, value in (_DEFAULTS | options).items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "special_tokens":
+            value = [added_token(token, special=True) for token in value]
+        elif name == "initial_alphabet":
+            value = [text[0] for text in value if text]
+        super().__setattr__(name, value)
+
+    def __getstate__(self) -> bytes:
+        values = {name: getattr(self, name) for name in _DEFAULTS}
+        values["special_tokens"] = [token.to_json() for token in values["special_tokens"]]
+        return json.dumps({"BpeTrainer": values | {"words": {}}}, separators=(",", ":")).encode()
+
+    def __setstate__(self, state: bytes) -> None:
+        values = json.loads(state)["BpeTrainer"]
+        values["special_tokens"] = [
+            added_token(token["content"], special=True) for token in values["special_tokens"]
+        ]
+        del values["words"]
+        self.__init__(**values)  # type: ignore[misc]
+
+
+UnigramTrainer = elsewhere("UnigramTrainer")
+WordPieceTrainer = elsewhere("WordPieceTrainer")
+WordLevelTrainer = elsewhere("WordLevelTrainer")
+
+
+def lines_of(files: Iterable[str]) -> Iterator[str]:
+    """The lines of the files, each a text, with their ends."""
+    for file in files:
+        yield from read_file(Path(file)).decode("utf-8", "replace").splitlines(keepends=True)
+
+
+def texts_of(items: Iterable[Any]) -> Iterator[str]:
+    """The texts of an iterable of texts, or of iterables of texts."""
+    for item in items:
+        if isinstance(item, str):
+            yield item
+        else:
+            yield from item
+
+
+def train(tokenizer: Settings, texts: Iterable[str], trainer: BpeTrainer | None) -> None:
+    """Give the tokenizer a model that is trained on the texts. UnsupportedTokenizer without a ByteLevel to cut by."""
+    trainer = BpeTrainer() if trainer is None else trainer
+    if not isinstance(trainer, BpeTrainer):
+        raise UnsupportedTokenizer(f"a BPE is trained with a BpeTrainer, got {shown(trainer)}")
+    if trainer.continuing_subword_prefix or trainer.end_of_word_suffix:
+        raise UnsupportedTokenizer(
+            "training with continuing_subword_prefix or end_of_word_suffix is not supported"
+        )
+    rule = TextRule(
+        pretokenizer_from_json(tokenizer._json("pre_tokenizer")),
+        normalizer_from_json(tokenizer._json("normalizer")),
+    )
+    special = trainer.special_tokens
+    made = train_bpe(
+        [text.encode() for text in texts],
+        trainer.vocab_size,
+        [token.content for token in special],
+        tie_break="huggingface",
+        min_frequency=max(1, trainer.min_frequency),
+        like=rule,
+        max_token_length=trainer.max_token_length,
+        initial_alphabet=trainer.initial_alphabet,
+        limit_alphabet=trainer.limit_alphabet,
+    )
+    tokenizer.model = BPE.of_core(made, frozenset(made.special_tokens), tokenizer.model.options())
+    tokenizer.add_special_tokens(special)

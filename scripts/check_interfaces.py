@@ -1,0 +1,133 @@
+"""Runs the tests of tiktoken and tokenizers against bpe.compat; nothing is downloaded.
+
+    python scripts/check_interfaces.py --tiktoken FOLDER --tokenizers FOLDER
+
+FOLDER: `tests` of the peer's source distribution (`pip download --no-binary :all: --no-deps NAME`), of tokenizers that
+in bindings/python. tiktoken's tests want rank files in TIKTOKEN_CACHE_DIR. The tests are copied and given this package
+under the peer's name; those that want a network are left out. Prints what passed, what failed, and what is listed below
+as not to be expected, with the reason. Exit code 1 if one fails that is not listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+_ROOT: Final = Path(__file__).resolve().parent.parent
+
+_SHIMS: Final = {
+    "tiktoken": """
+import sys
+import bpe.compat.tiktoken
+sys.modules["tiktoken"] = bpe.compat.tiktoken
+""",
+    "tokenizers": """
+import sys
+import bpe.compat.huggingface as ours
+sys.modules["tokenizers"] = ours
+for name in ("decoders", "implementations", "models", "normalizers", "pre_tokenizers", "processors", "trainers"):
+    sys.modules[f"tokenizers.{name}"] = getattr(ours, name)
+""",
+}
+_OTHER_MODEL: Final = "another model than BPE"
+_CUSTOM: Final = "a component written in Python, which would take every text out of the core"
+# A part of a test's name -> why it is not expected to pass.
+LISTED: Final = {
+    "test_models.py::TestUnigram": _OTHER_MODEL,
+    "test_models.py::TestWordPiece": _OTHER_MODEL,
+    "test_models.py::TestWordLevel": _OTHER_MODEL,
+    "test_trainers.py::TestWordPieceTrainer": _OTHER_MODEL,
+    "test_trainers.py::TestWordLevelTrainer": _OTHER_MODEL,
+    "test_trainers.py::TestUnigram": _OTHER_MODEL,
+    "test_tokenizer.py::TestTokenizer::test_decode_stream": _OTHER_MODEL,
+    "test_tokenizer.py::TestTokenizer::test_unigram_byte_fallback": _OTHER_MODEL,
+    "test_base_tokenizer.py": _OTHER_MODEL,
+    "test_serialization.py::TestSerialization::test_repr_str_ellipsis": _OTHER_MODEL,
+    "test_bert_wordpiece.py": _OTHER_MODEL,
+    "test_sentencepiece.py::TestSentencePieceUnigram": _OTHER_MODEL,
+    "test_sentencepiece.py::TestSentencePieceBPE": "trains entries that are texts; this package trains bytes",
+    "test_char_bpe.py": "trains entries that are texts; this package trains bytes",
+    "TestCustomNormalizer": _CUSTOM,
+    "TestCustomPreTokenizer": _CUSTOM,
+    "test_multiprocessing_with_parallelism": "asks for a process that hangs after a fork; these don't",
+}
+_NEEDS: Final = {"test_tutorial_train_from_iterators.py": "datasets"}  # what a file can't be imported without
+_LINE: Final = re.compile(r"(PASSED|FAILED|ERROR|SKIPPED)\s+(?:\[\d+\] )?(\S+)")
+
+
+def main() -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name in _SHIMS:
+        parser.add_argument(f"--{name}", metavar="FOLDER", type=Path, help=f"the tests of {name}")
+    given = {name: folder for name, folder in vars(parser.parse_args()).items() if folder is not None}
+    if not given:
+        parser.error("give --tiktoken or --tokenizers")
+    unexpected = 0
+    for name, folder in given.items():
+        if not folder.is_dir():
+            parser.error(f"--{name} {folder}: is no folder")
+        unexpected += _check(name, folder)
+    return 1 if unexpected else 0
+
+
+def _check(name: str, folder: Path) -> int:
+    """How many tests of a peer failed unexpectedly."""
+    outcomes = _outcomes(name, folder)
+    failed = [test for test, outcome in outcomes.items() if outcome in ("FAILED", "ERROR")]
+    reasons = {test: reason for test in failed for part, reason in LISTED.items() if part in test}
+    wrong = [test for test in failed if test not in reasons]
+    passed = sum(outcome == "PASSED" for outcome in outcomes.values())
+    print(f"{name}: {passed} passed, {len(wrong)} failed, {len(reasons)} listed")
+    for test in wrong:
+        print(f"  FAILED {test}")
+    for test, reason in reasons.items():
+        print(f"  listed {test}: {reason}")
+    if not passed:
+        print("  no test ran")
+    return len(wrong) + (not passed)
+
+
+def _outcomes(name: str, folder: Path) -> dict[str, str]:
+    """test -> PASSED, FAILED, ERROR."""
+    with tempfile.TemporaryDirectory() as temp:
+        root = Path(temp, "python")  # some tests ask for a folder of this name
+        shutil.copytree(folder, root / "tests")
+        (root / "conftest.py").write_text(_SHIMS[name])
+        (root / "pytest.ini").write_text("[pytest]\nmarkers =\n    network\n    asyncio\n    timeout\n")
+        ignored = [f"--ignore-glob=*{file}" for file, module in _NEEDS.items() if not _has(module)]
+        command = [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=line", "-p", "no:cacheprovider"]
+        run = subprocess.run(
+            [*command, "-W", "ignore", "-m", "not network", *ignored, "tests"],
+            cwd=root,
+            env=os.environ | {"PYTHONPATH": str(_ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    outcomes = {}
+    for line in run.stdout.splitlines():
+        if match := _LINE.match(line):
+            outcomes[match[2]] = match[1]
+    if not outcomes:
+        print(run.stdout[-2000:], run.stderr[-2000:], file=sys.stderr)
+    return outcomes
+
+
+def _has(module: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(module) is not None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

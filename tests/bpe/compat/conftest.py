@@ -1,0 +1,8 @@
+"""What the tests of bpe.compat share."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # compared.py, small_files.py

@@ -1,0 +1,236 @@
+"""bpe.compat.tiktoken is tiktoken: ids, errors, special tokens, completions, pickling."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import pickle
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tiktoken as theirs
+from compared import texts
+
+import bpe
+from bpe.compat import tiktoken as ours
+from bpe.compat import tiktoken_registry
+from bpe.errors import BadArgument, BadTokenizer, MissingInput
+from bpe.formats.tiktoken import to_ranks
+
+PATTERN = "|".join(
+    [
+        r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+""",
+        r""" ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
+    ]
+)
+TEXT = "The mill stands where the river bends.\n\n It's  1234! Die Mühle; 水車 \U0001f44d\n " * 20
+SPECIAL = {"<|endoftext|>": 800, "<|fim|>": 801, "<|end|>": 810}
+
+
+@cache
+def ranks() -> dict[bytes, int]:
+    trained = bpe.train([TEXT.encode()], 400, pattern="cl100k")
+    return {entry: id_ for id_, entry in trained.vocab.items()}
+
+
+@cache
+def pair() -> tuple[ours.Encoding, theirs.Encoding]:
+    made = [
+        package.Encoding("small", pat_str=PATTERN, mergeable_ranks=ranks(), special_tokens=SPECIAL)
+        for package in (ours, theirs)
+    ]
+    return made[0], made[1]
+
+
+def outcome(call: Any) -> Any:
+    try:
+        return call()
+    except ValueError:
+        return "ValueError"
+
+
+def some_texts() -> list[str]:
+    drawn = random.Random(41)
+    pieces = [
+        *SPECIAL,
+        "the",
+        " mill",
+        "\n",
+        "  ",
+        "\n \n",
+        "'ll",
+        "12345",
+        "水車",
+        "\U0001f44d",
+        "!",
+        "\x85",
+        "x",
+    ]
+    return [
+        "",
+        *("".join(drawn.choices(pieces, k=drawn.randint(1, 6))) for _ in range(60)),
+        *texts(40, seed=42),
+    ]
+
+
+ARGUMENTS: list[dict[str, Any]] = [
+    {},
+    {"allowed_special": "all"},
+    {"allowed_special": {"<|fim|>"}},
+    {"allowed_special": {"<|fim|>"}, "disallowed_special": ()},
+    {"disallowed_special": {"<|end|>"}},
+    {"disallowed_special": ()},
+    {"allowed_special": "all", "disallowed_special": "all"},
+    {"allowed_special": {"<|other|>"}, "disallowed_special": ["<|endoftext|>", "mill"]},
+]
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS, ids=str)
+def test_encode(arguments: dict[str, Any]) -> None:
+    mine, other = pair()
+    for text in some_texts():
+        found = outcome(lambda: mine.encode(text, **arguments))  # noqa: B023 - called at once
+        assert found == outcome(lambda: other.encode(text, **arguments)), text  # noqa: B023
+        if found == "ValueError":
+            with pytest.raises(ValueError, match="disallowed"):
+                mine.encode_batch(["a", text], **arguments)
+            continue
+        assert mine.encode_batch([text, "a"], **arguments) == other.encode_batch([text, "a"], **arguments)
+        array = mine.encode_to_numpy(text, **arguments)
+        assert array.dtype == np.uint32
+        assert array.tolist() == found
+        stable, completions = mine.encode_with_unstable(text, **arguments)
+        expected = other.encode_with_unstable(text, **arguments)
+        assert stable == expected[0], text
+        assert sorted(completions) == sorted(expected[1]), text
+    assert mine.encode_ordinary_batch(some_texts()) == other.encode_ordinary_batch(some_texts())
+
+
+@pytest.mark.parametrize("text", ["\ud83d\udc4d", "\ud83d", "a\udc4db", "<|fim|>\ud83d"])
+def test_surrogates(text: str) -> None:
+    mine, other = pair()
+    assert mine.encode_ordinary(text) == other.encode_ordinary(text)
+    for arguments in ({"disallowed_special": ()}, {"allowed_special": "all"}):
+        assert mine.encode(text, **arguments) == other.encode(text, **arguments)
+        assert mine.encode_batch(["a", text], **arguments) == other.encode_batch(["a", text], **arguments)
+
+
+def test_bytes() -> None:
+    mine, other = pair()
+    drawn = random.Random(43)
+    for text in some_texts():
+        data = text.encode() + bytes(drawn.randrange(256) for _ in range(drawn.randrange(5)))
+        assert mine._encode_bytes(data) == other._encode_bytes(data), data
+        if data:  # tiktoken panics
+            assert mine._encode_single_piece(data) == other._encode_single_piece(data)
+        assert mine._encode_only_native_bpe(text) == other._encode_only_native_bpe(text)
+
+
+def test_decode() -> None:
+    mine, other = pair()
+    for text in some_texts():
+        ids = other.encode(text, allowed_special="all")
+        assert mine.decode(ids) == other.decode(ids) == text
+        assert mine.decode_with_offsets(ids) == other.decode_with_offsets(ids)
+        assert mine.decode_tokens_bytes(ids) == other.decode_tokens_bytes(ids)
+    halves = [[id_] for id_ in range(0, 300, 7)]
+    assert mine.decode_batch(halves) == other.decode_batch(halves)
+    assert mine.decode_bytes_batch(halves) == other.decode_bytes_batch(halves)
+    for wrong in (
+        lambda it: it.decode([9999]),
+        lambda it: it.decode_bytes([700]),
+        lambda it: it.decode_batch([[700]]),
+    ):
+        for each in pair():
+            with pytest.raises(KeyError):
+                wrong(each)
+    with pytest.raises(UnicodeDecodeError):
+        mine.decode_with_offsets([mine.encode_single_token(b"\xff")])
+
+
+def test_what_it_is() -> None:
+    mine, other = pair()
+    for name in ("name", "n_vocab", "max_token_value", "eot_token", "special_tokens_set"):
+        assert getattr(mine, name) == getattr(other, name)
+    assert repr(mine) == repr(other)
+    assert mine.token_byte_values() == other.token_byte_values()
+    for token in ("the", b"\xff", "<|fim|>"):
+        assert mine.encode_single_token(token) == other.encode_single_token(token)
+    for id_ in (5, 800, 810):
+        assert mine.decode_single_token_bytes(id_) == other.decode_single_token_bytes(id_)
+        assert mine.is_special_token(id_) == other.is_special_token(id_)
+    for each in pair():
+        with pytest.raises(KeyError, match="zzzz"):
+            each.encode_single_token("zzzz")
+        with pytest.raises(KeyError, match="799"):
+            each.decode_single_token_bytes(799)
+
+
+def test_pickled_and_copied() -> None:
+    mine, _ = pair()
+    for again in (pickle.loads(pickle.dumps(mine)), copy.copy(mine), copy.deepcopy(mine)):
+        assert again.encode("the mill<|fim|>", allowed_special="all") == mine.encode(
+            "the mill<|fim|>", allowed_special="all"
+        )
+        assert again.name == "small"
+        assert again._mergeable_ranks == ranks()
+
+
+def test_any_tokenizer() -> None:
+    listed = bpe.train([TEXT.encode()], 300, ["<|endoftext|>"])
+    mine = ours.Encoding.from_tokenizer(listed, "listed")
+    assert mine.encode("the mill") == listed.encode("the mill")
+    assert mine.eot_token == listed.special_tokens["<|endoftext|>"]
+    assert theirs.Encoding(
+        "x",
+        pat_str=mine._pat_str.replace(r"\Z", "$"),
+        mergeable_ranks=mine._mergeable_ranks,
+        special_tokens={},
+    ).encode(TEXT) == mine.encode(TEXT)
+
+
+def test_wrong_arguments() -> None:
+    arguments = {"pat_str": PATTERN, "mergeable_ranks": ranks(), "special_tokens": {}}
+    ours.Encoding("x", **arguments, explicit_n_vocab=len(ranks()))
+    with pytest.raises(BadArgument, match="explicit_n_vocab is .*, but there are .* tokens up to id "):
+        ours.Encoding("x", **arguments, explicit_n_vocab=len(ranks()) + 1)
+    with pytest.raises(BadTokenizer):
+        ours.Encoding("x", **arguments | {"pat_str": "("})
+    with pytest.raises(BadTokenizer):
+        ours.Encoding("x", **arguments | {"mergeable_ranks": {b"a": 0}})
+
+
+def test_encodings_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = to_ranks(bpe.Tokenizer({id_: entry for entry, id_ in ranks().items()}, None))
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(tiktoken_registry, "ENCODINGS", {})
+    monkeypatch.setattr(ours, "ENCODINGS", tiktoken_registry.ENCODINGS)
+    with pytest.raises(MissingInput, match="cl100k_base.tiktoken"):
+        ours.get_encoding("cl100k_base")
+    (tmp_path / "cl100k_base.tiktoken").write_bytes(data)
+    with pytest.raises(MissingInput):  # it is not the known file
+        ours.get_encoding("cl100k_base")
+    monkeypatch.setitem(tiktoken_registry._SHA256, "cl100k_base", hashlib.sha256(data).hexdigest())
+    encoding = ours.get_encoding("cl100k_base")
+    assert encoding is ours.get_encoding("cl100k_base")
+    assert pickle.dumps(encoding) == pickle.dumps(encoding)
+    assert len(pickle.dumps(encoding)) < 200  # by its name
+    assert encoding.encode("the mill") == pair()[0].encode("the mill")
+    assert encoding.eot_token == 100257
+    with pytest.raises(ValueError, match="unknown encoding 'other'"):
+        ours.get_encoding("other")
+    with pytest.raises(KeyError, match="model"):
+        ours.encoding_for_model("other")
+
+
+def test_names_are_those_of_tiktoken() -> None:
+    from tiktoken.model import MODEL_PREFIX_TO_ENCODING, MODEL_TO_ENCODING
+    from tiktoken_ext import openai_public
+
+    assert set(ours.list_encoding_names()) == set(openai_public.ENCODING_CONSTRUCTORS)
+    for model in (*MODEL_TO_ENCODING, *(prefix + "x" for prefix in MODEL_PREFIX_TO_ENCODING)):
+        assert ours.encoding_name_for_model(model) == theirs.encoding_name_for_model(model), model
