@@ -4,7 +4,7 @@ Text given to the core must be valid UTF-8 where a call says so; `validate_utf8`
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,22 +111,35 @@ IMAGE_VERSION: int
 class AddedTokens:
     """Added tokens, to be looked for in two passes."""
 
-    def __init__(self, tokens: Sequence[tuple[bytes, int, bytes | None, bool, bool, bool]]) -> None:
+    def __init__(
+        self,
+        tokens: Sequence[tuple[bytes, int, bytes | None, bool, bool, bool]],
+        needless: Sequence[bytes] = (),
+    ) -> None:
         """tokens: text, id, normalized text (None: it is looked for in the text as it is), lstrip, rstrip, single_word.
 
-        ValueError for an empty text or one given twice in one pass.
+        needless: those that are not looked for. ValueError for an empty text or one given twice in one pass.
         """
     def find(self, buffer: Buffer, normalized: bool) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
         """(start and stop of each, uint64[2 * n]; ids, uint32[n]) of one pass, in order; see SpecialTokens::Match."""
     def last_cut(self, buffer: Buffer, automaton: Automaton) -> int:
         """The last place found at which UTF-8 may be cut into two that are encoded apart, whatever follows; 0: none."""
 
+# byte_level, byte_fallback, fuse_unk, has_spaces (texts have a space where entries have U+2581), unk_id, unk_token,
+# prefix, suffix: see bpe/vocabulary.py's TextRules.
+TextRules = tuple[bool, bool, bool, bool, int | None, bytes, bytes, bytes]
+
 class EntryFile:
     """The entries and merges of a tokenizer's file, before it is known which entries are special tokens."""
 
     @staticmethod
-    def read_model_json(document: bytes) -> EntryFile | None:
-        """model.vocab and model.merges of a tokenizer.json; None if they are not there or it is no JSON."""
+    def read_model_json(
+        document: bytes, spelling: Literal["byte_alphabet", "text", "unread"]
+    ) -> EntryFile | None:
+        """model.vocab and model.merges of a tokenizer.json; None if they are not there or it is no JSON.
+
+        unread: for the outline alone.
+        """
     @staticmethod
     def read_rank_file(data: bytes) -> EntryFile:
         """A line `base64 rank` an entry."""
@@ -144,13 +157,14 @@ class EntryFile:
     def has_id(self, id: int) -> bool: ...
     def find(self, wanted: Sequence[bytes]) -> list[int | None]:
         """The ids of entries by their bytes, in one pass over all."""
-    def used_by_merges(self, wanted: Sequence[bytes]) -> list[bytes]:
-        """Those that are a part or the product of a merge."""
+    def used_by_merges(self, wanted: Sequence[bytes], prefix_bytes: int = 0) -> list[bytes]:
+        """Those that are a part or the product of a merge, which takes so many bytes from its right part."""
     def encoder(
         self,
         special_tokens: dict[bytes, int] | AddedTokens,
         automaton: Automaton | None,
         ignore_merges: bool,
+        text_rules: TextRules | None = None,
         cache_bytes: int = 256 << 20,
     ) -> Encoder:
         """An encoder of all merges and all entries, but for special tokens that no merge needs. ValueError as for
@@ -166,6 +180,7 @@ class Encoder:
         special_tokens: dict[bytes, int] | AddedTokens,
         automaton: Automaton | None,
         ignore_merges: bool,
+        text_rules: TextRules | None = None,
         cache_bytes: int = 256 << 20,
     ) -> None:
         """entries: without special tokens; merges None: a rank file (rank = id, every adjacent pair that is an entry).
@@ -206,6 +221,15 @@ class Encoder:
         """Applied to the text between special tokens; to be set before text is encoded. Not in the image."""
     @normalizer.setter
     def normalizer(self, normalizer: Normalizer | None) -> None: ...
+    def set_automaton(self, automaton: Automaton) -> None:
+        """How texts are cut; to be set before text is encoded. Not in the image."""
+    def set_added_tokens(self, tokens: AddedTokens) -> None:
+        """What texts are cut at; to be set before text is encoded. Not in the image; decoding keeps the first ones."""
+    @property
+    def merges_characters(self) -> bool:
+        """Whether what merging begins with hangs on a character's place or is not known of each by itself."""
+    def joined_characters(self) -> NDArray[np.uint64]:
+        """Every two code points that what a merge makes has one behind the other: left << 32 | right, ascending."""
     def image(self) -> bytes:
         """Entries and merges in the form they are used in; no special tokens, no automaton."""
     def __len__(self) -> int:
@@ -271,6 +295,16 @@ class Encoder:
         """The room encode_documents asks of out: a token a byte, and some to write ahead."""
     def encode_pretokens(self, buffer: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Ids of given pretokens (of what the core cannot cut), end to end in buffer."""
+    def set_text_decoding(
+        self,
+        replaced: Sequence[tuple[bytes, bytes]],
+        stripped: bytes,
+        strip_count: int,
+        special_tokens: dict[bytes, int],
+    ) -> None:
+        """How ids of entries that are text are decoded: `bpe.decoders.CoreRule`; to be set before. Not in the image.
+
+        special_tokens: the texts that ids of special tokens have to begin with."""
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
         """The bytes, special tokens included. ValueError names the first id that is not an entry and its place."""
     def decode_text(self, ids: Sequence[int] | NDArray[Any], errors: str) -> str:

@@ -8,7 +8,7 @@ before and behind it with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,8 +42,13 @@ class AddedToken:
 NO_TOKENS = _core.AddedTokens([])
 
 
-def core_tokens(tokens: Iterable[AddedToken], normalizer: Normalizer | None) -> _core.AddedTokens:
-    """The tokens as the core looks for them; UnsupportedTokenizer for two that are one text once normalized."""
+def core_tokens(
+    tokens: Iterable[AddedToken], normalizer: Normalizer | None, needless: Collection[str] = ()
+) -> _core.AddedTokens:
+    """The tokens as the core looks for them; UnsupportedTokenizer for two that are one text once normalized.
+
+    needless: plain ones that need not be looked for.
+    """
     rows = []
     owners: dict[bytes, AddedToken] = {}
     for token in tokens:
@@ -59,7 +64,7 @@ def core_tokens(tokens: Iterable[AddedToken], normalizer: Normalizer | None) -> 
                     "normalized; supported: normalized: false for one of them"
                 )
         rows.append((text, token.id, normalized, token.lstrip, token.rstrip, token.single_word))
-    return _core.AddedTokens(rows)
+    return _core.AddedTokens(rows, [text.encode() for text in needless])
 
 
 def cut_at(

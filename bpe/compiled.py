@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 from typing import TYPE_CHECKING, Any, Final
 
 from bpe import _core
@@ -22,15 +22,18 @@ from bpe.added_tokens import AddedToken, core_tokens
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Parts
 from bpe.errors import BadTokenizer, shown
+from bpe.formats.huggingface_decoder import decoder_from_json, decoder_to_json
 from bpe.formats.huggingface_normalizer import normalizer_from_json, normalizer_to_json
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
+from bpe.text_form import has_spaces, with_spaces
+from bpe.vocabulary import TextRules
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 MAGIC: Final = b"tokmill\x00"
-FORM: Final = 3  # raised when the header's fields change
+FORM: Final = 4  # raised when the header's fields change
 _START: Final = struct.Struct("<8sQQQ")
 
 
@@ -45,6 +48,8 @@ def compile_parts(parts: Parts) -> bytes:
         "post_processor": None if parts.post_processor is None else astuple(parts.post_processor),
         "truncation": parts.truncation,
         "padding": parts.padding,
+        "text_rules": None if parts.vocabulary.text_rules is None else asdict(parts.vocabulary.text_rules),
+        "decoder": None if parts.decoder is None else [decoder_to_json(parts.decoder)],
     }
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
@@ -82,18 +87,22 @@ def _parts_of(body: memoryview, header_bytes: int) -> Parts:
     pretokenizer = Pretokenizer.from_data(header["pretokenizer"])
     normalizer = normalizer_from_json(header["normalizer"])
     post = header["post_processor"]
+    text_rules = None if header["text_rules"] is None else TextRules(**header["text_rules"])
+    spaces = has_spaces(text_rules, pretokenizer, normalizer, added)
     encoder = _core.Encoder.from_image(
         body[header_bytes:],
-        core_tokens(added, normalizer),
-        pretokenizer.automaton,
+        core_tokens(added, with_spaces(normalizer) if spaces and normalizer is not None else normalizer),
+        None if text_rules is not None else pretokenizer.automaton,
         header["ignore_merges"],
     )
+    special_tokens = {token.text: token.id for token in added}
     return Parts(
-        CoreVocabulary(encoder, {token.text: token.id for token in added}, header["ignore_merges"]),
+        CoreVocabulary(encoder, special_tokens, header["ignore_merges"], text_rules),
         pretokenizer,
         normalizer,
         added,
         PostProcessor(post[0], tuple(post[1]), tuple(post[2])) if post else None,
         header["truncation"],
         header["padding"],
+        None if header["decoder"] is None else decoder_from_json(*header["decoder"]),
     )

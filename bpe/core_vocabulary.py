@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bpe import _core
-from bpe.vocabulary import with_special_tokens
+from bpe.vocabulary import TextRules, with_special_tokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +20,7 @@ class CoreVocabulary:
     encoder: _core.Encoder
     special_tokens: dict[str, int]
     ignore_merges: bool
+    text_rules: TextRules | None = None
 
     @property
     def is_rank_file(self) -> bool:
@@ -65,6 +66,8 @@ class CoreVocabulary:
         ids = self.encoder.merge_ids().tolist()
         return [(entries[left], entries[right]) for left, right in zip(ids[::2], ids[1::2], strict=True)]
 
-    def make_encoder(self, automaton: _core.Automaton | None, tokens: _core.AddedTokens) -> _core.Encoder:
-        """The encoder, which was made with its automaton and tokens."""
+    def make_encoder(
+        self, automaton: _core.Automaton | None, tokens: _core.AddedTokens, has_spaces: bool = False
+    ) -> _core.Encoder:
+        """The encoder, which was made with its automaton, tokens and rules."""
         return self.encoder

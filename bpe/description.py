@@ -12,14 +12,15 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from bpe import _core
+from bpe import _core, text_form
 from bpe.added_tokens import AddedToken, core_tokens
 from bpe.core_vocabulary import CoreVocabulary
+from bpe.decoders import Decoder
 from bpe.errors import shown
 from bpe.normalizers import NFC, Normalizer, make_normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
-from bpe.vocabulary import MAX_ID, SpecialTokens, Vocabulary, make_vocabulary
+from bpe.vocabulary import MAX_ID, SpecialTokens, TextRules, Vocabulary, make_vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class Parts:
     """All that a tokenizer consists of, checked. normalizer: what is done to the text first. added_tokens: by ascending
-    id; None: those of the vocabulary, without flags. truncation, padding: tokenizer.json's, kept and not applied."""
+    id; None: those of the vocabulary, without flags. truncation, padding: tokenizer.json's, kept and not applied.
+    decoder: what becomes of the entries where ids are decoded; None: they are bytes."""
 
     vocabulary: Vocabulary | CoreVocabulary
     pretokenizer: Pretokenizer
@@ -38,6 +40,7 @@ class Parts:
     post_processor: PostProcessor | None = None
     truncation: dict[str, Any] | None = None
     padding: dict[str, Any] | None = None
+    decoder: Decoder | None = None
 
     @cached_property
     def tokens(self) -> tuple[AddedToken, ...]:
@@ -48,16 +51,79 @@ class Parts:
         return tuple(AddedToken(text, id_) for id_, text in by_id)
 
     @cached_property
+    def decoded_tokens(self) -> dict[int, str]:
+        """id -> the text that a decoder sees of each added token: Hugging Face's see the normalized one."""
+        normalizer = self.normalizer
+        return {
+            token.id: normalizer.apply(token.text.encode()).decode()
+            if token.normalized and normalizer is not None
+            else token.text
+            for token in self.tokens
+        }
+
+    @cached_property
+    def has_spaces(self) -> bool:
+        """Whether the core works on texts with spaces for U+2581 (`text_form`)."""
+        rules = self.vocabulary.text_rules
+        return text_form.has_spaces(rules, self.pretokenizer, self.normalizer, self.tokens)
+
+    @cached_property
+    def core_normalizer(self) -> Normalizer | None:
+        """The normalizer that gives the texts that the core works on."""
+        if self.has_spaces and self.normalizer is not None:
+            return text_form.with_spaces(self.normalizer)
+        return self.normalizer
+
+    @cached_property
     def core_tokens(self) -> _core.AddedTokens:
-        """The same, as the core looks for them."""
-        return core_tokens(self.tokens, self.normalizer)
+        """The added tokens, as the core looks for them."""
+        return core_tokens(self.tokens, self.core_normalizer, self._cuts.needless if self._cuts else ())
+
+    @property
+    def automaton(self) -> _core.Automaton | None:
+        """How the core cuts its texts; None where texts are cut here."""
+        if self._cuts is not None:
+            return self._cuts.automaton
+        return self.pretokenizer.automaton_with_spaces if self.has_spaces else self.pretokenizer.automaton
+
+    @cached_property
+    def _cuts(self) -> text_form.Cuts | None:
+        """How texts are cut if the pre-tokenizer cuts nothing and the merges tell."""
+        rules = self.vocabulary.text_rules
+        if (
+            rules is None
+            or rules.byte_level
+            or self.vocabulary.ignore_merges
+            or self.pretokenizer.automaton is None
+            or not text_form.cuts_nothing(self.pretokenizer, self.has_spaces)
+            or self._first_encoder.merges_characters
+        ):
+            return None
+        return text_form.cuts_of(self._first_encoder, rules, self.core_normalizer, self.tokens)
 
     @cached_property
     def encoder(self) -> _core.Encoder:
         """The core's form, built on first use where it was not read from a file: converting formats does not wait."""
-        encoder = self.vocabulary.make_encoder(self.pretokenizer.automaton, self.core_tokens)
-        encoder.normalizer = self.normalizer.core if self.normalizer is not None else None
+        encoder = self._first_encoder
+        if self.vocabulary.text_rules is not None:
+            if self.automaton is not None:
+                encoder.set_automaton(self.automaton)
+            encoder.set_added_tokens(self.core_tokens)
+            if self.decoder is not None and self.decoder.core_rule is not None:
+                special_tokens = {text.encode(): id_ for id_, text in self.decoded_tokens.items()}
+                encoder.set_text_decoding(*self.decoder.core_rule, special_tokens)
+        encoder.normalizer = self.core_normalizer.core if self.core_normalizer is not None else None
         return encoder
+
+    @cached_property
+    def _first_encoder(self) -> _core.Encoder:
+        """The same, but where entries are text without what cuts texts: that may hang on the merges."""
+        is_text = self.vocabulary.text_rules is not None
+        return self.vocabulary.make_encoder(
+            None if is_text else self.pretokenizer.automaton,
+            core_tokens(self.tokens, self.core_normalizer),
+            self.has_spaces,
+        )
 
 
 def make_parts(
@@ -69,6 +135,8 @@ def make_parts(
     ignore_merges: bool | None = None,
     normalizer: Normalizer | Literal["NFC"] | None = None,
     post_processor: PostProcessor | None = None,
+    text_rules: TextRules | None = None,
+    decoder: Decoder | None = None,
 ) -> Parts:
     """The parts that `Tokenizer(...)` says; BadTokenizer or BadArgument names the first thing that is wrong."""
     added = None
@@ -80,9 +148,14 @@ def make_parts(
             added = tuple(sorted(tokens, key=lambda token: token.id))
         else:
             special_tokens = given  # type: ignore[assignment] # texts, or what make_vocabulary refuses
-    vocabulary = make_vocabulary(vocab, merges, special_tokens, ignore_merges)  # type: ignore[arg-type]
+    vocabulary = make_vocabulary(vocab, merges, special_tokens, ignore_merges, text_rules)  # type: ignore[arg-type]
     parts = Parts(
-        vocabulary, Pretokenizer.from_pattern(pattern), make_normalizer(normalizer), added, post_processor
+        vocabulary,
+        Pretokenizer.from_pattern(pattern),
+        make_normalizer(normalizer),
+        added,
+        post_processor,
+        decoder=decoder,
     )
     if added:
         _ = parts.core_tokens  # refuses two that are one text once normalized
@@ -120,6 +193,11 @@ class Description:
     def ignore_merges(self) -> bool:
         """Whether a pretoken that is an entry is emitted at once, be it reached by merges or not."""
         return self._vocabulary.ignore_merges
+
+    @property
+    def text_rules(self) -> TextRules | None:
+        """How entries that are text are read; None for a byte-level vocabulary."""
+        return self._vocabulary.text_rules
 
     @property
     def special_tokens(self) -> dict[str, int]:
@@ -161,6 +239,11 @@ class Description:
         """What is done to the text between special tokens first; "NFC" if it is that alone, else a `Normalizer`."""
         normalizer = self._parts.normalizer
         return "NFC" if normalizer is not None and normalizer.components == (NFC,) else normalizer
+
+    @property
+    def decoder(self) -> Decoder | None:
+        """What becomes of the entries where ids are decoded; None for a byte-level vocabulary's, which are bytes."""
+        return self._parts.decoder
 
     @property
     def post_processor(self) -> PostProcessor | None:

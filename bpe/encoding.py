@@ -22,10 +22,13 @@ from bpe.description import Description, Parts
 from bpe.errors import BadArgument, UncoveredText, shown
 from bpe.ragged import Ragged
 from bpe.streaming import blocks_of, encode_by_cuts, encode_stretches
+from bpe.text_form import exchange
 from bpe.threads import thread_count
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+    from bpe.normalizers import Normalizer
 
 AllowedSpecial = Literal["all"] | Collection[str]
 Recognised = bool | _core.AddedTokens
@@ -197,19 +200,34 @@ class Encoding(Description):
             return chain.from_iterable(part.tolist() for part in parts)
         return chain.from_iterable(encode_stretches(self, texts, self._allowed(allowed_special)))
 
+    @property
+    def automaton(self) -> _core.Automaton | None:
+        """How the core cuts texts, once they are normalized by `core_normalizer`."""
+        return self._parts.automaton
+
+    @property
+    def core_normalizer(self) -> Normalizer | None:
+        """The normalizer that gives the texts that the core works on."""
+        return self._parts.core_normalizer
+
     def normalize(self, text: bytes) -> bytes:
         """The UTF-8 of a text between two special tokens after the normalizer."""
         normalizer = self._parts.normalizer
         return text if normalizer is None else normalizer.apply(text)
 
     def encode_normalized(self, text: Buffer) -> NDArray[np.uint32]:
-        """The ids of normalized UTF-8 in which no special token is recognised."""
+        """The ids of UTF-8 in which no special token is recognised, normalized as the core takes it."""
         if self._pretokens_in_core:
             return self._encoder.encode_documents(text, _NO_SEPARATOR, 1, special=False, normalize=False)[0]
         return self._encoder.encode_pretokens(*self.pretokenizer.pretoken_spans(str(text, "utf-8")))
 
     def encode_pretokens(self, text: Buffer, ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """The ids of given pretokens, end to end in `text`: number i is [ends[i - 1], ends[i]), uint64[pretokens]."""
+        if self._parts.has_spaces:
+            view = memoryview(text).cast("B")
+            starts = [0, *ends[:-1].tolist()]
+            pretokens = [exchange(bytes(view[s:e])) for s, e in zip(starts, ends.tolist(), strict=True)]
+            text, ends = b"".join(pretokens), np.cumsum([*map(len, pretokens)], dtype=np.uint64)
         return self._encoder.encode_pretokens(text, ends)
 
     def _ids_of(
@@ -263,7 +281,7 @@ class Encoding(Description):
 
     def last_cut(self, text: Buffer, allowed_special: AllowedSpecial = "all") -> int:
         """The last place found at which a text may be cut in two that are encoded apart, whatever follows; 0: none."""
-        automaton = self.pretokenizer.automaton
+        automaton = self.automaton
         if automaton is None or self.normalizer is not None:
             return 0
         return self._tokens_of(self._recognised(allowed_special)).last_cut(text, automaton)
@@ -281,7 +299,7 @@ class Encoding(Description):
             if len(self._some_tokens) >= _MOST_SETS:
                 self._some_tokens.clear()
             chosen = [token for token in self._parts.tokens if token.text in allowed]
-            self._some_tokens[allowed] = core_tokens(chosen, self._parts.normalizer)
+            self._some_tokens[allowed] = core_tokens(chosen, self._parts.core_normalizer)
         return self._some_tokens[allowed]
 
     def _tokens_of(self, recognised: Recognised) -> _core.AddedTokens:

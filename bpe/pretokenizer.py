@@ -85,6 +85,11 @@ class Pretokenizer:
         return None if compiled is None or compiled.may_leave_out else compiled.automaton
 
     @property
+    def automaton_with_spaces(self) -> _core.Automaton:
+        """The same, of those that have one, for texts that have a space where the components see U+2581."""
+        return compiled_of(self.components, has_spaces=True).automaton
+
+    @property
     def slow_because(self) -> str | None:
         """Why the `regex` package has to cut the texts, if it has."""
         return None if self._compiled is not None else _why_not(self.components)

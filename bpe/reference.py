@@ -16,11 +16,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import regex
 
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.patterns import PATTERNS
+
+if TYPE_CHECKING:
+    from bpe.vocabulary import TextRules
 
 Pair = tuple[int, int]
 
@@ -197,7 +201,45 @@ def encode_pretoken(
     """
     if ignore_merges and pretoken in id_of:
         return [id_of[pretoken]]
-    parts = [bytes([byte]) for byte in pretoken]
+    return merge_symbols([bytes([byte]) for byte in pretoken], id_of, ranks)
+
+
+def encode_text_pretoken(
+    pretoken: str,
+    id_of: Mapping[bytes, int],
+    ranks: Mapping[tuple[bytes, bytes], int],
+    rules: TextRules,
+    ignore_merges: bool = False,
+) -> list[int]:
+    """The same where entries are text: see `TextRules`. id_of: with the unknown token."""
+    if ignore_merges and pretoken.encode() in id_of:
+        return [id_of[pretoken.encode()]]
+    symbols: list[bytes] = []
+    pending: list[bytes] = []  # an unknown token that may be fused with the next
+    unknown = [rules.unk_token.encode()] if rules.unk_token is not None else []
+    for place, character in enumerate(pretoken):
+        prefix = rules.continuing_subword_prefix if place > 0 else ""
+        suffix = rules.end_of_word_suffix if place + 1 == len(pretoken) else ""
+        symbol = (prefix + character + suffix).encode()
+        of_bytes = [b"<0x%02X>" % byte for byte in symbol]
+        if symbol in id_of:
+            symbols += [*pending, symbol]
+            pending = []
+        elif rules.byte_fallback and all(each in id_of for each in of_bytes):
+            symbols += of_bytes  # before what is pending, as Hugging Face has it
+        else:
+            symbols += pending if not rules.fuse_unk else []
+            pending = unknown
+    return merge_symbols([*symbols, *pending], id_of, ranks, len(rules.continuing_subword_prefix.encode()))
+
+
+def merge_symbols(
+    parts: list[bytes],
+    id_of: Mapping[bytes, int],
+    ranks: Mapping[tuple[bytes, bytes], int] | None,
+    prefix_bytes: int = 0,
+) -> list[int]:
+    """The ids of what the merges make of entries; a merge takes so many bytes from its right part."""
 
     def rank(place: int) -> float:
         left, right = parts[place], parts[place + 1]
@@ -209,7 +251,7 @@ def encode_pretoken(
         place = min(range(len(parts) - 1), key=rank)  # min takes the leftmost of equals
         if rank(place) == float("inf"):
             break
-        parts[place : place + 2] = [parts[place] + parts[place + 1]]
+        parts[place : place + 2] = [parts[place] + parts[place + 1][prefix_bytes:]]
     return [id_of[part] for part in parts]
 
 

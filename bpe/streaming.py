@@ -10,12 +10,11 @@ With an expression as pattern no place is known to be safe, so text is held back
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from bpe import _core
 from bpe.errors import InvalidText, UncoveredText, shown
 from bpe.normalized_parts import NormalizedParts
-from bpe.normalizers import make_normalizer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from bpe.encoding import AllowedSpecial, Encoding
     from bpe.normalizers import Normalizer
-    from bpe.pretokenizer import Pretokenizer
 
 # Parts are joined up to here before the core is asked: 64 KiB makes a call's fixed cost invisible.
 BLOCK_BYTES: Final = 64 << 10
@@ -36,9 +34,9 @@ class Encodes(Protocol):
     @property
     def special_tokens(self) -> dict[str, int]: ...
     @property
-    def pretokenizer(self) -> Pretokenizer: ...
+    def automaton(self) -> _core.Automaton | None: ...
     @property
-    def normalizer(self) -> Normalizer | Literal["NFC"] | None: ...
+    def core_normalizer(self) -> Normalizer | None: ...
     def find_special_tokens(self, buffer: bytes, allowed: Collection[str]) -> list[tuple[int, str]]: ...
     def encode_normalized(self, text: Buffer) -> NDArray[np.uint32]: ...
 
@@ -139,9 +137,9 @@ class _StretchEncoder:
 
     def __init__(self, tokenizer: Encodes, block_bytes: int) -> None:
         self._tokenizer = tokenizer
-        self._automaton = tokenizer.pretokenizer.automaton
+        self._automaton = tokenizer.automaton
         self._block_bytes = block_bytes
-        normalizer = make_normalizer(tokenizer.normalizer)
+        normalizer = tokenizer.core_normalizer
         self._parts = NormalizedParts(normalizer) if normalizer is not None else None
         self._held = bytearray()  # normalized text of which the pretokens are not decided
         self.begins_at = 0  # byte of the whole text

@@ -18,15 +18,17 @@ from numpy.typing import NDArray
 from bpe.added_tokens import AddedToken
 from bpe.buffers import bad_ids, offsets_from, tokens_from
 from bpe.compiled import compile_parts, read_compiled
+from bpe.decoders import Decoder
 from bpe.description import Parts, make_parts
 from bpe.encoding import AllowedSpecial, Encoding
+from bpe.errors import BadArgument, shown
 from bpe.formats import by_path, gpt2, huggingface, tiktoken
 from bpe.normalizers import Normalizer
 from bpe.output_file import open_output_file, write_file
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.ragged import Ragged
-from bpe.vocabulary import SpecialTokens
+from bpe.vocabulary import SpecialTokens, TextRules
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -47,6 +49,8 @@ class Tokenizer(Encoding):
         ignore_merges: bool | None = None,
         normalizer: Normalizer | Literal["NFC"] | None = None,
         post_processor: PostProcessor | None = None,
+        text_rules: TextRules | None = None,
+        decoder: Decoder | None = None,
     ) -> None:
         """A tokenizer of these entries and merges; BadTokenizer names the first thing that is wrong with them.
 
@@ -59,6 +63,8 @@ class Tokenizer(Encoding):
         normalizer: applied to the text between special tokens, as Hugging Face tokenizers does it; a
         `bpe.normalizers.Normalizer`, or "NFC".
         post_processor: the begin and end tokens that `encode` adds when it is asked to.
+        text_rules: how entries that are text are read; None for a byte-level vocabulary.
+        decoder: what becomes of such entries where ids are decoded; None: they are bytes.
         """
         super().__init__(
             make_parts(
@@ -69,6 +75,8 @@ class Tokenizer(Encoding):
                 ignore_merges=ignore_merges,
                 normalizer=normalizer,
                 post_processor=post_processor,
+                text_rules=text_rules,
+                decoder=decoder,
             )
         )
 
@@ -164,7 +172,12 @@ class Tokenizer(Encoding):
     # -- decoding ------------------------------------------------------------------------------------------------
 
     def decode_bytes(self, ids: Iterable[int] | NDArray[Any]) -> bytes:
-        """The bytes of the ids, special tokens included; BadArgument names the first id that is not an entry."""
+        """The bytes of the ids, special tokens included; BadArgument names the first id that is not an entry.
+
+        Where entries are text, the UTF-8 of what `decoder` makes of them, but an entry of a byte is that byte.
+        """
+        if self._decodes_here:
+            return self._decoded(ids).encode()
         try:
             return self._encoder.decode(ids if isinstance(ids, (list, np.ndarray)) else list(ids))
         except (ValueError, TypeError, OverflowError) as error:
@@ -175,6 +188,8 @@ class Tokenizer(Encoding):
 
         errors: as for bytes.decode; "strict" raises UnicodeDecodeError.
         """
+        if self._decodes_here:
+            return self._decoded(ids)
         try:
             return self._encoder.decode_text(
                 ids if isinstance(ids, (list, np.ndarray)) else list(ids), errors
@@ -188,7 +203,7 @@ class Tokenizer(Encoding):
         self, rows: Ragged | Iterable[Iterable[int] | NDArray[Any]], errors: str = "replace"
     ) -> list[str]:
         """The text of each row, as `decode` gives it; rows: what `encode_batch` gave, or lists or arrays of ids."""
-        if not isinstance(rows, Ragged):
+        if not isinstance(rows, Ragged) or self._decodes_here:
             return [self.decode(row, errors) for row in rows]
         tokens, offsets = tokens_from(rows.tokens), offsets_from(rows.offsets)
         try:
@@ -197,3 +212,17 @@ class Tokenizer(Encoding):
             raise
         except (ValueError, TypeError) as error:
             raise bad_ids(tokens, error, errors) from None
+
+    @property
+    def _decodes_here(self) -> bool:
+        """Whether the decoder is none that the core has."""
+        return self.decoder is not None and self.decoder.core_rule is None
+
+    def _decoded(self, ids: Iterable[int] | NDArray[Any]) -> str:
+        entries = []
+        for place, id_ in enumerate(np.asarray(ids).tolist()):
+            entry = self.id_to_token(id_) if isinstance(id_, int) else None
+            if entry is None:
+                raise BadArgument(f"ids[{place}] = {shown(id_)} is not an id of this vocabulary")
+            entries.append(self._parts.decoded_tokens.get(id_) or entry.decode(errors="replace"))
+        return self.decoder.apply(entries) if self.decoder is not None else ""

@@ -1,12 +1,13 @@
 """A checked vocabulary: which ids stand for which bytes, which pairs merge, which entries are special tokens.
 
 Invariants of a `Vocabulary`: ids are 0 .. 2^31 - 1 (gaps are allowed); the ordinary entries hold each of the 256
-bytes once, and no bytes twice; every merge joins two ordinary entries to a third; special tokens are not empty
-and take no part in merging. What breaks one of these is refused with one line that names the entry or merge.
+bytes once, unless they are text (`TextRules`), and no bytes twice; every merge joins two ordinary entries to a third;
+special tokens are not empty and take no part in merging. What breaks one of these is refused with one line that names
+the entry or merge.
 
 An entry is ordinary unless a special token has its id. The exception is an entry that text without the special
-token needs as well, a single byte or a part or product of a merge: it is both (Hugging Face's trainer makes such
-vocabularies when a special token is one character).
+token needs as well, one that merging begins with or a part or product of a merge: it is both (Hugging Face's trainer
+makes such vocabularies when a special token is one character).
 """
 
 from __future__ import annotations
@@ -25,15 +26,67 @@ Merges = Sequence[tuple[bytes, bytes]]
 SpecialTokens = Collection[str] | Mapping[str, int] | None  # as they are given: texts, perhaps with ids
 
 
+@dataclass(frozen=True)
+class TextRules:
+    """How a vocabulary is read that is not byte-level alone: what merging begins with, and what unknown characters are.
+
+    Entries are the UTF-8 of the texts in the file, such as "▁the". Merging begins with the entries of the pretoken's
+    characters, each with `continuing_subword_prefix` in front unless it is the first, and the last with
+    `end_of_word_suffix` behind. A character whose text is no entry becomes, with byte_fallback, the entries `<0x00>` to
+    `<0xFF>` of its bytes where all of them are there; else unk_token, one for several neighbours with fuse_unk; without
+    an unk_token it is left out. A merge takes the prefix from its right part: "a" and "##b" make "ab".
+    byte_level: merging begins with bytes and entries are bytes, as in other vocabularies, but for prefix and suffix.
+    """
+
+    byte_fallback: bool = False
+    unk_token: str | None = None
+    fuse_unk: bool = False
+    end_of_word_suffix: str = ""
+    continuing_subword_prefix: str = ""
+    byte_level: bool = False
+
+    def for_core(self, unk_id: int | None, has_spaces: bool) -> _core.TextRules:
+        """The rules as the core takes them. has_spaces: texts have a space for U+2581 (`bpe.text_form`)."""
+        return (
+            self.byte_level,
+            self.byte_fallback,
+            self.fuse_unk,
+            has_spaces,
+            unk_id,
+            (self.unk_token or "").encode(),
+            self.continuing_subword_prefix.encode(),
+            self.end_of_word_suffix.encode(),
+        )
+
+    def join(self, left: bytes, right: bytes) -> bytes:
+        """What a merge of the two makes."""
+        return left + right[len(self.continuing_subword_prefix.encode()) :]
+
+    def begins(self, entry: bytes) -> bool:
+        """Whether merging may begin with the entry: one character, with prefix and suffix perhaps, or a byte's."""
+        prefix, suffix = self.continuing_subword_prefix.encode(), self.end_of_word_suffix.encode()
+        for start in (entry, entry.removeprefix(prefix)):
+            for symbol in (start, start.removesuffix(suffix)):
+                if len(symbol if self.byte_level else symbol.decode()) <= 1:
+                    return True
+        return self.byte_fallback and entry in BYTE_ENTRIES
+
+
+# The entries of bytes among entries that are text: b"<0x00>" -> 0 to b"<0xFF>" -> 255.
+BYTE_ENTRIES: Final = {b"<0x%02X>" % byte: byte for byte in range(256)}
+
+
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
     """entries: the ordinary ones, by id. merges: lowest rank first; None for a rank file (rank = id, every adjacent
-    pair whose bytes together are an entry). ignore_merges: a pretoken that is an entry is emitted at once."""
+    pair whose bytes together are an entry). ignore_merges: a pretoken that is an entry is emitted at once. text_rules:
+    None for a byte-level vocabulary."""
 
     entries: dict[int, bytes]
     merges: list[tuple[bytes, bytes]] | None
     special_tokens: dict[str, int]
     ignore_merges: bool
+    text_rules: TextRules | None = None
 
     @cached_property
     def all_entries(self) -> dict[int, bytes]:
@@ -68,10 +121,17 @@ class Vocabulary:
             return self.merges
         return every_split(self.entries)
 
-    def make_encoder(self, automaton: _core.Automaton | None, tokens: _core.AddedTokens) -> _core.Encoder:
-        """A core encoder of it; automaton None: only given pretokens can be encoded."""
+    def make_encoder(
+        self, automaton: _core.Automaton | None, tokens: _core.AddedTokens, has_spaces: bool = False
+    ) -> _core.Encoder:
+        """A core encoder of it; automaton None: only given pretokens can be encoded. has_spaces: see `text_form`."""
+        rules = None
+        if self.text_rules is not None:
+            unk_token = (self.text_rules.unk_token or "").encode()
+            unk_id = next((id_ for id_, entry in self.all_entries.items() if entry == unk_token), None)
+            rules = self.text_rules.for_core(unk_id, has_spaces)
         try:
-            return _core.Encoder(self.entries, self.merges, tokens, automaton, self.ignore_merges)
+            return _core.Encoder(self.entries, self.merges, tokens, automaton, self.ignore_merges, rules)
         except ValueError as error:
             raise BadTokenizer(str(error)) from None
 
@@ -104,43 +164,70 @@ def make_vocabulary(
     merges: Iterable[tuple[bytes, bytes]] | None,
     special_tokens: SpecialTokens = None,
     ignore_merges: bool | None = None,
+    text_rules: TextRules | None = None,
 ) -> Vocabulary:
     """The checked vocabulary; BadTokenizer names the first thing that is wrong.
 
     vocab may hold the special tokens. Special tokens given without ids have that of the entry of their bytes, or
-    the next free ones in their order. ignore_merges None: yes for a rank file, no otherwise.
+    the next free ones in their order. ignore_merges None: yes for a rank file, no otherwise. text_rules: None for a
+    byte-level vocabulary.
     """
     entries = dict(vocab)
     merge_list = None if merges is None else [(left, right) for left, right in merges]
     check_ids(entries)
     specials = assign_special_ids(entries, special_tokens)
+    if text_rules is not None:
+        check_text_entries(entries, merge_list, text_rules)
 
-    in_merges = used_by_merges({text.encode() for text in specials}, merge_list or ())
+    in_merges = used_by_merges({text.encode() for text in specials}, merge_list or (), text_rules)
     special_ids = set(specials.values())
     ordinary = {id_: entry for id_, entry in entries.items() if id_ not in special_ids}
     ordinary_bytes = set(ordinary.values())
     for text, id_ in specials.items():
         entry = text.encode()
-        if entry not in ordinary_bytes and (len(entry) == 1 or entry in in_merges):
+        begins = len(entry) == 1 if text_rules is None else text_rules.begins(entry)
+        if entry not in ordinary_bytes and (begins or entry in in_merges):
             ordinary[id_] = entry
 
-    id_of = check_entries(ordinary)
+    id_of = check_entries(ordinary, needs_bytes=text_rules is None or text_rules.byte_level)
     if merge_list is not None:
-        check_merges(merge_list, id_of)
+        check_merges(merge_list, id_of, text_rules)
     return Vocabulary(
         entries=dict(sorted(ordinary.items())),
         merges=merge_list,
         special_tokens=specials,
         ignore_merges=merge_list is None if ignore_merges is None else ignore_merges,
+        text_rules=text_rules,
     )
 
 
-def used_by_merges(candidates: Collection[bytes], merges: Merges) -> set[bytes]:
+def product(left: bytes, right: bytes, text_rules: TextRules | None) -> bytes:
+    """What a merge of two entries makes."""
+    return left + right if text_rules is None else text_rules.join(left, right)
+
+
+def used_by_merges(
+    candidates: Collection[bytes], merges: Merges, text_rules: TextRules | None = None
+) -> set[bytes]:
     """Those of the candidates that are a part or the product of a merge."""
     if not candidates:
         return set()
     used = {part for pair in merges for part in pair if part in candidates}
-    return used | {left + right for left, right in merges if left + right in candidates}
+    return used | {product(*pair, text_rules) for pair in merges} & {*candidates}
+
+
+def check_text_entries(entries: Mapping[int, bytes], merges: Merges | None, rules: TextRules) -> None:
+    """Nothing, or BadTokenizer where entries are not the text that the rules speak of."""
+    if merges is None:
+        raise BadTokenizer("a rank file's entries are bytes, so it has no rules for text")
+    if not rules.byte_level:
+        for id_, entry in entries.items():
+            try:
+                entry.decode()
+            except UnicodeDecodeError:
+                raise BadTokenizer(f"entry {id_} is {shown(entry)}, which is no text in UTF-8") from None
+    if rules.unk_token is not None and rules.unk_token.encode() not in entries.values():
+        raise BadTokenizer(f"unk_token {shown(rules.unk_token)} is not an entry of the vocabulary")
 
 
 def check_ids(entries: Mapping[int, bytes]) -> None:
@@ -162,8 +249,8 @@ def check_ids(entries: Mapping[int, bytes]) -> None:
             raise BadTokenizer(f"entry {id_} is {shown(entry)}: an entry must be one or more bytes")
 
 
-def check_entries(ordinary: Mapping[int, bytes]) -> dict[bytes, int]:
-    """bytes -> id, or BadTokenizer for bytes that two entries share or single bytes that none has."""
+def check_entries(ordinary: Mapping[int, bytes], needs_bytes: bool = True) -> dict[bytes, int]:
+    """bytes -> id, or BadTokenizer for bytes that two entries share or, with needs_bytes, that none has."""
     id_of = {entry: id_ for id_, entry in ordinary.items()}
     if len(id_of) < len(ordinary):
         for id_, entry in ordinary.items():
@@ -172,7 +259,7 @@ def check_entries(ordinary: Mapping[int, bytes]) -> dict[bytes, int]:
                     f"entries {id_} and {id_of[entry]} are both {shown(entry)}: bytes must be unique"
                 )
     missing = [byte for byte in range(256) if bytes([byte]) not in id_of]
-    if missing:
+    if missing and needs_bytes:
         raise BadTokenizer(
             f"{len(missing)} of the 256 bytes have no entry, the first is 0x{missing[0]:02x}: a byte-level "
             "vocabulary must hold them all"
@@ -180,13 +267,13 @@ def check_entries(ordinary: Mapping[int, bytes]) -> dict[bytes, int]:
     return id_of
 
 
-def check_merges(merges: Merges, id_of: Mapping[bytes, int]) -> None:
+def check_merges(merges: Merges, id_of: Mapping[bytes, int], text_rules: TextRules | None = None) -> None:
     """Nothing, or BadTokenizer for the first merge of or to something that is no ordinary entry, or given twice."""
     known = id_of.keys()
     if (
         {left for left, _ in merges} <= known
         and {right for _, right in merges} <= known
-        and {left + right for left, right in merges} <= known
+        and {product(*pair, text_rules) for pair in merges} <= known
         and len(set(merges)) == len(merges)
     ):
         return
@@ -197,9 +284,10 @@ def check_merges(merges: Merges, id_of: Mapping[bytes, int]) -> None:
                 raise BadTokenizer(
                     f"merges[{index}] joins {shown(part)}, which is not an entry of the vocabulary"
                 )
-        if left + right not in id_of:
+        made = product(left, right, text_rules)
+        if made not in id_of:
             raise BadTokenizer(
-                f"merges[{index}] makes {shown(left + right)}, which is not an entry of the vocabulary"
+                f"merges[{index}] makes {shown(made)}, which is not an entry of the vocabulary"
             )
         first = seen.setdefault((left, right), index)
         if first != index:

@@ -22,11 +22,14 @@ from bpe.description import Description, Parts
 from bpe.errors import BadTokenizer, shown
 from bpe.formats.byte_alphabet import other_text, to_bytes
 from bpe.formats.gpt2 import entry_of, merge_of_line, special_keys
-from bpe.formats.huggingface_around import check_root, read_around
+from bpe.formats.huggingface_around import check_root, read_around, text_rules_of
+from bpe.formats.huggingface_decoder import decoder_to_json
 from bpe.formats.huggingface_normalizer import normalizer_to_json
 from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
 from bpe.formats.json_input import expect_list, parse
 from bpe.normalizers import make_normalizer
+from bpe.text_form import has_spaces, with_spaces
+from bpe.vocabulary import TextRules
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -49,50 +52,74 @@ def read(data: bytes) -> Parts:
 def read_whole(data: bytes) -> ReadFile:
     """The same with what it was read from."""
     data = data.removeprefix(_BYTE_ORDER_MARK)
-    file = _core.EntryFile.read_model_json(data)
-    if file is None or file.fault is not None:
-        wrong = check_root(parse(data))["model"]
-        if file is None or file.fault is None:
-            raise BadTokenizer("model.vocab and model.merges are not in the file as they must be")
-        raise _wrong_item(wrong, *file.fault)
+    unread = _core.EntryFile.read_model_json(data, "unread")
+    if unread is None:
+        check_root(parse(data))
+        raise BadTokenizer("model.vocab and model.merges are not in the file as they must be")
     try:
-        root = parse(file.outline())
+        root = parse(unread.outline())
     except BadTokenizer:
         parse(data)  # which knows the lines
         raise
     root = check_root(root)
+    text_rules = text_rules_of(root)
+    as_text = text_rules is not None and not text_rules.byte_level
+    file = _core.EntryFile.read_model_json(data, "text" if as_text else "byte_alphabet")
+    if file is None or file.fault is not None:
+        wrong = check_root(parse(data))["model"]
+        if file is None or file.fault is None:
+            raise BadTokenizer("model.vocab and model.merges are not in the file as they must be")
+        raise _wrong_item(wrong, *file.fault, as_text)
     try:
-        model = _Model(file, root.get("added_tokens"))
+        model = _Model(file, root, text_rules)
     except ValueError as error:
         raise BadTokenizer(f"model.vocab: {error}") from None
-    around = read_around(root, model)
+    around = read_around(root, model, text_rules)
     for text, id_ in file.texts.items():
         if text not in around.special_tokens:
             entry_of(text, f"model.vocab, id {id_}")  # raises
     ignore_merges = root["model"].get("ignore_merges", False)
-    tokens = core_tokens(around.added_tokens, around.normalizer)
+    rules, spaces = None, False
+    if text_rules is not None:
+        unk_id = None if text_rules.unk_token is None else model.id_of(text_rules.unk_token)
+        if text_rules.unk_token is not None and unk_id is None:
+            raise BadTokenizer(
+                f"model.unk_token is {shown(text_rules.unk_token)}, which is no entry of model.vocab"
+            )
+        spaces = has_spaces(text_rules, around.pretokenizer, around.normalizer, around.added_tokens)
+        rules = text_rules.for_core(unk_id, spaces)
+    normalizer = around.normalizer
+    if spaces and normalizer is not None:
+        normalizer = with_spaces(normalizer)
+    tokens = core_tokens(around.added_tokens, normalizer)
+    automaton = None if text_rules is not None else around.pretokenizer.automaton
     try:
-        encoder = file.encoder(tokens, around.pretokenizer.automaton, ignore_merges)
+        encoder = file.encoder(tokens, automaton, ignore_merges, rules)
     except ValueError as error:
         path = "model." if str(error).startswith("merges[") else "model.vocab: "
         raise BadTokenizer(path + str(error)) from None
+    vocabulary = CoreVocabulary(encoder, around.special_tokens, ignore_merges, text_rules)
     keys = frozenset(text for text in around.special_tokens if model.id_of(text) is not None)
-    return ReadFile(Parts(CoreVocabulary(encoder, around.special_tokens, ignore_merges), *around), root, keys)
+    return ReadFile(Parts(vocabulary, *around), root, keys)
 
 
 class _Model:
     """What must be known of model.vocab and model.merges to say which ids the added tokens have."""
 
-    def __init__(self, file: _core.EntryFile, added_tokens: Any) -> None:
-        items = added_tokens if isinstance(added_tokens, list) else []
+    def __init__(self, file: _core.EntryFile, root: dict[str, Any], text_rules: TextRules | None) -> None:
+        items = root.get("added_tokens")
+        items = items if isinstance(items, list) else []
         contents = [item.get("content") for item in items if isinstance(item, dict)]
+        contents.append(root["model"].get("unk_token"))
         keys = [key for key in contents if isinstance(key, str)]
-        entries = [to_bytes(key) or b"" for key in keys]
+        as_text = text_rules is not None and not text_rules.byte_level
+        entries = [key.encode() if as_text else to_bytes(key) or b"" for key in keys]
+        prefix = "" if text_rules is None else text_rules.continuing_subword_prefix
         self._file, self._ids = file, file.texts
         self._ids.update(
             (key, id_) for key, id_ in zip(keys, file.find(entries), strict=True) if id_ is not None
         )
-        self._in_merges = frozenset(file.used_by_merges(entries))
+        self._in_merges = frozenset(file.used_by_merges(entries, len(prefix.encode())))
 
     def __len__(self) -> int:
         return len(self._file)
@@ -110,12 +137,12 @@ class _Model:
         return entry in self._in_merges
 
 
-def _wrong_item(model: dict[str, Any], place: str, index: int | None) -> BadTokenizer:
+def _wrong_item(model: dict[str, Any], place: str, index: int | None, as_text: bool) -> BadTokenizer:
     """The error for the item of model.vocab or model.merges that the core could not take."""
     value = model[place]
     if place == "merges":
         items = expect_list(value, "model.merges")
-        return _wrong_merge(items[index or 0], f"model.merges[{index}]")
+        return _wrong_merge(items[index or 0], f"model.merges[{index}]", as_text)
     if not isinstance(value, dict) or index is None:
         return BadTokenizer(f"model.vocab must be an object of entries and their ids, found {shown(value)}")
     characters, id_ = list(value.items())[index]
@@ -124,9 +151,11 @@ def _wrong_item(model: dict[str, Any], place: str, index: int | None) -> BadToke
     )
 
 
-def _wrong_merge(merge: Any, where: str) -> BadTokenizer:
+def _wrong_merge(merge: Any, where: str, as_text: bool) -> BadTokenizer:
     try:
-        if isinstance(merge, list) and len(merge) == 2 and all(isinstance(part, str) for part in merge):
+        if as_text:
+            pass  # any text is an entry
+        elif isinstance(merge, list) and len(merge) == 2 and all(isinstance(part, str) for part in merge):
             entry_of(merge[0], where), entry_of(merge[1], where)
         elif isinstance(merge, str):
             merge_of_line(merge, where)
@@ -153,6 +182,8 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
     entry as a merge, as its rule is. BadTokenizer if a special token or the pattern can't be said in this format.
     """
     post_processor = tokenizer.post_processor
+    as_text = tokenizer.text_rules is not None and not tokenizer.text_rules.byte_level
+    rules = tokenizer.text_rules or TextRules()
     root = {
         "version": "1.0",
         "truncation": tokenizer.truncation,
@@ -170,23 +201,24 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
             for token in tokenizer.added_tokens
         ],
         "normalizer": normalizer_to_json(make_normalizer(tokenizer.normalizer)),
-        "pre_tokenizer": pretokenizer_to_json(tokenizer.pretokenizer),
+        "pre_tokenizer": pretokenizer_to_json(tokenizer.pretokenizer, as_text),
         "post_processor": None if post_processor is None else post_processor.component,
-        "decoder": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+        "decoder": decoder_to_json(tokenizer.decoder),
         "model": {
             "type": "BPE",
             "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
+            "unk_token": rules.unk_token,
+            "continuing_subword_prefix": rules.continuing_subword_prefix or None,
+            "end_of_word_suffix": rules.end_of_word_suffix or None,
+            "fuse_unk": rules.fuse_unk,
+            "byte_fallback": rules.byte_fallback,
             "ignore_merges": tokenizer.ignore_merges,
             **STAND_INS,
         },
     }
-    keys = special_keys(tokenizer)
-    if tokenizer.ignore_merges:
+    in_order = sorted((id_, text) for text, id_ in tokenizer.special_tokens.items())
+    keys = in_order if as_text else special_keys(tokenizer)
+    if tokenizer.ignore_merges and not as_text:
         _check_no_other_text(keys)
     yield from with_entries(root, tokenizer.core_encoder, keys, legacy_merges)
 

@@ -9,20 +9,26 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple, Protocol
 
 from bpe.added_tokens import AddedToken
-from bpe.errors import BadTokenizer, shown
+from bpe.decoders import Decoder
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.formats.byte_alphabet import other_text, to_bytes
-from bpe.formats.huggingface_decoder import require_byte_level_decoder
+from bpe.formats.huggingface_decoder import decoder_from_json, require_byte_level_decoder
 from bpe.formats.huggingface_normalizer import normalizer_from_json
 from bpe.formats.huggingface_postprocessor import (
     padding_from_json,
     post_processor_from_json,
     truncation_from_json,
 )
-from bpe.formats.huggingface_pretokenizer import pretokenizer_from_json
+from bpe.formats.huggingface_pretokenizer import (
+    components_from_json,
+    is_byte_level,
+    pretokenizer_from_json,
+)
 from bpe.formats.json_input import expect, expect_list, expect_object
-from bpe.normalizers import Normalizer
+from bpe.normalizers import ByteLevel, Normalizer
 from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
+from bpe.vocabulary import TextRules
 
 TOP_LEVEL: Final = {
     "version",
@@ -73,6 +79,7 @@ class Around(NamedTuple):
     post_processor: PostProcessor | None
     truncation: dict[str, Any] | None
     padding: dict[str, Any] | None
+    decoder: Decoder | None
 
     @property
     def special_tokens(self) -> dict[str, int]:
@@ -80,12 +87,18 @@ class Around(NamedTuple):
         return {token.text: token.id for token in self.added_tokens}
 
 
-def read_around(root: dict[str, Any], model: Model) -> Around:
+def read_around(root: dict[str, Any], model: Model, text_rules: TextRules | None) -> Around:
     """What the document says around the entries and the merges; errors name the JSON path."""
-    added = _added_tokens(root.get("added_tokens") or [], model, root["model"].get("ignore_merges", False))
+    as_text = text_rules is not None and not text_rules.byte_level
+    ignore_merges = root["model"].get("ignore_merges", False)
+    added = _added_tokens(root.get("added_tokens") or [], model, ignore_merges, as_text)
     normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
-    pretokenizer = pretokenizer_from_json(root.get("pre_tokenizer"))
-    require_byte_level_decoder(root.get("decoder"))
+    pretokenizer = pretokenizer_from_json(root.get("pre_tokenizer"), as_text)
+    decoder = None
+    if as_text:
+        decoder = decoder_from_json(root.get("decoder"))
+    else:
+        require_byte_level_decoder(root.get("decoder"))
     return Around(
         pretokenizer,
         normalizer,
@@ -93,6 +106,7 @@ def read_around(root: dict[str, Any], model: Model) -> Around:
         post_processor_from_json(root.get("post_processor"), {token.text: token.id for token in added}),
         truncation_from_json(root.get("truncation")),
         padding_from_json(root.get("padding")),
+        decoder,
     )
 
 
@@ -109,23 +123,51 @@ def check_root(value: Any) -> dict[str, Any]:
 def _check_model(value: Any) -> None:
     if isinstance(value, dict):
         # Files from before 2020, GPT-2's among them, do not name the type.
-        expect(value.get("type", "BPE"), ["BPE"], "model.type", "only byte-level BPE is")
+        expect(value.get("type", "BPE"), ["BPE"], "model.type", "only BPE is")
     model = expect_object(value, "model", MODEL)
     for name in ("vocab", "merges"):
         if name not in model:
             raise BadTokenizer(f"model.{name} is missing")
     expect(model.get("dropout"), [None, 0, 0.0], "model.dropout", "ids must not be random")
-    expect(model.get("continuing_subword_prefix"), [None, ""], "model.continuing_subword_prefix")
-    expect(model.get("end_of_word_suffix"), [None, ""], "model.end_of_word_suffix")
-    expect(model.get("byte_fallback", False), [False], "model.byte_fallback", "only byte-level BPE is")
-    expect(model.get("ignore_merges", False), [False, True], "model.ignore_merges")
-    # A byte-level vocabulary holds all bytes, so nothing is unknown and these two never come into play.
-    expect(model.get("fuse_unk", False), [False, True], "model.fuse_unk")
-    if not isinstance(model.get("unk_token"), (str, type(None))):
-        raise BadTokenizer(f"model.unk_token must be a text or null, found {shown(model['unk_token'])}")
+    for name in ("byte_fallback", "ignore_merges", "fuse_unk"):
+        expect(model.get(name, False), [False, True], f"model.{name}")
+    for name in ("continuing_subword_prefix", "end_of_word_suffix", "unk_token"):
+        if not isinstance(model.get(name), (str, type(None))):
+            raise BadTokenizer(f"model.{name} must be a text or null, found {shown(model[name])}")
 
 
-def _added_tokens(value: Any, model: Model, ignore_merges: bool) -> list[AddedToken]:
+def text_rules_of(root: dict[str, Any]) -> TextRules | None:
+    """How the entries are read; None if they are bytes in the byte alphabet and nothing else."""
+    model = root["model"]
+    components = [component for component, _ in components_from_json(root.get("pre_tokenizer"))]
+    normalizer = normalizer_from_json(root.get("normalizer"), "normalizer")
+    byte_level = is_byte_level(components) or (
+        normalizer is not None and ByteLevel() in normalizer.components
+    )
+    prefix, suffix = model.get("continuing_subword_prefix") or "", model.get("end_of_word_suffix") or ""
+    if byte_level and not prefix and not suffix:
+        return None  # all bytes are entries, so nothing is unknown
+    if model.get("byte_fallback", False) and (prefix or suffix):
+        raise UnsupportedTokenizer(
+            "model.byte_fallback is True beside a continuing_subword_prefix or end_of_word_suffix; supported: one "
+            "of the two"
+        )
+    for name, affix in (("continuing_subword_prefix", prefix), ("end_of_word_suffix", suffix)):
+        if byte_level and (affix != "" and to_bytes(affix) != affix.encode()):
+            raise UnsupportedTokenizer(
+                f"model.{name} is {shown(affix)}; supported: a text of printable ASCII"
+            )
+    return TextRules(
+        byte_fallback=not byte_level and model.get("byte_fallback", False),
+        unk_token=model.get("unk_token"),
+        fuse_unk=model.get("fuse_unk", False),
+        end_of_word_suffix=suffix,
+        continuing_subword_prefix=prefix,
+        byte_level=byte_level,
+    )
+
+
+def _added_tokens(value: Any, model: Model, ignore_merges: bool, as_text: bool) -> list[AddedToken]:
     """The added tokens in the order of the file, with the ids that readers give them."""
     tokens: dict[str, AddedToken] = {}
     next_id = len(model)
@@ -148,7 +190,7 @@ def _added_tokens(value: Any, model: Model, ignore_merges: bool) -> list[AddedTo
             next_id += 1
             if model.has_id(expected):
                 raise BadTokenizer(f"{where} {shown(text)}: put it in model.vocab, whose ids have gaps")
-        elif used_by := _who_takes_it_for_an_entry(text, model, ignore_merges):
+        elif not as_text and (used_by := _who_takes_it_for_an_entry(text, model, ignore_merges)):
             raise BadTokenizer(
                 f"{where}.content {shown(text)} is also how the byte alphabet spells an entry that {used_by}, so "
                 f"id {expected} would be two texts; give the token an id of its own"

@@ -1,13 +1,29 @@
-"""tokenizer.json's decoder. ByteLevel is supported; all others are refused by their path."""
+"""tokenizer.json's decoder, both ways; each field is checked, others are refused by their path."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, Final
 
-from bpe.errors import UnsupportedTokenizer, printable
-from bpe.formats.json_input import component_type, expect_object, flat_sequence
+from bpe import decoders
+from bpe.decoders import (
+    BPEDecoder,
+    ByteFallback,
+    ByteLevel,
+    Component,
+    Decoder,
+    Fuse,
+    Metaspace,
+    Replace,
+    Strip,
+)
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, printable, shown
+from bpe.formats.huggingface_normalizer import replace_from_json
+from bpe.formats.huggingface_pretokenizer import metaspace_from_json
+from bpe.formats.json_input import component_type, expect, expect_object, flat_sequence
 
-_BYTE_LEVEL: Final = {"type", "add_prefix_space", "trim_offsets", "use_regex"}
+_BYTE_LEVEL: Final = ("add_prefix_space", "trim_offsets", "use_regex")
+_NAMES: Final = "BPEDecoder, ByteFallback, ByteLevel, Fuse, Metaspace, Replace, Strip, Sequence"
 
 
 def require_byte_level_decoder(value: Any) -> None:
@@ -16,4 +32,77 @@ def require_byte_level_decoder(value: Any) -> None:
     if len(components) != 1 or component_type(*components[0]) != "ByteLevel":
         found = ", ".join(component_type(*each) for each in components) or "none"
         raise UnsupportedTokenizer(f"decoder is {printable(found[:200])}; supported: ByteLevel")
-    expect_object(components[0][0], components[0][1], _BYTE_LEVEL)
+    expect_object(components[0][0], components[0][1], {"type", *_BYTE_LEVEL})
+
+
+def decoder_from_json(value: Any) -> Decoder:
+    """The decoder of entries that are text; null joins them by spaces."""
+    return Decoder(
+        tuple(_component(item, path) for item, path in flat_sequence(value, "decoder", "decoders"))
+    )
+
+
+def _component(item: dict[str, Any], path: str) -> Component:
+    match component_type(item, path):
+        case "ByteLevel":
+            expect_object(item, path, {"type", *_BYTE_LEVEL})
+            return ByteLevel(**{name: _flag(item, name, path) for name in _BYTE_LEVEL})
+        case "ByteFallback":
+            expect_object(item, path, {"type"})
+            return ByteFallback()
+        case "Fuse":
+            expect_object(item, path, {"type"})
+            return Fuse()
+        case "Strip":
+            expect_object(item, path, {"type", "content", "start", "stop"})
+            content = item.get("content")
+            if not isinstance(content, str) or len(content) != 1:
+                raise BadTokenizer(f"{path}.content is {shown(content)}: must be one character")
+            return Strip(content, _count(item, "start", path), _count(item, "stop", path))
+        case "Replace":
+            found = replace_from_json(item, path)
+            return Replace(found.pattern, found.content, found.is_expression)
+        case "Metaspace":
+            metaspace = metaspace_from_json(item, path)
+            return Metaspace(metaspace.replacement, metaspace.prepend_scheme, metaspace.split)
+        case "BPEDecoder":
+            expect_object(item, path, {"type", "suffix"})
+            suffix = item.get("suffix", "</w>")
+            if not isinstance(suffix, str) or not suffix:
+                raise BadTokenizer(
+                    f"{path}.suffix is {shown(suffix)}: must be a text of at least one character"
+                )
+            return BPEDecoder(suffix)
+        case name:
+            raise UnsupportedTokenizer(f"{path} is {shown(name)}; supported: {_NAMES}")
+
+
+def _flag(item: dict[str, Any], name: str, path: str) -> bool:
+    flag = item.get(name, True)
+    expect(flag, [False, True], f"{path}.{name}")
+    return bool(flag)
+
+
+def _count(item: dict[str, Any], name: str, path: str) -> int:
+    count = item.get(name)
+    if type(count) is not int or count < 0:
+        raise BadTokenizer(f"{path}.{name} is {shown(count)}: must be a whole number of at least 0")
+    return count
+
+
+def decoder_to_json(decoder: Decoder | None) -> dict[str, Any] | None:
+    """The decoder as tokenizer.json has it; None for a byte-level vocabulary's."""
+    if decoder is None:
+        decoder = Decoder((ByteLevel(add_prefix_space=False),))
+    items = [_to_json(each) for each in decoder.components]
+    if len(items) < 2:
+        return items[0] if items else None
+    return {"type": "Sequence", "decoders": items}
+
+
+def _to_json(component: Component) -> dict[str, Any]:
+    name = type(component).__name__
+    if isinstance(component, decoders.Replace):
+        kind = "Regex" if component.is_expression else "String"
+        return {"type": name, "pattern": {kind: component.pattern}, "content": component.content}
+    return {"type": name} | {each.name: getattr(component, each.name) for each in fields(component)}

@@ -68,7 +68,7 @@ def _component(value: dict[str, Any], path: str) -> Component:
         expect_object(value, path, {"type", "prepend"})
         return Prepend(_text(value, "prepend", path))
     if name == "Replace":
-        return _replace(value, path)
+        return replace_from_json(value, path)
     if name == "Precompiled":
         expect_object(value, path, {"type", "precompiled_charsmap"})
         return _precompiled(_text(value, "precompiled_charsmap", path), f"{path}.precompiled_charsmap")
@@ -87,7 +87,8 @@ def _component(value: dict[str, Any], path: str) -> Component:
     raise UnsupportedTokenizer(f"{path} is {shown(name)}; supported: {supported}")
 
 
-def _replace(value: dict[str, Any], path: str) -> Replace:
+def replace_from_json(value: dict[str, Any], path: str) -> Replace:
+    """A Replace, of a normalizer or a decoder."""
     expect_object(value, path, {"type", "pattern", "content"})
     pattern = value.get("pattern")
     if not isinstance(pattern, dict) or list(pattern) not in (["Regex"], ["String"]):

@@ -103,7 +103,8 @@ def _fixed_length(item: dict[str, Any], path: str) -> Component:
     return FixedLength(length)
 
 
-def _metaspace(item: dict[str, Any], path: str) -> Component:
+def metaspace_from_json(item: dict[str, Any], path: str) -> Metaspace:
+    """A Metaspace, of a pre-tokenizer or a decoder."""
     expect_object(
         item, path, {"type", "replacement", "prepend_scheme", "split", "add_prefix_space", "str_rep"}
     )
@@ -143,7 +144,7 @@ _READERS: Final[dict[str, Callable[[dict[str, Any], str], Component]]] = {
     "CharDelimiterSplit": _char_delimiter,
     "UnicodeScripts": _plain(UnicodeScripts()),
     "FixedLength": _fixed_length,
-    "Metaspace": _metaspace,
+    "Metaspace": metaspace_from_json,
 }
 
 # -- writing -----------------------------------------------------------------------------------------------------
@@ -173,11 +174,14 @@ def _component_to_json(component: Component) -> dict[str, Any]:
 # -- as a Pretokenizer --------------------------------------------------------------------------------------------
 
 
-def pretokenizer_from_json(value: Any) -> Pretokenizer:
-    """The pre-tokenizer of byte-level entries; UnsupportedTokenizer for components that can't be executed."""
+def pretokenizer_from_json(value: Any, as_text: bool = False) -> Pretokenizer:
+    """The pre-tokenizer of byte-level entries; UnsupportedTokenizer for components that can't be executed.
+
+    as_text: of entries that are text.
+    """
     found = components_from_json(value)
     components = [component for component, _ in found]
-    if not is_byte_level(components):
+    if not as_text and not is_byte_level(components):
         kinds = ", ".join(type(component).__name__ for component in components) or "none"
         raise UnsupportedTokenizer(f"pre_tokenizer is {kinds}; supported: with ByteLevel in it")
     for component, path in found:
@@ -217,16 +221,16 @@ def _name_of(components: Sequence[Component]) -> str | None:
     return None
 
 
-def pretokenizer_to_json(pretokenizer: Pretokenizer) -> dict[str, Any] | None:
-    """The pre_tokenizer that cuts alike."""
+def pretokenizer_to_json(pretokenizer: Pretokenizer, as_text: bool = False) -> dict[str, Any] | None:
+    """The pre_tokenizer that cuts alike. as_text: for entries that are text."""
     name = pretokenizer.name
-    if name == "gpt2":
+    if name == "gpt2" and not as_text:
         return components_to_json([ByteLevel(add_prefix_space=False)])
     components = list(pretokenizer.components)
     if name:
         components = [Split(HUGGINGFACE_SPELLINGS[name], "oniguruma")]
     components = [_in_oniguruma(each) if isinstance(each, Split) else each for each in components]
-    if not is_byte_level(components):
+    if not as_text and not is_byte_level(components):
         components.append(ByteLevel(add_prefix_space=False, use_regex=False))
     return components_to_json(components)
 

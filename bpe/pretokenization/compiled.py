@@ -11,7 +11,7 @@ from bpe.pretokenization.automaton import automaton_of
 from bpe.pretokenization.components import Component, Split
 from bpe.pretokenization.stage import Stage
 from bpe.pretokenization.stages import stages_of
-from bpe.pretokenization.tables import Tables, tables_of
+from bpe.pretokenization.tables import Tables, exchanged, tables_of
 from bpe.pretokenization.two_way import two_way_of
 from bpe.pretokenization.two_way_tables import two_way_tables_of
 from bpe.pretokenization.ways import NotBoundedError
@@ -26,12 +26,17 @@ class Compiled:
 
 
 @lru_cache(maxsize=64)
-def compiled_of(components: tuple[Component, ...]) -> Compiled:
-    """The tables; UnsupportedPattern says what can't be compiled, BadTokenizer what is wrong."""
+def compiled_of(components: tuple[Component, ...], has_spaces: bool = False) -> Compiled:
+    """The tables; UnsupportedPattern says what can't be compiled, BadTokenizer what is wrong.
+
+    has_spaces: texts have a space where the components see U+2581, and the other way round.
+    """
     try:
         tables = _tables_of(stages_of(components))
     except NotBoundedError as error:
         raise UnsupportedPattern(f"the pattern can't be compiled: {error}") from None
+    if has_spaces:
+        tables = exchanged(tables, ord(" "), 0x2581)
     gaps_are_errors = any(isinstance(each, Split) and each.gaps_are_errors for each in components)
     automaton = core_automaton(tables)
     return Compiled(automaton, gaps_are_errors and automaton.drops)

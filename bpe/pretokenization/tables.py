@@ -8,7 +8,7 @@ and all else.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -164,6 +164,11 @@ def pages_of(classes: Classes) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
     for number, points in enumerate(classes.sets):
         for start, stop in points.ranges:
             class_of[start:stop] = number
+    return pages_of_classes(class_of)
+
+
+def pages_of_classes(class_of: NDArray[np.uint8]) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
+    """The same of uint8[0x110000], the class of each code point."""
     numbers: dict[bytes, int] = {}
     rows = class_of.tobytes()
     page_of = [
@@ -171,6 +176,14 @@ def pages_of(classes: Classes) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
     ]
     pages = np.frombuffer(b"".join(numbers), np.uint8).reshape(-1, _PAGE)
     return np.array(page_of, np.uint16), pages
+
+
+def exchanged(tables: Tables, first: int, second: int) -> Tables:
+    """The tables that take either of two code points for the other."""
+    pages = tables.pages[tables.page_of].reshape(-1)
+    pages[[first, second]] = pages[[second, first]]
+    page_of, pages = pages_of_classes(pages)
+    return replace(tables, page_of=page_of, pages=pages)
 
 
 def starts_of(tables: Tables, text: str) -> list[tuple[int, bool]]:

@@ -287,9 +287,9 @@ REFUSED = [
     (("model", "type"), "WordPiece", "model.type is 'WordPiece'; supported: 'BPE'"),
     (("model", "type"), "Unigram", "model.type is 'Unigram'"),
     (("model", "dropout"), 0.1, "model.dropout is 0.1"),
-    (("model", "byte_fallback"), True, "model.byte_fallback is True"),
-    (("model", "continuing_subword_prefix"), "##", "model.continuing_subword_prefix is '##'"),
-    (("model", "end_of_word_suffix"), "</w>", "model.end_of_word_suffix is '</w>'"),
+    (("model", "byte_fallback"), 1, "model.byte_fallback is 1"),
+    (("model", "continuing_subword_prefix"), "é", "model.continuing_subword_prefix is 'é'"),
+    (("model", "end_of_word_suffix"), 1, "model.end_of_word_suffix must be a text or null"),
     (("model", "ignore_merges"), 1, "model.ignore_merges is 1"),
     (("normalizer",), {"type": "NFX"}, "normalizer is 'NFX'; supported: NFC, NFD"),
     (

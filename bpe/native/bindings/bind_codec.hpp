@@ -3,6 +3,7 @@
 
 #include "bindings/bindings.hpp"
 #include "encode/decoder.hpp"
+#include "encode/text_decoder.hpp"
 
 namespace bpe::python {
 
@@ -10,6 +11,7 @@ namespace bpe::python {
 struct Codec {
   bpe::Encoder encoder;
   bpe::Decoder decoder;
+  std::optional<bpe::TextDecoder> text_decoder; // in its place, for entries that are text
 
   // What an Encoder is made of.
   template <class First, class Second, class... Rest>

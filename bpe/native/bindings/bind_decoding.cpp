@@ -56,7 +56,12 @@ std::vector<int64_t> ids_from(nb::handle ids) {
 // Fewer ids than these keep the GIL, as short texts do.
 constexpr size_t gil_release_ids = 2048;
 
-nb::object bytes_from(const bpe::Decoder &decoder, const std::vector<int64_t> &ids) {
+nb::object bytes_from(const Codec &codec, const std::vector<int64_t> &ids) {
+  if (codec.text_decoder) {
+    const std::string bytes = codec.text_decoder->decode(ids.data(), ids.size(), false);
+    return nb::bytes(bytes.data(), bytes.size());
+  }
+  const bpe::Decoder &decoder = codec.decoder;
   const size_t size = decoder.size_of(ids.data(), ids.size());
   nb::object out = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
   if (!out.is_valid())
@@ -72,8 +77,17 @@ nb::object bytes_from(const bpe::Decoder &decoder, const std::vector<int64_t> &i
 }
 
 // `room` is used again and again by calls one after the other.
-nb::object text_from(const bpe::Decoder &decoder, const int64_t *ids, size_t count, const char *errors,
+nb::object text_from(const Codec &codec, const int64_t *ids, size_t count, const char *errors,
                      std::vector<char> &room) {
+  if (codec.text_decoder) {
+    const std::string text = codec.text_decoder->decode(ids, count, std::string_view(errors) == "replace");
+    nb::object out =
+        nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), errors));
+    if (!out.is_valid())
+      throw nb::python_error();
+    return out;
+  }
+  const bpe::Decoder &decoder = codec.decoder;
   const size_t size = decoder.size_of(ids, count);
   if (room.size() < size)
     room.resize(size);
@@ -84,7 +98,7 @@ nb::object text_from(const bpe::Decoder &decoder, const int64_t *ids, size_t cou
   return out;
 }
 
-nb::list texts_from(const bpe::Decoder &decoder,
+nb::list texts_from(const Codec &codec,
                     nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> tokens,
                     nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
                     const char *errors) {
@@ -99,7 +113,7 @@ nb::list texts_from(const bpe::Decoder &decoder,
                                 .c_str());
     ids.assign(tokens.data() + start, tokens.data() + stop);
     try {
-      out.append(text_from(decoder, ids.data(), ids.size(), errors, room));
+      out.append(text_from(codec, ids.data(), ids.size(), errors, room));
     } catch (const std::invalid_argument &error) {
       throw nb::value_error(("row " + std::to_string(row) + ": " + error.what()).c_str());
     }
@@ -112,15 +126,26 @@ nb::list texts_from(const bpe::Decoder &decoder,
 void bind_decoding(nb::class_<Codec> &encoder) {
   encoder
       .def(
-          "decode",
-          [](const Codec &codec, nb::handle ids) { return bytes_from(codec.decoder, ids_from(ids)); },
+          "set_text_decoding",
+          [](Codec &codec, const std::vector<std::pair<nb::bytes, nb::bytes>> &replaced,
+             const nb::bytes &stripped, size_t strip_count, const nb::dict &special_tokens) {
+            bpe::TextDecoding rule{{}, {stripped.c_str(), stripped.size()}, strip_count};
+            for (const auto &[what, by] : replaced)
+              rule.replaced.emplace_back(std::string(what.c_str(), what.size()),
+                                         std::string(by.c_str(), by.size()));
+            codec.text_decoder.emplace(codec.encoder.vocabulary(),
+                                       added_tokens_from(special_tokens).contents(), rule);
+          },
+          nb::arg("replaced"), nb::arg("stripped"), nb::arg("strip_count"), nb::arg("special_tokens"))
+      .def(
+          "decode", [](const Codec &codec, nb::handle ids) { return bytes_from(codec, ids_from(ids)); },
           nb::arg("ids"))
       .def(
           "decode_text",
           [](const Codec &codec, nb::handle ids, const char *errors) {
             const std::vector<int64_t> values = ids_from(ids);
             std::vector<char> room;
-            return text_from(codec.decoder, values.data(), values.size(), errors, room);
+            return text_from(codec, values.data(), values.size(), errors, room);
           },
           nb::arg("ids"), nb::arg("errors"))
       .def(
@@ -128,7 +153,7 @@ void bind_decoding(nb::class_<Codec> &encoder) {
           [](const Codec &codec,
              nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> tokens,
              nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
-             const char *errors) { return texts_from(codec.decoder, tokens, offsets, errors); },
+             const char *errors) { return texts_from(codec, tokens, offsets, errors); },
           nb::arg("tokens"), nb::arg("offsets"), nb::arg("errors"));
 }
 

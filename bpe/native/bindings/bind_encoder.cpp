@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 #include <utility>
 
 namespace bpe::python {
@@ -124,7 +125,10 @@ void bind_encoder(nb::module_ &m) {
   nb::class_<bpe::AddedTokens>(m, "AddedTokens")
       .def(
           "__init__",
-          [](bpe::AddedTokens *self, const Items<nb::tuple> &tokens) {
+          [](bpe::AddedTokens *self, const Items<nb::tuple> &tokens, const Items<nb::bytes> &needless) {
+            std::unordered_set<std::string> left_out;
+            for (const nb::bytes &text : needless)
+              left_out.emplace(text.c_str(), text.size());
             std::vector<bpe::SpecialToken> contents, raw, normalized;
             for (const nb::tuple &item : tokens) {
               if (nb::len(item) != 6)
@@ -135,7 +139,8 @@ void bind_encoder(nb::module_ &m) {
                                       nb::cast<bool>(item[4]), nb::cast<bool>(item[5])};
               contents.push_back(token);
               if (nb::handle text = item[2]; text.is_none()) {
-                raw.push_back(std::move(token));
+                if (!left_out.contains(token.text))
+                  raw.push_back(std::move(token));
               } else {
                 token.text = view_of_bytes(text, "an added token");
                 normalized.push_back(std::move(token));
@@ -143,7 +148,7 @@ void bind_encoder(nb::module_ &m) {
             }
             new (self) bpe::AddedTokens(std::move(contents), std::move(raw), std::move(normalized));
           },
-          nb::arg("tokens"))
+          nb::arg("tokens"), nb::arg("needless") = nb::list())
       .def(
           "find",
           [](const bpe::AddedTokens &tokens, nb::object buffer, bool normalized) {
@@ -175,16 +180,20 @@ void bind_encoder(nb::module_ &m) {
       .def(
           "__init__",
           [](Codec *self, nb::dict entries, nb::object merges, nb::handle special_tokens,
-             const bpe::Automaton *automaton, bool ignore_merges, int64_t cache_bytes) {
+             const bpe::Automaton *automaton, bool ignore_merges, const TextRulesTuple &text_rules,
+             int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
+            if (text_rules && merges.is_none())
+              throw nb::value_error("a rank file has no rules for text");
             nb::object merge_tuple;
             std::vector<bpe::Vocabulary::Entry> entry_list = entries_from(entries);
             const std::optional<bpe::Vocabulary::Merges> merge_list = merges_from(merges, merge_tuple);
             new (self) Codec(std::move(entry_list), merge_list, added_tokens_from(special_tokens),
-                             shared(automaton), ignore_merges, cache_size);
+                             shared(automaton), ignore_merges, cache_size, text_rules_from(text_rules));
           },
           nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"),
-          nb::arg("automaton").none(), nb::arg("ignore_merges"), nb::arg("cache_bytes") = default_cache_bytes)
+          nb::arg("automaton").none(), nb::arg("ignore_merges"), nb::arg("text_rules") = nb::none(),
+          nb::arg("cache_bytes") = default_cache_bytes)
       .def_static(
           "from_image",
           [](nb::object image, nb::handle special_tokens, const bpe::Automaton *automaton, bool ignore_merges,
@@ -297,6 +306,20 @@ void bind_encoder(nb::module_ &m) {
             codec.encoder.set_normalizer(shared(normalizer));
           },
           nb::for_getter(nb::rv_policy::reference), nb::arg("normalizer").none())
+      .def(
+          "set_automaton",
+          [](Codec &codec, const bpe::Automaton &automaton) {
+            codec.encoder.set_automaton(shared(&automaton));
+          },
+          nb::arg("automaton"))
+      .def(
+          "set_added_tokens",
+          [](Codec &codec, const bpe::AddedTokens &tokens) { codec.encoder.set_added_tokens(tokens); },
+          nb::arg("tokens"))
+      .def_prop_ro("merges_characters",
+                   [](const Codec &codec) { return codec.encoder.vocabulary().merges_characters(); })
+      .def("joined_characters",
+           [](const Codec &codec) { return owned_array(codec.encoder.vocabulary().joined_characters()); })
       .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)
       .def(
           "encode_batch",

@@ -1,6 +1,6 @@
 // Tokenizer files read and written by the core, for Python.
 #include "bindings/bind_codec.hpp"
-#include "common/image.hpp"
+#include "text/utf8.hpp"
 #include "vocabulary/entry_list.hpp"
 #include "vocabulary/model_text.hpp"
 
@@ -22,24 +22,49 @@ struct EntryFile {
   const bpe::EntryList &entries() const { return model.entries; }
 };
 
-// Those of the texts that are a part or the product of a merge.
+// Those of the texts that are a part or the product of a merge, which takes `prefix` bytes from its right
+// part.
 std::unordered_set<std::string_view> used_by_merges(const bpe::ModelJson &model,
-                                                    const std::unordered_set<std::string_view> &texts) {
+                                                    const std::unordered_set<std::string_view> &texts,
+                                                    size_t prefix) {
   std::unordered_set<std::string_view> used;
   const auto bit_of = [](std::string_view text) { return uint64_t{1} << std::min<size_t>(text.size(), 63); };
   uint64_t sizes = 0; // which most entries do not have
   for (const std::string_view text : texts)
     sizes |= bit_of(text);
   const auto look_at = [&](std::string_view entry) {
-    if ((sizes & bit_of(entry)) && texts.contains(entry))
-      used.insert(entry);
+    if (sizes & bit_of(entry))
+      if (const auto found = texts.find(entry); found != texts.end())
+        used.insert(*found);
   };
+  std::string product;
   for (size_t i = 0; !texts.empty() && i < model.merge_ends.size(); i += 2) {
     look_at(model.merge_part(i));
     look_at(model.merge_part(i + 1));
-    look_at(model.product(i / 2));
+    if (prefix > 0) {
+      const std::string_view right = model.merge_part(i + 1);
+      look_at(product.assign(model.merge_part(i)).append(right.substr(std::min(prefix, right.size()))));
+    } else {
+      look_at(model.product(i / 2));
+    }
   }
   return used;
+}
+
+// Whether merging may begin with the entry: one character, with prefix and suffix perhaps, or a byte's.
+bool begins(const bpe::TextRules &rules, std::string_view entry) {
+  const auto is_one = [&](std::string_view text) {
+    const auto *const bytes = reinterpret_cast<const uint8_t *>(text.data());
+    return text.size() <= 1 ||
+           (!rules.byte_level && bpe::read_char(bytes, bytes + text.size()).length == text.size());
+  };
+  const auto is_one_with_suffix = [&](std::string_view text) {
+    return is_one(text) ||
+           (text.ends_with(rules.suffix) && is_one(text.substr(0, text.size() - rules.suffix.size())));
+  };
+  return is_one_with_suffix(entry) ||
+         (entry.starts_with(rules.prefix) && is_one_with_suffix(entry.substr(rules.prefix.size()))) ||
+         (rules.byte_fallback && entry.size() == 6 && entry.starts_with("<0x"));
 }
 
 void require_own_ids(const bpe::EntryList &entries) {
@@ -71,17 +96,20 @@ void bind_entry_file(nb::module_ &m) {
   nb::class_<EntryFile>(m, "EntryFile")
       .def_static(
           "read_model_json",
-          [](nb::bytes document) {
+          [](nb::bytes document, const std::string &spelling) {
             std::optional<bpe::ModelJson> model;
             {
               nb::gil_scoped_release unlocked;
-              model = bpe::read_model_json({document.c_str(), document.size()});
+              model = bpe::read_model_json({document.c_str(), document.size()},
+                                           spelling == "text"     ? bpe::Spelling::text
+                                           : spelling == "unread" ? bpe::Spelling::unread
+                                                                  : bpe::Spelling::byte_alphabet);
             }
             if (!model)
               return nb::object(nb::none());
             return nb::cast(new EntryFile{std::move(*model), true, document}, nb::rv_policy::take_ownership);
           },
-          nb::arg("document"))
+          nb::arg("document"), nb::arg("spelling"))
       .def_static(
           "read_rank_file",
           [](nb::bytes data) {
@@ -158,20 +186,21 @@ void bind_entry_file(nb::module_ &m) {
           nb::arg("wanted"))
       .def(
           "used_by_merges",
-          [](const EntryFile &file, const Items<nb::bytes> &wanted) {
+          [](const EntryFile &file, const Items<nb::bytes> &wanted, size_t prefix_bytes) {
             std::unordered_set<std::string_view> texts;
             for (const nb::bytes &text : wanted)
               texts.insert({text.c_str(), text.size()});
             nb::list out;
-            for (const std::string_view entry : used_by_merges(file.model, texts))
+            for (const std::string_view entry : used_by_merges(file.model, texts, prefix_bytes))
               out.append(nb::bytes(entry.data(), entry.size()));
             return out;
           },
-          nb::arg("wanted"))
+          nb::arg("wanted"), nb::arg("prefix_bytes") = 0)
       .def(
           "encoder",
           [](const EntryFile &file, nb::handle special_tokens, const bpe::Automaton *automaton,
-             bool ignore_merges, int64_t cache_bytes) {
+             bool ignore_merges, const TextRulesTuple &text_rules, int64_t cache_bytes) {
+            const std::optional<bpe::TextRules> rules = text_rules_from(text_rules);
             const size_t cache_size = cache_size_from(cache_bytes);
             bpe::AddedTokens special_list = added_tokens_from(special_tokens);
             const bpe::EntryList &entries = file.entries();
@@ -185,13 +214,16 @@ void bind_entry_file(nb::module_ &m) {
               special_texts.emplace(token.value, token.text);
               texts.insert(token.text);
             }
-            const std::unordered_set<std::string_view> used = used_by_merges(file.model, texts);
+            const std::unordered_set<std::string_view> used =
+                used_by_merges(file.model, texts, rules ? rules->prefix.size() : 0);
             std::vector<bpe::Vocabulary::Entry> kept;
             kept.reserve(entries.size());
             for (size_t i = 0; i < entries.size(); ++i) {
               const auto special = special_texts.find(entries.ids[i]);
               if (!file.has_merges || special == special_texts.end() ||
-                  (special->second == entries[i] && (entries[i].size() == 1 || used.contains(entries[i]))))
+                  (special->second == entries[i] &&
+                   ((rules ? begins(*rules, entries[i]) : entries[i].size() == 1) ||
+                    used.contains(entries[i]))))
                 kept.push_back({entries.ids[i], entries[i]});
             }
             std::optional<bpe::Vocabulary::Merges> merges;
@@ -202,13 +234,14 @@ void bind_entry_file(nb::module_ &m) {
                 merges->emplace_back(file.model.merge_part(i), file.model.merge_part(i + 1));
             }
             auto codec = std::make_unique<Codec>(std::move(kept), merges, std::move(special_list),
-                                                 std::move(tables), ignore_merges, cache_size);
+                                                 std::move(tables), ignore_merges, cache_size, rules);
             if (merges && codec->encoder.vocabulary().pair_count() < merges->size())
               require_own_merges(file.model);
             return codec.release();
           },
           nb::arg("special_tokens"), nb::arg("automaton").none(), nb::arg("ignore_merges"),
-          nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership);
+          nb::arg("text_rules") = nb::none(), nb::arg("cache_bytes") = default_cache_bytes,
+          nb::rv_policy::take_ownership);
 }
 
 } // namespace bpe::python

@@ -174,6 +174,19 @@ inline bpe::AddedTokens added_tokens_from(nb::handle special_tokens) {
   return {std::move(contents), std::move(tokens), {}};
 }
 
+// (byte_level, byte_fallback, fuse_unk, has_spaces, unk_id, unk_token, prefix, suffix), or None.
+using TextRulesTuple = std::optional<
+    std::tuple<bool, bool, bool, bool, std::optional<uint32_t>, nb::bytes, nb::bytes, nb::bytes>>;
+
+inline std::optional<bpe::TextRules> text_rules_from(const TextRulesTuple &rules) {
+  if (!rules)
+    return std::nullopt;
+  const auto &[byte_level, byte_fallback, fuse_unk, has_spaces, unk_id, unk_token, prefix, suffix] = *rules;
+  const auto text = [](const nb::bytes &bytes) { return std::string(bytes.c_str(), bytes.size()); };
+  return bpe::TextRules{byte_level, byte_fallback,   fuse_unk,     has_spaces,
+                        unk_id,     text(unk_token), text(prefix), text(suffix)};
+}
+
 inline size_t cache_size_from(int64_t cache_bytes) {
   if (cache_bytes < 0)
     throw nb::value_error(("cache_bytes must be at least 0, got " + std::to_string(cache_bytes)).c_str());

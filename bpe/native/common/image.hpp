@@ -16,7 +16,7 @@
 namespace bpe {
 
 // To be raised with every change of what is written, and of what the numbers in it mean.
-inline constexpr uint32_t image_version = 2;
+inline constexpr uint32_t image_version = 3;
 
 class ImageWriter {
 public:

@@ -44,7 +44,7 @@ void EncoderSession::push_cut(const uint8_t *start, const uint8_t *p, const uint
                               const uint8_t *readable) {
   if (const size_t size = static_cast<size_t>(stop - start); size > UINT32_MAX)
     throw std::length_error("a pretoken of 4 GiB or more; cut the text into documents");
-  else if (p == start && (!needs_cutting(*start, size) ||
+  else if (p == start && (vocabulary_.merges_characters() || !needs_cutting(*start, size) ||
                           (size > CacheKey::max_bytes && size <= max_word_bytes && is_word(start, size))))
     return push_part(start, size, true, readable);
   while (p < stop) {
@@ -103,7 +103,8 @@ const uint8_t *EncoderSession::next_safe_border(const uint8_t *start, const uint
 
 // Whether an entry may reach over the border before p, where a character of several bytes starts.
 bool EncoderSession::may_join(const uint8_t *start, const uint8_t *p, const uint8_t *stop) const {
-  if (characters_ && Characters::starts_at(p, static_cast<size_t>(stop - p)) && p - start >= 3 &&
+  if (characters_ && !vocabulary_.fuses_unknown() &&
+      Characters::starts_at(p, static_cast<size_t>(stop - p)) && p - start >= 3 &&
       Characters::starts_at(p - 3, 3))
     return character_view_.may_join(p);
   return vocabulary_.may_join(p[-1], p[0]);

@@ -4,6 +4,7 @@
 #include "common/prefetch.hpp"
 #include "merge/merge_by_windows.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace bpe {
@@ -200,7 +201,8 @@ uint32_t *EncoderSession::emit_missing(const Batch &batch, size_t i, uint32_t *o
   if (size > GatheredMisses::max_long_bytes) {
     size_t count;
     uint32_t *const end = merge_long(bytes, size, out, count);
-    cache_.insert_long(key, hash, bytes, end - count, count);
+    if (count > 0)
+      cache_.insert_long(key, hash, bytes, end - count, count);
     return end;
   }
   open_misses(out);
@@ -223,13 +225,20 @@ inline void EncoderSession::open_misses(uint32_t *&out) {
 // with a batch's room behind it.
 uint32_t *EncoderSession::flush_misses(uint32_t *out) {
   misses_.set_end(out);
-  const GatheredMisses::Miss *const stop = misses_.end_misses();
+  GatheredMisses::Miss *const stop = misses_.end_misses();
   for (const GatheredMisses::Miss *miss = misses_.begin_misses(); miss != stop; ++miss)
     prefetch_to_write(cache_.first_slot(miss->hash));
-  misses_.merge(merge_tables_, merge_short_pretokens_, merge_long_pretokens_,
-                [&]() -> RankMergeScratch & { return rank_scratch(); });
-  for (const GatheredMisses::Miss *miss = misses_.begin_misses(); miss != stop; ++miss) {
-    vocabulary_.to_ids(miss->ids, miss->count);
+  if (vocabulary_.merges_characters())
+    misses_.merge_each([&](const uint8_t *bytes, size_t size, uint32_t *symbols) {
+      return merge_characters(bytes, size, symbols);
+    });
+  else
+    misses_.merge(merge_tables_, merge_short_pretokens_, merge_long_pretokens_,
+                  [&]() -> RankMergeScratch & { return rank_scratch(); });
+  for (GatheredMisses::Miss *miss = misses_.begin_misses(); miss != stop; ++miss) {
+    miss->count = static_cast<uint32_t>(vocabulary_.to_ids(miss->ids, miss->count));
+    if (miss->count == 0) // of unknown characters that vanish; the cache holds no pretoken without ids
+      continue;
     if (miss->key.is_long())
       cache_.insert_long(miss->key, miss->hash, misses_.bytes(*miss), miss->ids, miss->count);
     else
@@ -254,8 +263,19 @@ uint32_t *EncoderSession::room_for(size_t count, uint32_t *out) {
 
 // The entry that a whole pretoken is emitted as at once, or no_symbol.
 uint32_t EncoderSession::find_whole(const uint8_t *bytes, size_t size) const {
-  return ignore_merges_ ? vocabulary_.find_unreachable({reinterpret_cast<const char *>(bytes), size})
-                        : PairTable::no_symbol;
+  if (!ignore_merges_)
+    return PairTable::no_symbol;
+  const std::string_view text(reinterpret_cast<const char *>(bytes), size);
+  const std::optional<TextRules> &rules = vocabulary_.text_rules();
+  return rules && rules->has_spaces ? vocabulary_.find_unreachable(exchange_spaces(text))
+                                    : vocabulary_.find_unreachable(text);
+}
+
+size_t EncoderSession::merge_characters(const uint8_t *bytes, size_t size, uint32_t *symbols) {
+  vocabulary_.begin(bytes, size, first_symbols_);
+  const std::vector<uint32_t> &merged = heap_.merge(vocabulary_, first_symbols_);
+  std::copy(merged.begin(), merged.end(), symbols);
+  return merged.size();
 }
 
 RankMergeScratch &EncoderSession::rank_scratch() {
@@ -267,10 +287,13 @@ RankMergeScratch &EncoderSession::rank_scratch() {
 // The ids of one long pretoken, to `out`, which may move. Returns their end, with a batch's room behind it.
 uint32_t *EncoderSession::merge_long(const uint8_t *bytes, size_t size, uint32_t *out, size_t &count) {
   out = room_for(size, out);
-  count = size <= max_rank_merge_bytes
-              ? merge_long_pretoken_(merge_tables_, bytes, size, rank_scratch(), out)
-              : WindowMerge(vocabulary_, merge_long_pretoken_, rank_scratch(), heap_).merge(bytes, size, out);
-  vocabulary_.to_ids(out, count);
+  if (vocabulary_.merges_characters())
+    count = merge_characters(bytes, size, out);
+  else if (size <= max_rank_merge_bytes)
+    count = merge_long_pretoken_(merge_tables_, bytes, size, rank_scratch(), out);
+  else
+    count = WindowMerge(vocabulary_, merge_long_pretoken_, rank_scratch(), heap_).merge(bytes, size, out);
+  count = vocabulary_.to_ids(out, count);
   return out + count;
 }
 

@@ -82,8 +82,8 @@ private:
 
 Encoder::Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
                  AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton, bool ignore_merges,
-                 size_t cache_bytes)
-    : Encoder(Vocabulary(std::move(entries), merges, ignore_merges), std::move(added_tokens),
+                 size_t cache_bytes, std::optional<TextRules> text)
+    : Encoder(Vocabulary(std::move(entries), merges, ignore_merges, std::move(text)), std::move(added_tokens),
               std::move(automaton), ignore_merges, cache_bytes) {}
 
 Encoder::Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton,

@@ -36,7 +36,7 @@ public:
   // Throws std::invalid_argument as Vocabulary does.
   Encoder(std::vector<Vocabulary::Entry> entries, const std::optional<Vocabulary::Merges> &merges,
           AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton, bool ignore_merges,
-          size_t cache_bytes);
+          size_t cache_bytes, std::optional<TextRules> text = std::nullopt);
   Encoder(Vocabulary vocabulary, AddedTokens added_tokens, std::shared_ptr<const Automaton> automaton,
           bool ignore_merges, size_t cache_bytes);
 
@@ -44,6 +44,13 @@ public:
   // the first call that encodes, or while there is none.
   void set_normalizer(std::shared_ptr<const Normalizer> normalizer) { normalizer_ = std::move(normalizer); }
   const std::shared_ptr<const Normalizer> &normalizer() const { return normalizer_; }
+  // How texts are cut from now on, and what at: while no call encodes.
+  void set_automaton(std::shared_ptr<const Automaton> automaton) {
+    automaton_ = std::move(automaton);
+    idle_.clear(); // they have the one before
+    session_count_ = 0;
+  }
+  void set_added_tokens(AddedTokens tokens) { added_tokens_ = std::move(tokens); }
 
   // Texts are valid UTF-8. `special`: the tokens to recognise; all others are text like any other.
   void encode(std::string_view text, const AddedTokens &special, std::vector<uint32_t> &ids) const;

@@ -113,6 +113,7 @@ private:
   uint32_t *room_for(size_t count, uint32_t *out);
   uint32_t *flush_misses(uint32_t *out);
   uint32_t find_whole(const uint8_t *bytes, size_t size) const;
+  size_t merge_characters(const uint8_t *bytes, size_t size, uint32_t *symbols);
   uint32_t *merge_long(const uint8_t *bytes, size_t size, uint32_t *out, size_t &count);
   RankMergeScratch &rank_scratch();
 
@@ -133,6 +134,7 @@ private:
   std::optional<TextWindow> window_; // if there is an automaton
   PretokenCache cache_;
   HeapMerge heap_;
+  std::vector<uint32_t> first_symbols_;            // of a pretoken that is merged by characters
   std::unique_ptr<RankMergeScratch> rank_scratch_; // once there is a long pretoken
   GatheredMisses misses_;
   Batch batches_[2];

@@ -67,15 +67,18 @@ public:
     merge_short(tables, shorts_, short_count_);
     if (long_count_ > 0)
       merge_long(tables, longs_, long_count_, scratch());
-    for (size_t i = 0; i < miss_count_; ++i) {
-      Miss &miss = misses_[i];
-      const bool is_long = miss.key.is_long();
-      miss.ids = is_long ? longs_[miss.merge].symbols : shorts_[miss.merge].symbols;
-      miss.count = is_long ? longs_[miss.merge].count : shorts_[miss.merge].count;
-    }
+    list_merged();
   }
-  const Miss *begin_misses() const { return misses_; }
-  const Miss *end_misses() const { return misses_ + miss_count_; }
+  // The same one by one: merge(bytes, size, symbols) returns how many it has put there.
+  template <class Merge> void merge_each(Merge merge) {
+    for (size_t i = 0; i < short_count_; ++i)
+      shorts_[i].count = static_cast<uint32_t>(merge(shorts_[i].bytes, shorts_[i].size, shorts_[i].symbols));
+    for (size_t i = 0; i < long_count_; ++i)
+      longs_[i].count = static_cast<uint32_t>(merge(longs_[i].bytes, longs_[i].size, longs_[i].symbols));
+    list_merged();
+  }
+  Miss *begin_misses() { return misses_; }
+  Miss *end_misses() { return misses_ + miss_count_; }
   const uint8_t *bytes(const Miss &miss) const { return longs_[miss.merge].bytes; } // of a long one
   // How many there may be in all.
   size_t most_ids() const { return id_count_ + missing_bytes_; }
@@ -98,6 +101,14 @@ private:
     uint32_t miss;  // the ids of this one, or the end of a row
   };
 
+  void list_merged() {
+    for (size_t i = 0; i < miss_count_; ++i) {
+      Miss &miss = misses_[i];
+      const bool is_long = miss.key.is_long();
+      miss.ids = is_long ? longs_[miss.merge].symbols : shorts_[miss.merge].symbols;
+      miss.count = is_long ? longs_[miss.merge].count : shorts_[miss.merge].count;
+    }
+  }
   template <class IsSame> uint16_t &cell_of(uint32_t hash, IsSame is_same);
   void add_hole(const uint32_t *place, uint32_t miss) {
     holes_[hole_count_++] = {static_cast<uint32_t>(place - window_), miss};

@@ -28,6 +28,9 @@ public:
   // The symbols of bytes[0, size), 1 <= size <= 2^32 - 1, valid until the next call. Throws std::bad_alloc.
   template <class Rules>
   const std::vector<uint32_t> &merge(const Rules &rules, const uint8_t *bytes, size_t size);
+  // The same of any symbols, at most 2^32 - 1.
+  template <class Rules>
+  const std::vector<uint32_t> &merge(const Rules &rules, const std::vector<uint32_t> &symbols);
 
   // Gives memory back if a long pretoken left more than some megabytes.
   void trim() {
@@ -43,6 +46,10 @@ private:
     uint32_t symbol, previous, next, rank;
   };
 
+  // first_symbol(place), first_rank(place) of its pair with the next.
+  template <class Rules, class Symbol, class Rank>
+  const std::vector<uint32_t> &merge(const Rules &rules, size_t size, Symbol first_symbol, Rank first_rank);
+
   std::vector<Place> places_;
   std::vector<uint64_t> heap_; // rank << 32 | place, least on top
   std::vector<uint32_t> symbols_;
@@ -50,14 +57,32 @@ private:
 
 template <class Rules>
 const std::vector<uint32_t> &HeapMerge::merge(const Rules &rules, const uint8_t *bytes, size_t size) {
+  return merge(
+      rules, size, [&](uint32_t i) { return rules.symbol_of_byte(bytes[i]); },
+      [&](uint32_t i) { return rules.rank_of_bytes(bytes[i], bytes[i + 1]); });
+}
+
+template <class Rules>
+const std::vector<uint32_t> &HeapMerge::merge(const Rules &rules, const std::vector<uint32_t> &symbols) {
+  return merge(
+      rules, symbols.size(), [&](uint32_t i) { return symbols[i]; },
+      [&](uint32_t i) { return rules.rank(symbols[i], symbols[i + 1]); });
+}
+
+template <class Rules, class Symbol, class Rank>
+const std::vector<uint32_t> &HeapMerge::merge(const Rules &rules, size_t size, Symbol first_symbol,
+                                              Rank first_rank) {
+  symbols_.clear();
+  if (size == 0)
+    return symbols_;
   const uint32_t count = static_cast<uint32_t>(size);
   places_.resize(count);
   heap_.clear();
   heap_.reserve(2 * size); // each merge takes one entry out and puts two in at most
   for (uint32_t i = 0; i < count; ++i) {
     const bool has_next = i + 1 < count;
-    const uint32_t rank = has_next ? rules.rank_of_bytes(bytes[i], bytes[i + 1]) : PairTable::no_rank;
-    places_[i] = {rules.symbol_of_byte(bytes[i]), i - 1, has_next ? i + 1 : none, rank}; // none before 0
+    const uint32_t rank = has_next ? first_rank(i) : PairTable::no_rank;
+    places_[i] = {first_symbol(i), i - 1, has_next ? i + 1 : none, rank}; // none before 0
     if (rank != PairTable::no_rank)
       heap_.push_back(uint64_t{rank} << 32 | i);
   }
@@ -90,7 +115,6 @@ const std::vector<uint32_t> &HeapMerge::merge(const Rules &rules, const uint8_t 
     if (left.previous != none)
       offer(left.previous);
   }
-  symbols_.clear();
   for (uint32_t place = 0; place != none; place = places_[place].next)
     symbols_.push_back(places_[place].symbol);
   return symbols_;

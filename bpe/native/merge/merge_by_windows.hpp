@@ -39,7 +39,7 @@ public:
 
 private:
   size_t merge_window(const uint8_t *bytes, size_t size, uint32_t *symbols);
-  size_t length(uint32_t symbol) const { return vocabulary_.bytes(symbol).size(); }
+  size_t length(uint32_t symbol) const { return vocabulary_.text_size(symbol); }
 
   const Vocabulary &vocabulary_;
   const MergeLongPretoken merge_long_pretoken_;

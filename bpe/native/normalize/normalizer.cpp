@@ -84,7 +84,8 @@ std::unique_ptr<const Step> make_step(const Normalizer::Kind &kind) {
     return std::make_unique<Precompiled>(kind.first);
   if (name == "replace") {
     const Char first = read_char(bytes_of(kind.first), bytes_of(kind.first) + kind.first.size());
-    if (kind.first.empty() || first.length < kind.first.size())
+    // What is rare, as characters beyond ASCII are, is found faster than it is told from all others.
+    if (kind.first.empty() || first.length < kind.first.size() || first.length > 1)
       return std::make_unique<ReplaceText>(kind.first, kind.second);
     auto map = std::make_unique<CharacterMap>();
     map->replace(first.code_point, kind.second);
@@ -114,7 +115,8 @@ Normalizer::Normalizer(const std::vector<Kind> &kinds) {
       has_borders_ = false;
     if (joins_and_replaces && form)
       has_borders_ = false;
-    if (joins && dynamic_cast<const ReplaceText *>(step))
+    const auto *const replace = dynamic_cast<const ReplaceText *>(step);
+    if (joins && replace && !replace->is_of_one_character())
       has_borders_ = false;
     joins_and_replaces = joins_and_replaces || precompiled || (joins && !form && kind.name != "lowercase");
     joins = joins || precompiled || kind.name == "nfc" || kind.name == "nfkc";

@@ -39,13 +39,16 @@ size_t ReplaceText::first_change(const uint8_t *text, size_t size) const {
   return find_bytes(text, size, 0, replaced_);
 }
 
+bool ReplaceText::is_of_one_character() const {
+  return read_char(bytes_of(replaced_), bytes_of(replaced_) + replaced_.size()).length == replaced_.size();
+}
+
 // No occurrence of several characters may lie on both sides.
 bool ReplaceText::is_border(uint32_t code_point) const {
-  const Char first = read_char(bytes_of(replaced_), bytes_of(replaced_) + replaced_.size());
   uint8_t utf8[4];
   const std::string_view character(reinterpret_cast<char *>(utf8),
                                    static_cast<size_t>(write_character(code_point, utf8) - utf8));
-  return first.length == replaced_.size() || replaced_.find(character) == std::string::npos;
+  return is_of_one_character() || replaced_.find(character) == std::string::npos;
 }
 
 size_t ReplaceText::max_growth() const {

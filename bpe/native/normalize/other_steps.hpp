@@ -20,6 +20,7 @@ public:
   size_t first_change(const uint8_t *text, size_t size) const override;
   bool is_border(uint32_t code_point) const override;
   size_t max_growth() const override;
+  bool is_of_one_character() const; // the text that is replaced
 
 private:
   const std::string replaced_, by_;

@@ -5,6 +5,7 @@
 #include "text/word_characters.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <stdexcept>
 #include <unordered_set>
@@ -43,11 +44,23 @@ SpecialTokens::SpecialTokens(std::vector<SpecialToken> tokens) : tokens_(std::mo
       continue;
     if (pair_count_ == max_pairs) {
       pair_count_ = 0;
+      list_firsts();
       break;
     }
     pairs_[pair_count_][0] = static_cast<uint8_t>(pair);
     pairs_[pair_count_++][1] = static_cast<uint8_t>(pair >> 8);
   }
+}
+
+void SpecialTokens::list_firsts() {
+  std::array<bool, 256> is_first{};
+  for (const SpecialToken &token : tokens_)
+    is_first[static_cast<uint8_t>(token.text[0])] = true;
+  for (size_t byte = 0; byte < is_first.size(); ++byte)
+    if (is_first[byte])
+      firsts_ += static_cast<char>(byte);
+  if (firsts_.size() > max_firsts)
+    firsts_.clear();
 }
 
 // The first place from `place` on at which a token may start, or the last one, where only those of one byte
@@ -73,6 +86,24 @@ size_t SpecialTokens::next_start(const uint8_t *text, size_t size, size_t place)
       for (size_t i = 0; i < 4; ++i)
         mask |= uint64_t{static_cast<uint32_t>(_mm_movemask_epi8(here[i]))} << 16 * i;
       return place + static_cast<size_t>(std::countr_zero(mask));
+    }
+    place += 64;
+  }
+  while (!firsts_.empty() && place + 64 < size) {
+    const uint8_t *const p = text + place;
+    prefetch_to_read(p + bytes_ahead);
+    uint64_t mask = 0;
+    for (size_t i = 0; i < 4; ++i) {
+      const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p + 16 * i));
+      __m128i here = _mm_setzero_si128();
+      for (const char first : firsts_)
+        here = _mm_or_si128(here, _mm_cmpeq_epi8(a, _mm_set1_epi8(first)));
+      mask |= uint64_t{static_cast<uint32_t>(_mm_movemask_epi8(here))} << 16 * i;
+    }
+    for (; mask != 0; mask &= mask - 1) {
+      const size_t here = static_cast<size_t>(std::countr_zero(mask));
+      if (can_start_[p[here] | p[here + 1] << 8])
+        return place + here;
     }
     place += 64;
   }

@@ -103,7 +103,8 @@ std::vector<uint32_t> CharacterTable::fill_ids(const Vocabulary &vocabulary,
     const uint32_t second = vocabulary.rank_of_bytes(bytes[1], bytes[2]);
     uint32_t symbols[3] = {vocabulary.symbol_of_byte(bytes[0]), vocabulary.symbol_of_byte(bytes[2])};
     size_t count = 2;
-    if (first == PairTable::no_rank && second == PairTable::no_rank) {
+    const bool is_unknown = vocabulary.text_rules() && !is_entry[c]; // so it becomes its bytes
+    if (is_unknown || (first == PairTable::no_rank && second == PairTable::no_rank)) {
       symbols[2] = symbols[1];
       symbols[1] = vocabulary.symbol_of_byte(bytes[1]);
       count = 3;

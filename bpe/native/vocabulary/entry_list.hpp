@@ -35,7 +35,7 @@ struct Fault {
 // The large parts of a tokenizer.json, about 10 MB of objects in Python for 200,000 entries.
 struct ModelJson {
   size_t vocab_start, vocab_stop, merges_start, merges_stop; // of model.vocab's and model.merges's values
-  EntryList entries;                                         // spelled in the byte alphabet
+  EntryList entries;
   std::vector<std::pair<std::string, uint32_t>> texts; // the other keys of model.vocab as they are, and ids
   std::string merge_bytes;                             // of all parts of merges, end to end
   std::vector<uint64_t> merge_ends;                    // two a merge: left, right
@@ -52,9 +52,13 @@ struct ModelJson {
   }
 };
 
+// How entries are spelled: in the byte alphabet, or as they are; unread: only the places of the values are
+// wanted.
+enum class Spelling { byte_alphabet, text, unread };
+
 // nullopt for a document without the two values, and where it is no JSON as far as it was looked at: not
 // beyond what finding them takes.
-std::optional<ModelJson> read_model_json(std::string_view document);
+std::optional<ModelJson> read_model_json(std::string_view document, Spelling spelling);
 
 // The document with {} and [] in place of the two values.
 std::string outline(std::string_view document, const ModelJson &model);

@@ -31,7 +31,31 @@ constexpr auto spellings = [] {
   return table;
 }();
 
-void append_entry(std::string &out, std::string_view entry) {
+// In a JSON string as Python writes it.
+void append_character(std::string &out, char c) {
+  constexpr const char *short_escapes = "btn?fr"; // of 8 to 13
+  constexpr const char *digits = "0123456789abcdef";
+  const uint8_t byte = static_cast<uint8_t>(c);
+  if (byte >= 0x20) {
+    if (c == '"' || c == '\\')
+      out += '\\';
+    out += c;
+  } else if (byte >= 8 && byte <= 13 && byte != 11) {
+    out += '\\';
+    out += short_escapes[byte - 8];
+  } else {
+    out.append("\\u00");
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+  }
+}
+
+void append_entry(std::string &out, std::string_view entry, bool is_text) {
+  if (is_text) {
+    for (const char c : entry)
+      append_character(out, c);
+    return;
+  }
   for (const char byte : entry) {
     const Spelling &spelling = spellings.of[static_cast<uint8_t>(byte)];
     out.append(spelling.text, spelling.size);
@@ -42,6 +66,10 @@ void append_number(std::string &out, uint32_t number) {
   char digits[10];
   const auto end = std::to_chars(digits, digits + sizeof digits, number);
   out.append(digits, end.ptr);
+}
+
+bool is_text(const Vocabulary &vocabulary) {
+  return vocabulary.text_rules() && !vocabulary.text_rules()->byte_level;
 }
 
 } // namespace
@@ -82,7 +110,7 @@ bool VocabText::next(std::string &out, size_t bytes) {
       continue;
     }
     out += '"';
-    append_entry(out, vocabulary_.bytes(symbol_));
+    append_entry(out, vocabulary_.bytes(symbol_), is_text(vocabulary_));
     out += "\":";
     append_number(out, id);
     out += ',';
@@ -109,9 +137,9 @@ bool MergesText::next(std::string &out, size_t bytes) {
                          close = as_pairs_ ? "\"]," : "\",";
   for (; at_ < symbols_.size() && out.size() < bytes; at_ += 2) {
     out += open;
-    append_entry(out, vocabulary_.bytes(symbols_[at_]));
+    append_entry(out, vocabulary_.bytes(symbols_[at_]), is_text(vocabulary_));
     out += between;
-    append_entry(out, vocabulary_.bytes(symbols_[at_ + 1]));
+    append_entry(out, vocabulary_.bytes(symbols_[at_ + 1]), is_text(vocabulary_));
     out += close;
   }
   if (at_ == symbols_.size()) {

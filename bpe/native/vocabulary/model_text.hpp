@@ -22,8 +22,9 @@ std::vector<uint32_t> listed_merges(const Vocabulary &vocabulary);
 // vocabulary never lies in memory whole. next() gives a piece, or false after the last; the vocabulary must
 // outlive the writer.
 
-// The object {entry in the byte alphabet: id} by ascending id. special_keys: id and key, as a JSON string
-// with its quotes, of each special token, by ascending id; they stand in place of an entry with the same id.
+// The object {entry in the byte alphabet, or as text: id} by ascending id. special_keys: id and key, as a
+// JSON string with its quotes, of each special token, by ascending id; they stand in place of an entry with
+// the same id.
 class VocabText {
 public:
   VocabText(const Vocabulary &vocabulary, std::vector<std::pair<uint32_t, std::string>> special_keys);

@@ -30,7 +30,8 @@ void append_utf8(std::string &out, uint32_t c) {
 // Reads JSON from left to right. Every call that returns false leaves the reader of no further use.
 class Scanner {
 public:
-  explicit Scanner(std::string_view text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
+  Scanner(std::string_view text, Spelling spelling)
+      : begin_(text.data()), at_(begin_), end_(begin_ + text.size()), is_text_(spelling == Spelling::text) {}
 
   size_t place() const { return static_cast<size_t>(at_ - begin_); }
   void go_to(size_t place) { at_ = begin_ + place; }
@@ -48,10 +49,14 @@ public:
   }
 
   // A string in the byte alphabet, its bytes appended to `out`. One with other characters appends nothing to
-  // `out` but its text to `text`, which is cleared first.
+  // `out` but its text to `text`, which is cleared first. Where entries are text, the text as it is.
   bool entry(std::string &out, std::string &text, bool &in_alphabet) {
     if (!take('"'))
       return false;
+    if (is_text_) {
+      in_alphabet = true;
+      return append_string(out);
+    }
     const char *const start = at_;
     const size_t before = out.size();
     for (uint32_t c; (c = character()) != '"' || escaped_;) {
@@ -69,7 +74,7 @@ public:
     return true;
   }
 
-  // "left right" in the byte alphabet.
+  // "left right", spelled in the same way.
   bool merge_line(std::string &out, uint64_t &left_end) {
     if (!take('"'))
       return false;
@@ -78,6 +83,12 @@ public:
     for (uint32_t c; (c = character()) != '"' || escaped_;) {
       if (c == ' ' && ++spaces == 1) {
         left_end = out.size();
+        continue;
+      }
+      if (is_text_) {
+        if (c == no_character)
+          return false;
+        append_utf8(out, c);
         continue;
       }
       if (c >= ByteAlphabet::end || byte_alphabet.byte_of[c] < 0)
@@ -102,6 +113,9 @@ public:
 
   bool whole_string(std::string &text) { // behind the opening quote
     text.clear();
+    return append_string(text);
+  }
+  bool append_string(std::string &text) {
     for (uint32_t c; (c = character()) != '"' || escaped_;) {
       if (c == no_character)
         return false;
@@ -226,6 +240,7 @@ private:
   const char *const begin_;
   const char *at_;
   const char *const end_;
+  const bool is_text_;
   bool escaped_ = false;
 };
 
@@ -303,16 +318,16 @@ template <class Member> bool read_object(Scanner &scanner, const Member &member)
 
 } // namespace
 
-std::optional<ModelJson> read_model_json(std::string_view document) {
+std::optional<ModelJson> read_model_json(std::string_view document, Spelling spelling) {
   if (validate_utf8(reinterpret_cast<const uint8_t *>(document.data()), document.size()) < document.size())
     return std::nullopt;
-  Scanner scanner(document);
+  Scanner scanner(document, spelling);
   ModelJson model{};
   bool vocab_seen = false, merges_seen = false;
   const auto part = [&](bool &seen, size_t &start, size_t &stop, auto read) {
     start = scanner.start_of_value();
     const Fault before = model.fault;
-    bool good = !seen && read(scanner, model);
+    bool good = !seen && spelling != Spelling::unread && read(scanner, model);
     if (!good && !seen) { // what comes behind it is looked at all the same
       scanner.go_to(start);
       good = scanner.skip_value();

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 namespace bpe {
 
@@ -54,8 +55,9 @@ std::string quoted(std::string_view bytes) {
   return out + (bytes.size() > longest ? "'..." : "'");
 }
 
-Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges, bool ignore_merges)
-    : is_rank_file_(!merges) {
+Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges, bool ignore_merges,
+                       std::optional<TextRules> text)
+    : is_rank_file_(!merges), text_(std::move(text)) {
   check_entry_count(entries.size());
   std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.id < b.id; });
   size_t total = 0;
@@ -74,8 +76,13 @@ Vocabulary::Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &
   }
   starts_.push_back(bytes_.size());
   index_entries();
-  ids_are_symbols_ = ids_.empty() || ids_.back() == size() - 1; // ids ascend
-  list_bytes();
+  ids_are_symbols_ = !text_ && (ids_.empty() || ids_.back() == size() - 1); // ids ascend
+  if (text_) {
+    list_byte_entries();
+    list_text_symbols(merges_bytes(*merges));
+  } else {
+    list_bytes();
+  }
 
   std::vector<uint32_t> unreachable;
   pairs_ = PairTable(merges ? listed_pairs(*merges) : rank_file_pairs(unreachable));
@@ -144,11 +151,26 @@ void Vocabulary::list_neighbours() {
           rank(symbol_of_byte_[left], symbol_of_byte_[right]) |
           (pairs_hold_symbols_ ? symbol_of_byte_[left] << MergeTables::pair_symbol_shift : 0);
   joined_.assign(65536, 0);
+  std::string in_text_form;
   for (uint32_t symbol = 0; symbol < size(); ++symbol) {
-    const std::string_view entry = bytes(symbol);
+    std::string_view entry = bytes(symbol);
+    if (text_ && text_->has_spaces)
+      entry = in_text_form = in_text(symbol);
     for (size_t i = 1; i < entry.size(); ++i)
       joined_[static_cast<uint8_t>(entry[i - 1]) << 8 | static_cast<uint8_t>(entry[i])] = 1;
   }
+  // Unknown characters are one token if they stand together.
+  if (fuses_unknown())
+    for (uint32_t left = 0; left < 256; ++left)
+      for (uint32_t right = 0; right < 256; ++right)
+        joined_[left << 8 | right] |=
+            ids_[symbol_of_byte_[left]] >= hidden_id && ids_[symbol_of_byte_[right]] >= hidden_id;
+}
+
+std::vector<PairTable::Pair> Vocabulary::pairs() const {
+  std::vector<PairTable::Pair> pairs = pairs_.pairs();
+  pairs.erase(pairs.begin(), pairs.begin() + static_cast<ptrdiff_t>(character_merges_.size()));
+  return pairs;
 }
 
 void Vocabulary::index_entries() {
@@ -192,8 +214,9 @@ void Vocabulary::list_bytes() {
 }
 
 std::optional<std::string_view> Vocabulary::entry(uint64_t id) const {
-  const auto place = std::lower_bound(ids_.begin(), ids_.end(), id);
-  if (place == ids_.end() || *place != id)
+  const auto end = ids_.begin() + static_cast<ptrdiff_t>(size());
+  const auto place = std::lower_bound(ids_.begin(), end, id);
+  if (place == end || *place != id)
     return std::nullopt;
   return bytes(static_cast<uint32_t>(place - ids_.begin()));
 }
@@ -260,7 +283,17 @@ void Vocabulary::index_unreachable(const std::vector<uint32_t> &symbols) {
 
 void Vocabulary::write(ImageWriter &image) const {
   image.put(uint64_t{is_rank_file_});
-  image.put_array(ids_);
+  image.put(uint64_t{text_.has_value()});
+  if (text_) {
+    for (const bool flag : {text_->byte_level, text_->byte_fallback, text_->fuse_unk, text_->has_spaces,
+                            text_->unk_id.has_value(), merges_characters_})
+      image.put(uint64_t{flag});
+    image.put(uint64_t{text_->unk_id.value_or(0)});
+    image.put_array(text_->unk_token);
+    image.put_array(text_->prefix);
+    image.put_array(text_->suffix);
+  }
+  image.put_array(std::vector<uint32_t>(ids_.begin(), ids_.begin() + static_cast<ptrdiff_t>(size())));
   image.put_array(starts_);
   image.put_array(bytes_);
   image.put_array(products_);
@@ -277,6 +310,24 @@ Vocabulary::Vocabulary(ImageReader &image) : is_rank_file_(image.get<uint64_t>()
     if (!good)
       throw std::invalid_argument("the image's entries are damaged");
   };
+  bool merges_bytes = true;
+  if (image.get<uint64_t>() != 0) {
+    text_.emplace();
+    const auto flag = [&] { return image.get<uint64_t>() != 0; };
+    text_->byte_level = flag();
+    text_->byte_fallback = flag();
+    text_->fuse_unk = flag();
+    text_->has_spaces = flag();
+    const bool has_unk = flag();
+    merges_bytes = !flag();
+    if (const uint64_t unk_id = image.get<uint64_t>(); has_unk) {
+      require(unk_id <= INT32_MAX);
+      text_->unk_id = static_cast<uint32_t>(unk_id);
+    }
+    image.get_array(text_->unk_token);
+    image.get_array(text_->prefix);
+    image.get_array(text_->suffix);
+  }
   image.get_array(ids_);
   image.get_array(starts_);
   image.get_array(bytes_);
@@ -286,13 +337,22 @@ Vocabulary::Vocabulary(ImageReader &image) : is_rank_file_(image.get<uint64_t>()
     require(starts_[symbol] < starts_[symbol + 1] && ids_[symbol] <= INT32_MAX &&
             (symbol == 0 || ids_[symbol - 1] < ids_[symbol]));
   index_entries();
-  ids_are_symbols_ = ids_.empty() || ids_.back() == size() - 1; // ids ascend
-  list_bytes();
+  ids_are_symbols_ = !text_ && (ids_.empty() || ids_.back() == size() - 1); // ids ascend
+  if (text_) {
+    list_byte_entries();
+    const bool known =
+        std::find(byte_symbols_.begin(), byte_symbols_.end(), PairTable::no_symbol) == byte_symbols_.end();
+    require(!merges_bytes || (known ? text_->byte_fallback : text_->unk_id && !text_->byte_fallback));
+    list_text_symbols(merges_bytes);
+  } else {
+    list_bytes();
+  }
   image.get_array(products_);
   require(products_.size() < PairTable::no_rank);
   for (const uint32_t product : products_)
-    require(product < size());
-  pairs_ = PairTable(image, size(), products_.empty() ? size() : products_.size());
+    require(product < ids_.size());
+  pairs_ = PairTable(image, ids_.size(), products_.empty() ? size() : products_.size());
+  require(pairs_.size() >= character_merges_.size());
   list_neighbours();
   std::vector<uint32_t> unreachable;
   image.get_array(unreachable);

@@ -9,12 +9,17 @@
 // - whole pretokens (the encoder asks find()): a pretoken that is an entry is emitted at once.
 // Entries that no merges reach may exist; they are emitted by the last rule only.
 //
+// Entries may be text (text_rules.hpp). Then merging begins with characters. Nearly always that is said by
+// merges of bytes, so that all that works on bytes works on text, too: vocabulary_text.cpp adds symbols and
+// merges that nobody sees. Where it can't be said, merges_characters(), begin() gives the first symbols.
+//
 // Immutable after construction, so any number of threads may read. Building costs about 0.1 s for 200,000
 // entries. vocabulary.cpp has the entries, vocabulary_pairs.cpp what merges.
 #pragma once
 
 #include "common/memory_limit.hpp"
 #include "merge/short_merge.hpp"
+#include "vocabulary/text_rules.hpp"
 
 #include <array>
 #include <cstddef>
@@ -39,7 +44,9 @@ public:
   // Throws std::invalid_argument that names the entry or merge at fault: a byte without an entry, an empty
   // entry, two entries with the same bytes, a merge of or into bytes that are no entry, more than 2^21 - 2
   // entries. ignore_merges: find_unreachable will be called, which takes time for each entry of a list.
-  Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges, bool ignore_merges);
+  // text: with merges only.
+  Vocabulary(std::vector<Entry> entries, const std::optional<Merges> &merges, bool ignore_merges,
+             std::optional<TextRules> text = std::nullopt);
   // What a training made: symbols 0 to 255 are the bytes in this order, symbol 256 + k is what merge k joins;
   // the id of a symbol is first_id more. merges: the symbols left and right of each. Costs no search for the
   // parts and the product of a merge. The limit is asked before the entries are put together, for the
@@ -56,24 +63,40 @@ public:
   bool is_rank_file() const { return is_rank_file_; }
   // Listed merges by rank, a pair listed twice once; of a rank file the one split of each entry that can come
   // up.
-  std::vector<PairTable::Pair> pairs() const { return pairs_.pairs(); }
-  size_t pair_count() const { return pairs_.size(); }
+  std::vector<PairTable::Pair> pairs() const;
+  size_t pair_count() const { return pairs_.size() - character_merges_.size(); }
   // Every two entries whose bytes together are an entry: by that entry, then by left and right. Two symbols
   // each.
   std::vector<uint32_t> every_split() const;
 
-  size_t size() const { return ids_.size(); }
+  size_t size() const { return ids_.size() - hidden_.size(); }
   uint32_t id(uint32_t symbol) const { return ids_[symbol]; }
-  // In place, symbols -> ids. Nothing to do where ids run from 0 on without a gap, as most do.
-  void to_ids(uint32_t *symbols, size_t count) const {
+  // In place, symbols -> ids, of which there are as many as the symbols have bytes at most. Returns how many.
+  // Nothing to do where ids run from 0 on without a gap, as most do.
+  size_t to_ids(uint32_t *symbols, size_t count) const {
     if (ids_are_symbols_)
-      return;
+      return count;
     for (size_t i = 0; i < count; ++i)
       symbols[i] = ids_[symbols[i]];
+    return hidden_.empty() ? count : replace_hidden(symbols, count);
   }
   std::string_view bytes(uint32_t symbol) const {
     return {bytes_.data() + starts_[symbol], starts_[symbol + 1] - starts_[symbol]};
   }
+  // How many bytes of a text the symbol stands for.
+  uint32_t text_size(uint32_t symbol) const;
+  std::string in_text(uint32_t symbol) const; // an entry as it stands in a text
+  const std::optional<TextRules> &text_rules() const { return text_; }
+  // Whether a pretoken's first symbols are what begin() gives, not those of its bytes.
+  bool merges_characters() const { return merges_characters_; }
+  // Whether neighbours that are unknown characters are one token.
+  bool fuses_unknown() const {
+    return text_ && text_->fuse_unk && !text_->byte_fallback && !merges_characters_;
+  }
+  void begin(const uint8_t *text, size_t size, std::vector<uint32_t> &symbols) const;
+  // Every two characters that are entries and that a merge's product has one behind the other, as code points
+  // of a text: left << 32 | right, ascending.
+  std::vector<uint64_t> joined_characters() const;
   // The bytes of the entry with this id, if there is one.
   std::optional<std::string_view> entry(uint64_t id) const;
   // The symbol with these bytes or PairTable::no_symbol.
@@ -105,6 +128,17 @@ private:
   };
   using Index = std::vector<IndexSlot>;
 
+  // An id that stands for the bytes of a hidden symbol.
+  static constexpr uint32_t hidden_id = 1u << 31;
+  struct Hidden {
+    uint8_t bytes[3];
+    uint8_t size;
+  };
+
+  bool merges_bytes(const Merges &merges) const;
+  void list_byte_entries();
+  void list_text_symbols(bool merges_bytes);
+  size_t replace_hidden(uint32_t *ids, size_t count) const;
   void index_entries();
   void list_bytes();
   void list_neighbours();
@@ -117,7 +151,7 @@ private:
   uint32_t find_in(const Index &index, std::string_view bytes) const;
 
   bool is_rank_file_;
-  std::vector<uint32_t> ids_; // by symbol
+  std::vector<uint32_t> ids_; // by symbol, the hidden ones last
   bool ids_are_symbols_ = false;
   std::string bytes_; // of all entries, end to end
   std::vector<uint64_t> starts_;
@@ -130,6 +164,13 @@ private:
   std::vector<uint32_t> byte_pairs_; // see MergeTables
   bool pairs_hold_symbols_ = false;
   std::vector<uint8_t> joined_;
+  // Of text.
+  std::optional<TextRules> text_;
+  bool merges_characters_ = false;
+  std::vector<Hidden> hidden_;
+  std::array<uint32_t, 256> byte_symbols_;        // of the entries of bytes, if characters may become these
+  uint32_t unk_symbol_ = 0;                       // if there is an unknown token
+  std::vector<PairTable::Pair> character_merges_; // that rank before the listed ones
 };
 
 // Bytes as Python would print them: b'ab\x00'. For messages.

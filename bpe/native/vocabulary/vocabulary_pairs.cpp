@@ -63,13 +63,15 @@ size_t merged(const Rules &rules, std::string_view bytes, HeapMerge &heap, uint3
 } // namespace
 
 std::vector<PairTable::Pair> Vocabulary::listed_pairs(const Merges &merges) {
-  if (merges.size() >= PairTable::no_rank)
+  if (character_merges_.size() + merges.size() >= PairTable::no_rank)
     throw std::invalid_argument("the vocabulary has " + std::to_string(merges.size()) + " merges; at most " +
                                 std::to_string(PairTable::no_rank - 1) + " are supported");
-  std::vector<PairTable::Pair> pairs;
-  pairs.reserve(merges.size());
-  products_.reserve(merges.size());
-  bool in_id_order = true;
+  std::vector<PairTable::Pair> pairs = character_merges_;
+  const size_t first_rank = pairs.size();
+  pairs.reserve(first_rank + merges.size());
+  products_.reserve(first_rank + merges.size());
+  bool in_id_order = pairs.empty();
+  const size_t prefix = text_ ? text_->prefix.size() : 0; // that a merge takes from its right part
   // Left, right and product of a block of merges are looked up together.
   constexpr size_t block = 32;
   std::string product_bytes;
@@ -79,14 +81,16 @@ std::vector<PairTable::Pair> Vocabulary::listed_pairs(const Merges &merges) {
     const size_t count = std::min(block, merges.size() - start);
     product_bytes.clear();
     for (size_t i = 0; i < count; ++i)
-      product_bytes.append(merges[start + i].first).append(merges[start + i].second);
+      product_bytes.append(merges[start + i].first)
+          .append(merges[start + i].second.substr(std::min(prefix, merges[start + i].second.size())));
     size_t at = 0;
     for (size_t i = 0; i < count; ++i) {
       const auto &[left, right] = merges[start + i];
       wanted[3 * i] = left;
       wanted[3 * i + 1] = right;
-      wanted[3 * i + 2] = std::string_view(product_bytes).substr(at, left.size() + right.size());
-      at += left.size() + right.size();
+      const size_t size = left.size() + right.size() - std::min(prefix, right.size());
+      wanted[3 * i + 2] = std::string_view(product_bytes).substr(at, size);
+      at += size;
     }
     find_all(wanted, 3 * count, symbols);
     for (size_t i = 0; i < count; ++i) {
@@ -100,7 +104,7 @@ std::vector<PairTable::Pair> Vocabulary::listed_pairs(const Merges &merges) {
       const uint32_t product = symbols[3 * i + 2];
       in_id_order = in_id_order && (products_.empty() || products_.back() < product);
       products_.push_back(product);
-      pairs.push_back({symbols[3 * i], symbols[3 * i + 1], rank});
+      pairs.push_back({symbols[3 * i], symbols[3 * i + 1], static_cast<uint32_t>(first_rank + rank)});
     }
   }
   if (in_id_order) {
@@ -156,7 +160,11 @@ std::vector<uint32_t> Vocabulary::list_unreachable() const {
     count = 0;
   };
   for (uint32_t symbol = 0; symbol < size(); ++symbol) {
-    const std::string_view entry = bytes(symbol);
+    const std::string entry = in_text(symbol);
+    if (merges_characters_) {
+      symbols.push_back(symbol);
+      continue;
+    }
     if (entry.size() > sizeof merges[0].bytes) {
       uint32_t parts[2];
       if (merged(*this, entry, heap, parts) != 1)

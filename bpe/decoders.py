@@ -1,0 +1,197 @@
+"""The decoders of a tokenizer.json: what becomes of the entries' texts where ids are decoded.
+
+A `Decoder` is a sequence of components, each named and meant as in Hugging Face tokenizers: a list of texts goes in,
+one for each id, and another comes out; in the end they are joined. The usual sequence for entries with byte fallback
+is done in the core (`core_rule`), all others here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from bpe.errors import BadTokenizer
+from bpe.formats.byte_alphabet import to_bytes
+from bpe.normalizers import Replace as NormalizerReplace
+
+_REPLACEMENT: Final = "\ufffd"
+
+
+@dataclass(frozen=True)
+class ByteLevel:
+    """Characters of the byte alphabet are bytes. A text with others stands for itself."""
+
+    add_prefix_space: bool = True
+    trim_offsets: bool = True
+    use_regex: bool = True
+
+    def apply(self, texts: list[str]) -> list[str]:
+        parts = []
+        for text in texts:
+            entry = to_bytes(text)
+            parts.append(text.encode() if entry is None else entry)
+        return [b"".join(parts).decode(errors="replace")]
+
+
+@dataclass(frozen=True)
+class ByteFallback:
+    """Neighbours that are entries of bytes, such as <0x0A>, are UTF-8; all of them U+FFFD if that is not valid."""
+
+    def apply(self, texts: list[str]) -> list[str]:
+        out: list[str] = []
+        held = bytearray()
+
+        def release() -> None:
+            try:
+                out.append(held.decode())
+            except UnicodeDecodeError:
+                out.extend(_REPLACEMENT * len(held))
+            held.clear()
+
+        for text in texts:
+            byte = byte_of(text)
+            if byte is not None:
+                held.append(byte)
+                continue
+            if held:
+                release()
+            out.append(text)
+        if held:
+            release()
+        return out
+
+
+def byte_of(text: str) -> int | None:
+    """The byte of an entry of bytes, as `tokenizers` reads it: "<0x0a>" and "<0x0A>" -> 10."""
+    if len(text) != 6 or not text.startswith("<0x") or text[5] != ">" or not text.isascii():
+        return None
+    digits = text[3:5].removeprefix("+")
+    return int(digits, 16) if all(digit in "0123456789abcdefABCDEF" for digit in digits) else None
+
+
+@dataclass(frozen=True)
+class Fuse:
+    """All texts become one."""
+
+    def apply(self, texts: list[str]) -> list[str]:
+        return ["".join(texts)]
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Up to `start` of a character go from the beginning of each text, up to `stop` from its end."""
+
+    content: str
+    start: int = 0
+    stop: int = 0
+
+    def apply(self, texts: list[str]) -> list[str]:
+        return [self._stripped(text) for text in texts]
+
+    def _stripped(self, text: str) -> str:
+        start = len(text) - len(text.lstrip(self.content))
+        text = text[min(start, self.start) :]
+        stop = len(text) - len(text.rstrip(self.content))
+        return text[: len(text) - min(stop, self.stop)]
+
+
+@dataclass(frozen=True)
+class Replace:
+    """In each text, each occurrence of a text, or match of an expression, becomes another text."""
+
+    pattern: str
+    content: str
+    is_expression: bool = False
+    _replace: NormalizerReplace = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "_replace", NormalizerReplace(self.pattern, self.content, self.is_expression)
+        )
+
+    def apply(self, texts: list[str]) -> list[str]:
+        if self._replace.in_core:
+            return [text.replace(self.pattern, self.content) for text in texts]
+        return [self._replace.apply(text) for text in texts]
+
+
+@dataclass(frozen=True)
+class Metaspace:
+    """The replacement becomes a space; in the first text it goes, unless prepend_scheme is "never"."""
+
+    replacement: str = "\u2581"
+    prepend_scheme: Literal["always", "first", "never"] = "always"
+    split: bool = True
+
+    def apply(self, texts: list[str]) -> list[str]:
+        first = " " if self.prepend_scheme == "never" else ""
+        return [text.replace(self.replacement, " " if number else first) for number, text in enumerate(texts)]
+
+
+@dataclass(frozen=True)
+class BPEDecoder:
+    """The suffix becomes a space; in the last text it goes."""
+
+    suffix: str = "</w>"
+
+    def apply(self, texts: list[str]) -> list[str]:
+        return [
+            text.replace(self.suffix, " " if number < len(texts) else "")
+            for number, text in enumerate(texts, 1)
+        ]
+
+
+Component: TypeAlias = ByteLevel | ByteFallback | Fuse | Strip | Replace | Metaspace | BPEDecoder
+
+
+class CoreRule(NamedTuple):
+    """What the core does: texts replaced in each entry, then ByteFallback, then up to `strip_count` of a text stripped
+    from the beginning of all."""
+
+    replaced: list[tuple[bytes, bytes]]
+    stripped: bytes
+    strip_count: int
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """What becomes of the entries' texts, component after component. Without components they are joined by spaces."""
+
+    components: tuple[Component, ...] = ()
+
+    def apply(self, texts: Sequence[str]) -> str:
+        """The text of the ids whose entries are these."""
+        if not self.components:
+            return " ".join(texts)
+        made = list(texts)
+        for component in self.components if made else ():
+            made = component.apply(made)
+        return "".join(made)
+
+    @cached_property
+    def core_rule(self) -> CoreRule | None:
+        """What the core does, if it is that."""
+        components = list(self.components)
+        replaced = []
+        while components and isinstance(first := components[0], Replace) and not first.is_expression:
+            if not first.pattern:
+                return None
+            replaced.append((first.pattern.encode(), first.content.encode()))
+            del components[0]
+        match components:
+            case [ByteFallback(), Fuse()]:
+                return CoreRule(replaced, b" ", 0)
+            case [ByteFallback(), Fuse(), Strip(content, start, 0)]:
+                return CoreRule(replaced, content.encode(), start)
+        return None
+
+
+def check(decoder: Decoder) -> None:
+    """Nothing, or BadTokenizer for an expression that can't be honoured."""
+    for component in decoder.components:
+        if isinstance(component, Replace):
+            component._replace.check()
+        elif isinstance(component, Strip) and len(component.content) != 1:
+            raise BadTokenizer(f"Strip takes one character, got {component.content!r}")

@@ -1,0 +1,26 @@
+// How a vocabulary is read whose entries are text (bpe/vocabulary.py's TextRules says what the fields mean).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace bpe {
+
+struct TextRules {
+  bool byte_level = false, byte_fallback = false, fuse_unk = false;
+  // The text to encode has a space where entries have U+2581, and no U+2581 of its own.
+  bool has_spaces = false;
+  std::optional<uint32_t> unk_id;
+  std::string unk_token, prefix, suffix;
+};
+
+// "<0x0A>" of 10.
+std::string byte_entry(uint8_t byte);
+
+// The text with spaces for U+2581 and the other way round.
+std::string exchange_spaces(std::string_view text);
+
+} // namespace bpe

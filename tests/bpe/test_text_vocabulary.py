@@ -1,0 +1,149 @@
+"""Vocabularies whose entries are text: ids and texts are those of Hugging Face tokenizers."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from functools import cache
+
+import numpy as np
+import pytest
+import tokenizers
+from text_vocabularies import NAMES, WORDS, text_vocabulary
+
+from bpe import Tokenizer
+from bpe.formats import huggingface
+from bpe.reference import encode_text_pretoken
+
+PARTS = [
+    *WORDS, " ", "  ", "▁", "\n", "\r", "\t", "€", "𝄞", "中", "ﬁ", "é", "e\u0301", "<0x0A>", "<0x", "0A>", "<unk>",
+    "<s>", "<|user|>", "<|end|>", " <td>", "th", "\u00a0", "\u3000", "\x00", "\U0010ffff", "###", "##", "</w>", "ÿ",
+]  # fmt: skip
+
+
+@cache
+def both(name: str) -> tuple[Tokenizer, tokenizers.Tokenizer]:
+    """(ours, theirs)."""
+    document = text_vocabulary(name)
+    return Tokenizer.from_parts(huggingface.read(document.encode())), tokenizers.Tokenizer.from_str(document)
+
+
+def texts(seed: int, count: int) -> list[str]:
+    """Of random parts, the empty one among them."""
+    rng = random.Random(seed)
+    return ["", *("".join(rng.choices(PARTS, k=rng.randint(1, 14))) for _ in range(count))]
+
+
+def ids_of(theirs: tokenizers.Tokenizer, text: str) -> list[int]:
+    return theirs.encode(text, add_special_tokens=False).ids
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ids_and_texts_are_theirs(name: str) -> None:
+    ours, theirs = both(name)
+    for text in texts(7, 600):
+        ids = ids_of(theirs, text)
+        assert ours.encode(text) == ids, (name, text)
+        assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), (name, text)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_calls_agree_and_files_are_kept(name: str) -> None:
+    ours, theirs = both(name)
+    lines = texts(8, 150)
+    document = "\n".join(lines)
+    ids = ids_of(theirs, document)
+    saved = ours.canonical_json
+    again = Tokenizer.from_parts(huggingface.read(saved))
+    assert again.canonical_json == saved
+    assert ids_of(tokenizers.Tokenizer.from_str(saved.decode()), document) == ids
+    for each in (ours, again, pickle.loads(pickle.dumps(ours))):
+        assert each.encode(document) == ids
+        assert list(each.encode_iterable(document[at : at + 7] for at in range(0, len(document), 7))) == ids
+        rows = each.encode_batch(lines, threads=2)
+        assert [row.tolist() for row in rows] == [ids_of(theirs, line) for line in lines]
+        joined = each.encode_documents("<|sep|>".join(lines).encode(), "<|sep|>", threads=2)
+        assert [row.tolist() for row in joined] == [row.tolist() for row in rows]
+        assert each.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
+    assert pickle.loads(pickle.dumps(ours)) == ours
+    if ours.text_rules is not None and ours.text_rules.end_of_word_suffix == "":
+        made = Tokenizer(
+            ours.ordinary_entries, ours.merges, ours.added_tokens, ours.pretokenizer,
+            ignore_merges=ours.ignore_merges, normalizer=ours.normalizer, text_rules=ours.text_rules,
+            decoder=ours.decoder,
+        )  # fmt: skip
+        assert made.encode(document) == ids
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("clip", "no-fallback-unknown")])
+def test_the_reference_says_the_same(name: str) -> None:
+    ours, _ = both(name)
+    rules = ours.text_rules
+    assert rules is not None
+    id_of = {entry: id_ for id_, entry in ours.vocab.items()}
+    ranks = {pair: rank for rank, pair in enumerate(ours.merges)}
+    pretokens = [text.replace(" ", "▁") for text in texts(9, 200)]
+    data = [pretoken.encode() for pretoken in pretokens]
+    ends = np.cumsum([len(each) for each in data], dtype=np.uint64)
+    wanted = [
+        id_
+        for pretoken in pretokens if pretoken
+        for id_ in encode_text_pretoken(pretoken, id_of, ranks, rules, ours.ignore_merges)
+    ]  # fmt: skip
+    assert ours.encode_pretokens(b"".join(data), ends).tolist() == wanted
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma", "unknown-fused", "random-merges", "clip"])
+def test_every_character(name: str) -> None:
+    ours, theirs = both(name)
+    characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    for start in range(0, len(characters), 1 << 14):
+        some = characters[start : start + (1 << 14)]
+        for text in ("".join(some), "t".join(some[:2000]), "中".join(some[:2000])):
+            assert ours.encode(text) == ids_of(theirs, text), (name, start)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_long_documents_without_a_space(name: str) -> None:
+    ours, theirs = both(name)
+    rng = random.Random(11)
+    for alphabet in ("the", "é中t", "𝄞€", "\n", "слово文字"):
+        text = "".join(rng.choices(alphabet, k=30_000))
+        ids = ids_of(theirs, text)
+        assert ours.encode(text) == ids, (name, alphabet)
+        assert ours.encode_documents(text.encode(), threads=3).tokens.tolist() == ids
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_random_ids_decode_alike(name: str) -> None:
+    ours, theirs = both(name)
+    rng = np.random.default_rng(5)
+    known = np.array(list(ours.vocab))
+    for size in (0, 1, 2, 3, 50):
+        for _ in range(40):
+            ids = rng.choice(known, size)
+            assert ours.decode(ids) == theirs.decode(ids.tolist(), skip_special_tokens=False), (name, ids)
+
+
+def test_decoders_of_all_kinds() -> None:
+    document = json.loads(text_vocabulary("llama"))
+    strip = {"type": "Strip", "content": "t", "start": 2, "stop": 1}
+    metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+    for decoder in (
+        None, {"type": "Fuse"}, {"type": "ByteFallback"}, strip, {"type": "BPEDecoder", "suffix": "e"}, metaspace,
+        {**metaspace, "prepend_scheme": "never"}, {"type": "ByteLevel", "add_prefix_space": True,
+        "trim_offsets": True, "use_regex": True},
+        {"type": "Replace", "pattern": {"Regex": "[aeiou]+"}, "content": "_"},
+        {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, metaspace, {"type": "Fuse"}, strip]},
+    ):  # fmt: skip
+        document["decoder"] = decoder
+        theirs = tokenizers.Tokenizer.from_str(json.dumps(document))
+        ours = Tokenizer.from_parts(huggingface.read(json.dumps(document).encode()))
+        rng = random.Random(2)
+        for _ in range(200):
+            # A strip from the end of a text that is shorter makes theirs panic.
+            ids = rng.choices([id_ for id_, entry in ours.vocab.items() if entry not in (b"t", b"tt")], k=6)
+            assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), (decoder, ids)
+        saved = tokenizers.Tokenizer.from_str(ours.canonical_json.decode())
+        assert saved.decode(ids, skip_special_tokens=False) == ours.decode(ids)

@@ -1,0 +1,216 @@
+"""Small tokenizers with entries that are text, built as published ones are: tokenizer.json by name."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import cache
+from typing import Any
+
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+WORDS = (
+    "the then there other lower newest widest in on of and été naïve straße слово слова мир миру 中文 文字 字符 かな "
+    "x1 10 100 \n \n\n \t a\nb ... ), (( -- <td> </td> café ▁▁ ok"
+).split(" ")
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+BLOCKS = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+PREPEND = {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, BLOCKS]}
+UNBLOCK = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
+FALLBACK = [UNBLOCK, {"type": "ByteFallback"}, {"type": "Fuse"}]
+STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+
+
+def corpus(seed: int) -> list[str]:
+    """Texts of a few words."""
+    rng = random.Random(seed)
+    return [" ".join(rng.choices(WORDS, k=rng.randint(1, 12))) for _ in range(400)]
+
+
+@cache
+def trained(
+    entries: int, suffix: str = "", prefix: str = "", splits: bool = False, byte_level: bool = False
+) -> str:
+    """The tokenizer.json of a training on text with "▁" for spaces, or on its pieces between white space."""
+    options: dict[str, Any] = {"end_of_word_suffix": suffix} if suffix else {}
+    tokenizer = Tokenizer(models.BPE(**options))
+    if byte_level:
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Split(Regex(r"\p{L}+|\p{N}|[^\s\p{L}\p{N}]+"), "removed", invert=True),
+                pre_tokenizers.ByteLevel(add_prefix_space=False),
+            ]
+        )
+    elif splits:
+        tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    else:
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    if prefix:
+        options["continuing_subword_prefix"] = prefix
+    trainer = trainers.BpeTrainer(
+        vocab_size=entries,
+        special_tokens=["<unk>", "<s>"],
+        show_progress=False,
+        max_token_length=12,
+        **options,
+    )
+    tokenizer.train_from_iterator(corpus(1), trainer)
+    return tokenizer.to_str()
+
+
+def document(base: str, byte_tokens: list[str] | None = None, **parts: Any) -> dict[str, Any]:
+    """The base with entries of bytes in front of all others, and with these fields of the root and the model."""
+    root: dict[str, Any] = json.loads(base)
+    model = root["model"]
+    if byte_tokens:
+        keys = [*sorted(model["vocab"], key=model["vocab"].get)]
+        keys = [*keys[:2], *byte_tokens, *(key for key in keys[2:] if key not in byte_tokens)]
+        model["vocab"] = {key: id_ for id_, key in enumerate(keys)}
+    for name, value in parts.items():
+        if name in root:
+            root[name] = value
+        else:
+            model[name] = value
+    known = model["vocab"]
+    for token in root["added_tokens"]:
+        token["id"] = known.get(token["content"], token["id"])
+    return root
+
+
+def added(text: str, id_: int, **flags: bool) -> dict[str, Any]:
+    """An added token."""
+    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    return {"id": id_, "content": text, **plain, **flags}
+
+
+@cache
+def text_vocabulary(name: str) -> str:
+    """One of NAMES."""
+    return json.dumps(_BUILDERS[name](), ensure_ascii=False)
+
+
+def _llama(**parts: Any) -> dict[str, Any]:
+    fields = {
+        "normalizer": PREPEND,
+        "pre_tokenizer": None,
+        "decoder": {"type": "Sequence", "decoders": [*FALLBACK, STRIP]},
+        "byte_fallback": True,
+        "unk_token": "<unk>",
+        "fuse_unk": True,
+    }
+    return document(trained(420), BYTES, **(fields | parts))
+
+
+def _phi() -> dict[str, Any]:
+    root = _llama()
+    size = len(root["model"]["vocab"])
+    entry = next(key for key in root["model"]["vocab"] if len(key) == 2 and key.isalpha())
+    root["added_tokens"] += [
+        added("<|user|>", size, rstrip=True),
+        added("<|end|>", size + 1, rstrip=True, lstrip=True),
+        added(entry, root["model"]["vocab"][entry], normalized=True, special=False),
+        added("word x", size + 2, normalized=True, single_word=True),
+    ]
+    return root
+
+
+def _gemma() -> dict[str, Any]:
+    split = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
+    decoder = {"type": "Sequence", "decoders": FALLBACK}
+    root = _llama(normalizer=BLOCKS, pre_tokenizer=split, decoder=decoder)
+    vocab, merges = root["model"]["vocab"], root["model"]["merges"]
+    tokens = []
+    for character in "\n\t":
+        for size in range(1, 9):
+            run = character * size
+            if run not in vocab:
+                vocab[run] = len(vocab)
+            if size > 1:
+                merges.insert(0, [character * (size - 1), character])
+                tokens.append(added(run, vocab[run], special=False))
+    for run in ("▁▁", "<td>", "<bos>"):
+        tokens.append(added(run, vocab.setdefault(run, len(vocab)), special=False))
+    known = set()
+    root["model"]["merges"] = [
+        merge
+        for merge in merges
+        if not (tuple(merge) in known or known.add(tuple(merge)))  # type: ignore[func-returns-value]
+    ]
+    root["added_tokens"] += tokens
+    return root
+
+
+def _byte_merges() -> dict[str, Any]:
+    root = _llama()
+    vocab = root["model"]["vocab"]
+    for left, right in (("<0xE2>", "<0x82>"), ("<0xE2><0x82>", "<0xAC>"), ("<0x0D>", "t"), ("<unk>", "t")):
+        vocab[left + right] = len(vocab)
+        root["model"]["merges"].insert(3, [left, right])
+    return root
+
+
+def _random_merges() -> dict[str, Any]:
+    """Entries of a few characters that all manner of pairs make."""
+    rng = random.Random(3)
+    entries = ["<unk>", "<s>", *BYTES, *"▁abé中\n字𝄞"]
+    merges: list[list[str]] = []
+    for _ in range(60):
+        left, right = rng.choices(entries[258:], k=2)
+        if len(left + right) < 9 and [left, right] not in merges:
+            merges.append([left, right])
+            entries += [left + right] * (left + right not in entries)
+    rng.shuffle(merges)
+    return _llama(vocab={entry: id_ for id_, entry in enumerate(entries)}, merges=merges)
+
+
+def _clip() -> dict[str, Any]:
+    root = document(trained(700, suffix="</w>", byte_level=True), unk_token="<unk>")
+    pieces = root["model"]["vocab"]
+    for byte in sorted(pre_tokenizers.ByteLevel.alphabet()):
+        for key in (byte, byte + "</w>"):
+            pieces.setdefault(key, len(pieces))
+    root["normalizer"] = {
+        "type": "Sequence",
+        "normalizers": [
+            {"type": "NFC"},
+            {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "},
+            {"type": "Lowercase"},
+        ],
+    }
+    root["decoder"] = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+    return root
+
+
+def _split(suffix: str = "", prefix: str = "", **parts: Any) -> dict[str, Any]:
+    base = trained(400, suffix=suffix, prefix=prefix, splits=True)
+    decoder = {"type": "BPEDecoder", "suffix": suffix or "</w>"}
+    return document(base, unk_token="<unk>", decoder=decoder, **parts)
+
+
+_BUILDERS = {
+    "llama": _llama,
+    "phi": _phi,
+    "gemma": _gemma,
+    "unknown": lambda: _llama(byte_fallback=False, fuse_unk=False),
+    "unknown-fused": lambda: _llama(byte_fallback=False),
+    "no-unknown": lambda: _llama(byte_fallback=False, unk_token=None, decoder=None),
+    "no-fallback-unknown": lambda: _llama(unk_token=None),
+    "some-bytes": lambda: document(
+        trained(420), BYTES[:0xA0], normalizer=PREPEND, byte_fallback=True, unk_token="<unk>", fuse_unk=True
+    ),
+    "some-bytes-unfused": lambda: document(
+        trained(420), BYTES[:0xA0], normalizer=BLOCKS, byte_fallback=True, unk_token="<unk>"
+    ),
+    "byte-merges": _byte_merges,
+    "random-merges": _random_merges,
+    "whole": lambda: _llama(ignore_merges=True),
+    "no-normalizer": lambda: _llama(normalizer=None),
+    "space-entries": lambda: _llama(normalizer={"type": "NFKC"}),
+    "splits": _split,
+    "suffix": lambda: _split(suffix="</w>"),
+    "suffix-fused": lambda: _split(suffix="</w>", fuse_unk=True),
+    "prefix": lambda: _split(prefix="##"),
+    "whole-suffix": lambda: _split(suffix="</w>", ignore_merges=True),
+    "clip": _clip,
+}
+NAMES = tuple(_BUILDERS)
