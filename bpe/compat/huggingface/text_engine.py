@@ -38,7 +38,7 @@ class TextEngine(CoreEngine):
             own: list[int] = self.tokenizer.encode_pretokens(data, np.array([len(data)], np.uint64)).tolist()
             character = character_of_byte(piece.text.encode()).tolist()
             at = 0
-            for size in self._sizes(piece.text, own):
+            for size in self._sizes(piece.text, character, own):
                 last = min(at + size, len(character)) - 1
                 offsets.append((piece.starts[character[at]], piece.stops[character[last]]))
                 at += size
@@ -47,28 +47,28 @@ class TextEngine(CoreEngine):
             words += [word] * len(own)
         return ids, tokens, offsets, len(pieces), words
 
-    def _sizes(self, piece: str, ids: Sequence[int]) -> Iterator[int]:
-        """The bytes of the piece that each token is of."""
+    def _sizes(self, piece: str, character: Sequence[int], ids: Sequence[int]) -> Iterator[int]:
+        """The bytes of the piece that each token is of. character: that of each byte of the piece."""
         rules = self._rules
-        place = 0  # in characters
+        at = 0  # in bytes
         for number, id_ in enumerate(ids):
             text = self._texts[id_]
+            place = character[at] if at < len(character) else len(piece)
             if rules.byte_fallback and _BYTE.fullmatch(text):
-                yield 1
-                continue  # the character is passed by its other bytes
-            if text == rules.unk_token and not piece.startswith(text, place):
+                size = 1
+            elif text == rules.unk_token and not piece.startswith(text, place):
                 stop = place + 1
                 while rules.fuse_unk and stop < len(piece) and self._is_unknown(piece, stop):
                     stop += 1
-                yield len(piece[place:stop].encode())
-                place = stop
-                continue
-            if place:
-                text = text.removeprefix(rules.continuing_subword_prefix)
-            if number == len(ids) - 1:
-                text = text.removesuffix(rules.end_of_word_suffix)
-            yield len(text.encode())
-            place += len(text)
+                size = len(piece[place:stop].encode())
+            else:
+                if place:
+                    text = text.removeprefix(rules.continuing_subword_prefix)
+                if number == len(ids) - 1:
+                    text = text.removesuffix(rules.end_of_word_suffix)
+                size = len(text.encode())
+            yield size
+            at += size
 
     def _is_unknown(self, piece: str, place: int) -> bool:
         return piece[place] not in self._characters

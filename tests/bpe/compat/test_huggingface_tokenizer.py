@@ -274,8 +274,8 @@ class TestModelsMadeInPython:
         again = pickle.loads(pickle.dumps(pair[0]))
         assert again.encode("aabb").ids == pair[1].encode("aabb").ids
 
-    @pytest.mark.parametrize("fuse_unk", [False, True])
-    def test_as_llama(self, fuse_unk: bool) -> None:
+    @pytest.mark.parametrize(("byte_fallback", "fuse_unk"), [(True, True), (False, True), (False, False)])
+    def test_as_llama(self, byte_fallback: bool, fuse_unk: bool) -> None:
         made = []
         for package in (huggingface, tokenizers):
             vocab = {
