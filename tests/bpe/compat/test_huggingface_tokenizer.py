@@ -287,12 +287,10 @@ class TestModelsMadeInPython:
                 "▁t": 5,
                 "he": 6,
                 "▁the": 7,
-                "<0xC3>": 8,
-                "<0xA9>": 9,
-            }
+            } | {f"<0x{byte:02X}>": 8 + byte for byte in range(256)}
             merges = [("▁", "t"), ("h", "e"), ("▁t", "he")]
             model = package.models.BPE(
-                vocab, merges, unk_token="<unk>", byte_fallback=True, fuse_unk=fuse_unk
+                vocab, merges, unk_token="<unk>", byte_fallback=byte_fallback, fuse_unk=fuse_unk
             )
             tokenizer = package.Tokenizer(model)
             steps = package.normalizers
