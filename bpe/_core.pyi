@@ -106,7 +106,7 @@ class Normalizer:
 # -- encoder.cpp, special_tokens.cpp, decoder.cpp, content_hash.cpp
 
 IMAGE_VERSION: int
-"""What `Encoder.image` writes and `Encoder.from_image` reads; raised when that changes."""
+"""What `TokenizerCore.image` writes and `TokenizerCore.from_image` reads; raised when that changes."""
 
 class AddedTokens:
     """Added tokens, to be looked for in two passes."""
@@ -166,11 +166,11 @@ class EntryFile:
         ignore_merges: bool,
         text_rules: TextRules | None = None,
         cache_bytes: int = 256 << 20,
-    ) -> Encoder:
+    ) -> TokenizerCore:
         """An encoder of all merges and all entries, but for special tokens that no merge needs. ValueError as for
-        Encoder, for two entries of one id and for a merge that is listed twice."""
+        TokenizerCore, for two entries of one id and for a merge that is listed twice."""
 
-class Encoder:
+class TokenizerCore:
     """An immutable vocabulary with its merge rule; the caches behind it are bounded and safe to share by threads."""
 
     def __init__(
@@ -195,7 +195,7 @@ class Encoder:
         automaton: Automaton | None,
         ignore_merges: bool,
         cache_bytes: int = 256 << 20,
-    ) -> Encoder:
+    ) -> TokenizerCore:
         """An encoder of the entries and merges of an encoder that gave this image, in a tenth of the time.
 
         ValueError for an image that is damaged, as far as memory would be touched that is not its own: keep a checksum.
@@ -209,7 +209,7 @@ class Encoder:
         automaton: Automaton | None,
         memory_limit: int = 0,
         cache_bytes: int = 256 << 20,
-    ) -> Encoder:
+    ) -> TokenizerCore:
         """An encoder of what a training made. merges: uint32[m, 2] as train_merges gives them for these bytes.
 
         Ids are those of train_merges less first_id: the 256 bytes as byte_order has them, then an entry for each merge.
@@ -327,93 +327,13 @@ def find_special_tokens(
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
     """Starts of the special tokens (leftmost, then longest) and which of the list each is."""
 
-def hash_documents(buffer: Buffer, separator: bytes, seed: int) -> NDArray[np.uint64]:
-    """XXH64 of each document's bytes, the rows of encode_documents."""
-
-def hash_ragged(buffer: Buffer, offsets: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
-    """XXH64 of the bytes of each row [offsets[i], offsets[i + 1]) of the buffer."""
-
 def rows_with_special_tokens(
     buffer: Buffer, offsets: NDArray[np.uint64], special_tokens: Sequence[bytes]
 ) -> NDArray[np.uint64]:
     """The numbers of the rows that hold one of the special tokens, ascending."""
 
-def json_texts(
-    lines: Buffer,
-    path: Sequence[bytes],
-    out: NDArray[np.uint8],
-    replace_surrogates: bool = False,
-    max_line_bytes: int = ...,
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, int, int, str]], int, int, int]:
-    """The strings that JSON Lines have at `path`, end to end in `out`, which has len(lines) + 16 bytes of room.
-
-    (offsets uint64[texts + 1] in out, starts uint64[texts] of their lines, the lines without a text, how many lines,
-    blank ones, surrogates replaced). A line without a text: (start, stop, place of the fault, its name in
-    json_line.hpp). lines must be valid UTF-8.
-    """
-
-class JsonLongLine:
-    """A line for `json_texts` that comes in pieces, without its LF: the same text, the same faults."""
-
-    def __init__(self, path: Sequence[bytes], replace_surrogates: bool = False) -> None: ...
-    def feed(self, piece: Buffer, final: bool, out: NDArray[np.uint8]) -> tuple[int, int]:
-        """(bytes used, bytes of text written to out); what was not used, under 12 bytes, belongs before the next piece.
-
-        piece: valid UTF-8 cut between characters; out has len(piece) + 16 bytes of room. After a fault all is used.
-        """
-
-    @property
-    def fault(self) -> str:
-        """What is wrong, as by `json_texts`, "none" so far; known for sure after the final piece."""
-
-    @property
-    def place(self) -> int:
-        """Of the byte at fault in the line."""
-
-    @property
-    def is_blank(self) -> bool:
-        """Nothing but white space so far."""
-
-    @property
-    def replaced(self) -> int:
-        """Surrogates replaced so far."""
-
-def narrow_ids(ids: NDArray[np.uint32], out: NDArray[np.uint16]) -> int:
-    """The highest of the ids (0: none), whose low halves are written to out; above 65535 something was lost."""
-
-def deal_out(
-    ids: NDArray[np.uint32],
-    offsets: NDArray[np.uint64],
-    marked: NDArray[np.bool_],
-    before: tuple[int, int],
-    out: NDArray[np.uint16] | NDArray[np.uint32],
-    starts: NDArray[np.uint64],
-    front: int | None = None,
-    back: int | None = None,
-) -> tuple[tuple[int, int, int, int], tuple[int, int, int, int]]:
-    """Put rows [offsets[i], offsets[i + 1]) of ids apart: those that are not marked to the front of out, the marked
-    ones behind them; and where they begin among their kind, if they are not empty, likewise to starts, `before` ids of
-    each kind having come earlier. Of each kind: ids, rows that are not empty, the longest of them, the highest id;
-    above 65535 something was lost in uint16. front, back: ids around each row that is not empty. ValueError if offsets,
-    marked, out (as many as ids, and rows for each of front and back) or starts (as many as rows) do not fit.
-
-    [1, 2, 3, 4], offsets [0, 1, 3, 4], marked [F, T, F], before (7, 9) -> out [1, 4, 2, 3], starts [7, 8, 9],
-    ((2, 2, 1, 4), (2, 1, 2, 3))
-    """
-
-def flag_ids(
-    ids: NDArray[np.uint16] | NDArray[np.uint32],
-    starts: NDArray[np.uint64],
-    first: int,
-    out: NDArray[np.uint32],
-) -> None:
-    """Write ids * 2 to out, and 1 more where one of the starts is: they lie in [first, first + len(ids)).
-
-    [1, 2, 3], starts [10, 12], first 10 -> [3, 4, 7]. ValueError for a start outside, or an out that is too small.
-    """
-
 def xxh64(buffer: Buffer, seed: int = 0) -> int:
-    """XXH64 of all the bytes, to find damage: 3 times as fast as zlib's crc32 (4.3 against 1.4 GB/s)."""
+    """XXH64 of all the bytes, to find damage: faster than zlib's crc32."""
 
 class Xxh64:
     """XXH64 of bytes that come in parts: the same value however they are cut. For one thread at a time."""

@@ -89,7 +89,7 @@ def _parts_of(body: memoryview, header_bytes: int) -> Parts:
     post = header["post_processor"]
     text_rules = None if header["text_rules"] is None else TextRules(**header["text_rules"])
     spaces = has_spaces(text_rules, pretokenizer, normalizer, added)
-    encoder = _core.Encoder.from_image(
+    encoder = _core.TokenizerCore.from_image(
         body[header_bytes:],
         core_tokens(added, with_spaces(normalizer) if spaces and normalizer is not None else normalizer),
         None if text_rules is not None else pretokenizer.automaton,

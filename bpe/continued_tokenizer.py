@@ -84,7 +84,7 @@ class FromTokenizer:
             check_room(needed, "encoding the pretokens", budget)
         # An encoder of its own: each pretoken comes once, so a large cache would only take memory.
         image = self.old.core_encoder.image()
-        encoder = _core.Encoder.from_image(image, {}, None, self.old.ignore_merges, cache_bytes=1 << 20)
+        encoder = _core.TokenizerCore.from_image(image, {}, None, self.old.ignore_merges, cache_bytes=1 << 20)
         lengths = self.old.entry_lengths.astype(np.uint64)
         place_of = np.zeros(len(lengths), np.uint32)
         place_of[self._old_ids] = np.arange(len(self._old_ids), dtype=np.uint32)

@@ -17,7 +17,7 @@ from bpe.vocabulary import TextRules, with_special_tokens
 class CoreVocabulary:
     """encoder: holds the ordinary entries and the merge rule. special_tokens: text -> id, known to the encoder too."""
 
-    encoder: _core.Encoder
+    encoder: _core.TokenizerCore
     special_tokens: dict[str, int]
     ignore_merges: bool
     text_rules: TextRules | None = None
@@ -68,6 +68,6 @@ class CoreVocabulary:
 
     def make_encoder(
         self, automaton: _core.Automaton | None, tokens: _core.AddedTokens, has_spaces: bool = False
-    ) -> _core.Encoder:
+    ) -> _core.TokenizerCore:
         """The encoder, which was made with its automaton, tokens and rules."""
         return self.encoder

@@ -102,7 +102,7 @@ class Parts:
         return text_form.cuts_of(self._first_encoder, rules, self.core_normalizer, self.tokens)
 
     @cached_property
-    def encoder(self) -> _core.Encoder:
+    def encoder(self) -> _core.TokenizerCore:
         """The core's form, built on first use where it was not read from a file: converting formats does not wait."""
         encoder = self._first_encoder
         if self.vocabulary.text_rules is not None:
@@ -116,7 +116,7 @@ class Parts:
         return encoder
 
     @cached_property
-    def _first_encoder(self) -> _core.Encoder:
+    def _first_encoder(self) -> _core.TokenizerCore:
         """The same, but where entries are text without what cuts texts: that may hang on the merges."""
         is_text = self.vocabulary.text_rules is not None
         return self.vocabulary.make_encoder(
@@ -290,7 +290,7 @@ class Description:
         return {id_: text.encode() for text, id_ in self._vocabulary.special_tokens.items()}
 
     @cached_property
-    def _encoder(self) -> _core.Encoder:
+    def _encoder(self) -> _core.TokenizerCore:
         return self._parts.encoder
 
     @property
@@ -299,6 +299,6 @@ class Description:
         return self._parts
 
     @property
-    def core_encoder(self) -> _core.Encoder:
+    def core_encoder(self) -> _core.TokenizerCore:
         """The core's form of the entries and merges, built on first use."""
         return self._encoder

@@ -108,7 +108,7 @@ class Replace:
 
     @cached_property
     def _expression(self) -> regex.Pattern[str]:
-        import regex  # 10 ms that the usual files need not pay
+        import regex  # slow to import, and the usual files need it not
 
         if not self.is_expression:
             return regex.compile(regex.escape(self.pattern))

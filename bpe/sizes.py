@@ -26,7 +26,7 @@ def parse_size(text: str, name: str = "a size") -> int:
     """
     match = _SIZE.fullmatch(text.strip()) if len(text) <= 40 else None
     if match is not None:
-        from decimal import Decimal  # 3 ms, and most commands name no size
+        from decimal import Decimal  # slow to import, and most commands name no size
 
         digits, exponent, unit, binary = match.groups()
         scale = (1024 if binary else 1000) ** _POWERS[unit.lower()] if unit else 1

@@ -78,7 +78,10 @@ class Cuts(NamedTuple):
 
 
 def cuts_of(
-    encoder: _core.Encoder, rules: TextRules, normalizer: Normalizer | None, tokens: Collection[AddedToken]
+    encoder: _core.TokenizerCore,
+    rules: TextRules,
+    normalizer: Normalizer | None,
+    tokens: Collection[AddedToken],
 ) -> Cuts:
     """The cuts of a tokenizer without a pre-tokenizer; normalizer: the core's."""
     joined = encoder.joined_characters()
@@ -96,7 +99,7 @@ def cuts_of(
     return Cuts(core_automaton(tables_of_joins(joined, joins_unknown, characters)), frozenset(needless))
 
 
-def _needless_runs(encoder: _core.Encoder, character: str, tokens: Collection[AddedToken]) -> set[str]:
+def _needless_runs(encoder: _core.TokenizerCore, character: str, tokens: Collection[AddedToken]) -> set[str]:
     """Of the tokens that are a character again and again all but the longest, if its runs become them by merges, too.
 
     The longest cuts runs that are longer, as it does beside the others.

@@ -80,7 +80,7 @@ class FromBytes:
         """Made in the core, without a Python object for an entry."""
         specials = {token: id_ for id_, token in enumerate(self.special_tokens)}
         try:
-            encoder = _core.Encoder.from_merges(
+            encoder = _core.TokenizerCore.from_merges(
                 pairs,
                 b"".join(BYTES),
                 len(specials),

@@ -123,12 +123,6 @@ def replace_invalid(buffer: Buffer) -> tuple[Buffer, int]:
     return bytes(view[:offset]) + tail, _this_thread.replaced
 
 
-def read_valid(path: str | Path, invalid: Invalid = "error") -> tuple[Buffer, int]:
-    """(the file's text as valid UTF-8, how many U+FFFD were put in); with "error" InvalidText names the byte."""
-    data = Path(path).read_bytes()
-    return ensure_valid(data, path, invalid)
-
-
 def ensure_valid(
     buffer: Buffer, where: str | Path, invalid: Invalid = "error", base_bytes: int = 0
 ) -> tuple[Buffer, int]:
@@ -141,6 +135,17 @@ def ensure_valid(
     if base_bytes == 0 and other_kind(buffer):
         raise invalid_text(buffer, 0, where)
     return replace_invalid(buffer)
+
+
+def cut_character_bytes(tail: bytes) -> int:
+    """How many of the last bytes (at most 3) are the valid start of a character that goes on: b"a\\xe2\\x82" -> 2."""
+    for size in range(len(tail), 0, -1):
+        try:
+            _, used = codecs.utf_8_decode(tail[-size:], "strict", False)
+        except UnicodeDecodeError:
+            continue
+        return size - used
+    return 0
 
 
 class TextDecoder:

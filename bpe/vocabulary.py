@@ -123,7 +123,7 @@ class Vocabulary:
 
     def make_encoder(
         self, automaton: _core.Automaton | None, tokens: _core.AddedTokens, has_spaces: bool = False
-    ) -> _core.Encoder:
+    ) -> _core.TokenizerCore:
         """A core encoder of it; automaton None: only given pretokens can be encoded. has_spaces: see `text_form`."""
         rules = None
         if self.text_rules is not None:
@@ -131,7 +131,9 @@ class Vocabulary:
             unk_id = next((id_ for id_, entry in self.all_entries.items() if entry == unk_token), None)
             rules = self.text_rules.for_core(unk_id, has_spaces)
         try:
-            return _core.Encoder(self.entries, self.merges, tokens, automaton, self.ignore_merges, rules)
+            return _core.TokenizerCore(
+                self.entries, self.merges, tokens, automaton, self.ignore_merges, rules
+            )
         except ValueError as error:
             raise BadTokenizer(str(error)) from None
 

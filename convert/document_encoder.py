@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bpe import _core, utf8
 from bpe.errors import InvalidText
 from bpe.tokenizer import AllowedSpecial, Tokenizer
+from convert._core import hash_documents, hash_ragged
 from convert.buffers import thread_buffer
 from convert.clock import Clock
 from convert.errors import BrokenInvariant, printable
@@ -97,7 +98,7 @@ class DocumentEncoder:
             self._clock.lap("check")
         hashes = None
         if self._splits_by_hash(source):
-            hashes = _core.hash_documents(text, self._separator, self._seed)
+            hashes = hash_documents(text, self._separator, self._seed)
         self._deal_out(source, ragged.tokens, ragged.offsets, hashes)
 
     def _documents(
@@ -171,7 +172,7 @@ class DocumentEncoder:
         self._clock.lap("encode")
         hashes = None
         if self._splits_by_hash(source):
-            hashes = _core.hash_ragged(batch.text, batch.offsets, self._seed)
+            hashes = hash_ragged(batch.text, batch.offsets, self._seed)
         self._deal_out(source, ragged.tokens, ragged.offsets, hashes)
 
     def _refuse_special(
@@ -301,4 +302,4 @@ def _split_of(source: Source) -> int:
 
 def _token_room(text: Any) -> NDArray[np.uint32]:
     """Where the ids of a text may go, until the next call."""
-    return thread_buffer("ids", _core.Encoder.out_tokens(memoryview(text).nbytes), np.uint32)
+    return thread_buffer("ids", _core.TokenizerCore.out_tokens(memoryview(text).nbytes), np.uint32)

@@ -17,10 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bpe import _core, utf8
+from bpe import utf8
 from bpe.end_tokens import end_tokens
 from bpe.sizes import bytes_text, counted
 from bpe.tokenizer import Tokenizer
+from convert._core import json_texts
 from convert.errors import ConvertError, StorageError, one_line, printable
 from convert.inputs.batch import Batch
 from convert.inputs.blocks import FileRange
@@ -276,7 +277,7 @@ def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) ->
     if source.kind.format == "jsonl":
         out = np.empty(len(text) + 16, dtype=np.uint8)
         path = [name.encode() for name in rules.text_path]
-        offsets, _, bad, lines, blank, _ = _core.json_texts(text, path, out)
+        offsets, _, bad, lines, blank, _ = json_texts(text, path, out)
         if bad and not fault:
             from convert.inputs.read_jsonl import reason_of  # a run that has room needs no sample
 

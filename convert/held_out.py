@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bpe import _core
+from convert._core import hash_documents, hash_ragged
 from convert.clock import Clock
 from convert.document_encoder import DocumentEncoder
 from convert.inputs.batch import Batch
@@ -78,10 +79,10 @@ class DocumentHasher(DocumentEncoder):
         self.smallest = SmallestHashes(count)
 
     def _whole(self, source: Source, text: Buffer) -> None:
-        self._add(source, _core.hash_documents(text, self._separator, self._seed))
+        self._add(source, hash_documents(text, self._separator, self._seed))
 
     def _batch(self, source: Source, batch: Batch, special: str) -> None:
-        self._add(source, _core.hash_ragged(batch.text, batch.offsets, self._seed))
+        self._add(source, hash_ragged(batch.text, batch.offsets, self._seed))
 
     def _encode_pieces(self, source: Source, pieces: Iterator[Buffer], special: str) -> None:
         for _ in pieces:

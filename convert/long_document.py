@@ -175,8 +175,8 @@ class _Pieces:
         self._fed -= stop
 
     def _encoded(self, stop: int) -> NDArray[np.uint32]:
-        if len(self._out) < _core.Encoder.out_tokens(stop):
-            self._out = np.empty(_core.Encoder.out_tokens(stop), np.uint32)
+        if len(self._out) < _core.TokenizerCore.out_tokens(stop):
+            self._out = np.empty(_core.TokenizerCore.out_tokens(stop), np.uint32)
         part = self._held[
             :stop
         ]  # a copy: who sees a bytearray keeps it from growing, were it a profiler's frames

@@ -66,8 +66,8 @@ class Round:
     ignore_merges: bool
     text: bytes
 
-    def encoder(self, cache_bytes: int) -> _core.Encoder:
-        return _core.Encoder(
+    def encoder(self, cache_bytes: int) -> _core.TokenizerCore:
+        return _core.TokenizerCore(
             self.entries,
             self.merges,
             self.special,

@@ -110,7 +110,7 @@ def check_ranks_do(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]],
 
 def first_unreached(entries: dict[int, bytes], merges: list[tuple[bytes, bytes]]) -> int | None:
     """The lowest id whose bytes, as a pretoken, the merges do not turn into that one id; None if there is none."""
-    encoder = _core.Encoder(entries, merges, {}, None, False)
+    encoder = _core.TokenizerCore(entries, merges, {}, None, False)
     for id_, entry in sorted(entries.items()):
         ids = encoder.encode_pretokens(entry, np.array([len(entry)], np.uint64))
         if len(ids) != 1 or ids[0] != id_:

@@ -58,7 +58,7 @@ __all__ = [
     "count_sources",
 ]
 
-# The regex package cuts at 2 to 10 MB/s: a second or less, and what Python holds for it stays small.
+# The regex package is slow: this takes it a second or less, and what Python holds for it stays small.
 PYTHON_BLOCK_BYTES: Final = 2 << 20
 # What a thread counts into and sorts with (bpe/native/train/thread_local_counts.hpp, run_sorter.hpp).
 THREAD_BYTES: Final = 10 << 20

@@ -18,7 +18,7 @@ from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
 from bpe.pretoken_counts.noted_sources import identity
 from bpe.pretoken_counts.stream_rest import StreamRest
-from bpe.pretoken_counts.text_blocks import Stretch, path_of
+from bpe.pretoken_counts.text_blocks import FileRange, path_of
 from bpe.pretokenizer import Pretokenizer
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def _rest_of(source: Source, known: CountedSource, status: os.stat_result | None
             raise _changed(known, status.st_size)
         if known.is_complete:
             return None
-        return Stretch(path, known.counted_bytes) if known.counted_bytes else source
+        return FileRange(path, known.counted_bytes) if known.counted_bytes else source
     if known.is_complete:
         return None
     if not known.digest:
@@ -212,7 +212,7 @@ def _rest_of(source: Source, known: CountedSource, status: os.stat_result | None
             f"{known.name}: the counts of a former version do not say which text was counted; count anew, without "
             "--counts"
         )
-    assert not isinstance(source, (Stretch, StreamRest))
+    assert not isinstance(source, (FileRange, StreamRest))
     return StreamRest(source, known.counted_bytes, known.digest) if known.counted_bytes else source
 
 

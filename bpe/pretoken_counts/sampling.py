@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bpe import _core
 from bpe.errors import BadArgument, EnvironmentFailure, check_whole
-from bpe.pretoken_counts.characters import cut_character_bytes
-from bpe.pretoken_counts.text_blocks import Stretch, path_of
+from bpe.pretoken_counts.text_blocks import FileRange, path_of
 from bpe.sizes import bytes_text
+from bpe.utf8 import cut_character_bytes
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.text_blocks import Source
@@ -43,7 +43,7 @@ def sampled(
     files: list[tuple[Path, int]] = []
     for source in sources:
         path = path_of(source)
-        if path is None or not path.is_file() or isinstance(source, Stretch):
+        if path is None or not path.is_file() or isinstance(source, FileRange):
             raise BadArgument(
                 "sample_bytes needs files, which can be read at any place; write the text to one first"
             )
@@ -78,12 +78,12 @@ def sampled(
         except OSError as error:
             raise EnvironmentFailure(f"{path}: {error.strerror}") from None
         if stop > first:
-            stretches.append(Stretch(path, first, stop))
+            stretches.append(FileRange(path, first, stop))
             taken += stop - first
             taken_stop = stop
     if not stretches:
         raise BadArgument(f"sample_bytes must be more than {sample_bytes}: nothing whole lies in so little")
-    used = len({stretch.path for stretch in stretches if isinstance(stretch, Stretch)})
+    used = len({stretch.path for stretch in stretches if isinstance(stretch, FileRange)})
     what = "documents" if special_tokens else "lines"
     return stretches, (
         f"sampled {bytes_text(taken)} of {bytes_text(total_bytes)} ({100 * taken / total_bytes:.3g} %): {what} at "

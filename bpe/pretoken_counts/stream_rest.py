@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from bpe import utf8
 from bpe._core import Xxh64
 from bpe.errors import Refused
-from bpe.pretoken_counts.characters import cut_character_bytes
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.text_blocks import Reader, Stream
@@ -68,7 +67,7 @@ def read_again(
             )
         left -= filled
         data = held + piece
-        whole = len(data) - (cut_character_bytes(data[-3:]) if left else 0)
+        whole = len(data) - (utf8.cut_character_bytes(data[-3:]) if left else 0)
         text, _ = utf8.replace_invalid(data[:whole])
         digest.add(memoryview(text))
         held = data[whole:]

@@ -32,7 +32,7 @@ class RegexCutter:
     """Cuts texts by the components. why: what keeps them from being compiled, for what can't be done here, either."""
 
     def __init__(self, components: Sequence[Component], why: str) -> None:
-        import regex  # 10 ms to import, and hardly ever needed
+        import regex  # slow to import, and hardly ever needed
 
         self._splits = [
             split

@@ -33,11 +33,11 @@ MAX_DEPTH: Final = 200  # of the syntax tree
 
 Mode: TypeAlias = Literal["greedy", "lazy", "possessive"]
 NEWLINE: Final = CodePoints.of("\n")
-GENERAL_NEWLINES: Final = CodePoints.of("\n\v\f\r\x85\u2028\u2029")  # of \R, beside CR LF
+_GENERAL_NEWLINES: Final = CodePoints.of("\n\v\f\r\x85\u2028\u2029")  # of \R, beside CR LF
 ANY: Final = ~CodePoints()
 EMPTY: Final = Sequence(())
 # Whether it looks behind, and is negated.
-LOOKS: Final = {"?=": (False, False), "?!": (False, True), "?<=": (True, False), "?<!": (True, True)}
+_LOOKS: Final = {"?=": (False, False), "?!": (False, True), "?<=": (True, False), "?<!": (True, True)}
 _ESCAPED: Final = {"a": "\a", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _OPERATORS: Final = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
@@ -59,11 +59,15 @@ class PatternReader(ABC):
 
     dialect: ClassVar[Dialect]
     blanks: ClassVar[str]  # what (?x) makes nothing
+    unsupported_groups: ClassVar[dict[str, str]]  # how they begin behind the bracket -> what they are
+    name_openings: ClassVar[tuple[str, ...]]  # of groups with a name
+    skips_in_openings: ClassVar[bool] = False  # comments and blanks between the bracket and what group it is
 
     def __init__(self, expression: str) -> None:
         self.text = expression
         self.place = 0
         self.flags: frozenset[str] = frozenset()
+        self.captures = 0  # capturing groups that began
         self._groups = 0
         self._atoms = 0
 
@@ -78,8 +82,24 @@ class PatternReader(ABC):
     # What a dialect adds.
 
     @abstractmethod
-    def atom(self) -> Part:
-        """What stands at `place`, without the repeats behind it."""
+    def character(self, character: str) -> Part:
+        """What a character that is neither bracket, backslash nor repeat means; `place` is behind it."""
+
+    @abstractmethod
+    def top_class(self) -> Node:
+        """The class at `place`."""
+
+    @abstractmethod
+    def own_escape(self, letter: str, start: int) -> Part:
+        """The escape that `place` is behind, which `_escape` does not know."""
+
+    @abstractmethod
+    def flag_group(self, start: int) -> Part:
+        """The flags, and the group that they may be for; `place` is behind `(?`."""
+
+    @abstractmethod
+    def captured(self, node: Node) -> Node:
+        """A capturing group with this in it."""
 
     @abstractmethod
     def repeated(self, part: Part) -> Part:
@@ -129,6 +149,71 @@ class PatternReader(ABC):
             if self._atoms > MAX_POSITIONS:
                 raise self._too_large()
             parts.append(self.repeated(self.atom()))
+
+    def atom(self) -> Part:
+        """What stands at `place`, without the repeats behind it."""
+        start = self.place
+        character = self.peek()
+        if character == "(":
+            return self._group()
+        if character == "[":
+            return self.top_class()
+        if character == "\\":
+            return self._escape()
+        if self.at_repeat():
+            raise self.wrong("nothing stands before the repeat", start)
+        self.place += 1
+        return self.character(character)
+
+    def at_repeat(self) -> bool:
+        """Whether a repeat stands at `place`, with nothing before it."""
+        return self.peek() in _OPERATORS
+
+    def _group(self) -> Part:
+        start = self.place
+        self.place += 1
+        if self.skips_in_openings:
+            self.skip_ignored()
+        for opening, what in self.unsupported_groups.items():
+            if self.text.startswith(opening, self.place):
+                raise self.unsupported(what, start)
+        for opening, (behind, negated) in _LOOKS.items():
+            if self.take(opening):
+                return Look(self.look_body(start, behind), behind, negated)
+        if self.take("?>"):
+            return Atomic(self.settled(self.closed_group(start)))
+        for opening in self.name_openings:
+            if self.take(opening):
+                self._skip_name(opening[-1], start)
+                break
+        else:
+            if self.take("?"):
+                return self.flag_group(start)
+        self.captures += 1
+        return self.captured(self.settled(self.closed_group(start)))
+
+    def look_body(self, start: int, behind: bool) -> Node:
+        return self.settled(self.closed_group(start))
+
+    def _escape(self) -> Part:
+        start = self.place
+        letter = self.peek(1)
+        self.place += 2
+        match letter:
+            case "":
+                raise self.wrong("a backslash ends the pattern", start)
+            case "A":
+                return TextStart()
+            case "z":
+                return TextEnd()
+            case "R":
+                pair = Sequence((Characters(CodePoints.of("\r")), Characters(NEWLINE)))
+                return Atomic(Choice((pair, Characters(_GENERAL_NEWLINES))))
+            case "O":
+                return Characters(ANY)
+            case "N":
+                return Characters(~NEWLINE)
+        return self.own_escape(letter, start)
 
     def _joined(self, parts: list[Part]) -> Part:
         joined: list[Part] = []
@@ -238,7 +323,7 @@ class PatternReader(ABC):
             raise self.wrong(f"U+{value:X} is no character", start)
         return chr(value)
 
-    def name_behind(self, opening: str, start: int) -> None:
+    def _skip_name(self, opening: str, start: int) -> None:
         """Move behind the name of a group that a quote or `<` opened."""
         stop = self.text.find(">" if opening == "<" else opening, self.place)
         if stop <= self.place:

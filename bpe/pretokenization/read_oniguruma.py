@@ -19,8 +19,6 @@ from bpe.errors import shown
 from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.pattern_reader import (
     ANY,
-    GENERAL_NEWLINES,
-    LOOKS,
     NEWLINE,
     Letters,
     Mode,
@@ -28,7 +26,6 @@ from bpe.pretokenization.pattern_reader import (
     PatternReader,
 )
 from bpe.pretokenization.syntax import (
-    Atomic,
     Characters,
     Choice,
     Look,
@@ -83,11 +80,12 @@ def read(expression: str) -> Node:
 class _OnigurumaReader(PatternReader):
     dialect = "oniguruma"
     blanks = " \t\n\r\f"
+    unsupported_groups = _UNSUPPORTED_GROUPS
+    name_openings = ("?<", "?'")
 
     def __init__(self, expression: str) -> None:
         super().__init__(expression)
         self._looks_behind = 0  # that are open
-        self._captures = 0  # groups that began
 
     # Repeats.
 
@@ -148,18 +146,10 @@ class _OnigurumaReader(PatternReader):
 
     # Atoms.
 
-    def atom(self) -> Part:
-        start = self.place
-        character = self.peek()
-        if character == "(":
-            return self._group()
-        if character == "[":
-            return self._top_class()
-        if character == "\\":
-            return self._escape()
-        if character in "?*+" or (character == "{" and self.interval(skip=False)):
-            raise self.wrong("nothing stands before the repeat", start)
-        self.place += 1
+    def at_repeat(self) -> bool:
+        return super().at_repeat() or (self.peek() == "{" and self.interval(skip=False) is not None)
+
+    def character(self, character: str) -> Part:
         if character == ".":
             return Characters(ANY if "m" in self.flags else ~NEWLINE)
         if character == "^":
@@ -173,35 +163,20 @@ class _OnigurumaReader(PatternReader):
     def _letters(self, text: str) -> Letters:
         return Letters(text, "i" in self.flags)
 
-    def _group(self) -> Part:
-        start = self.place
-        self.place += 1
-        for opening, what in _UNSUPPORTED_GROUPS.items():
-            if self.text.startswith(opening, self.place):
-                raise self.unsupported(what, start)
-        for opening, (behind, negated) in LOOKS.items():
-            if self.take(opening):
-                flags = self.flags
-                self._looks_behind += behind
-                body = self.settled(self.closed_group(start))
-                self._looks_behind -= behind
-                self.flags = flags
-                return Look(body, behind, negated)
-        if self.take("?:"):
-            return self.closed_group(start)
-        if self.take("?>"):
-            return Atomic(self.settled(self.closed_group(start)))
-        for opening in ("?<", "?'"):
-            if self.take(opening):
-                self.name_behind(opening[-1], start)
-                break
-        else:
-            if self.take("?"):
-                return self._flag_group(start)
-        self._captures += 1
-        return _enclosed(self.settled(self.closed_group(start)))
+    def look_body(self, start: int, behind: bool) -> Node:
+        flags = self.flags
+        self._looks_behind += behind
+        body = super().look_body(start, behind)
+        self._looks_behind -= behind
+        self.flags = flags
+        return body
 
-    def _flag_group(self, start: int) -> Part:
+    def captured(self, node: Node) -> Node:
+        return _enclosed(node)
+
+    def flag_group(self, start: int) -> Part:
+        if self.take(":"):
+            return self.closed_group(start)
         before = self.flags
         flags = before
         sign = True
@@ -228,29 +203,13 @@ class _OnigurumaReader(PatternReader):
         self.flags = before
         return _enclosed(node)
 
-    def _escape(self) -> Part:
-        start = self.place
-        letter = self.peek(1)
-        self.place += 2
+    def own_escape(self, letter: str, start: int) -> Part:
         match letter:
-            case "":
-                raise self.wrong("a backslash ends the pattern", start)
-            case "A":
-                return TextStart()
-            case "z":
-                return TextEnd()
             case "Z":
                 newline = Repeat(Characters(NEWLINE), 0, 1)
                 return Look(Sequence((newline, TextEnd())))
             case "b" | "B":
                 return self.word(negated=letter == "B")
-            case "R":
-                pair = Sequence((Characters(CodePoints.of("\r")), Characters(NEWLINE)))
-                return Atomic(Choice((pair, Characters(GENERAL_NEWLINES))))
-            case "O":
-                return Characters(ANY)
-            case "N":
-                return Characters(~NEWLINE)
             case "k" | "g" if self.peek() and self.peek() in "<'":
                 raise self.unsupported(f"a reference to a group, \\{letter}", start)
         if letter in _UNSUPPORTED_ESCAPES:
@@ -264,7 +223,7 @@ class _OnigurumaReader(PatternReader):
         """Whether it is the number of a group; else `\\303` is a byte. Up to 9 it is."""
         found = re.compile(r"[0-9]{1,9}").match(self.text, start + 1)
         number = int(found.group()) if found else 0
-        return number <= 9 or number <= self._captures
+        return number <= 9 or number <= self.captures
 
     def _common_escape(self, letter: str, start: int, in_class: bool) -> CodePoints | str:
         """The escape that `place` is behind, a set or a character."""
@@ -353,7 +312,7 @@ class _OnigurumaReader(PatternReader):
 
     # Classes.
 
-    def _top_class(self) -> Node:
+    def top_class(self) -> Node:
         points, negated = self._class()
         if "i" not in self.flags:
             return Characters(~points if negated else points)

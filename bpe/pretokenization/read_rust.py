@@ -14,8 +14,6 @@ from bpe.pretokenization.code_points import CodePoints
 from bpe.pretokenization.pattern_reader import (
     ANY,
     EMPTY,
-    GENERAL_NEWLINES,
-    LOOKS,
     NEWLINE,
     Letters,
     Mode,
@@ -25,7 +23,6 @@ from bpe.pretokenization.pattern_reader import (
 from bpe.pretokenization.syntax import (
     Atomic,
     Characters,
-    Choice,
     Look,
     Node,
     Repeat,
@@ -76,6 +73,9 @@ def read(expression: str) -> Node:
 class _RustReader(PatternReader):
     dialect = "rust"
     blanks = " \t\n\r"
+    unsupported_groups = _UNSUPPORTED_GROUPS
+    name_openings = ("?P<", "?<", "?'")
+    skips_in_openings = True
 
     def __init__(self, expression: str) -> None:
         super().__init__(expression)
@@ -111,19 +111,7 @@ class _RustReader(PatternReader):
             mode = "possessive"
         return self.repeat(part, least, most, mode)
 
-    def atom(self) -> Part:
-        start = self.place
-        character = self.peek()
-        if character == "(":
-            return self._group()
-        if character == "[":
-            self._joined_in_class = 0
-            return Characters(self._class())
-        if character == "\\":
-            return self._escape()
-        if character in "?*+":
-            raise self.wrong("nothing stands before the repeat", start)
-        self.place += 1
+    def character(self, character: str) -> Part:
         if character == ".":
             return Characters(ANY if "s" in self.flags else ~NEWLINE)
         if character == "^":
@@ -132,32 +120,15 @@ class _RustReader(PatternReader):
             return self.line_end() if "m" in self.flags else TextEnd()
         return Letters(character, "i" in self.flags)
 
-    def _group(self) -> Part:
-        start = self.place
-        self.place += 1
-        self.skip_ignored()
-        for opening, what in _UNSUPPORTED_GROUPS.items():
-            if self.text.startswith(opening, self.place):
-                raise self.unsupported(what, start)
-        for opening, (behind, negated) in LOOKS.items():
-            if self.take(opening):
-                return Look(self.settled(self.closed_group(start)), behind, negated)
-        if self.take("?>"):
-            return Atomic(self.settled(self.closed_group(start)))
-        for opening in ("?P<", "?<", "?'"):
-            if self.take(opening):
-                self.name_behind(opening[-1], start)
-                break
-        else:
-            if self.take("?"):
-                return self._flag_group(start)
-        return self._captured(self.settled(self.closed_group(start)))
+    def top_class(self) -> Node:
+        self._joined_in_class = 0
+        return Characters(self._class())
 
-    def _captured(self, node: Node) -> Node:
+    def captured(self, node: Node) -> Node:
         """A group that may be repeated, whatever is in it."""
         return Sequence((node,)) if isinstance(node, Look) or node == EMPTY else node
 
-    def _flag_group(self, start: int) -> Part:
+    def flag_group(self, start: int) -> Part:
         before = self.flags
         sign = True
         letters = 0
@@ -184,33 +155,17 @@ class _RustReader(PatternReader):
         self.flags = before
         return part
 
-    def _escape(self) -> Part:
-        start = self.place
-        letter = self.peek(1)
-        self.place += 2
+    def own_escape(self, letter: str, start: int) -> Part:
         match letter:
-            case "":
-                raise self.wrong("a backslash ends the pattern", start)
-            case "A":
-                return TextStart()
-            case "z":
-                return TextEnd()
             case "Z":
                 newlines = Repeat(Characters(NEWLINE), 0, None)
-                return self._captured(Look(Sequence((newlines, TextEnd()))))
+                return self.captured(Look(Sequence((newlines, TextEnd()))))
             case "b" | "B":
                 return self._boundary(letter, start)
             case "<":
                 return self._word_start()
             case ">":
                 return self._word_end()
-            case "R":
-                pair = Sequence((Characters(CodePoints.of("\r")), Characters(NEWLINE)))
-                return Atomic(Choice((pair, Characters(GENERAL_NEWLINES))))
-            case "O":
-                return Characters(ANY)
-            case "N":
-                return Characters(~NEWLINE)
             case "K" | "G":
                 raise self.unsupported(f"\\{letter}", start)
             case "k":

@@ -52,12 +52,13 @@ def runs_of(then: NDArray[np.uint8], letter: int) -> NDArray[np.uint8]:
 def _word(then: NDArray[np.uint8], letter: int) -> tuple[list[int], list[int]]:
     """(the classes of words, the unruly ones), or nothing where more of them lie between than are looked at."""
     classes, quiet = len(then) - 1, then[-1]
-    states = np.unique(quiet)
+    states = np.flatnonzero(np.bincount(quiet))  # np.unique imports numpy.ma
     homes = [state for state in states if then[letter, state] == state]  # in which letters change nothing
+    is_home = np.bincount(homes, minlength=256) > 0
     word = [
         number
         for number in range(classes)
-        if (then[number, homes] == homes).all() and np.isin(quiet[then[number, states]], homes).mean() > 0.5
+        if (then[number, homes] == homes).all() and is_home[quiet[then[number, states]]].mean() > 0.5
     ]
     if not homes:
         return [], []

@@ -45,7 +45,7 @@ class Use:
         return self.bytes_total / self.tokens_total if self.tokens_total else 0.0
 
 
-def measure_use(encoder: _core.Encoder, counts: PretokenCounts, each_entry: bool = True) -> Use:
+def measure_use(encoder: _core.TokenizerCore, counts: PretokenCounts, each_entry: bool = True) -> Use:
     """How the encoder encodes the counted text; every pretoken once. Cost: some 0.5 µs a distinct pretoken.
 
     each_entry False: `by_id` is left at zero, which saves half of that. BadCounts for a text of 2^63 bytes or more.
@@ -76,7 +76,7 @@ def _rows(arrays: Arrays, first: int, stop: int) -> Arrays:
     )
 
 
-def _lengths_by_id(encoder: _core.Encoder) -> NDArray[np.uint64]:
+def _lengths_by_id(encoder: _core.TokenizerCore) -> NDArray[np.uint64]:
     lengths = np.zeros(encoder.max_id + 1, np.uint64)
     for id_, entry in encoder.entries().items():
         lengths[id_] = len(entry)
@@ -88,7 +88,9 @@ def unreachable_ids(tokenizer: Tokenizer) -> list[int]:
     entries = tokenizer.ordinary_entries
     merges = None if tokenizer.is_rank_file else tokenizer.merges
     encoder = (
-        _core.Encoder(entries, merges, {}, None, False) if tokenizer.ignore_merges else tokenizer.core_encoder
+        _core.TokenizerCore(entries, merges, {}, None, False)
+        if tokenizer.ignore_merges
+        else tokenizer.core_encoder
     )
     ends = np.cumsum([len(entry) for entry in entries.values()], dtype=np.uint64)
     counts = PretokenCounts(
@@ -114,7 +116,7 @@ def is_one_pretoken(tokenizer: Tokenizer, entry: bytes) -> bool:
         return False
 
 
-def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> _core.Encoder:
+def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> _core.TokenizerCore:
     """The encoder of the bytes and the first merges, or the lowest ranks, up to so many entries without special tokens.
 
     vocab_size is at least 256; entries that no merge makes are left out.
@@ -123,7 +125,7 @@ def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> _core.Encoder:
     if tokenizer.is_rank_file:
         singles = {id_: entry for id_, entry in entries.items() if len(entry) == 1}
         longer = [id_ for id_, entry in entries.items() if len(entry) > 1][: vocab_size - len(singles)]
-        return _core.Encoder(
+        return _core.TokenizerCore(
             singles | {id_: entries[id_] for id_ in longer}, None, {}, None, tokenizer.ignore_merges
         )
     id_of = {entry: id_ for id_, entry in entries.items()}
@@ -137,4 +139,4 @@ def prefix_encoder(tokenizer: Tokenizer, vocab_size: int) -> _core.Encoder:
                 break
             kept[id_] = left + right
         used += 1
-    return _core.Encoder(kept, merges[:used], {}, None, tokenizer.ignore_merges)
+    return _core.TokenizerCore(kept, merges[:used], {}, None, tokenizer.ignore_merges)

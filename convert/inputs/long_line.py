@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe import _core
 from bpe.errors import InvalidText
+from convert import _core
 from convert.inputs.blocks import HEAD_BYTES
 from convert.long_document import ValidPieces
 from convert.rules import IntakeRules

@@ -1,6 +1,6 @@
 """JSON Lines: a record a line, its text at --text-field; a line is checked to its end.
 
-bpe/native/documents/json_line.hpp says what a line must be.
+convert/native/json_line.hpp says what a line must be.
 
 Lines end in LF alone; white space and so CR around a record does not matter; lines of nothing else are blank, which
 is counted. A UTF-8 mark at the beginning of the file is passed over. Invalid UTF-8 is looked for in whole lines. A line
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from bpe import _core, utf8
+from convert._core import json_texts
 from convert.buffers import GrowingBuffer
 from convert.errors import printable
 from convert.inputs.batch import Batch
@@ -184,7 +185,7 @@ class _Lines:
         """The documents of lines that are valid UTF-8; `start`: of the text in the source."""
         rules = self._intake.rules
         out = self._reader.room(len(text))
-        offsets, line_starts, bad, lines, blank, replaced = _core.json_texts(
+        offsets, line_starts, bad, lines, blank, replaced = json_texts(
             text, self._path, out, rules.invalid == "replace", rules.max_record_bytes
         )
         self._intake.records += lines - blank

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe import _core
+from convert import _core
 from convert.buffers import thread_buffer
 from convert.processes.worker_process import take_step
 from convert.shards.runs import Run

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe import _core
 from bpe.end_tokens import NO_ENDS, EndTokens
+from convert import _core
 from convert.buffers import thread_buffer
 from convert.errors import BrokenInvariant
 from convert.plan import ShardId

@@ -104,10 +104,10 @@ def stages(name: str, text: bytes, threads: int, options: argparse.Namespace) ->
     separator = harness.SEPARATOR
     special = {token.encode(): id_ for token, id_ in tokenizer.special_tokens.items()}
     image = tokenizer.core_encoder.image()
-    room = np.zeros(_core.Encoder.out_tokens(len(text)), np.uint32)
+    room = np.zeros(_core.TokenizerCore.out_tokens(len(text)), np.uint32)
 
-    def encoder(cache_bytes: int) -> _core.Encoder:
-        return _core.Encoder.from_image(image, special, automaton, tokenizer.ignore_merges, cache_bytes)
+    def encoder(cache_bytes: int) -> _core.TokenizerCore:
+        return _core.TokenizerCore.from_image(image, special, automaton, tokenizer.ignore_merges, cache_bytes)
 
     warm: dict[str, list[float]] = {}
 

@@ -144,7 +144,7 @@ def encode_again(text: bytes, path: Path) -> float:
         stop = stop if stop > start and start + PIECE_BYTES < len(text) else len(text)
         pieces.append(text[start:stop])
         start = stop + len(harness.SEPARATOR)
-    out = np.empty(_core.Encoder.out_tokens(max(map(len, pieces))), np.uint32)
+    out = np.empty(_core.TokenizerCore.out_tokens(max(map(len, pieces))), np.uint32)
 
     def encode() -> None:
         for piece in pieces:

@@ -10,7 +10,7 @@ import pytest
 
 from bpe import _core
 
-sys.path.insert(0, str(Path(__file__).parent))  # cli_calls.py, json_rows.py, small_encoder.py
+sys.path.insert(0, str(Path(__file__).parent))  # cli_calls.py, small_encoder.py
 
 
 @pytest.fixture(params=_core.simd_variants())

@@ -37,9 +37,9 @@ ENTRIES = dict(enumerate(dict.fromkeys(BYTES + [left + right for left, right in 
 ENTRIES |= {4000: b" fo", 4001: "字と".encode(), 4002: b"-" * 41, 4003: b"internationalizatio"}
 
 
-def core(rule: str, pattern: str | None = "gpt2", **options: int) -> _core.Encoder:
+def core(rule: str, pattern: str | None = "gpt2", **options: int) -> _core.TokenizerCore:
     special = {text.encode(): id_ for text, id_ in SPECIAL.items()}
-    return _core.Encoder(
+    return _core.TokenizerCore(
         ENTRIES,
         None if rule == "ranks" else MERGES,
         special,

@@ -87,7 +87,7 @@ def test_the_core_stays_within_a_changed_image(kind: str, request: pytest.Fixtur
             value = generator.choice([0, 1, 2**64 - 1, 2**63, 2**32, generator.getrandbits(64), len(image)])
             changed[place : place + 8] = struct.pack("<Q", value)
         try:
-            encoder = _core.Encoder.from_image(
+            encoder = _core.TokenizerCore.from_image(
                 changed, {b"<|endoftext|>": 90_000}, automaton_of("gpt2"), True
             )
         except ValueError:
@@ -97,7 +97,7 @@ def test_the_core_stays_within_a_changed_image(kind: str, request: pytest.Fixtur
         assert len(encoder.encode(TEXT + "a" * 100)) > 0
     assert min(outcomes.values()) > 0
     with pytest.raises(ValueError, match="behind its end"):
-        _core.Encoder.from_image(image + bytes(8), {}, automaton_of("gpt2"), True)
+        _core.TokenizerCore.from_image(image + bytes(8), {}, automaton_of("gpt2"), True)
 
 
 def test_an_image_of_another_form_is_refused(listed: Any, monkeypatch: pytest.MonkeyPatch) -> None:

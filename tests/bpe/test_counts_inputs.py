@@ -17,7 +17,7 @@ from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_facts import CountsFacts
 from bpe.pretoken_counts.counts_inputs import counted_on, cut_of_files, named_twice, still_to_count
 from bpe.pretoken_counts.merge_counts import joined
-from bpe.pretoken_counts.text_blocks import Stretch
+from bpe.pretoken_counts.text_blocks import FileRange
 from bpe.pretokenizer import Pretokenizer
 from bpe.training import train
 
@@ -106,7 +106,7 @@ def test_counts_of_a_stopped_run_by_itself(tmp_path: Path) -> None:
         "the counts are of a run that was stopped: 1 of 4 inputs are complete; name the inputs too to count the rest"
     ]
     rest = still_to_count(paths, counted.facts, recorder)
-    assert isinstance(rest.sources[0], Stretch)
+    assert isinstance(rest.sources[0], FileRange)
     assert rest.sources[0].start > 0
     assert rest.sources[1:] == paths[2:]
     assert rest.places == [0, 2, 3]

@@ -11,8 +11,8 @@ from bpe import _core
 BYTES = {id_: bytes([id_]) for id_ in range(256)}
 
 
-def encoder(entries: dict[int, bytes], special_tokens: dict[bytes, int] | None = None) -> _core.Encoder:
-    return _core.Encoder(entries, [], special_tokens or {}, automaton_of("gpt2"), False)
+def encoder(entries: dict[int, bytes], special_tokens: dict[bytes, int] | None = None) -> _core.TokenizerCore:
+    return _core.TokenizerCore(entries, [], special_tokens or {}, automaton_of("gpt2"), False)
 
 
 def test_round_trip_with_special_tokens() -> None:

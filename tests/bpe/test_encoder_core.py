@@ -247,7 +247,7 @@ def test_bad_vocabularies_are_named(
     entries: dict[int, bytes], merges: list[tuple[bytes, bytes]] | None, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        _core.Encoder(entries, merges, {}, automaton_of("gpt2"), False)
+        _core.TokenizerCore(entries, merges, {}, automaton_of("gpt2"), False)
 
 
 def test_bad_arguments_are_named() -> None:
@@ -290,7 +290,7 @@ def test_every_variant_merges_alike(variant: str, rule: str) -> None:
 def test_threads_share_one_long_document(pattern: str) -> None:
     """No separator for megabytes, then one in every place around a cut; a long stretch that can't be cut."""
     special = {SEPARATOR: 5000}
-    encoder = _core.Encoder(ENTRIES, None, special, automaton_of(pattern), True)
+    encoder = _core.TokenizerCore(ENTRIES, None, special, automaton_of(pattern), True)
     sentences = [sentence.encode() for sentence in SENTENCES]
     rng = random.Random(5)
     text = b"".join(rng.choices(sentences, k=60_000))
@@ -311,7 +311,7 @@ def test_threads_share_a_long_document_that_is_full_of_special_tokens(pattern: s
     """Some of them can be cut as text could, overlap, begin with one another, or stand in every place around a cut."""
     names = ["<|x|>", "<|x|>y", "x a b", "b x", ". . . .", SEPARATOR.decode()]
     special = {name.encode(): 5000 + i for i, name in enumerate(names)}
-    encoder = _core.Encoder(ENTRIES, None, special, automaton_of(pattern), True)
+    encoder = _core.TokenizerCore(ENTRIES, None, special, automaton_of(pattern), True)
     rng = random.Random(6)
     parts = [*names[:-1], *SENTENCES, "a b", " ", ". .", "x", "<|", "y"]
     texts = ["".join(rng.choices(parts, k=300_000)), "a b x " * 500_000, ". " * 1_000_000]
@@ -346,7 +346,7 @@ def test_known_long_pretokens_are_read_where_the_arena_is_now(cache_bytes: int) 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_character_by_itself_may_be_an_entry_that_no_merge_reaches(pattern: str) -> None:
     entries = {value: bytes([value]) for value in range(256)} | {300: "\u200d".encode(), 301: "中".encode()}
-    encoder = _core.Encoder(entries, [], {b"<|x|>": 400}, automaton_of(pattern), True)
+    encoder = _core.TokenizerCore(entries, [], {b"<|x|>": 400}, automaton_of(pattern), True)
     for character, tail, before in itertools.product(
         "\u200d中", ["", " ", "b", "!", " <|x|>"], ["é", "a ", "한한 ", "中"]
     ):
@@ -386,7 +386,7 @@ def test_lines_of_characters_with_commas_in_them(variant: str, whole: bool, firs
     best = _core.simd_variants()[0]
     _core.set_simd_variant(variant)
     try:
-        encoder = _core.Encoder(entries, None, {}, automaton_of("gpt2"), whole)
+        encoder = _core.TokenizerCore(entries, None, {}, automaton_of("gpt2"), whole)
         ends = ["", "\n", " ", "a", "é", "я", "😀", "ไ", "12", "。\n", "，a", "ー-", "\u3000"]
         for size in [*range(1, 20), 31, 32, 33, 47, 48, 49, 63, 64, 65, 255, 256, 257]:
             weights = [4, 4, 4, 1, 1, 1, 2, 2, 1]
@@ -397,7 +397,7 @@ def test_lines_of_characters_with_commas_in_them(variant: str, whole: bool, firs
             expected = [
                 i for p in pretokenize(text) for i in encode_pretoken(p, ranks, None, ignore_merges=whole)
             ]
-            out = np.empty(_core.Encoder.out_tokens(len(text.encode())), np.uint32)
+            out = np.empty(_core.TokenizerCore.out_tokens(len(text.encode())), np.uint32)
             got = encoder.encode_documents(text.encode(), SEPARATOR, 1, out=out)[0]
             assert got.tolist() == expected, size
     finally:
@@ -407,7 +407,7 @@ def test_lines_of_characters_with_commas_in_them(variant: str, whole: bool, firs
 @pytest.mark.parametrize("first_id", [0, (1 << 18) - 110, 1 << 18, (1 << 31) - 256])
 def test_a_cached_pretoken_of_any_count_of_ids(first_id: int) -> None:
     """A slot of the cache has room for up to seven ids below 2^18; others lie in its arena."""
-    encoder = _core.Encoder(
+    encoder = _core.TokenizerCore(
         {first_id + i: bytes([i]) for i in range(256)}, None, {}, automaton_of("gpt2"), False
     )
     rng = random.Random(first_id)
@@ -422,7 +422,7 @@ def test_a_cache_that_grows_while_a_long_pretoken_is_taken_from_it() -> None:
     """Its ids find the window of the misses full, so those are settled and the small table moves (valgrind sees reads
     of where it was)."""
     rng = random.Random(5)
-    encoder = _core.Encoder({i: bytes([i]) for i in range(256)}, None, {}, automaton_of("gpt2"), False)
+    encoder = _core.TokenizerCore({i: bytes([i]) for i in range(256)}, None, {}, automaton_of("gpt2"), False)
     long, *words = ("".join(rng.choices("abcdefghijklmnop", k=size)) for size in [400] + [8] * 2200)
     known, fresh = words[:200], words[200:]
     first = " ".join([long, *known])
@@ -438,7 +438,7 @@ def test_characters_of_three_bytes_equal_the_reference(seed: int, whole: bool) -
     rng = random.Random(seed)
     entries = characters_vocabulary(rng)
     id_of = {entry: id_ for id_, entry in entries.items()}
-    encoder = _core.Encoder(entries, None, {}, None, whole)
+    encoder = _core.TokenizerCore(entries, None, {}, None, whole)
     alphabet = [
         "中",
         "文",

@@ -319,4 +319,7 @@ def test_no_merges_make_an_empty_list() -> None:
     tokenizer = Tokenizer(entries, [])
     assert json.loads(tokenizer.canonical_json)["model"]["merges"] == []
     assert read(tokenizer.canonical_json) == tokenizer
-    assert _core.Encoder(entries, [], {}, automaton_of("gpt2"), False).merges_json(True).__next__() == b"[]"
+    assert (
+        _core.TokenizerCore(entries, [], {}, automaton_of("gpt2"), False).merges_json(True).__next__()
+        == b"[]"
+    )

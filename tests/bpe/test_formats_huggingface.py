@@ -297,11 +297,10 @@ REFUSED = [
         {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Uppercase"}]},
         "normalizer.normalizers[1] is 'Uppercase'",
     ),
-    (("pre_tokenizer",), None, "pre_tokenizer is none; supported: with ByteLevel in it"),
     (
         ("pre_tokenizer",),
         {"type": "Metaspace", "replacement": "_"},
-        "pre_tokenizer is Metaspace; supported: with ByteLevel",
+        "pre_tokenizer: Metaspace is not supported",
     ),
     (("pre_tokenizer",), WITH_REGEX | {"add_prefix_space": True}, "pre_tokenizer.add_prefix_space is True"),
     (

@@ -47,7 +47,7 @@ def test_pretokens_that_are_new_come_in_their_places(name: str, rule: str) -> No
     documents = [" ".join(words) for words in MISSES[name]]
     want = [core(rule).encode(document) for document in documents]
     text = SEPARATOR.join(document.encode() for document in documents)
-    out = np.empty(_core.Encoder.out_tokens(len(text)), np.uint32)
+    out = np.empty(_core.TokenizerCore.out_tokens(len(text)), np.uint32)
     encoder = core(rule)
     for lent in (None, out, None):
         tokens, offsets = encoder.encode_documents(text, SEPARATOR, 1, out=lent)

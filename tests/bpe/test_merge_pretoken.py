@@ -82,7 +82,7 @@ RULES = [
 SIZES = [*range(1, 36), 63, 64, 65, 127, 128, 255, 256, 257, 300]
 
 
-def encode_all(encoder: _core.Encoder, pretokens: list[bytes]) -> list[int]:
+def encode_all(encoder: _core.TokenizerCore, pretokens: list[bytes]) -> list[int]:
     ends = np.cumsum([len(pretoken) for pretoken in pretokens], dtype=np.uint64)
     return [int(id_) for id_ in encoder.encode_pretokens(b"".join(pretokens), ends)]
 
@@ -93,7 +93,7 @@ def encode_all(encoder: _core.Encoder, pretokens: list[bytes]) -> list[int]:
 def test_equals_the_reference(rule: object, whole: bool, seed: int) -> None:
     assert callable(rule)
     entries, merges = rule(seed)
-    encoder = _core.Encoder(entries, merges, {}, None, whole)
+    encoder = _core.TokenizerCore(entries, merges, {}, None, whole)
     id_of = {entry: id_ for id_, entry in entries.items()}
     ranks = None if merges is None else {pair: rank for rank, pair in enumerate(merges)}
     rng = random.Random(seed)
@@ -110,14 +110,14 @@ def test_equals_the_reference(rule: object, whole: bool, seed: int) -> None:
 def test_of_a_pair_listed_twice_the_last_place_counts() -> None:
     entries = dict(enumerate([*BYTES, b"ab", b"bc"]))
     merges = [(b"a", b"b"), (b"b", b"c"), (b"a", b"b")]
-    assert encode_all(_core.Encoder(entries, merges, {}, None, False), [b"abc"]) == [97, 257]
+    assert encode_all(_core.TokenizerCore(entries, merges, {}, None, False), [b"abc"]) == [97, 257]
 
 
 def test_parts_cut_between_characters_are_not_ignore_merges() -> None:
     """b"\\xe6\\xbc" alone is emitted at once, but as a part of a longer pretoken it must be reached by merges."""
     character = "漢".encode()
     entries = dict(enumerate([*BYTES, character + b"!", character]))
-    encoder = _core.Encoder(entries, None, {}, None, True)
+    encoder = _core.TokenizerCore(entries, None, {}, None, True)
     id_of = {entry: id_ for id_, entry in entries.items()}
     pretokens = [character, character * 6, character, character * 40, character * 6]
     want = [id_ for pretoken in pretokens for id_ in encode_pretoken(pretoken, id_of, None, True)]
@@ -177,7 +177,7 @@ def few_runs(rng: random.Random, size: int) -> bytes:
 def test_pretokens_of_a_few_runs_equal_merging_them_one_by_one(rule: object, seed: int) -> None:
     assert callable(rule)
     entries, merges = rule(seed)
-    encoder = _core.Encoder(entries, merges, {}, None, False)
+    encoder = _core.TokenizerCore(entries, merges, {}, None, False)
     id_of = {entry: id_ for id_, entry in entries.items()}
     ranks = None if merges is None else {pair: rank for rank, pair in enumerate(merges)}
     rng = random.Random(seed)
@@ -195,7 +195,7 @@ GIANT_SIZES = [4094, 4095, 4096, 8193, 25_001]
 def test_giant_pretokens_equal_merging_them_at_once(rule: object) -> None:
     assert callable(rule)
     entries, merges = rule(3)
-    encoder = _core.Encoder(entries, merges, {}, None, False)
+    encoder = _core.TokenizerCore(entries, merges, {}, None, False)
     id_of = {entry: id_ for id_, entry in entries.items()}
     ranks = None if merges is None else {pair: rank for rank, pair in enumerate(merges)}
     rng = random.Random(3)
@@ -239,6 +239,6 @@ def test_a_pretoken_of_a_megabyte_is_encoded(name: str) -> None:
     doubling = [(letter * 2**k, letter * 2**k) for letter in [b"a", b" "] for k in range(12)]
     merges = trained(1, b"ab", 100) + trained(2, b"abcdefgh", 400) + doubling
     merges = list(dict.fromkeys(merges))
-    encoder = _core.Encoder(entries_of(merges), merges, {}, None, False)
+    encoder = _core.TokenizerCore(entries_of(merges), merges, {}, None, False)
     ids = encoder.encode_pretokens(text, np.array([size], np.uint64))
     assert encoder.decode(ids) == text  # in 0.05 to 0.15 s; quadratic would be hours

@@ -136,7 +136,7 @@ def test_counting_normalizes_first(normalizer: Normalizer) -> None:
 def test_text_that_grows_does_not_fit_into_lent_memory(listed: Any) -> None:
     tokenizer: Tokenizer = listed("gpt2", normalizer=Normalizer((Replace("a", "xyzzy" * 4),)))
     for buffer in (b"a" * 10_000, b"a b" * 200_000):
-        out = np.zeros(_core.Encoder.out_tokens(len(buffer)), np.uint32)
+        out = np.zeros(_core.TokenizerCore.out_tokens(len(buffer)), np.uint32)
         expected = np.array(tokenizer.encode(buffer.decode()))
         assert len(expected) > len(out)
         for threads in (1, 2):

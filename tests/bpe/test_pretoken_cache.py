@@ -11,13 +11,13 @@ from pretoken_ends import automaton_of
 from bpe import _core
 
 
-def encoder_of(**options: int) -> _core.Encoder:
+def encoder_of(**options: int) -> _core.TokenizerCore:
     pieces = [b" wor", b"ds", b" a", b"ga", b"in", b"xx", b"xxxx", b" words", "曉".encode()]
     entries = dict(enumerate([*(bytes([value]) for value in range(256)), *pieces]))
-    return _core.Encoder(entries, None, {}, automaton_of("gpt2"), True, **options)
+    return _core.TokenizerCore(entries, None, {}, automaton_of("gpt2"), True, **options)
 
 
-def check_same_again(text: bytes, **options: int) -> _core.Encoder:
+def check_same_again(text: bytes, **options: int) -> _core.TokenizerCore:
     """Three passes, of which the later ones find what the first has cached, against an encoder without a cache."""
     expected = encoder_of(cache_bytes=0).encode_documents(text, b"\0", 1)[0]
     encoder = encoder_of(**options)

@@ -21,18 +21,18 @@ def byte_text(seed: int, size: int) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def encoder() -> _core.Encoder:
+def encoder() -> _core.TokenizerCore:
     """Ids are the bytes."""
-    return _core.Encoder({i: bytes([i]) for i in range(256)}, [], {}, automaton_of("gpt2"), False)
+    return _core.TokenizerCore({i: bytes([i]) for i in range(256)}, [], {}, automaton_of("gpt2"), False)
 
 
-def encode(encoder: _core.Encoder, text: bytes, threads: int = 1) -> np.ndarray:
+def encode(encoder: _core.TokenizerCore, text: bytes, threads: int = 1) -> np.ndarray:
     return encoder.encode_documents(text, b"\0", threads)[0]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("size", SIZES)
-def test_a_result_that_is_held_stays_as_it_is(encoder: _core.Encoder, size: int, threads: int) -> None:
+def test_a_result_that_is_held_stays_as_it_is(encoder: _core.TokenizerCore, size: int, threads: int) -> None:
     held = []
     for seed in range(6):
         text = byte_text(seed, size)
@@ -45,7 +45,7 @@ def test_a_result_that_is_held_stays_as_it_is(encoder: _core.Encoder, size: int,
         assert np.array_equal(tokens, np.frombuffer(text, np.uint8))
 
 
-def test_a_view_keeps_the_memory(encoder: _core.Encoder) -> None:
+def test_a_view_keeps_the_memory(encoder: _core.TokenizerCore) -> None:
     text = byte_text(1, 2_000_000)
     view = encode(encoder, text)[1_000_000:]
     for seed in range(2, 5):
@@ -53,13 +53,13 @@ def test_a_view_keeps_the_memory(encoder: _core.Encoder) -> None:
     assert np.array_equal(view, np.frombuffer(text, np.uint8)[1_000_000:])
 
 
-def test_sizes_up_and_down(encoder: _core.Encoder) -> None:
+def test_sizes_up_and_down(encoder: _core.TokenizerCore) -> None:
     for size in [3_000_000, 400_000, 2_000_000, 8_000_000, 300_000, 3_000_000]:
         text = byte_text(size, size)
         assert np.array_equal(encode(encoder, text), np.frombuffer(text, np.uint8))
 
 
-def test_from_several_threads_at_once(encoder: _core.Encoder) -> None:
+def test_from_several_threads_at_once(encoder: _core.TokenizerCore) -> None:
     texts = [byte_text(seed, 700_000 + 50_000 * seed) for seed in range(8)]
 
     def right(text: bytes) -> bool:

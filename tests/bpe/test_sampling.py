@@ -13,7 +13,7 @@ import pytest
 from bpe.errors import BadArgument, EnvironmentFailure
 from bpe.pretoken_counts import sampling
 from bpe.pretoken_counts.sampling import sampled
-from bpe.pretoken_counts.text_blocks import Stretch
+from bpe.pretoken_counts.text_blocks import FileRange
 from bpe.training import train
 
 END = "<|endoftext|>"
@@ -29,7 +29,7 @@ def numbered_documents(path: Path, count: int, first: int = 0) -> list[str]:
 def taken(stretches: list[object]) -> list[bytes]:
     texts = []
     for stretch in stretches:
-        assert isinstance(stretch, Stretch)
+        assert isinstance(stretch, FileRange)
         texts.append(stretch.path.read_bytes()[stretch.start : stretch.stop])
     return texts
 
@@ -132,7 +132,7 @@ def test_long_documents_are_sampled_within(text: str, special_tokens: list[str],
         assert all(part.decode() for part in parts)  # characters are whole
         if text.startswith("日本語\n"):
             assert set("\n".join(part.decode() for part in parts).split("\n")) <= {"日本語", ""}
-        places = [(stretch.start, stretch.stop) for stretch in stretches if isinstance(stretch, Stretch)]
+        places = [(stretch.start, stretch.stop) for stretch in stretches if isinstance(stretch, FileRange)]
         assert all(stop <= start for (_, stop), (start, _) in pairwise(places))
 
 

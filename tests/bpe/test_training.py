@@ -182,7 +182,9 @@ def test_entries_that_do_not_fit_are_refused_before_they_are_made() -> None:
 )
 def test_merges_that_make_no_vocabulary(merges: list[list[int]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        _core.Encoder.from_merges(np.array(merges, np.uint32), bytes(range(256)), 0, {}, automaton_of("gpt2"))
+        _core.TokenizerCore.from_merges(
+            np.array(merges, np.uint32), bytes(range(256)), 0, {}, automaton_of("gpt2")
+        )
 
 
 # -- train() -------------------------------------------------------------------------------------------------

@@ -106,12 +106,10 @@ def test_a_utf8_mark_is_text():
     assert utf8.ensure_valid(b"\xef\xbb\xbfa", "f") == (b"\xef\xbb\xbfa", 0)
 
 
-def test_read_valid(tmp_path):
-    path = tmp_path / "t.txt"
-    path.write_bytes(b"a\xffb\xff")
-    assert utf8.read_valid(path, "replace") == ("a\ufffdb\ufffd".encode(), 2)
+def test_text_is_replaced_or_refused():
+    assert utf8.ensure_valid(b"a\xffb\xff", "t.txt", "replace") == ("a\ufffdb\ufffd".encode(), 2)
     with pytest.raises(InvalidText, match=r"t.txt: byte 1"):
-        utf8.read_valid(path)
+        utf8.ensure_valid(b"a\xffb\xff", "t.txt")
     with pytest.raises(BadArgument, match='invalid must be "error" or "replace"'):
         utf8.ensure_valid(b"a", "f", "skip")
 

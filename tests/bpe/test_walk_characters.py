@@ -100,7 +100,7 @@ VOCABULARIES = {kind: vocabulary(kind) for kind in KINDS}
 def test_texts_equal_the_reference(variant: str, kind: str, rule: str, pattern: str) -> None:
     entries, merges = VOCABULARIES[kind]
     listed, whole = None if rule == "ranks" else merges, rule != "merges"
-    encoder = _core.Encoder(entries, listed, {}, automaton_of(pattern), whole)
+    encoder = _core.TokenizerCore(entries, listed, {}, automaton_of(pattern), whole)
     rng = random.Random(f"{kind} {rule} {pattern}")
     texts = [text_of(rng, size) for size in [1, 2, 3, 15, 16, 17, 40, 40, 80, 80, 300, 300]]
     texts += [
@@ -123,8 +123,8 @@ def test_long_runs_equal_what_their_pretokens_are(variant: str, pattern: str, li
     """More ids than the room a walk has, and one pretoken as long as that."""
     entries, merges = VOCABULARIES["with parts"]
     text = (line * 3000).encode()
-    with_pattern = _core.Encoder(entries, merges, {}, automaton_of(pattern), False)
-    given = _core.Encoder(entries, merges, {}, None, False)
+    with_pattern = _core.TokenizerCore(entries, merges, {}, automaton_of(pattern), False)
+    given = _core.TokenizerCore(entries, merges, {}, None, False)
     ends = pretoken_ends(text, pattern)
     assert np.array_equal(
         with_pattern.encode_documents(text, SEPARATOR, 1)[0], given.encode_pretokens(text, ends)
@@ -134,7 +134,7 @@ def test_long_runs_equal_what_their_pretokens_are(variant: str, pattern: str, li
 def test_a_text_may_end_anywhere(variant: str) -> None:
     """Nothing behind the end is read: each text is the end of its buffer, and another text goes on behind it."""
     entries, merges = VOCABULARIES["trained"]
-    encoder = _core.Encoder(entries, merges, {}, automaton_of("cl100k"), False)
+    encoder = _core.TokenizerCore(entries, merges, {}, automaton_of("cl100k"), False)
     text = "天地人和龍鳳麟書あいカー한天地人和，龍鳳。\n"
     for size in range(1, len(text) + 1):
         alone = encoder.encode(text[:size])

@@ -21,8 +21,8 @@ MERGES = train(count_pretokens([" ".join(WORDS + BEYOND_ASCII)]), 60)
 ENTRIES = dict(enumerate(dict.fromkeys(BYTES + [left + right for left, right in MERGES])))
 
 
-def encoder(pattern: str | None) -> _core.Encoder:
-    return _core.Encoder(ENTRIES, MERGES, {}, pattern and automaton_of(pattern), True)
+def encoder(pattern: str | None) -> _core.TokenizerCore:
+    return _core.TokenizerCore(ENTRIES, MERGES, {}, pattern and automaton_of(pattern), True)
 
 
 def texts(rng: random.Random) -> list[str]:

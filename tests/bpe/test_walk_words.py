@@ -62,7 +62,7 @@ ENTRIES |= {5000: " λογοςλο".encode(), 5001: "국어ᐊ".encode()}
 @pytest.mark.parametrize("rule", ["merges", "merges whole", "ranks"])
 def test_texts_equal_the_reference(variant: str, rule: str, pattern: str) -> None:
     listed, whole = None if rule == "ranks" else MERGES, rule != "merges"
-    encoder = _core.Encoder(ENTRIES, listed, {}, automaton_of(pattern), whole)
+    encoder = _core.TokenizerCore(ENTRIES, listed, {}, automaton_of(pattern), whole)
     texts = [text_of(f"{rule} {pattern} {size}", size) for size in [1, 2, 3, 5, 8, 13, 20, 40, 100, 200]]
     texts.append(" λογοςλο 국어ᐊ λογοςλογος")
     expected = [encode(text, ENTRIES, listed, {}, pattern, whole) for text in texts]
@@ -77,7 +77,7 @@ def test_many_words_equal_those_one_by_one(variant: str) -> None:
     """Enough for full batches and for a cache that grows, with pretokens encoded by themselves as what is right."""
     for pattern in PATTERNS:
         text = text_of("many", 4000).encode()
-        encoder = _core.Encoder(ENTRIES, MERGES, {}, automaton_of(pattern), False)
+        encoder = _core.TokenizerCore(ENTRIES, MERGES, {}, automaton_of(pattern), False)
         ends = pretoken_ends(text, pattern)
-        plain = _core.Encoder(ENTRIES, MERGES, {}, None, False)
+        plain = _core.TokenizerCore(ENTRIES, MERGES, {}, None, False)
         assert encoder.encode(text.decode()) == plain.encode_pretokens(text, ends).tolist()

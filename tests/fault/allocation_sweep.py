@@ -28,7 +28,9 @@ class AllocationSweep(Sweep):
         self._counter = Counter(self._environment["ALLOCATIONS_COUNTER"])
         self.aborted = 0
         # Before the core's first call nanobind makes its types, and ends the process if it cannot.
-        subprocess.run([sys.executable, "-c", "import bpe._core"], env=self._environment, check=True)
+        subprocess.run(
+            [sys.executable, "-c", "import bpe._core, convert._core"], env=self._environment, check=True
+        )
         first = self._counter.count + 1
         self.clear()
         assert self.run(NO_MEMORY).code == 0

@@ -1,7 +1,7 @@
-// A library to preload that makes the n-th allocation of one shared library fail.
+// A library to preload that makes the n-th allocation of certain shared libraries fail.
 //
-// What counts is who calls: operator new, malloc and its like, and mmap of memory, from code of the library
-// whose path holds ALLOCATIONS_OF. The counter lies in a mapped file, ALLOCATIONS_COUNTER, which all
+// What counts is who calls: operator new, malloc and its like, and mmap of memory, from code of the libraries
+// whose paths hold ALLOCATIONS_OF or ALLOCATIONS_OF_TOO. The counter lies in a mapped file, ALLOCATIONS_COUNTER, which all
 // processes of a job share:
 //
 //   int64 count       allocations so far
@@ -25,8 +25,12 @@ struct Shared {
 };
 
 static Shared *shared;
-static const char *library;
-static std::atomic<uintptr_t> first_byte, last_byte; // of the library's code
+struct Library {
+  const char *name;
+  std::atomic<uintptr_t> first_byte, last_byte; // of its code
+};
+
+static Library libraries[2];
 static thread_local bool looking;
 
 static void *(*next_malloc)(size_t), *(*next_calloc)(size_t, size_t), *(*next_realloc)(void *, size_t);
@@ -64,36 +68,37 @@ __attribute__((constructor)) static void begin() {
   if (!next_malloc)
     resolve();
   const char *counter = getenv("ALLOCATIONS_COUNTER");
-  const char *name = getenv("ALLOCATIONS_OF");
+  const char *name = getenv("ALLOCATIONS_OF"), *other = getenv("ALLOCATIONS_OF_TOO");
   const int fd = counter ? open(counter, O_RDWR | O_CLOEXEC) : -1;
-  if (fd < 0 || !name)
+  if (fd < 0 || !name || !other)
     return;
   void *memory = next_mmap(NULL, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
   if (memory != MAP_FAILED) {
-    library = name;
+    libraries[0].name = name;
+    libraries[1].name = other;
     shared = static_cast<Shared *>(memory);
   }
 }
 
 static int look(dl_phdr_info *info, size_t, void *) {
-  if (!info->dlpi_name || !strstr(info->dlpi_name, library))
-    return 0;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr) *const header = &info->dlpi_phdr[i];
-    if (header->p_type == PT_LOAD && (header->p_flags & PF_X)) {
-      first_byte = info->dlpi_addr + header->p_vaddr;
-      last_byte = first_byte + header->p_memsz;
-    }
-  }
-  return 1;
+  for (Library &library : libraries)
+    if (info->dlpi_name && strstr(info->dlpi_name, library.name))
+      for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr) *const header = &info->dlpi_phdr[i];
+        if (header->p_type == PT_LOAD && (header->p_flags & PF_X)) {
+          library.first_byte = info->dlpi_addr + header->p_vaddr;
+          library.last_byte = library.first_byte + header->p_memsz;
+        }
+      }
+  return 0;
 }
 
 // Whether this allocation is to fail.
 static bool fails(const void *caller) {
   if (!shared || looking)
     return false;
-  if (!first_byte) { // the library may not be loaded yet
+  if (!libraries[0].first_byte || !libraries[1].first_byte) { // they may not be loaded yet
     static std::atomic<int> asked;
     if (asked.fetch_add(1) % 64 != 0)
       return false;
@@ -102,7 +107,10 @@ static bool fails(const void *caller) {
     looking = false;
   }
   const uintptr_t address = reinterpret_cast<uintptr_t>(caller);
-  if (address < first_byte || address >= last_byte)
+  const auto is_caller = [&](const Library &library) {
+    return address >= library.first_byte && address < library.last_byte;
+  };
+  if (!is_caller(libraries[0]) && !is_caller(libraries[1]))
     return false;
   const int64_t number = shared->count.fetch_add(1) + 1, at = shared->fail_at;
   if (at == 0 || number < at || number >= at + shared->fail_count)

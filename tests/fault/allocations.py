@@ -54,6 +54,7 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
     from bpe.pretokenizer import named
     from bpe.tokenizer import Tokenizer
     from bpe.training import train
+    from convert import _core as convert_core
 
     folder = Path(os.environ["ALLOCATIONS_FOLDER"])
     path, text = folder / "tokenizer.json", TEXT.encode()
@@ -101,7 +102,7 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
             none,
             lambda _: _core.find_special_tokens(documents, [b"<|", b"<|endoftext|>"])[0].tolist(),
         ),
-        "hash": (none, lambda _: _core.hash_documents(documents, b"<|endoftext|>", 1).tolist()),
+        "hash": (none, lambda _: convert_core.hash_documents(documents, b"<|endoftext|>", 1).tolist()),
         "train": (none, lambda _: train([str(folder / "text")], vocab_size=300).canonical_json),
         "train, 2 threads": (
             none,
@@ -156,7 +157,8 @@ def environment(folder: Path) -> dict[str, str]:
         **os.environ,
         "LD_PRELOAD": str(library),
         "ALLOCATIONS_COUNTER": str(counter),
-        "ALLOCATIONS_OF": "bpe/_core",
+        "ALLOCATIONS_OF": "bpe/_core.",
+        "ALLOCATIONS_OF_TOO": "convert/_core.",
         "ALLOCATIONS_FOLDER": str(folder),
         "PYTHONPATH": str(SOURCE.parents[2]),
     }

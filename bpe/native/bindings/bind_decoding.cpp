@@ -1,5 +1,5 @@
-// Ids back to bytes and texts, for Python: the part of an Encoder that decodes.
-#include "bindings/bind_codec.hpp"
+// Ids back to bytes and texts, for Python: the part of a TokenizerCore that decodes.
+#include "bindings/tokenizer_core.hpp"
 
 #include <algorithm>
 
@@ -19,9 +19,8 @@ int64_t id_of_item(PyObject *item, Py_ssize_t place) {
     throw nb::python_error();
   const long long id = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
   if (overflow != 0)
-    throw nb::value_error(("ids[" + std::to_string(place) + "] = " + nb::cast<std::string>(nb::str(index)) +
-                           " is not an id of this vocabulary")
-                              .c_str());
+    throw std::invalid_argument("ids[" + std::to_string(place) + "] = " +
+                                nb::cast<std::string>(nb::str(index)) + " is not an id of this vocabulary");
   return id;
 }
 
@@ -56,12 +55,12 @@ std::vector<int64_t> ids_from(nb::handle ids) {
 // Fewer ids than these keep the GIL, as short texts do.
 constexpr size_t gil_release_ids = 2048;
 
-nb::object bytes_from(const Codec &codec, const std::vector<int64_t> &ids) {
-  if (codec.text_decoder) {
-    const std::string bytes = codec.text_decoder->decode(ids.data(), ids.size(), false);
+nb::object bytes_from(const TokenizerCore &core, const std::vector<int64_t> &ids) {
+  if (core.text_decoder) {
+    const std::string bytes = core.text_decoder->decode(ids.data(), ids.size(), false);
     return nb::bytes(bytes.data(), bytes.size());
   }
-  const bpe::Decoder &decoder = codec.decoder;
+  const bpe::Decoder &decoder = core.decoder;
   const size_t size = decoder.size_of(ids.data(), ids.size());
   nb::object out = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
   if (!out.is_valid())
@@ -77,17 +76,17 @@ nb::object bytes_from(const Codec &codec, const std::vector<int64_t> &ids) {
 }
 
 // `room` is used again and again by calls one after the other.
-nb::object text_from(const Codec &codec, const int64_t *ids, size_t count, const char *errors,
+nb::object text_from(const TokenizerCore &core, const int64_t *ids, size_t count, const char *errors,
                      std::vector<char> &room) {
-  if (codec.text_decoder) {
-    const std::string text = codec.text_decoder->decode(ids, count, std::string_view(errors) == "replace");
+  if (core.text_decoder) {
+    const std::string text = core.text_decoder->decode(ids, count, std::string_view(errors) == "replace");
     nb::object out =
         nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), errors));
     if (!out.is_valid())
       throw nb::python_error();
     return out;
   }
-  const bpe::Decoder &decoder = codec.decoder;
+  const bpe::Decoder &decoder = core.decoder;
   const size_t size = decoder.size_of(ids, count);
   if (room.size() < size)
     room.resize(size);
@@ -98,7 +97,7 @@ nb::object text_from(const Codec &codec, const int64_t *ids, size_t count, const
   return out;
 }
 
-nb::list texts_from(const Codec &codec,
+nb::list texts_from(const TokenizerCore &core,
                     nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> tokens,
                     nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
                     const char *errors) {
@@ -108,14 +107,13 @@ nb::list texts_from(const Codec &codec,
   for (size_t row = 0; row + 1 < offsets.size(); ++row) {
     const uint64_t start = offsets.data()[row], stop = offsets.data()[row + 1];
     if (start > stop || stop > tokens.size())
-      throw nb::value_error(("row " + std::to_string(row) + " is [" + std::to_string(start) + ", " +
-                             std::to_string(stop) + ") of " + std::to_string(tokens.size()) + " tokens")
-                                .c_str());
+      throw std::invalid_argument("row " + std::to_string(row) + " is [" + std::to_string(start) + ", " +
+                                  std::to_string(stop) + ") of " + std::to_string(tokens.size()) + " tokens");
     ids.assign(tokens.data() + start, tokens.data() + stop);
     try {
-      out.append(text_from(codec, ids.data(), ids.size(), errors, room));
+      out.append(text_from(core, ids.data(), ids.size(), errors, room));
     } catch (const std::invalid_argument &error) {
-      throw nb::value_error(("row " + std::to_string(row) + ": " + error.what()).c_str());
+      throw std::invalid_argument("row " + std::to_string(row) + ": " + error.what());
     }
   }
   return out;
@@ -123,37 +121,37 @@ nb::list texts_from(const Codec &codec,
 
 } // namespace
 
-void bind_decoding(nb::class_<Codec> &encoder) {
+void bind_decoding(nb::class_<TokenizerCore> &encoder) {
   encoder
       .def(
           "set_text_decoding",
-          [](Codec &codec, const std::vector<std::pair<nb::bytes, nb::bytes>> &replaced,
+          [](TokenizerCore &core, const std::vector<std::pair<nb::bytes, nb::bytes>> &replaced,
              const nb::bytes &stripped, size_t strip_count, const nb::dict &special_tokens) {
             bpe::TextDecoding rule{{}, {stripped.c_str(), stripped.size()}, strip_count};
             for (const auto &[what, by] : replaced)
               rule.replaced.emplace_back(std::string(what.c_str(), what.size()),
                                          std::string(by.c_str(), by.size()));
-            codec.text_decoder.emplace(codec.encoder.vocabulary(),
-                                       added_tokens_from(special_tokens).contents(), rule);
+            core.text_decoder.emplace(core.encoder.vocabulary(), added_tokens_from(special_tokens).contents(),
+                                      rule);
           },
           nb::arg("replaced"), nb::arg("stripped"), nb::arg("strip_count"), nb::arg("special_tokens"))
       .def(
-          "decode", [](const Codec &codec, nb::handle ids) { return bytes_from(codec, ids_from(ids)); },
+          "decode", [](const TokenizerCore &core, nb::handle ids) { return bytes_from(core, ids_from(ids)); },
           nb::arg("ids"))
       .def(
           "decode_text",
-          [](const Codec &codec, nb::handle ids, const char *errors) {
+          [](const TokenizerCore &core, nb::handle ids, const char *errors) {
             const std::vector<int64_t> values = ids_from(ids);
             std::vector<char> room;
-            return text_from(codec, values.data(), values.size(), errors, room);
+            return text_from(core, values.data(), values.size(), errors, room);
           },
           nb::arg("ids"), nb::arg("errors"))
       .def(
           "decode_rows",
-          [](const Codec &codec,
+          [](const TokenizerCore &core,
              nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> tokens,
              nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> offsets,
-             const char *errors) { return texts_from(codec, tokens, offsets, errors); },
+             const char *errors) { return texts_from(core, tokens, offsets, errors); },
           nb::arg("tokens"), nb::arg("offsets"), nb::arg("errors"));
 }
 

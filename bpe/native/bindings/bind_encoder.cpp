@@ -1,6 +1,6 @@
 // Vocabularies and encoding, for Python.
-#include "bindings/bind_codec.hpp"
 #include "bindings/id_lists.hpp"
+#include "bindings/tokenizer_core.hpp"
 #include "common/image.hpp"
 #include "encode/cut_into_pieces.hpp"
 #include "vocabulary/model_text.hpp"
@@ -40,8 +40,8 @@ std::optional<bpe::Vocabulary::Merges> merges_from(nb::handle merges, nb::object
 }
 
 // A dict of an encoder's entries; bytes objects of their own.
-nb::dict entries_of(const Codec &codec) {
-  const bpe::Vocabulary &vocabulary = codec.encoder.vocabulary();
+nb::dict entries_of(const TokenizerCore &core) {
+  const bpe::Vocabulary &vocabulary = core.encoder.vocabulary();
   nb::dict out;
   for (uint32_t symbol = 0; symbol < vocabulary.size(); ++symbol) {
     const std::string_view bytes = vocabulary.bytes(symbol);
@@ -51,40 +51,40 @@ nb::dict entries_of(const Codec &codec) {
 }
 
 // uint32[2 * m], the ids of left and right of each merge.
-std::vector<uint32_t> merge_ids_of(const Codec &codec) {
-  const bpe::Vocabulary &vocabulary = codec.encoder.vocabulary();
+std::vector<uint32_t> merge_ids_of(const TokenizerCore &core) {
+  const bpe::Vocabulary &vocabulary = core.encoder.vocabulary();
   std::vector<uint32_t> ids = bpe::listed_merges(vocabulary);
   for (uint32_t &symbol : ids)
     symbol = vocabulary.id(symbol);
   return ids;
 }
 
-// A call on less text than this keeps the GIL: handing it over may cost a waiting thread's whole turn (5 ms),
-// while this much text takes about 20 microseconds.
+// A call on less text than this keeps the GIL: handing it over may cost a waiting thread's whole turn, many
+// times what so little text takes.
 constexpr size_t gil_release_bytes = 4096;
 
 // Of text that is handed over in pieces: long against a call, short against a vocabulary.
 constexpr size_t piece_bytes = size_t{1} << 20;
 
 // `special` as Python gives it: all of the encoder's tokens, none, or those of a set.
-const bpe::AddedTokens &tokens_to_find(const Codec &codec, nb::handle special) {
+const bpe::AddedTokens &tokens_to_find(const TokenizerCore &core, nb::handle special) {
   static const bpe::AddedTokens none;
   if (special.ptr() == Py_True)
-    return codec.encoder.added_tokens();
+    return core.encoder.added_tokens();
   if (nb::isinstance<bpe::AddedTokens>(special))
     return *nb::inst_ptr<bpe::AddedTokens>(special);
-  return nb::cast<bool>(special) ? codec.encoder.added_tokens() : none;
+  return nb::cast<bool>(special) ? core.encoder.added_tokens() : none;
 }
 
-nb::list encode(const Codec &codec, nb::handle text, nb::handle special) {
-  const bpe::AddedTokens &tokens = tokens_to_find(codec, special);
+nb::list encode(const TokenizerCore &core, nb::handle text, nb::handle special) {
+  const bpe::AddedTokens &tokens = tokens_to_find(core, special);
   const std::string_view bytes = view_of_str(text, "text");
   std::vector<uint32_t> ids;
   if (bytes.size() < gil_release_bytes) {
-    codec.encoder.encode(bytes, tokens, ids);
+    core.encoder.encode(bytes, tokens, ids);
   } else {
     nb::gil_scoped_release unlocked;
-    codec.encoder.encode(bytes, tokens, ids);
+    core.encoder.encode(bytes, tokens, ids);
   }
   return id_list(ids.data(), ids.size());
 }
@@ -94,14 +94,16 @@ using LentTokens = nb::ndarray<nb::numpy, uint32_t, nb::ndim<1>, nb::c_contig, n
 bpe::TokenBuffer lent_tokens(const LentTokens &out, size_t text_bytes) {
   const size_t needed = bpe::Encoder::out_tokens(text_bytes);
   if (out.size() < needed)
-    throw nb::value_error(("out has room for " + std::to_string(out.size()) + " tokens; a buffer of " +
-                           std::to_string(text_bytes) + " bytes needs " + std::to_string(needed))
-                              .c_str());
+    throw std::invalid_argument("out has room for " + std::to_string(out.size()) + " tokens; a buffer of " +
+                                std::to_string(text_bytes) + " bytes needs " + std::to_string(needed));
   return {out.data(), out.size()};
 }
 
-std::pair<TokenArray, OffsetArray> owned_rows(bpe::EncodedRows &&rows) {
-  return {owned_tokens(std::move(rows.tokens)), owned_array(std::move(rows.offsets))};
+// The ids in the lent memory, if they are there.
+std::pair<TokenArray, OffsetArray> owned_rows(bpe::EncodedRows &&rows, std::optional<LentTokens> out = {}) {
+  TokenArray tokens = rows.tokens.lent() ? TokenArray(rows.tokens.data(), {rows.tokens.size()}, out->cast())
+                                         : owned_tokens(std::move(rows.tokens));
+  return {std::move(tokens), owned_array(std::move(rows.offsets))};
 }
 
 // A writer of text in pieces, as an iterator of bytes.
@@ -175,21 +177,22 @@ void bind_encoder(nb::module_ &m) {
             return bpe::last_cut(view_of(text), {automaton, tokens, nullptr});
           },
           nb::arg("buffer"), nb::arg("automaton"));
-  nb::class_<Codec> encoder(m, "Encoder");
+  nb::class_<TokenizerCore> encoder(m, "TokenizerCore");
   encoder
       .def(
           "__init__",
-          [](Codec *self, nb::dict entries, nb::object merges, nb::handle special_tokens,
+          [](TokenizerCore *self, nb::dict entries, nb::object merges, nb::handle special_tokens,
              const bpe::Automaton *automaton, bool ignore_merges, const TextRulesTuple &text_rules,
              int64_t cache_bytes) {
             const size_t cache_size = cache_size_from(cache_bytes);
             if (text_rules && merges.is_none())
-              throw nb::value_error("a rank file has no rules for text");
+              throw std::invalid_argument("a rank file has no rules for text");
             nb::object merge_tuple;
             std::vector<bpe::Vocabulary::Entry> entry_list = entries_from(entries);
             const std::optional<bpe::Vocabulary::Merges> merge_list = merges_from(merges, merge_tuple);
-            new (self) Codec(std::move(entry_list), merge_list, added_tokens_from(special_tokens),
-                             shared(automaton), ignore_merges, cache_size, text_rules_from(text_rules));
+            new (self)
+                TokenizerCore(std::move(entry_list), merge_list, added_tokens_from(special_tokens),
+                              shared(automaton), ignore_merges, cache_size, text_rules_from(text_rules));
           },
           nb::arg("entries"), nb::arg("merges").none(), nb::arg("special_tokens"),
           nb::arg("automaton").none(), nb::arg("ignore_merges"), nb::arg("text_rules") = nb::none(),
@@ -207,8 +210,8 @@ void bind_encoder(nb::module_ &m) {
             bpe::Vocabulary vocabulary(reader);
             if (!reader.at_end())
               throw std::invalid_argument("the image goes on behind its end");
-            return new Codec(std::move(vocabulary), std::move(special_list), std::move(tables), ignore_merges,
-                             cache_size);
+            return new TokenizerCore(std::move(vocabulary), std::move(special_list), std::move(tables),
+                                     ignore_merges, cache_size);
           },
           nb::arg("image"), nb::arg("special_tokens"), nb::arg("automaton").none(), nb::arg("ignore_merges"),
           nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)
@@ -222,44 +225,45 @@ void bind_encoder(nb::module_ &m) {
             std::array<uint8_t, 256> order{};
             std::array<bool, 256> seen{};
             if (byte_order.size() != order.size())
-              throw nb::value_error("byte_order must hold each of the 256 bytes once");
+              throw std::invalid_argument("byte_order must hold each of the 256 bytes once");
             for (size_t i = 0; i < order.size(); ++i) {
               order[i] = static_cast<uint8_t>(byte_order.c_str()[i]);
               if (std::exchange(seen[order[i]], true))
-                throw nb::value_error("byte_order must hold each of the 256 bytes once");
+                throw std::invalid_argument("byte_order must hold each of the 256 bytes once");
             }
             std::shared_ptr<const bpe::Automaton> tables = shared(automaton);
             nb::gil_scoped_release unlocked;
             bpe::Vocabulary vocabulary(order, merges.data(), merges.shape(0), first_id,
                                        bpe::MemoryLimit(memory_limit));
-            return new Codec(std::move(vocabulary), std::move(special_list), std::move(tables), false,
-                             cache_size);
+            return new TokenizerCore(std::move(vocabulary), std::move(special_list), std::move(tables), false,
+                                     cache_size);
           },
           nb::arg("merges"), nb::arg("byte_order"), nb::arg("first_id"), nb::arg("special_tokens"),
           nb::arg("automaton").none(), nb::arg("memory_limit") = 0,
           nb::arg("cache_bytes") = default_cache_bytes, nb::rv_policy::take_ownership)
       .def("image",
-           [](const Codec &codec) {
+           [](const TokenizerCore &core) {
              bpe::ImageWriter image;
              {
                nb::gil_scoped_release unlocked;
-               codec.encoder.vocabulary().write(image);
+               core.encoder.vocabulary().write(image);
              }
              return nb::bytes(image.bytes.data(), image.bytes.size());
            })
-      .def("__len__", [](const Codec &codec) { return codec.encoder.vocabulary().size(); })
+      .def("__len__", [](const TokenizerCore &core) { return core.encoder.vocabulary().size(); })
       .def_prop_ro("is_rank_file",
-                   [](const Codec &codec) { return codec.encoder.vocabulary().is_rank_file(); })
-      .def_prop_ro("merge_count", [](const Codec &codec) { return codec.encoder.vocabulary().pair_count(); })
+                   [](const TokenizerCore &core) { return core.encoder.vocabulary().is_rank_file(); })
+      .def_prop_ro("merge_count",
+                   [](const TokenizerCore &core) { return core.encoder.vocabulary().pair_count(); })
       .def_prop_ro("max_id",
-                   [](const Codec &codec) {
-                     const bpe::Vocabulary &vocabulary = codec.encoder.vocabulary();
+                   [](const TokenizerCore &core) {
+                     const bpe::Vocabulary &vocabulary = core.encoder.vocabulary();
                      return vocabulary.id(static_cast<uint32_t>(vocabulary.size() - 1));
                    })
       .def("entries", &entries_of)
       .def("entry_lengths",
-           [](const Codec &codec) {
-             const bpe::Vocabulary &vocabulary = codec.encoder.vocabulary();
+           [](const TokenizerCore &core) {
+             const bpe::Vocabulary &vocabulary = core.encoder.vocabulary();
              std::vector<uint32_t> lengths;
              for (uint32_t symbol = 0; symbol < vocabulary.size(); ++symbol) {
                const size_t id = vocabulary.id(symbol);
@@ -270,61 +274,63 @@ void bind_encoder(nb::module_ &m) {
            })
       .def(
           "entry",
-          [](const Codec &codec, int64_t id) -> nb::object {
+          [](const TokenizerCore &core, int64_t id) -> nb::object {
             const std::optional<std::string_view> entry =
-                id < 0 ? std::nullopt : codec.encoder.vocabulary().entry(static_cast<uint64_t>(id));
+                id < 0 ? std::nullopt : core.encoder.vocabulary().entry(static_cast<uint64_t>(id));
             return entry ? nb::object(nb::bytes(entry->data(), entry->size())) : nb::none();
           },
           nb::arg("id"))
-      .def("merge_ids", [](const Codec &codec) { return owned_array(merge_ids_of(codec)); })
+      .def("merge_ids", [](const TokenizerCore &core) { return owned_array(merge_ids_of(core)); })
       .def(
           "find",
-          [](const Codec &codec, nb::handle entry) {
-            const bpe::Vocabulary &vocabulary = codec.encoder.vocabulary();
+          [](const TokenizerCore &core, nb::handle entry) {
+            const bpe::Vocabulary &vocabulary = core.encoder.vocabulary();
             const uint32_t symbol = vocabulary.find(view_of_bytes(entry, "an entry"));
             return optional_int(symbol == bpe::PairTable::no_symbol ? -1 : int64_t{vocabulary.id(symbol)});
           },
           nb::arg("entry"))
       .def(
           "vocab_json",
-          [](const Codec &codec, const Items<std::pair<uint32_t, nb::bytes>> &special_keys) {
+          [](const TokenizerCore &core, const Items<std::pair<uint32_t, nb::bytes>> &special_keys) {
             std::vector<std::pair<uint32_t, std::string>> keys;
             for (const auto &[id, key] : special_keys)
               keys.emplace_back(id, std::string(key.c_str(), key.size()));
-            return new bpe::VocabText(codec.encoder.vocabulary(), std::move(keys));
+            return new bpe::VocabText(core.encoder.vocabulary(), std::move(keys));
           },
           nb::arg("special_keys"), nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
       .def(
           "merges_json",
-          [](const Codec &codec, bool as_pairs) {
-            return new bpe::MergesText(codec.encoder.vocabulary(), as_pairs);
+          [](const TokenizerCore &core, bool as_pairs) {
+            return new bpe::MergesText(core.encoder.vocabulary(), as_pairs);
           },
           nb::arg("as_pairs"), nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
       .def_prop_rw(
-          "normalizer", [](const Codec &codec) { return codec.encoder.normalizer(); },
-          [](Codec &codec, const bpe::Normalizer *normalizer) {
-            codec.encoder.set_normalizer(shared(normalizer));
+          "normalizer", [](const TokenizerCore &core) { return core.encoder.normalizer(); },
+          [](TokenizerCore &core, const bpe::Normalizer *normalizer) {
+            core.encoder.set_normalizer(shared(normalizer));
           },
           nb::for_getter(nb::rv_policy::reference), nb::arg("normalizer").none())
       .def(
           "set_automaton",
-          [](Codec &codec, const bpe::Automaton &automaton) {
-            codec.encoder.set_automaton(shared(&automaton));
+          [](TokenizerCore &core, const bpe::Automaton &automaton) {
+            core.encoder.set_automaton(shared(&automaton));
           },
           nb::arg("automaton"))
       .def(
           "set_added_tokens",
-          [](Codec &codec, const bpe::AddedTokens &tokens) { codec.encoder.set_added_tokens(tokens); },
+          [](TokenizerCore &core, const bpe::AddedTokens &tokens) { core.encoder.set_added_tokens(tokens); },
           nb::arg("tokens"))
       .def_prop_ro("merges_characters",
-                   [](const Codec &codec) { return codec.encoder.vocabulary().merges_characters(); })
+                   [](const TokenizerCore &core) { return core.encoder.vocabulary().merges_characters(); })
       .def("joined_characters",
-           [](const Codec &codec) { return owned_array(codec.encoder.vocabulary().joined_characters()); })
+           [](const TokenizerCore &core) {
+             return owned_array(core.encoder.vocabulary().joined_characters());
+           })
       .def("encode", &encode, nb::arg("text"), nb::arg("special") = true)
       .def(
           "encode_batch",
-          [](const Codec &codec, nb::object texts, int64_t threads, nb::handle special) {
-            const bpe::AddedTokens &tokens = tokens_to_find(codec, special);
+          [](const TokenizerCore &core, nb::object texts, int64_t threads, nb::handle special) {
+            const bpe::AddedTokens &tokens = tokens_to_find(core, special);
             const size_t thread_limit = thread_count(threads);
             // A tuple of our own: nobody can take the strings away while the GIL is released.
             const nb::object items = nb::steal(PySequence_Tuple(texts.ptr()));
@@ -337,38 +343,35 @@ void bind_encoder(nb::module_ &m) {
             bpe::EncodedRows rows;
             {
               nb::gil_scoped_release unlocked;
-              rows = codec.encoder.encode_batch(views, thread_limit, tokens);
+              rows = core.encoder.encode_batch(views, thread_limit, tokens);
             }
             return owned_rows(std::move(rows));
           },
           nb::arg("texts"), nb::arg("threads"), nb::arg("special") = true)
       .def(
           "encode_documents",
-          [](const Codec &codec, nb::object buffer, nb::bytes separator, int64_t threads, nb::handle special,
-             bool check, std::optional<LentTokens> out, bool normalize) {
-            const bpe::AddedTokens &tokens_to_cut_at = tokens_to_find(codec, special);
+          [](const TokenizerCore &core, nb::object buffer, nb::bytes separator, int64_t threads,
+             nb::handle special, bool check, std::optional<LentTokens> out, bool normalize) {
+            const bpe::AddedTokens &tokens_to_cut_at = tokens_to_find(core, special);
             const BufferView text(buffer);
             const size_t thread_limit = thread_count(threads);
             bpe::TokenBuffer lent = out ? lent_tokens(*out, text.size()) : bpe::TokenBuffer();
             bpe::EncodedRows rows;
             {
               nb::gil_scoped_release unlocked;
-              rows = codec.encoder.encode_documents(view_of(text), {separator.c_str(), separator.size()},
-                                                    thread_limit, tokens_to_cut_at, check, std::move(lent),
-                                                    normalize);
+              rows = core.encoder.encode_documents(view_of(text), {separator.c_str(), separator.size()},
+                                                   thread_limit, tokens_to_cut_at, check, std::move(lent),
+                                                   normalize);
             }
-            if (!rows.tokens.lent())
-              return owned_rows(std::move(rows));
-            TokenArray tokens(rows.tokens.data(), {rows.tokens.size()}, out->cast());
-            return std::pair(std::move(tokens), owned_array(std::move(rows.offsets)));
+            return owned_rows(std::move(rows), out);
           },
           nb::arg("buffer"), nb::arg("separator"), nb::arg("threads"), nb::arg("special") = true,
           nb::arg("check") = false, nb::arg("out").noconvert() = nb::none(), nb::arg("normalize") = true)
       .def(
           "encode_ragged",
-          [](const Codec &codec, nb::object buffer, const RowOffsets &offsets, int64_t threads,
+          [](const TokenizerCore &core, nb::object buffer, const RowOffsets &offsets, int64_t threads,
              nb::handle special, std::optional<LentTokens> out) {
-            const bpe::AddedTokens &tokens_to_cut_at = tokens_to_find(codec, special);
+            const bpe::AddedTokens &tokens_to_cut_at = tokens_to_find(core, special);
             const BufferView text(buffer);
             const size_t rows = row_count(text, offsets);
             const size_t thread_limit = thread_count(threads);
@@ -376,31 +379,28 @@ void bind_encoder(nb::module_ &m) {
             bpe::EncodedRows encoded;
             {
               nb::gil_scoped_release unlocked;
-              encoded = codec.encoder.encode_ragged(view_of(text), offsets.data(), rows, thread_limit,
-                                                    tokens_to_cut_at, std::move(lent));
+              encoded = core.encoder.encode_ragged(view_of(text), offsets.data(), rows, thread_limit,
+                                                   tokens_to_cut_at, std::move(lent));
             }
-            if (!encoded.tokens.lent())
-              return owned_rows(std::move(encoded));
-            TokenArray tokens(encoded.tokens.data(), {encoded.tokens.size()}, out->cast());
-            return std::pair(std::move(tokens), owned_array(std::move(encoded.offsets)));
+            return owned_rows(std::move(encoded), out);
           },
           nb::arg("buffer"), nb::arg("offsets"), nb::arg("threads"), nb::arg("special") = true,
           nb::arg("out").noconvert() = nb::none())
       .def_static("out_tokens", &bpe::Encoder::out_tokens, nb::arg("buffer_bytes"))
       .def(
           "encode_pretokens",
-          [](const Codec &codec, nb::object buffer,
+          [](const TokenizerCore &core, nb::object buffer,
              nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> ends) {
             const BufferView text(buffer);
             bpe::TokenBuffer tokens;
             {
               nb::gil_scoped_release unlocked;
-              tokens = codec.encoder.encode_pretokens(view_of(text), ends.data(), ends.size());
+              tokens = core.encoder.encode_pretokens(view_of(text), ends.data(), ends.size());
             }
             return owned_tokens(std::move(tokens));
           },
           nb::arg("buffer"), nb::arg("ends"))
-      .def("cache_bytes_used", [](const Codec &codec) { return codec.encoder.cache_bytes_used(); });
+      .def("cache_bytes_used", [](const TokenizerCore &core) { return core.encoder.cache_bytes_used(); });
   bind_decoding(encoder);
   m.def(
       "id_list",

@@ -1,5 +1,5 @@
 // Tokenizer files read and written by the core, for Python.
-#include "bindings/bind_codec.hpp"
+#include "bindings/tokenizer_core.hpp"
 #include "text/utf8.hpp"
 #include "vocabulary/entry_list.hpp"
 #include "vocabulary/model_text.hpp"
@@ -134,7 +134,7 @@ void bind_entry_file(nb::module_ &m) {
       .def("outline",
            [](const EntryFile &file) {
              if (file.document.is_none())
-               throw nb::value_error("a rank file has no outline");
+               throw std::invalid_argument("a rank file has no outline");
              const auto document = nb::cast<nb::bytes>(file.document);
              const std::string out = bpe::outline({document.c_str(), document.size()}, file.model);
              return nb::bytes(out.data(), out.size());
@@ -146,7 +146,7 @@ void bind_entry_file(nb::module_ &m) {
                      for (const auto &[text, id] : file.model.texts)
                        out[nb::str(text.data(), text.size())] = id;
                      if (nb::len(out) < file.model.texts.size())
-                       throw nb::value_error("a key is given twice");
+                       throw std::invalid_argument("a key is given twice");
                      return out;
                    })
       .def_prop_ro("max_id",
@@ -233,11 +233,11 @@ void bind_entry_file(nb::module_ &m) {
               for (size_t i = 0; i < file.model.merge_ends.size(); i += 2)
                 merges->emplace_back(file.model.merge_part(i), file.model.merge_part(i + 1));
             }
-            auto codec = std::make_unique<Codec>(std::move(kept), merges, std::move(special_list),
-                                                 std::move(tables), ignore_merges, cache_size, rules);
-            if (merges && codec->encoder.vocabulary().pair_count() < merges->size())
+            auto core = std::make_unique<TokenizerCore>(std::move(kept), merges, std::move(special_list),
+                                                        std::move(tables), ignore_merges, cache_size, rules);
+            if (merges && core->encoder.vocabulary().pair_count() < merges->size())
               require_own_merges(file.model);
-            return codec.release();
+            return core.release();
           },
           nb::arg("special_tokens"), nb::arg("automaton").none(), nb::arg("ignore_merges"),
           nb::arg("text_rules") = nb::none(), nb::arg("cache_bytes") = default_cache_bytes,

@@ -16,22 +16,20 @@ using IdArray = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::devic
 // Checks that ends ascend and cover the symbols, and that each pretoken has a count.
 void check_ends(uint64_t symbols, const Uint64Array &ends, const Uint64Array &counts) {
   if (ends.shape(0) != counts.shape(0))
-    throw nb::value_error(("there are " + std::to_string(ends.shape(0)) + " ends but " +
-                           std::to_string(counts.shape(0)) + " counts")
-                              .c_str());
+    throw std::invalid_argument("there are " + std::to_string(ends.shape(0)) + " ends but " +
+                                std::to_string(counts.shape(0)) + " counts");
   uint64_t start = 0;
   for (size_t i = 0; i < ends.shape(0); ++i) {
     const uint64_t stop = ends.data()[i];
     if (stop < start || stop > symbols)
-      throw nb::value_error(("ends[" + std::to_string(i) + "] = " + std::to_string(stop) + " is not in [" +
-                             std::to_string(start) + ", " + std::to_string(symbols) + "]")
-                                .c_str());
+      throw std::invalid_argument("ends[" + std::to_string(i) + "] = " + std::to_string(stop) +
+                                  " is not in [" + std::to_string(start) + ", " + std::to_string(symbols) +
+                                  "]");
     start = stop;
   }
   if (start != symbols)
-    throw nb::value_error(("the last end is " + std::to_string(start) + " but there are " +
-                           std::to_string(symbols) + " bytes or ids")
-                              .c_str());
+    throw std::invalid_argument("the last end is " + std::to_string(start) + " but there are " +
+                                std::to_string(symbols) + " bytes or ids");
 }
 
 bpe::PretokenView pretoken_view(const BufferView &bytes, const Uint64Array &ends, const Uint64Array &counts) {
@@ -44,9 +42,8 @@ bpe::PretokenView pretoken_view(const IdArray &ids, size_t entries, const Uint64
   check_ends(ids.shape(0), ends, counts);
   for (size_t i = 0; i < ids.shape(0); ++i)
     if (ids.data()[i] >= entries)
-      throw nb::value_error(("id " + std::to_string(ids.data()[i]) + " at " + std::to_string(i) +
-                             " is none of the " + std::to_string(entries) + " entries")
-                                .c_str());
+      throw std::invalid_argument("id " + std::to_string(ids.data()[i]) + " at " + std::to_string(i) +
+                                  " is none of the " + std::to_string(entries) + " entries");
   return {nullptr, ids.data(), ends.data(), counts.data(), ends.shape(0)};
 }
 
@@ -68,9 +65,9 @@ void check_bytes_once(const std::vector<std::string> &entries) {
   std::array<bool, 256> seen{};
   for (const std::string &entry : entries)
     if (entry.size() != 1 || std::exchange(seen[static_cast<uint8_t>(entry[0])], true))
-      throw nb::value_error("entries of pretokens that are bytes must be each of the 256 bytes once");
+      throw std::invalid_argument("entries of pretokens that are bytes must be each of the 256 bytes once");
   if (entries.size() != seen.size())
-    throw nb::value_error("entries of pretokens that are bytes must be each of the 256 bytes once");
+    throw std::invalid_argument("entries of pretokens that are bytes must be each of the 256 bytes once");
 }
 
 bpe::TieBreak tie_break_from_name(const std::string &name) {
@@ -78,7 +75,7 @@ bpe::TieBreak tie_break_from_name(const std::string &name) {
     return bpe::TieBreak::lexicographic;
   if (name == "huggingface")
     return bpe::TieBreak::huggingface;
-  throw nb::value_error(("unknown tie_break '" + name + "'; known: lexicographic, huggingface").c_str());
+  throw std::invalid_argument("unknown tie_break '" + name + "'; known: lexicographic, huggingface");
 }
 
 template <class Get> nb::tuple item_arrays(Get get) {

@@ -22,7 +22,7 @@ struct CacheKey {
 
   static constexpr size_t max_bytes = 15;
   static constexpr unsigned long_size_bits = 14;
-  static constexpr size_t max_long_bytes = 8192; // up to 8 KiB and not 256 B: en warm 285 -> 655 MB/s
+  static constexpr size_t max_long_bytes = 8192; // runs of blanks and dashes come again, too
   static constexpr uint64_t part_bit = uint64_t{1} << 60;
   // What is added to the four 32-bit quarters before they are multiplied.
   static constexpr uint32_t salts[4] = {0x9E3779B1, 0xC2B2AE3D, 0x27D4EB2F, 0x85EBCA77};

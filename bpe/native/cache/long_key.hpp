@@ -1,7 +1,7 @@
 // Pretokens of more than 15 bytes in the cache: the key they are found by, and whether the bytes are theirs.
 //
-// Both go through whole registers to the end, without a branch on what they saw: long pretokens are 2 % of
-// English and a third of its ids, and nearly all of them are hits.
+// Both go through whole registers to the end, without a branch on what they saw: long pretokens are few, but
+// hold many of a text's ids, and nearly all of them are hits.
 #pragma once
 
 #include "cache/cache_key.hpp"

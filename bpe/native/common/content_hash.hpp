@@ -1,6 +1,6 @@
 // XXH64 of bytes, as its public specification defines it (xxhash.com, XXH64 version 0.1.1).
 //
-// The same on every machine: the validation split of a document depends on it. About 10 GB/s on long input.
+// The same on every machine: the validation split of a document depends on it.
 #pragma once
 
 #include <cstddef>

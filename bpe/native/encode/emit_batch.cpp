@@ -67,15 +67,15 @@ uint32_t *EncoderSession::emit_from_arena(const Batch &batch, size_t i, const Pr
 }
 
 // Asks for the slots of the next batch along with it: where 128 are asked for at once, when keys are made,
-// they wait for each other (new words +3 %, English and code +1 to +2 %).
+// they wait for each other.
 void EncoderSession::emit(Batch &batch, Batch &next) {
   uint32_t *out = room_for(0, misses_.is_open() ? misses_.end() : tokens.room(0));
   PretokenCache::FirstSlots first = first_slots_;
   const auto place = [&](Batch &of) {
     if (of.count > batch_items / 2)
-      first.offsets(of.hashes, batch_items, of.offsets); // a count that is known: English warm +3 %
+      first.offsets(of.hashes, batch_items, of.offsets); // a loop of a known count
     else
-      first.offsets(of.hashes, of.count, of.offsets); // of a prompt: 0.35 -> 0.32 us
+      first.offsets(of.hashes, of.count, of.offsets); // of a short text
   };
   const auto place_both = [&] {
     first = first_slots_ = cache_.first_slots();
@@ -91,7 +91,7 @@ void EncoderSession::emit(Batch &batch, Batch &next) {
   for (size_t i = 0, count = batch.count; i < count; ++i) {
     const PretokenCache::Slot *const slot = first.at(batch.offsets[i]);
     prefetch_to_read(first.at(next.offsets[i]));
-    prefetch_to_write(out + 128); // English warm 597 -> 622 MB/s, code 672 -> 706
+    prefetch_to_write(out + 128);
     if (slot->holds(batch.keys[i])) [[likely]] {
       if (const uint32_t last = slot->last_id(); last < 4) [[likely]] {
         out = copy_four(*slot, last, out);
@@ -105,7 +105,7 @@ void EncoderSession::emit(Batch &batch, Batch &next) {
       place_both();
   }
   if (misses_.is_open()) {
-    // The result's lines, which will be written when the window closes (English and code cold +3 %).
+    // The result's lines, which will be written when the window closes.
     const uint32_t *const result = tokens.data() + tokens.size();
     for (const uint32_t *id = misses_.end(); id < out; id += 16)
       prefetch_to_write(result + (id - misses_.begin()));

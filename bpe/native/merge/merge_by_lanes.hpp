@@ -94,7 +94,7 @@ template <class Lanes> struct SideBySide {
   }
 
   // One merge of each pretoken that has one left, in two halves: which it is, and what it changes.
-  struct Merge {
+  struct NextMerge {
     Vector place, product; // place 2 * places: none
     Lookup left, right;    // of the pairs that the product makes with its neighbours
   };
@@ -108,7 +108,7 @@ template <class Lanes> struct SideBySide {
   }
 
   template <bool listed, int32_t places>
-  [[gnu::always_inline]] static inline Merge next_merge(const MergeTables &tables, Group<places> &group) {
+  [[gnu::always_inline]] static inline NextMerge next_merge(const MergeTables &tables, Group<places> &group) {
     const Vector *const symbols = group.symbols;
     const Vector least = group.least;
     const int32_t length = group.length;
@@ -128,7 +128,7 @@ template <class Lanes> struct SideBySide {
   }
 
   template <int32_t places>
-  [[gnu::always_inline]] static inline void carry_out(const MergeTables &tables, const Merge &merge,
+  [[gnu::always_inline]] static inline void carry_out(const MergeTables &tables, const NextMerge &merge,
                                                       Group<places> &group) {
     Vector *const symbols = group.symbols, *const keys = group.keys;
     const int32_t length = group.length;
@@ -156,7 +156,7 @@ template <class Lanes> struct SideBySide {
                                                        Group<places> (&groups)[2]) {
     bool first = find_least(groups[0]), second = find_least(groups[1]);
     while (first && second) {
-      const Merge a = next_merge<listed>(tables, groups[0]), b = next_merge<listed>(tables, groups[1]);
+      const NextMerge a = next_merge<listed>(tables, groups[0]), b = next_merge<listed>(tables, groups[1]);
       carry_out(tables, a, groups[0]);
       carry_out(tables, b, groups[1]);
       first = find_least(groups[0]);
@@ -166,6 +166,25 @@ template <class Lanes> struct SideBySide {
       carry_out(tables, next_merge<listed>(tables, groups[0]), groups[0]);
     for (; second; second = find_least(groups[1]))
       carry_out(tables, next_merge<listed>(tables, groups[1]), groups[1]);
+  }
+
+  // All of them, longest first, two groups at a time. `Pretokens` starts and finishes a group.
+  template <bool listed, int32_t places, class Pretokens, class Merge>
+  static void merge_groups(const MergeTables &tables, Merge *const *sorted, size_t count) {
+    for (size_t i = 0; i < count; i += 2 * width) {
+      Group<places> groups[2];
+      const size_t first = count - i < width ? count - i : width;
+      const size_t second = count - i - first < width ? count - i - first : width;
+      Pretokens::start(tables, sorted + i, first, groups[0]);
+      if (second > 0)
+        Pretokens::start(tables, sorted + i + first, second, groups[1]);
+      else
+        groups[1].be_empty();
+      take_turns<listed>(tables, groups);
+      Pretokens::finish(groups[0], sorted + i, first);
+      if (second > 0)
+        Pretokens::finish(groups[1], sorted + i + first, second);
+    }
   }
 };
 

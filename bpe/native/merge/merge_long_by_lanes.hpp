@@ -54,24 +54,6 @@ template <class Lanes, class Simd> struct LongSideBySide : SideBySide<Lanes> {
     }
   }
 
-  template <bool listed, int32_t places>
-  static void merge_groups(const MergeTables &tables, LongMerge *const *sorted, size_t count) {
-    for (size_t i = 0; i < count; i += 2 * width) {
-      Group<places> groups[2];
-      const size_t first = count - i < width ? count - i : width;
-      const size_t second = count - i - first < width ? count - i - first : width;
-      start(tables, sorted + i, first, groups[0]);
-      if (second > 0)
-        start(tables, sorted + i + first, second, groups[1]);
-      else
-        groups[1].be_empty();
-      Base::template take_turns<listed>(tables, groups);
-      finish(groups[0], sorted + i, first);
-      if (second > 0)
-        finish(groups[1], sorted + i + first, second);
-    }
-  }
-
   // Of up to `places` bytes, longest first.
   template <int32_t places>
   static void merge_sorted(const MergeTables &tables, LongMerge *const *sorted, size_t count,
@@ -80,9 +62,9 @@ template <class Lanes, class Simd> struct LongSideBySide : SideBySide<Lanes> {
       for (size_t i = 0; i < count; ++i)
         merge_each_rank_at_a_time<Simd>(tables, sorted[i], 1, scratch);
     else if (tables.products)
-      merge_groups<true, places>(tables, sorted, count);
+      Base::template merge_groups<true, places, LongSideBySide>(tables, sorted, count);
     else
-      merge_groups<false, places>(tables, sorted, count);
+      Base::template merge_groups<false, places, LongSideBySide>(tables, sorted, count);
   }
 
   // See long_merge.hpp.

@@ -53,24 +53,6 @@ template <class Lanes> struct ShortSideBySide : SideBySide<Lanes> {
     }
   }
 
-  template <bool listed>
-  static void merge_sorted(const MergeTables &tables, ShortMerge *const *sorted, size_t count) {
-    for (size_t i = 0; i < count; i += 2 * width) {
-      Group groups[2];
-      const size_t first = count - i < width ? count - i : width;
-      const size_t second = count - i - first < width ? count - i - first : width;
-      start(tables, sorted + i, first, groups[0]);
-      if (second > 0)
-        start(tables, sorted + i + first, second, groups[1]);
-      else
-        groups[1].be_empty();
-      Base::template take_turns<listed>(tables, groups);
-      finish(groups[0], sorted + i, first);
-      if (second > 0)
-        finish(groups[1], sorted + i + first, second);
-    }
-  }
-
   // See short_merge.hpp.
   static void merge(const MergeTables &tables, ShortMerge *merges, size_t count) {
     if (count < Lanes::fewest)
@@ -78,9 +60,9 @@ template <class Lanes> struct ShortSideBySide : SideBySide<Lanes> {
     ShortMerge *sorted[max_short_merges];
     sort_longest_first(merges, count, sorted);
     if (tables.products)
-      merge_sorted<true>(tables, sorted, count);
+      Base::template merge_groups<true, 16, ShortSideBySide>(tables, sorted, count);
     else
-      merge_sorted<false>(tables, sorted, count);
+      Base::template merge_groups<false, 16, ShortSideBySide>(tables, sorted, count);
   }
 };
 

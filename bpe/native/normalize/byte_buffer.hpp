@@ -1,6 +1,8 @@
 // Bytes written one after the other, with room behind the last so that whole registers may be stored.
 #pragma once
 
+#include "text/utf8.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -60,22 +62,7 @@ private:
 
 // The character's UTF-8 at `out`, which has room for four bytes; where it ends.
 inline uint8_t *write_character(uint32_t c, uint8_t *out) {
-  if (c < 0x80) {
-    *out++ = static_cast<uint8_t>(c);
-  } else if (c < 0x800) {
-    *out++ = static_cast<uint8_t>(0xC0 | c >> 6);
-    *out++ = static_cast<uint8_t>(0x80 | (c & 63));
-  } else if (c < 0x10000) {
-    *out++ = static_cast<uint8_t>(0xE0 | c >> 12);
-    *out++ = static_cast<uint8_t>(0x80 | (c >> 6 & 63));
-    *out++ = static_cast<uint8_t>(0x80 | (c & 63));
-  } else {
-    *out++ = static_cast<uint8_t>(0xF0 | c >> 18);
-    *out++ = static_cast<uint8_t>(0x80 | (c >> 12 & 63));
-    *out++ = static_cast<uint8_t>(0x80 | (c >> 6 & 63));
-    *out++ = static_cast<uint8_t>(0x80 | (c & 63));
-  }
-  return out;
+  return out + write_utf8(c, out);
 }
 
 } // namespace bpe

@@ -1,5 +1,6 @@
 #include "text/special_tokens.hpp"
 
+#include "common/byte_vector.hpp"
 #include "common/prefetch.hpp"
 #include "text/utf8.hpp"
 #include "text/word_characters.hpp"
@@ -9,10 +10,6 @@
 #include <bit>
 #include <stdexcept>
 #include <unordered_set>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 namespace bpe {
 
@@ -66,48 +63,33 @@ void SpecialTokens::list_firsts() {
 // The first place from `place` on at which a token may start, or the last one, where only those of one byte
 // may; `place` itself if it is no place of the text.
 size_t SpecialTokens::next_start(const uint8_t *text, size_t size, size_t place) const {
-#if defined(__SSE2__)
   constexpr size_t bytes_ahead = 2048; // see find_bytes
-  while (pair_count_ > 0 && place + 64 < size) {
+  for (; pair_count_ > 0 && place + 64 < size; place += 64) {
     const uint8_t *const p = text + place;
     prefetch_to_read(p + bytes_ahead);
-    __m128i here[4] = {};
-    for (size_t pair = 0; pair < pair_count_; ++pair) {
-      const __m128i first = _mm_set1_epi8(static_cast<char>(pairs_[pair][0])),
-                    second = _mm_set1_epi8(static_cast<char>(pairs_[pair][1]));
-      for (size_t i = 0; i < 4; ++i) {
-        const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p + 16 * i));
-        const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p + 16 * i + 1));
-        here[i] = _mm_or_si128(here[i], _mm_and_si128(_mm_cmpeq_epi8(a, first), _mm_cmpeq_epi8(b, second)));
-      }
-    }
-    if (_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(here[0], here[1]), _mm_or_si128(here[2], here[3])))) {
-      uint64_t mask = 0;
-      for (size_t i = 0; i < 4; ++i)
-        mask |= uint64_t{static_cast<uint32_t>(_mm_movemask_epi8(here[i]))} << 16 * i;
-      return place + static_cast<size_t>(std::countr_zero(mask));
-    }
-    place += 64;
+    ByteVector found[4]{};
+    for (size_t pair = 0; pair < pair_count_; ++pair)
+      for (int i = 0; i < 4; ++i)
+        found[i] |= ByteVector(load_bytes(p + 16 * i) == pairs_[pair][0]) &
+                    ByteVector(load_bytes(p + 16 * i + 1) == pairs_[pair][1]);
+    if (is_any(found[0] | found[1] | found[2] | found[3]))
+      return place + static_cast<size_t>(std::countr_zero(mask_of(found)));
   }
-  while (!firsts_.empty() && place + 64 < size) {
+  for (; !firsts_.empty() && place + 64 < size; place += 64) {
     const uint8_t *const p = text + place;
     prefetch_to_read(p + bytes_ahead);
-    uint64_t mask = 0;
-    for (size_t i = 0; i < 4; ++i) {
-      const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p + 16 * i));
-      __m128i here = _mm_setzero_si128();
-      for (const char first : firsts_)
-        here = _mm_or_si128(here, _mm_cmpeq_epi8(a, _mm_set1_epi8(first)));
-      mask |= uint64_t{static_cast<uint32_t>(_mm_movemask_epi8(here))} << 16 * i;
-    }
-    for (; mask != 0; mask &= mask - 1) {
+    ByteVector found[4]{};
+    for (const char first : firsts_)
+      for (int i = 0; i < 4; ++i)
+        found[i] |= ByteVector(load_bytes(p + 16 * i) == static_cast<uint8_t>(first));
+    if (!is_any(found[0] | found[1] | found[2] | found[3]))
+      continue;
+    for (uint64_t mask = mask_of(found); mask != 0; mask &= mask - 1) {
       const size_t here = static_cast<size_t>(std::countr_zero(mask));
       if (can_start_[p[here] | p[here + 1] << 8])
         return place + here;
     }
-    place += 64;
   }
-#endif
   while (place + 1 < size && !can_start_[text[place] | text[place + 1] << 8])
     ++place;
   return place;

@@ -1,8 +1,7 @@
 // Leads of characters that words are not made of: E2..E9 and EE.., punctuation, kana, ideographs, emoji.
 //
 // What scripts with words write comes again as it is: it is looked up whole in the cache, be it Cyrillic,
-// Devanagari or Hangul (Korean cold 145 -> 228, warm 173 -> 320 MB/s against a look-up a character; Khmer
-// words 187 -> 294, polytonic Greek 116 -> 257). Chinese and Japanese run on, and nearly all of it is new.
+// Devanagari or Hangul, not character by character. Chinese and Japanese run on, and nearly all of it is new.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,12 @@
 // A pretoken as the tables of the counter see it: two words and a hash, and the cell that holds it with its
 // count.
 //
-//   up to 15 bytes   low = bytes 0-7, high = bytes 8-14 and in its top byte the length
+//   up to 15 bytes   low = bytes 0-7, high = bytes 8-14 and in its top byte the length: a CacheKey
 //   16 and more      low = the hash, high = the address of (length, room for a count, bytes), top byte 0xFF
 #pragma once
 
-#include "common/byte_order.hpp"
+#include "cache/short_key.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -32,41 +31,18 @@ inline uint64_t hash_words(uint64_t low, uint64_t high) {
   return (static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64)) * 0x9E3779B97F4A7C15u;
 }
 
-inline uint64_t load_word(const uint8_t *bytes, size_t size = 8) {
-  uint64_t word = 0;
-  std::memcpy(&word, bytes, size);
+inline uint64_t load_word(const uint8_t *bytes) {
+  uint64_t word;
+  std::memcpy(&word, bytes, 8);
   return word;
 }
 
-// What is left of the two words that start at a pretoken of so many bytes, and its length.
-struct WordMasks {
-  uint64_t low, high, length;
-};
-inline constexpr auto word_masks = [] {
-  std::array<WordMasks, 16> masks{};
-  for (uint64_t size = 0; size < 16; size++) {
-    const auto mask = [](uint64_t bytes) {
-      return bytes >= 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * bytes) - 1;
-    };
-    masks[size] = {mask(size), mask(size < 8 ? 0 : size - 8), size << 56};
-  }
-  return masks;
-}();
-
 // text_stop: bytes up to there may be read, though only [bytes, bytes + size) count. size >= 1.
-inline PretokenKey pretoken_key(const uint8_t *bytes, uint64_t size, const uint8_t *text_stop) {
-  if (size < 16) [[likely]] {
-    uint64_t low, high;
-    const WordMasks &masks = word_masks[size]; // no branch by size, which no predictor would guess
-    if (text_stop - bytes >= 16) [[likely]] {
-      low = load_word(bytes) & masks.low;
-      high = load_word(bytes + 8) & masks.high;
-    } else {
-      low = load_word(bytes, size < 8 ? size : 8);
-      high = size > 8 ? load_word(bytes + 8, size - 8) : 0;
-    }
-    high |= masks.length;
-    return {low, high, hash_words(low, high), nullptr, size};
+[[gnu::always_inline]] static inline PretokenKey pretoken_key(const uint8_t *bytes, uint64_t size,
+                                                              const uint8_t *text_stop) {
+  if (size <= CacheKey::max_bytes) [[likely]] {
+    const CacheKey key = key_of(bytes, size, text_stop);
+    return {key.low, key.high, hash_words(key.low, key.high), nullptr, size};
   }
   uint64_t hash = size;
   uint64_t at = 0;

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from json_rows import ROWS, oracle, texts
 
-from bpe import _core
+from convert import _core
 
 
 def in_pieces(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from json_rows import ROWS, oracle, texts
 
-from bpe import _core
+from convert import _core
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace bpe {
+namespace convert {
 
 // Why a line gives no text; json_fault_names has a name for each.
 enum class JsonFault : uint8_t {
@@ -175,4 +175,4 @@ private:
   bool closed_ = false; // the string that was read last
 };
 
-} // namespace bpe
+} // namespace convert

@@ -1,4 +1,4 @@
-// The Encoder of Python: an encoder with the decoder that reads its vocabulary.
+// What a tokenizer of Python is in the core.
 #pragma once
 
 #include "bindings/bindings.hpp"
@@ -8,19 +8,19 @@
 namespace bpe::python {
 
 // An encoder with the decoder that reads its vocabulary.
-struct Codec {
+struct TokenizerCore {
   bpe::Encoder encoder;
   bpe::Decoder decoder;
   std::optional<bpe::TextDecoder> text_decoder; // in its place, for entries that are text
 
-  // What an Encoder is made of.
+  // What the encoder is made of.
   template <class First, class Second, class... Rest>
-  Codec(First &&first, Second &&second, Rest &&...rest)
+  TokenizerCore(First &&first, Second &&second, Rest &&...rest)
       : encoder(std::forward<First>(first), std::forward<Second>(second), std::forward<Rest>(rest)...),
         decoder(encoder.vocabulary(), encoder.added_tokens().contents()) {}
-  Codec(const Codec &) = delete;
+  TokenizerCore(const TokenizerCore &) = delete;
 };
 
-void bind_decoding(nb::class_<Codec> &encoder); // the calls that decode
+void bind_decoding(nb::class_<TokenizerCore> &encoder); // the calls that decode
 
 } // namespace bpe::python

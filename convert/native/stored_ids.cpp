@@ -1,8 +1,8 @@
-#include "documents/stored_ids.hpp"
+#include "stored_ids.hpp"
 
 #include <algorithm>
 
-namespace bpe {
+namespace convert {
 
 // Plain loops, which compilers turn into vector code.
 
@@ -99,4 +99,4 @@ template std::array<Dealt, 2> deal_out(const uint32_t *, const uint64_t *, const
                                        const EndIds &, const std::array<uint64_t, 2> &, uint32_t *,
                                        uint64_t *);
 
-} // namespace bpe
+} // namespace convert

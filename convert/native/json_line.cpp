@@ -1,16 +1,13 @@
-#include "documents/json_line.hpp"
+#include "json_line.hpp"
 
+#include "common/byte_vector.hpp"
 #include "text/utf8.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
-namespace bpe {
+namespace convert {
 
 namespace {
 
@@ -38,19 +35,11 @@ int hex_digit(uint8_t c) {
 
 // How many of the sixteen bytes come before the first quote, backslash or control character.
 ptrdiff_t plain_bytes(const uint8_t *p) {
-#if defined(__SSE2__)
-  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p));
-  const __m128i quotes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
-  const __m128i backslashes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
-  const __m128i controls = _mm_cmpeq_epi8(_mm_max_epu8(bytes, _mm_set1_epi8(0x1F)), _mm_set1_epi8(0x1F));
-  const int mask = _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quotes, backslashes), controls));
-  return mask == 0 ? block : std::countr_zero(static_cast<unsigned>(mask));
-#else
-  ptrdiff_t i = 0;
-  while (i < block && p[i] != '"' && p[i] != '\\' && p[i] >= 0x20)
-    ++i;
-  return i;
-#endif
+  using bpe::ByteVector;
+  const ByteVector bytes = bpe::load_bytes(p);
+  const uint32_t mask =
+      bpe::mask_of(ByteVector(bytes == '"') | ByteVector(bytes == '\\') | ByteVector(bytes < 0x20));
+  return mask == 0 ? block : std::countr_zero(mask);
 }
 
 // An index as RFC 6901 has it: decimal without leading zeros. SIZE_MAX: none.
@@ -429,7 +418,7 @@ const uint8_t *JsonLine::escape(const uint8_t *p, uint8_t **out, bool is_text) {
     ++replaced_;
   }
   if (out)
-    *out += write_utf8(code, *out); // of half a pair in a name three bytes that no path has
+    *out += bpe::write_utf8(code, *out); // of half a pair in a name three bytes that no path has
   return p;
 }
 
@@ -482,4 +471,4 @@ bool JsonLine::fail_there(JsonFault fault, uint64_t place) {
   return false;
 }
 
-} // namespace bpe
+} // namespace convert

@@ -4,14 +4,14 @@
 // other lines do not notice.
 #pragma once
 
-#include "documents/json_line.hpp"
+#include "json_line.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace bpe {
+namespace convert {
 
 struct JsonTexts {
   struct Bad {
@@ -31,4 +31,4 @@ struct JsonTexts {
 JsonTexts json_texts(const uint8_t *lines, size_t size, const std::vector<std::string> &path,
                      bool replace_surrogates, size_t max_line_bytes, uint8_t *out);
 
-} // namespace bpe
+} // namespace convert

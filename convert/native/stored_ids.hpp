@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace bpe {
+namespace convert {
 
 // Writes the low halves of the ids and returns the highest of the whole ids, 0 if there are none: above 65535
 // something was lost. The two do not overlap.
@@ -41,4 +41,4 @@ std::array<Dealt, 2> deal_out(const uint32_t *ids, const uint64_t *offsets, cons
                               const EndIds &ends, const std::array<uint64_t, 2> &before, Id *out,
                               uint64_t *starts);
 
-} // namespace bpe
+} // namespace convert

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bpe import _core
+from convert import _core
 
 
 def texts(

@@ -1,9 +1,9 @@
-#include "documents/json_lines.hpp"
+#include "json_lines.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-namespace bpe {
+namespace convert {
 
 namespace {
 
@@ -48,4 +48,4 @@ JsonTexts json_texts(const uint8_t *lines, size_t size, const std::vector<std::s
   return texts;
 }
 
-} // namespace bpe
+} // namespace convert

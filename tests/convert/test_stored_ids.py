@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bpe import _core
+from convert import _core
 from flat_tokens.format import encode_tokens
 
 SIZES = [0, 1, 7, 8, 15, 16, 17, 31, 32, 33, 1023, 1024, 1025]
