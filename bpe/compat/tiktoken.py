@@ -288,9 +288,9 @@ class Encoding:
         return sorted(self._mergeable_ranks)
 
     @cached_property
-    def _by_merges(self) -> _core.Encoder:
+    def _by_merges(self) -> _core.TokenizerCore:
         """Encodes pretokens by merges alone, those that are entries too."""
-        return _core.Encoder.from_image(self._tokenizer.core_encoder.image(), {}, None, False)
+        return _core.TokenizerCore.from_image(self._tokenizer.core_encoder.image(), {}, None, False)
 
     def __getstate__(self) -> object:
         if self is ENCODINGS.get(self.name):

@@ -87,7 +87,7 @@ def _in_core(
     added = core_tokens(tokens, wanted.normalizer)
     automaton = wanted.pretokenizer.automaton
     try:
-        encoder = _core.Encoder.from_image(before.encoder.image(), added, automaton, ignore_merges)
+        encoder = _core.TokenizerCore.from_image(before.encoder.image(), added, automaton, ignore_merges)
     except ValueError as error:  # a token's id is an entry's of other bytes
         raise BadTokenizer(str(error)) from None
     special_tokens = {token.text: token.id for token in tokens}
