@@ -224,7 +224,10 @@ def json_pieces(tokenizer: Description, legacy_merges: bool = False) -> Iterator
 
 
 def with_entries(
-    root: dict[str, Any], encoder: _core.TokenizerCore, keys: list[tuple[int, str]], legacy_merges: bool = False
+    root: dict[str, Any],
+    encoder: _core.TokenizerCore,
+    keys: list[tuple[int, str]],
+    legacy_merges: bool = False,
 ) -> Iterator[bytes]:
     """The document, which ends with the `STAND_INS` of its model, with entries and merges; written by the core.
 
