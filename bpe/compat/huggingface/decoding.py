@@ -36,7 +36,11 @@ class Decoding:
         self._special = {id_ for id_, text in self._texts.items() if text in special}
         self._special |= {found for text in special if (found := model.token_to_id(text)) is not None}
         self._core = None
-        if isinstance(engine, CoreEngine) and isinstance(decoder, ByteLevel):
+        if (
+            isinstance(engine, CoreEngine)
+            and isinstance(decoder, ByteLevel)
+            and not engine.tokenizer.text_rules
+        ):
             self._core = engine.tokenizer
         # Added tokens whose text is not what the decoder makes of it: "Ġ" becomes a space.
         self._other = {

@@ -7,7 +7,7 @@ gets its ids so, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from bpe.pretokenization.components import Component
 from bpe.tokenizer import Tokenizer
 
 # (ids, tokens, offsets, how many words they are of, the word of each)
-_Rows = tuple[Sequence[int], Sequence[str], Sequence[Offsets], int, Sequence[int]]
+Rows = tuple[Sequence[int], Sequence[str], Sequence[Offsets], int, Sequence[int]]
 
 
 class _Engine:
@@ -64,7 +64,7 @@ class _Engine:
                 word += count
         return Columns(ids, tokens, offsets, words)
 
-    def _rows(self, text: AlignedText) -> _Rows:
+    def _rows(self, text: AlignedText) -> Rows:
         """The rows of a normalized text without added tokens."""
         raise NotImplementedError
 
@@ -94,7 +94,9 @@ class CoreEngine(_Engine):
     ) -> None:
         parts = tokenizer.parts
         kept = [token for token in parts.tokens if token.text not in ignored]
-        added = core_tokens(kept, parts.normalizer) if ignored else parts.core_tokens
+        # Of a vocabulary of text, the core's are not all, nor as they stand in the text.
+        as_they_are = not ignored and tokenizer.text_rules is None
+        added = parts.core_tokens if as_they_are else core_tokens(kept, parts.normalizer)
         super().__init__(added, parts.normalizer, components)
         self.tokenizer = tokenizer
         self._allowed = tuple(token.text for token in kept) if ignored else "all"
@@ -109,7 +111,7 @@ class CoreEngine(_Engine):
         rows = self.tokenizer.encode_batch(texts, threads, self._allowed)
         return np.ascontiguousarray(rows.tokens).data, rows.offsets.tolist()
 
-    def _rows(self, text: AlignedText) -> _Rows:
+    def _rows(self, text: AlignedText) -> Rows:
         pretokenizer = self.tokenizer.pretokenizer
         starts, stops = text.ranges()
         automaton = pretokenizer.automaton
@@ -117,7 +119,7 @@ class CoreEngine(_Engine):
             data = text.text.encode()
             first, dropped = _core.pieces(automaton, data)
             ends = np.append(first[1:], np.uint64(len(data))) if len(first) else first
-            character = _character_of_byte(data)
+            character = character_of_byte(data)
             if dropped.any():
                 kept = np.repeat(dropped == 0, (ends - first).astype(np.int64))
                 data = np.frombuffer(data, np.uint8)[kept].tobytes()
@@ -139,7 +141,7 @@ class CoreEngine(_Engine):
         return id_list, list(map(self._texts.__getitem__, id_list)), offsets, len(ends), words.tolist()
 
 
-def _character_of_byte(data: bytes) -> NDArray[np.int64]:
+def character_of_byte(data: bytes) -> NDArray[np.int64]:
     if data.isascii():
         return np.arange(len(data))
     return np.cumsum((np.frombuffer(data, np.uint8) & 0xC0) != 0x80) - 1
@@ -150,10 +152,22 @@ class _EntryTexts(dict[int, str]):
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._encoder = tokenizer.core_encoder
+        self._spelled = spelling_of(tokenizer)
 
     def __missing__(self, id_: int) -> str:
-        text = self[id_] = to_characters(self._encoder.entry(id_) or b"")
+        text = self[id_] = self._spelled(self._encoder.entry(id_) or b"")
         return text
+
+
+def spelling_of(tokenizer: Tokenizer) -> Callable[[bytes], str]:
+    """How tokenizer.json spells an entry: as the text that it is, or in the byte alphabet."""
+    return bytes.decode if is_text(tokenizer) else to_characters
+
+
+def is_text(tokenizer: Tokenizer) -> bool:
+    """Whether its entries are text, not bytes in the byte alphabet."""
+    rules = tokenizer.text_rules
+    return rules is not None and not rules.byte_level
 
 
 class PlainEngine(_Engine):
@@ -179,14 +193,14 @@ class PlainEngine(_Engine):
         offsets = np.cumsum([0, *map(len, rows)]).tolist()
         return np.array([id_ for row in rows for id_ in row], np.uint32).data, offsets
 
-    def _rows(self, text: AlignedText) -> _Rows:
+    def _rows(self, text: AlignedText) -> Rows:
         ids: list[int] = []
         tokens: list[str] = []
         offsets: list[Offsets] = []
         words: list[int] = []
         pieces = pretokens(text, self._components)
         for word, piece in enumerate(pieces):
-            character = _character_of_byte(piece.text.encode()).tolist()
+            character = character_of_byte(piece.text.encode()).tolist()
             at = 0
             for token in self._model.tokens(piece.text):
                 ids.append(token.id)

@@ -9,9 +9,10 @@ from typing import Any
 
 from bpe.compat.huggingface.component import Component, Field
 from bpe.compat.huggingface.elsewhere import elsewhere
+from bpe.compat.huggingface.engine import spelling_of
 from bpe.compat.huggingface.plain_model import PlainModel
+from bpe.formats import huggingface
 from bpe.formats.by_path import read_file
-from bpe.formats.byte_alphabet import to_characters
 from bpe.formats.json_input import parse
 from bpe.tokenizer import Tokenizer
 
@@ -97,7 +98,8 @@ class BPE(
         if self.__dict__["_vocab"] is None:
             core = self.core
             assert core is not None
-            entries = {to_characters(entry): id_ for id_, entry in core.core_encoder.entries().items()}
+            spelled = spelling_of(core)
+            entries = {spelled(entry): id_ for id_, entry in core.core_encoder.entries().items()}
             self.__dict__["_vocab"] = entries | {text: id_ for id_, text in self.special_keys}
         vocab: dict[str, int] = self.__dict__["_vocab"]
         return vocab
@@ -108,9 +110,8 @@ class BPE(
         if self.__dict__["_merges"] is None:
             core = self.core
             assert core is not None
-            self.__dict__["_merges"] = [
-                (to_characters(left), to_characters(right)) for left, right in core.merges
-            ]
+            spelled = spelling_of(core)
+            self.__dict__["_merges"] = [(spelled(left), spelled(right)) for left, right in core.merges]
         merges: list[tuple[str, str]] = self.__dict__["_merges"]
         return merges
 
@@ -135,6 +136,15 @@ class BPE(
         super()._read(value)
         pairs = (pair.split(" ") if isinstance(pair, str) else pair for pair in value["merges"])
         self._take(value["vocab"], [(left, right) for left, right in pairs])
+
+    def written(self, root: dict[str, Any]) -> str:
+        """The text of tokenizer.json; root: all but the model."""
+        core = self.core
+        if core is None:
+            return json.dumps(root | {"model": self.to_json()}, ensure_ascii=False, separators=(",", ":"))
+        whole = root | {"model": self.options() | huggingface.STAND_INS}
+        pieces = huggingface.with_entries(whole, core.core_encoder, self.special_keys)
+        return b"".join(pieces).decode().rstrip()
 
     def plain(self) -> PlainModel:
         """It in plain Python."""

@@ -1,7 +1,7 @@
-"""BPE in plain Python, over characters: for vocabularies that the core does not hold.
+"""BPE in plain Python, over characters: for tokenizers that the core does not hold.
 
-Such is a model made in Python without entries, or one whose entries do not cover all bytes. Characters that are no
-entries become byte entries (byte_fallback), the unknown token, or nothing, by the rules of tokenizers.
+Such is one whose pre-tokenizer the core does not execute, or whose added token has the id of another entry. Characters
+that are no entries become byte entries (byte_fallback), the unknown token, or nothing, by the rules of tokenizers.
 """
 
 from __future__ import annotations

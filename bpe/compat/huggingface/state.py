@@ -16,13 +16,15 @@ from bpe.added_tokens import core_tokens
 from bpe.compat.huggingface.added_token import FLAGS, AddedToken
 from bpe.compat.huggingface.columns import Columns, Segment, Source
 from bpe.compat.huggingface.encoding import Encoding
-from bpe.compat.huggingface.engine import CoreEngine, Engine, PlainEngine
+from bpe.compat.huggingface.engine import CoreEngine, Engine, PlainEngine, is_text
 from bpe.compat.huggingface.models import BPE
 from bpe.compat.huggingface.post_process import post_process
+from bpe.compat.huggingface.text_engine import TextEngine
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Parts
 from bpe.errors import BadTokenizer
 from bpe.formats import huggingface
+from bpe.formats.huggingface_decoder import decoder_to_json
 from bpe.formats.huggingface_normalizer import normalizer_from_json
 from bpe.formats.huggingface_pretokenizer import components_from_json, pretokenizer_from_json
 from bpe.tokenizer import Tokenizer as CoreTokenizer
@@ -53,31 +55,35 @@ def build_engine(
     except BadTokenizer:
         kept = [token for token in tokens if token.text not in ignored]
         return PlainEngine(model.plain(), kept, normalizer_from_json(normalizer), components)
-    return CoreEngine(tokenizer, components, ignored)
+    kind = CoreEngine if tokenizer.text_rules is None else TextEngine
+    return kind(tokenizer, components, ignored)
 
 
 def _in_core(
     model: BPE, tokens: tuple[CoreToken, ...], normalizer: Json | None, pre_tokenizer: Json | None
 ) -> CoreTokenizer:
+    root = {
+        "added_tokens": [{"id": token.id, **_content_of(token)} for token in tokens],
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
+        "decoder": _BYTE_LEVEL,
+    }
     if model.core is None:
-        root = {
-            "added_tokens": [{"id": token.id, **_content_of(token)} for token in tokens],
-            "normalizer": normalizer,
-            "pre_tokenizer": pre_tokenizer,
-            "decoder": _BYTE_LEVEL,
-            "model": model.to_json(),
-        }
+        root["model"] = model.to_json()
         return CoreTokenizer.from_parts(huggingface.read(json.dumps(root).encode()))
     before = model.core.parts
     wanted = replace(
         before,
         normalizer=normalizer_from_json(normalizer),
-        pretokenizer=pretokenizer_from_json(pre_tokenizer),
+        pretokenizer=pretokenizer_from_json(pre_tokenizer, is_text(model.core)),
         added_tokens=tokens,
     )
     ignore_merges = bool(model.options()["ignore_merges"])
     if wanted == _comparable(before, wanted) and ignore_merges == before.vocabulary.ignore_merges:
         return model.core
+    if before.vocabulary.text_rules is not None:  # what cuts its texts hangs on all the rest
+        root["decoder"] = decoder_to_json(before.decoder)
+        return CoreTokenizer.from_parts(huggingface.read(model.written(root).encode()))
     added = core_tokens(tokens, wanted.normalizer)
     automaton = wanted.pretokenizer.automaton
     try:

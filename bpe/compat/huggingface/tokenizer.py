@@ -18,7 +18,7 @@ from bpe.compat.huggingface.models import BPE
 from bpe.compat.huggingface.post_process import added_count, post_process
 from bpe.compat.huggingface.settings import Settings
 from bpe.compat.huggingface.state import text_segment
-from bpe.compat.huggingface.tokenizer_file import read_tokenizer, settings_of, written_json
+from bpe.compat.huggingface.tokenizer_file import read_tokenizer, settings_of
 from bpe.compat.huggingface.trainers import BpeTrainer, lines_of, texts_of, train
 from bpe.errors import BadArgument, BadTokenizer, InvalidText, shown
 from bpe.formats.by_path import read_file
@@ -91,7 +91,7 @@ class Tokenizer(Settings):
 
     def to_str(self, pretty: bool = False) -> str:
         """The text of tokenizer.json. pretty: over many lines."""
-        text = written_json(self._model, self._root())
+        text = self._model.written(self._root())
         return json.dumps(json.loads(text), ensure_ascii=False, indent=2) if pretty else text
 
     def _root(self) -> dict[str, Any]:

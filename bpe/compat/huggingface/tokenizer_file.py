@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from bpe.compat.huggingface.added_token import FLAGS, AddedToken
 from bpe.compat.huggingface.added_vocabulary import AddedVocabulary
-from bpe.compat.huggingface.decoders import ByteLevel
+from bpe.compat.huggingface.engine import is_text
 from bpe.compat.huggingface.models import BPE, Model
 from bpe.errors import BadTokenizer, shown
 from bpe.formats import huggingface
 from bpe.formats.huggingface_around import MODEL, TOP_LEVEL
+from bpe.formats.huggingface_decoder import decoder_to_json
 from bpe.formats.huggingface_normalizer import normalizer_to_json
 from bpe.formats.huggingface_postprocessor import padding_from_json, truncation_from_json
 from bpe.formats.huggingface_pretokenizer import pretokenizer_to_json
@@ -76,18 +76,9 @@ def settings_of(tokenizer: CoreTokenizer) -> Json:
     parts = tokenizer.parts
     return {
         "normalizer": normalizer_to_json(make_normalizer(tokenizer.normalizer)),
-        "pre_tokenizer": pretokenizer_to_json(tokenizer.pretokenizer),
+        "pre_tokenizer": pretokenizer_to_json(tokenizer.pretokenizer, is_text(tokenizer)),
         "post_processor": None if parts.post_processor is None else parts.post_processor.component,
-        "decoder": ByteLevel(False, True, True).to_json(),
+        "decoder": decoder_to_json(parts.decoder),
         "truncation": parts.truncation,
         "padding": parts.padding,
     }
-
-
-def written_json(model: BPE, root: Json) -> str:
-    """The text of tokenizer.json; root: all but the model."""
-    if model.core is None:
-        return json.dumps(root | {"model": model.to_json()}, ensure_ascii=False, separators=(",", ":"))
-    whole = root | {"model": model.options() | huggingface.STAND_INS}
-    pieces = huggingface.with_entries(whole, model.core.core_encoder, model.special_keys)
-    return b"".join(pieces).decode().rstrip()

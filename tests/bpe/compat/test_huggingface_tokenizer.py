@@ -19,6 +19,7 @@ from compared import assert_same, texts
 from small_files import both, file_json, first_id, template
 
 import bpe
+from bpe.compat import huggingface
 from bpe.compat.huggingface import AddedToken, DecodeStream, Tokenizer, decoders, normalizers, pre_tokenizers
 from bpe.compat.huggingface.engine import CoreEngine, PlainEngine
 from bpe.compat.huggingface.models import BPE
@@ -188,6 +189,7 @@ def test_decoding() -> None:
     ours, theirs = both(added_tokens=[])
     added = ["é", "Ġ", "日本"]  # two are spelled as bytes are
     assert ours.add_tokens(added) == theirs.add_tokens(added)
+    assert isinstance(ours._current(), PlainEngine)  # "é" has the id of a byte
     size = theirs.get_vocab_size()
     for ids in ([], [size, size + 7, 3], *(list(range(start, start + 9)) for start in range(0, size, 7))):
         assert ours.decode(ids) == theirs.decode(ids)
@@ -240,8 +242,8 @@ VOCAB = {
 MERGES = [("a", "b"), ("b", "c"), ("ab", "c"), ("a", "a")]
 
 
-class TestPlainModels:
-    """Models that the core does not hold are those of tokenizers, too."""
+class TestModelsMadeInPython:
+    """Entries that are text, and models that the core does not hold."""
 
     @pytest.mark.parametrize(
         "options",
@@ -266,12 +268,43 @@ class TestPlainModels:
             each.add_special_tokens(["<s>"])
         pair[0].pre_tokenizer = pre_tokenizers.Whitespace()
         pair[1].pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-        assert isinstance(pair[0]._current(), PlainEngine)
         for text in ("", "abc", "aabb éA è", "xx yx<s>abé", "è" * 3, "aaaa abcabc"):
             assert_same(pair[0].encode(text), pair[1].encode(text), text)
             assert pair[0].decode(pair[0].encode(text).ids) == pair[1].decode(pair[1].encode(text).ids)
         again = pickle.loads(pickle.dumps(pair[0]))
         assert again.encode("aabb").ids == pair[1].encode("aabb").ids
+
+    @pytest.mark.parametrize(("byte_fallback", "fuse_unk"), [(True, True), (False, True), (False, False)])
+    def test_as_llama(self, byte_fallback: bool, fuse_unk: bool) -> None:
+        made = []
+        for package in (huggingface, tokenizers):
+            vocab = {
+                "<unk>": 0,
+                "▁": 1,
+                "t": 2,
+                "h": 3,
+                "e": 4,
+                "▁t": 5,
+                "he": 6,
+                "▁the": 7,
+            } | {f"<0x{byte:02X}>": 8 + byte for byte in range(256)}
+            merges = [("▁", "t"), ("h", "e"), ("▁t", "he")]
+            model = package.models.BPE(
+                vocab, merges, unk_token="<unk>", byte_fallback=byte_fallback, fuse_unk=fuse_unk
+            )
+            tokenizer = package.Tokenizer(model)
+            steps = package.normalizers
+            tokenizer.normalizer = steps.Sequence([steps.Prepend("▁"), steps.Replace(" ", "▁")])
+            parts = package.decoders
+            tokenizer.decoder = parts.Sequence(
+                [parts.Replace("▁", " "), parts.ByteFallback(), parts.Fuse(), parts.Strip(" ", 1, 0)]
+            )
+            tokenizer.add_special_tokens(["<s>"])
+            made.append(tokenizer)
+        for text in ["the the", "thé<s> é the", "xyz the x", "", " ", "日本the", *texts(30, seed=25)]:
+            assert_same(made[0].encode(text), made[1].encode(text), text)
+            ids = made[1].encode(text).ids
+            assert made[0].decode(ids) == made[1].decode(ids)
 
     def test_empty(self) -> None:
         ours, theirs = Tokenizer(BPE()), tokenizers.Tokenizer(tokenizers.models.BPE())
@@ -297,7 +330,7 @@ class TestPlainModels:
 def test_training() -> None:
     lines = ["The mill stands\n", "where the river bends\n", "the mill, the river\n"] * 3
     made = []
-    for package in (__import__("bpe.compat.huggingface", fromlist=["Tokenizer"]), tokenizers):
+    for package in (huggingface, tokenizers):
         tokenizer = package.Tokenizer(package.models.BPE())
         tokenizer.pre_tokenizer = package.pre_tokenizers.ByteLevel(add_prefix_space=False)
         trainer = package.trainers.BpeTrainer(
