@@ -134,6 +134,16 @@ def test_each_kind_of_file_gives_the_same_tokenizer_and_nothing_else_is_download
     assert hub.downloaded() == ["tekken.json"]
 
 
+def test_the_interface_of_tokenizers_loads_by_name_and_revision(hub, made, environment):
+    script = (
+        "from bpe.compat.huggingface import Tokenizer\n"
+        "for name, revision in (('org/whole', 'main'), ('org/whole', 'v1'), ('org/pair', 'main')):\n"
+        "    print(Tokenizer.from_pretrained(name, revision=revision).encode('this').ids)\n"
+    )
+    done = python(environment, "-c", script)
+    assert done.stdout == f"{made.encode('this')}\n" * 3, done.stderr
+
+
 def test_the_cache_answers_offline_and_without_a_server_and_only_what_is_sure(hub, made, environment):
     names = ["org/whole", "org/pair", "org/ranks"]
     online = loaded(environment, *names)

@@ -22,6 +22,7 @@ from bpe.compat.huggingface.tokenizer_file import read_tokenizer, settings_of
 from bpe.compat.huggingface.trainers import BpeTrainer, lines_of, texts_of, train
 from bpe.errors import BadArgument, BadTokenizer, InvalidText, shown
 from bpe.formats.by_path import read_file
+from bpe.hub import locate
 from bpe.output_file import open_output_file
 from bpe.tokenizer import Tokenizer as CoreTokenizer
 
@@ -62,18 +63,18 @@ class Tokenizer(Settings):
 
     @staticmethod
     def from_pretrained(identifier: str, revision: str = "main", token: str | None = None) -> Tokenizer:
-        """The tokenizer in a folder or file, or of any name that `bpe.Tokenizer.load` takes.
+        """The tokenizer in a folder or file, or of the Hugging Face Hub by name, as `bpe.Tokenizer.load` takes them.
 
-        BadArgument for a revision or token, which are not passed on.
+        revision: a branch, tag or commit of the hub. BadArgument for a token: the hub's library reads HF_TOKEN.
         """
-        if revision != "main" or token is not None:
-            raise BadArgument(
-                "from_pretrained takes no revision and no token; load the file and use from_file"
-            )
+        if token is not None:
+            raise BadArgument("from_pretrained takes no token; set HF_TOKEN, which the hub's library reads")
         path = Path(identifier, "tokenizer.json")
-        if path.is_file():
+        if not path.is_file():
+            path = locate(identifier, None if revision == "main" else revision).path
+        if path.name == "tokenizer.json":
             return Tokenizer.from_file(str(path))
-        return Tokenizer.from_tokenizer(CoreTokenizer.load(identifier))
+        return Tokenizer.from_tokenizer(CoreTokenizer.load(path))
 
     @staticmethod
     def from_tokenizer(tokenizer: CoreTokenizer) -> Tokenizer:
