@@ -114,7 +114,7 @@ class Pretokenizer:
     def slow_note(self) -> str | None:
         """What to tell who waits, if that is so."""
         why = self.slow_because
-        return why and f"the `regex` package cuts the text, in one thread a process, at 1 to 3 MB/s: {why}"
+        return why and f"the `regex` package cuts the text, in one thread a process, at 0.2 to 3 MB/s: {why}"
 
     def pretokens(self, text: str) -> list[str]:
         """The pretokens of a text without special tokens, in order; none is empty.

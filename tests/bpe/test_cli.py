@@ -97,6 +97,28 @@ def test_rank_files(capfdbinary, ranked, text_file, tmp_path):
     )
 
 
+def test_what_regex_cuts_is_told_once(capfdbinary, tmp_path):
+    """Pieces hang on the thirteenth character: more states than tables have."""
+    pattern = r"[ab]*a[ab]{12}|.|\n"
+    text = tmp_path / "text.txt"
+    text.write_text("abababababababab\nc" * 50)
+    slow, dataset = tmp_path / "slow.json", tmp_path / "data.zarr"
+    note = "the `regex` package cuts the text, in one thread a process, at 0.2 to 3 MB/s: "
+    code, _, err = run(
+        capfdbinary, "train", text, "--vocab-size", 260, "--pattern", pattern, "--output", slow, "--quiet"
+    )
+    assert code == 0, err
+    code, _, err = run(capfdbinary, "encode", text, "--tokenizer", slow, "--output", tmp_path / "ids")
+    assert (code, err.count(note)) == (0, 1), err
+    done = subprocess.run(
+        [sys.executable, "-m", "convert", text, "--tokenizer", slow, "--output", dataset, "--workers", "2"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.count(note)) == (0, 1), done.stderr
+
+
 def test_invalid_text(capfdbinary, tokenizer_file, tmp_path, listed):
     path = tmp_path / "bad.txt"
     path.write_bytes(b"ab\xffc")
