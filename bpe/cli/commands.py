@@ -99,6 +99,8 @@ def describe(tokenizer: Tokenizer) -> dict[str, Any]:
     }
     if not facts["never produced"]:
         del facts["for example"]
+    if tokenizer.text_rules is not None:  # not looked for
+        del facts["never produced"]
     if tokenizer.post_processor is not None:
         facts["post-processor"] = (
             "kept in the file, applied by Tokenizer.encode(..., add_special_tokens=True) alone"

@@ -17,7 +17,7 @@ from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counting import count_pretokens
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.memory import check_room, trim_memory
-from bpe.reports.report import make_report, report_bytes
+from bpe.reports.report import check_reportable, make_report, report_bytes
 from bpe.reports.report_text import report_page, report_text
 from bpe.tokenizer import Tokenizer
 
@@ -37,6 +37,7 @@ def report(options: Namespace) -> int:
     inputs = [*tokenizer_files(options), *named_files(sources), *options.counts]
     check_outputs_apart([("--output", options.output)], inputs)
     tokenizer = load_tokenizer(options)
+    check_reportable(tokenizer.text_rules)
     counts, measured_on = None, ""
     if options.counts:
         counts = _load_counts(options.counts, tokenizer)

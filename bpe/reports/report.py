@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from bpe.errors import UnsupportedTokenizer
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.reports.entry_use import (
     NEVER_IN_UTF8,
@@ -24,6 +25,7 @@ from bpe.reports.entry_use import (
 )
 from bpe.reports.scripts import is_script, script_of_bytes, scripts_in
 from bpe.tokenizer import Tokenizer
+from bpe.vocabulary import TextRules
 
 LISTED: Final = 20  # entries shown of each kind
 _MANY: Final = 400_000  # pretokens looked at one by one: a second or two
@@ -78,15 +80,24 @@ def report_bytes(distinct: int) -> int:
     return 64 * distinct + 400 * min(distinct, 1 << 19) + (32 << 20)
 
 
+def check_reportable(text_rules: TextRules | None) -> None:
+    """Nothing, or UnsupportedTokenizer where entries are text: what is measured is how bytes become entries."""
+    if text_rules is not None:
+        raise UnsupportedTokenizer(
+            "a report on a tokenizer whose entries are text is not supported; `info` shows its entries"
+        )
+
+
 def describe_entries(tokenizer: Tokenizer) -> dict[str, Any]:
-    """What can be said without a text: the longest and the strangest entries, those that are never produced."""
+    """What can be said without a text: the longest and the strangest entries, those that are never produced (not where
+    entries are text)."""
     entries = tokenizer.ordinary_entries
     longest = sorted(entries, key=lambda id_: (-len(entries[id_]), id_))[:LISTED]
     strange = {id_: reasons for id_, entry in entries.items() if (reasons := strangeness(entry))}
     strangest = _mixed(
         sorted(strange, key=lambda id_: (-len(strange[id_]), -len(entries[id_]), id_)), strange
     )
-    unreachable = unreachable_ids(tokenizer)
+    unreachable = unreachable_ids(tokenizer) if tokenizer.text_rules is None else []
     by_script = Counter(script_of_bytes(entry) for entry in entries.values())
     return {
         "entries_by_script": dict(by_script.most_common()),

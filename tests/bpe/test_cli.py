@@ -97,6 +97,24 @@ def test_rank_files(capfdbinary, ranked, text_file, tmp_path):
     )
 
 
+def test_entries_that_are_text(capfdbinary, tmp_path):
+    """Trained, looked at, used; a report is refused, before a training too."""
+    text, made, ids = tmp_path / "text.txt", tmp_path / "made.json", tmp_path / "ids"
+    text.write_text("the then \u2581 caf\u00e9  \u4f60\n" * 9)
+    like = ("train", text, "--vocab-size", 290, "--like", "llama-2", "--output", made)
+    failed(capfdbinary, 2, "a report on a tokenizer whose entries", *like, "--report", tmp_path / "r.html")
+    assert not made.exists()
+    code, _, err = run(capfdbinary, *like, "--quiet")
+    assert code == 0, err
+    code, out, _ = run(capfdbinary, "info", made)
+    assert code == 0
+    assert b"never produced" not in out
+    failed(capfdbinary, 2, "a report on a tokenizer whose entries", "report", made, text)
+    assert run(capfdbinary, "encode", text, "--tokenizer", made, "--output", ids)[0] == 0
+    code, out, _ = run(capfdbinary, "decode", ids, "--tokenizer", made)
+    assert (code, out.decode()) == (0, text.read_text().replace("\u2581", " "))
+
+
 def test_what_regex_cuts_is_told_once(capfdbinary, tmp_path):
     """Pieces hang on the thirteenth character: more states than tables have."""
     pattern = r"[ab]*a[ab]{12}|.|\n"
