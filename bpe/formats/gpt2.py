@@ -133,6 +133,8 @@ def merge_lines(tokenizer: Description) -> list[str]:
 
 def export(tokenizer: Description, folder: Path) -> None:
     """Write vocab.json and merges.txt; UnsupportedTokenizer if the two can't say what this tokenizer does."""
+    if tokenizer.text_rules is not None:
+        raise UnsupportedTokenizer("entries that are text can't be written in vocab.json and merges.txt")
     if tokenizer.normalizer is not None:
         raise UnsupportedTokenizer(
             f"normalizer {tokenizer.normalizer} can't be written in vocab.json and merges.txt"

@@ -18,7 +18,7 @@ import numpy as np
 from bpe import _core
 from bpe.core_vocabulary import CoreVocabulary
 from bpe.description import Description, Parts
-from bpe.errors import BadTokenizer, shown
+from bpe.errors import BadTokenizer, UnsupportedTokenizer, shown
 from bpe.pretokenizer import Pretokenizer
 from bpe.vocabulary import SpecialTokens, check_ids, check_special_texts, every_split
 
@@ -75,6 +75,8 @@ def _special_ids(file: _core.EntryFile, special_tokens: SpecialTokens) -> dict[s
 
 def to_ranks(tokenizer: Description) -> bytes:
     """The rank file of a tokenizer's ordinary entries, by rank; BadTokenizer if its ids would change."""
+    if tokenizer.text_rules is not None:
+        raise UnsupportedTokenizer("entries that are text can't be written in a rank file, which is of bytes")
     entries = tokenizer.ordinary_entries
     if not tokenizer.is_rank_file:
         check_ranks_do(entries, tokenizer.merges, tokenizer.ignore_merges)

@@ -6,6 +6,7 @@ import json
 import pickle
 import random
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import tokenizers
 from text_vocabularies import NAMES, WORDS, text_vocabulary
 
 from bpe import Tokenizer
+from bpe.errors import UnsupportedTokenizer
 from bpe.formats import huggingface
 from bpe.reference import encode_text_pretoken
 
@@ -147,3 +149,12 @@ def test_decoders_of_all_kinds() -> None:
             assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), (decoder, ids)
         saved = tokenizers.Tokenizer.from_str(ours.canonical_json.decode())
         assert saved.decode(ids, skip_special_tokens=False) == ours.decode(ids)
+
+
+def test_formats_of_bytes_refuse_them(tmp_path: Path) -> None:
+    ours, _ = both("metaspace-never")
+    with pytest.raises(UnsupportedTokenizer, match=r"^entries that are text can't be written in a rank file"):
+        ours.export_tiktoken(tmp_path / "made.tiktoken")
+    with pytest.raises(UnsupportedTokenizer, match=r"^entries that are text can't be written in vocab\.json"):
+        ours.export_gpt2(tmp_path)
+    assert list(tmp_path.iterdir()) == []
