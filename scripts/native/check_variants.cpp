@@ -1,14 +1,15 @@
 // Does every SIMD variant of this machine do what the portable one does? scripts/check_neon builds and runs
 // this.
 //
-//   check_variants [ROUNDS] [SEED]     5 rounds and seed 1 unless given; prints counts, exits 0 or 1
+//   check_variants TABLES [ROUNDS] [SEED]     5 rounds and seed 1 unless given; prints counts, exits 0 or 1
 //
-// Seeded texts of sizes around the widths the variants work in are pretokenized, validated, merged and
-// encoded by each variant. Merging is compared with merge_by_heap.hpp, which has no variants, and encoding
-// with the text as well. Texts lie flush with pages that may not be read, at either end, so a read outside
-// ends the program.
+// TABLES are those of the patterns (write_tables.py). Seeded texts of sizes around the widths the
+// variants work in are pretokenized, validated, merged and encoded by each variant. Merging is compared with
+// merge_by_heap.hpp, which has no variants, and encoding with the text as well. Texts lie flush with pages
+// that may not be read, at either end, so a read outside ends the program.
 #include "encode/encoder.hpp"
 #include "merge/merge_by_heap.hpp"
+#include "pretokenize/text_window.hpp"
 #include "simd/simd_variants.hpp"
 #include "text/utf8.hpp"
 
@@ -20,6 +21,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <random>
@@ -184,9 +186,10 @@ struct Rules { // what a Vocabulary is made from
   bool is_rank_file;
 
   bpe::Vocabulary vocabulary() const { return {views(), merge_views(), true}; }
-  bpe::Encoder encoder(bpe::Pattern pattern, bool ignore_merges, size_t cache_bytes) const {
+  bpe::Encoder encoder(const std::shared_ptr<const bpe::Automaton> &automaton, bool ignore_merges,
+                       size_t cache_bytes) const {
     const std::vector<bpe::SpecialToken> end{{"<|end|>", static_cast<uint32_t>(entries.size())}};
-    return {views(), merge_views(), bpe::AddedTokens(end, end, {}), pattern, ignore_merges, cache_bytes};
+    return {views(), merge_views(), bpe::AddedTokens(end, end, {}), automaton, ignore_merges, cache_bytes};
   }
 
 private:
@@ -239,35 +242,103 @@ struct Check {
   }
 };
 
-constexpr const char *pattern_names[] = {"gpt2", "cl100k", "o200k", "llama3", "qwen2"};
+struct Pattern {
+  std::string name;
+  std::shared_ptr<const bpe::Automaton> automaton;
+};
 
-std::vector<uint64_t> pretoken_ends(bpe::Pattern pattern, GuardedText &text) {
-  bpe::Pretokenizer pretokenizer(pattern);
-  pretokenizer.reset(text.data(), text.size());
-  std::vector<uint64_t> ends;
-  for (;;) {
-    const bpe::Spans spans = pretokenizer.next();
-    if (spans.count == 0)
-      return ends;
-    for (size_t i = 0; i < spans.count; ++i)
-      ends.push_back(static_cast<uint64_t>(spans.origin - text.data()) + spans.ends[i]);
+// What write_tables.py writes.
+std::vector<Pattern> read_tables(const char *path) {
+  std::ifstream file(path);
+  const auto number = [&] {
+    unsigned value = 0;
+    file >> value;
+    return value;
+  };
+  const auto each = [&](const auto &take) {
+    for (unsigned left = number(); left > 0 && file; --left)
+      take();
+  };
+  const auto start = [&] {
+    const auto age = static_cast<uint8_t>(number()), reg = static_cast<uint8_t>(number());
+    return bpe::Automaton::Start{age, reg, static_cast<uint8_t>(number())};
+  };
+  std::vector<Pattern> patterns;
+  for (std::string name; file >> name;) {
+    auto made = std::make_shared<bpe::Automaton>();
+    each([&] { made->then.push_back(static_cast<uint8_t>(number())); });
+    made->initial = static_cast<uint8_t>(number());
+    for (unsigned *end : {&made->before_end, &made->both_end, &made->here_end, &made->silent_end})
+      *end = number();
+    made->drops = false;
+    const auto add_starts = [&](bpe::Automaton::Actions &actions) {
+      each([&] {
+        actions.starts[actions.start_count++] = start();
+        made->drops |= actions.starts[actions.start_count - 1].drops != 0;
+      });
+    };
+    each([&] {
+      bpe::Automaton::Actions &actions = made->actions.emplace_back();
+      add_starts(actions);
+      each([&] {
+        const auto reg = static_cast<uint8_t>(number());
+        actions.moves[actions.move_count++] = {reg, start()};
+      });
+    });
+    each([&] { add_starts(made->at_end.emplace_back()); });
+    for (size_t state = 0; state < made->at_end.size(); ++state) {
+      bpe::Automaton::Start &oldest = made->oldest_pending.emplace_back();
+      oldest = {0, bpe::Automaton::nothing, 0};
+      each([&] { oldest = start(); });
+    }
+    std::vector<uint8_t> runs, pages;
+    each([&] { runs.push_back(static_cast<uint8_t>(number())); });
+    made->has_runs =
+        runs.size() * bpe::Automaton::row == made->then.size() && runs.size() <= sizeof made->runs;
+    std::fill(std::begin(made->runs), std::end(made->runs), 0);
+    if (made->has_runs)
+      std::copy(runs.begin(), runs.end(), made->runs);
+    made->cuts.resize(made->then.size()); // texts are not cut here
+    each([&] { made->classes.page_of.push_back(static_cast<uint16_t>(number())); });
+    each([&] { pages.push_back(static_cast<uint8_t>(number())); });
+    made->classes.pages.resize(pages.size() / 64);
+    for (size_t page = 0; page < made->classes.pages.size(); ++page)
+      std::copy_n(pages.data() + 64 * page, 64, made->classes.pages[page].begin());
+    made->complete(made->then.size() / bpe::Automaton::row);
+    patterns.push_back({name, std::move(made)});
   }
+  return patterns;
 }
 
-Check check_pretokenizers(const std::string &variant, const std::deque<GuardedText> &texts) {
-  Check check;
-  for (const GuardedText &constant : texts) {
-    GuardedText &text = const_cast<GuardedText &>(constant);
-    for (const char *name : pattern_names) {
-      const bpe::Pattern pattern = bpe::pattern_from_name(name);
-      bpe::choose_simd_variant("portable");
-      const auto wanted = pretoken_ends(pattern, text);
-      bpe::choose_simd_variant(variant);
-      const auto found = pretoken_ends(pattern, text);
-      const bool whole = text.size() == 0 ? found.empty() : !found.empty() && found.back() == text.size();
-      check.expect(found == wanted && whole, variant.c_str(), name, text.size());
-    }
+std::vector<uint64_t> pretoken_ends(const bpe::Automaton &automaton, const GuardedText &text) {
+  const auto window = std::make_unique<bpe::TextWindow>(automaton);
+  const uint8_t *const bytes = reinterpret_cast<const uint8_t *>(text.view().data());
+  window->reset(bytes, text.size(), bytes + text.size());
+  std::vector<uint64_t> ends;
+  for (size_t at = 0; at < text.size();) {
+    window->open(bytes + at);
+    const size_t certain = window->certain();
+    if (certain > 0)
+      window->for_each_piece([&](size_t, size_t stop) { ends.push_back(at + stop); });
+    else
+      ends.push_back(static_cast<uint64_t>(window->end_of_long_piece() - bytes));
+    at = certain > 0 ? at + certain : ends.back();
   }
+  return ends;
+}
+
+Check check_pretokenizers(const std::string &variant, const std::vector<Pattern> &patterns,
+                          const std::deque<GuardedText> &texts) {
+  Check check;
+  for (const GuardedText &text : texts)
+    for (const Pattern &pattern : patterns) {
+      bpe::choose_simd_variant("portable");
+      const auto wanted = pretoken_ends(*pattern.automaton, text);
+      bpe::choose_simd_variant(variant);
+      const auto found = pretoken_ends(*pattern.automaton, text);
+      const bool whole = text.size() == 0 ? found.empty() : !found.empty() && found.back() == text.size();
+      check.expect(found == wanted && whole, variant.c_str(), pattern.name.c_str(), text.size());
+    }
   return check;
 }
 
@@ -412,9 +483,9 @@ Check check_groups_of_long_merges(const std::string &variant, const Rules &rules
   return check;
 }
 
-std::vector<uint32_t> encode_all(const Rules &rules, bpe::Pattern pattern, bool ignore_merges,
+std::vector<uint32_t> encode_all(const Rules &rules, const Pattern &pattern, bool ignore_merges,
                                  const std::deque<GuardedText> &texts) {
-  const bpe::Encoder encoder = rules.encoder(pattern, ignore_merges, size_t{8} << 20);
+  const bpe::Encoder encoder = rules.encoder(pattern.automaton, ignore_merges, size_t{8} << 20);
   std::vector<uint32_t> ids, row;
   for (int warm = 0; warm < 2; ++warm) // merged the first time, found in the cache the second
     for (const GuardedText &text : texts) {
@@ -430,16 +501,16 @@ std::vector<uint32_t> encode_all(const Rules &rules, bpe::Pattern pattern, bool 
   return ids;
 }
 
-Check check_encoding(const std::string &variant, const Rules &rules, const std::deque<GuardedText> &texts) {
+Check check_encoding(const std::string &variant, const Rules &rules, const std::vector<Pattern> &patterns,
+                     const std::deque<GuardedText> &texts) {
   Check check;
-  for (const char *name : pattern_names)
+  for (const Pattern &pattern : patterns)
     for (const bool ignore_merges : {false, true}) {
-      const bpe::Pattern pattern = bpe::pattern_from_name(name);
       bpe::choose_simd_variant("portable");
       const auto wanted = encode_all(rules, pattern, ignore_merges, texts);
       bpe::choose_simd_variant(variant);
       const auto found = encode_all(rules, pattern, ignore_merges, texts);
-      check.expect(found == wanted, variant.c_str(), name, texts.size());
+      check.expect(found == wanted, variant.c_str(), pattern.name.c_str(), texts.size());
       check.expect(std::count(found.begin(), found.end(), UINT32_MAX - 1) == 0, variant.c_str(), "decoding",
                    0);
     }
@@ -449,10 +520,11 @@ Check check_encoding(const std::string &variant, const Rules &rules, const std::
 } // namespace
 
 int main(int argc, char **argv) {
-  const size_t rounds = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 5;
-  const uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
-  if (rounds == 0 || argc > 3) {
-    std::fprintf(stderr, "usage: check_variants [ROUNDS] [SEED], ROUNDS at least 1\n");
+  const size_t rounds = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 5;
+  const uint64_t seed = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
+  const std::vector<Pattern> patterns = read_tables(argc > 1 ? argv[1] : "");
+  if (rounds == 0 || patterns.empty() || argc > 4) {
+    std::fprintf(stderr, "usage: check_variants TABLES [ROUNDS] [SEED], ROUNDS at least 1\n");
     return 2;
   }
   alarm(900); // a wrong mask may make a loop endless
@@ -479,7 +551,7 @@ int main(int argc, char **argv) {
         variant == "portable"; // is what the others are compared with; its merges are not
     variants += !is_portable;
     if (!is_portable) {
-      report("pretokenizers", "", check_pretokenizers(variant, texts));
+      report("pretokenizers", "", check_pretokenizers(variant, patterns, texts));
       report("UTF-8 validation", "", check_validation(variant, texts, random));
     }
     for (const Rules &rules : all_rules) {
@@ -488,7 +560,7 @@ int main(int argc, char **argv) {
       report("merging long pretokens at once", rules.name,
              check_groups_of_long_merges(variant, rules, random, rounds));
       if (!is_portable)
-        report("encoding", rules.name, check_encoding(variant, rules, texts));
+        report("encoding", rules.name, check_encoding(variant, rules, patterns, texts));
     }
   }
   std::printf("%zu variants compared with the portable one, %zu texts, seed %llu: %zu unequal\n", variants,
