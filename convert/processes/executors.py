@@ -123,6 +123,11 @@ class ProcessExecutor(Executor):
                 worker.process.kill()
             raise OSError(errno.EAGAIN, "no thread can be started") from None
 
+    @property
+    def is_managed(self) -> bool:
+        """Whether the thread runs that hands tasks to the workers."""
+        return self._thread.is_alive()
+
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """A future for fn(*args, **kwargs) in some worker; all of it must be picklable."""
         return self._submit(None, fn, args, kwargs)

@@ -100,10 +100,16 @@ class TaskPool:
     def done(self, seconds: float | None = None) -> Iterator[tuple[Any, Any]]:
         """(task, result) of those that are done, after waiting for the first, at most so many seconds. A lost worker's
         error names its task."""
-        try:
-            finished = [self._done.get(timeout=seconds)]
-        except Empty:
-            return
+        while True:
+            try:
+                finished = [self._done.get(timeout=SHOW_SECONDS if seconds is None else seconds)]
+                break
+            except Empty:
+                # A thread that found no memory as it began answers nobody.
+                if not getattr(self._executor, "is_managed", True):
+                    raise MemoryError from None
+                if seconds is not None:
+                    return
         while not self._done.empty():
             finished.append(self._done.get())
         for future in finished:

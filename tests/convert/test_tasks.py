@@ -112,3 +112,16 @@ def test_a_result_from_another_thread_is_taken_at_once() -> None:
         pool.submit("task", str, twice, 4)
         threading.Timer(0.05, lambda: executor.begun[0][1].set_result(8)).start()
         assert list(pool.done(60)) == [("task", 8)]
+
+
+def test_workers_that_nobody_manages_are_no_hang() -> None:
+    class Unmanaged(Executor):
+        is_managed = False
+
+        def submit(self, fn, /, *args, **kwargs):
+            return Future()
+
+    with TaskPool(Unmanaged()) as pool:
+        pool.submit(1, lambda: "a task", str)
+        with pytest.raises(MemoryError):
+            list(pool.done())
