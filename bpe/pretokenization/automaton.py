@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from bpe.pretokenization.classes import Classes
 from bpe.pretokenization.stage import Stage
-from bpe.pretokenization.ways import NotBoundedError, Walks, Ways
+from bpe.pretokenization.ways import NotBoundedError, Walks, Ways, explored
 
 OLDEST: Final = 2  # characters; a pending start that is older is held in a register
 MOST_REGISTERS: Final = 3
@@ -66,22 +66,9 @@ def automaton_of(stages: Sequence[Stage]) -> Automaton:
     """The automaton of stages, each of which cuts the pieces of those before; NotBoundedError where there is none."""
     ways = Ways(stages)
     first: _State = ((ways.first, (), ways.rights),)
-    numbers = {first: 0}
-    states = [first]
-    then: list[list[int]] = []
-    actions: list[list[Actions]] = []
-    for state in states:  # grows
-        then.append([])
-        actions.append([])
-        for character in ways.classes.examples:
-            following, due = _step(ways, state, character)
-            if following not in numbers:
-                if len(states) == MOST_STATES:
-                    raise NotBoundedError(f"more than {MOST_STATES} states")
-                numbers[following] = len(states)
-                states.append(following)
-            then[-1].append(numbers[following])
-            actions[-1].append(due)
+    states, then, actions = explored(
+        first, ways.classes.examples, lambda state, character: _step(ways, state, character), MOST_STATES
+    )
     at_end = [next(pending for _, pending, rights in state if rights >> ways.end & 1) for state in states]
     pending = [
         min((start for _, starts, _ in state for start in starts), key=_by_place, default=None)

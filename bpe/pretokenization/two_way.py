@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from bpe.pretokenization.classes import Classes
 from bpe.pretokenization.stage import Stage
-from bpe.pretokenization.ways import NotBoundedError, Walks, Ways
+from bpe.pretokenization.ways import Walks, Ways, explored
 
 MOST_STATES: Final = 256
 
@@ -50,22 +50,9 @@ def two_way_of(stages: Sequence[Stage]) -> TwoWay:
     """The automaton of stages, each of which cuts the pieces of those before; NotBoundedError where it is too large."""
     ways = Ways(stages)
     first: _State = ((ways.first, 0, ways.rights),)
-    numbers = {first: 0}
-    states = [first]
-    then: list[list[int]] = []
-    back: list[list[dict[int, Before]]] = []
-    for state in states:  # grows
-        then.append([])
-        back.append([])
-        for character in ways.classes.examples:
-            following, befores = _step(ways, state, character)
-            if following not in numbers:
-                if len(states) == MOST_STATES:
-                    raise NotBoundedError(f"more than {MOST_STATES} states")
-                numbers[following] = len(states)
-                states.append(following)
-            then[-1].append(numbers[following])
-            back[-1].append(befores)
+    states, then, back = explored(
+        first, ways.classes.examples, lambda state, character: _step(ways, state, character), MOST_STATES
+    )
     labels = [{right: label for _, label, rights in state for right in _members(rights)} for state in states]
     settled = [next(iter(each)) if len(set(each.values())) == 1 else None for each in labels]
     return TwoWay(ways.classes, then, back, settled, labels, ways.end, ways.rights.bit_length())

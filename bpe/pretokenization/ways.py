@@ -6,8 +6,8 @@ which there are finitely many, have numbers here, and a set of them is an intege
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from bpe.pretokenization.classes import told_apart_by
 from bpe.pretokenization.program import END
@@ -16,11 +16,37 @@ from bpe.pretokenization.stage import SKIPPING, Stage, Turn, Where
 MOST_RIGHT_CONTEXTS: Final = 500
 
 Walks: TypeAlias = tuple[Where, ...]  # a state of each stage
+_State = TypeVar("_State", bound=tuple[Any, ...])
+_Due = TypeVar("_Due")
 _NOTHING: Final = Turn(False, False, 0, False)
 
 
 class NotBoundedError(Exception):
     """The stages ask for more states than an automaton has."""
+
+
+def explored(
+    first: _State, characters: Sequence[int], step: Callable[[_State, int], tuple[_State, _Due]], most: int
+) -> tuple[list[_State], list[list[int]], list[list[_Due]]]:
+    """(all states that are reached from the first, which is number 0; by state and character the number of the next
+    state; and what is due there). NotBoundedError where there are more than `most`."""
+    numbers = {first: 0}
+    states = [first]
+    then: list[list[int]] = []
+    due: list[list[_Due]] = []
+    for state in states:  # grows
+        then.append([])
+        due.append([])
+        for character in characters:
+            following, made = step(state, character)
+            if following not in numbers:
+                if len(states) == most:
+                    raise NotBoundedError(f"more than {most} states")
+                numbers[following] = len(states)
+                states.append(following)
+            then[-1].append(numbers[following])
+            due[-1].append(made)
+    return states, then, due
 
 
 class Way(NamedTuple):
