@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +26,7 @@ from bpe.tokenizer import Tokenizer
 from convert import worker
 from convert.context import Context
 from convert.crashes import with_place
-from convert.encode_and_merge import EncodeAndMerge, keeping_finished
+from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.errors import UsageError, WorkerLost, printable
 from convert.estimate import check_space
 from convert.inputs.kinds import is_marked_up
@@ -161,7 +161,7 @@ def _carry_out(
         workspace.shards,
         workspace.dataset,
         layout,
-        decompress_ahead=_compressed_files(plan) < options.worker_count,
+        decompress_ahead=plan.compressed_count < options.worker_count,
     )
     if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
         progress.note(f"going on from {workspace.root}")
@@ -169,13 +169,14 @@ def _carry_out(
     workers = _useful_workers(options, plan)
     executor = _executor(options, key, job, workers, make_executor, workspace, progress)
     pool = TaskPool(executor)
-    with keeping_finished(pool, workspace), ending(executor, progress.note), pool:
+    with ExitStack() as finished, ending(executor, progress.note), pool:
         times.lap("start")
         syncer = Syncer()
         syncer.add([workspace.plan], stays=True)
         context = Context(options, recorded, plan, layout, workspace, progress, key, executor, pool, syncer)
         try:
             work = EncodeAndMerge(context)
+            finished.enter_context(work.noting_finished())
             with progress.stage("encode", plan.total_bytes) as stage:
                 work.begin(stage)
                 from convert.finish import (
@@ -185,7 +186,7 @@ def _carry_out(
                 finish = Finish(context, tokenizer, ends, source)
                 work.encode(stage)
             if touched := check_unchanged(plan.sources):
-                check_meanwhile(context, touched, work.assembly.records())
+                check_meanwhile(context, touched, work.ledger)
             times.lap("encode")
             with progress.stage("merge", work.run_bytes) as stage:
                 work.merge(stage)
@@ -221,10 +222,6 @@ def _useful_workers(options: ConvertOptions, plan: Plan) -> int:
     if not any(kind.is_packed for kind in plan.sources.kinds):
         return max(1, min(options.worker_count, plan.chunk_count))
     return options.worker_count
-
-
-def _compressed_files(plan: Plan) -> int:
-    return sum(count for kind, (count, _) in plan.sources.by_kind().items() if not kind.is_plain)
 
 
 def _executor(

@@ -107,6 +107,18 @@ class Plan(NamedTuple):
         kind = self.sources[piece.source_index].kind
         return kind.is_packed and (kind.is_plain or piece.start == 0)
 
+    def is_compressed(self, chunk: TextChunk) -> bool:
+        """Whether the chunk has all of a compressed file to read, which nobody can begin in its middle."""
+        return self.compressed_count > 0 and any(
+            piece.start == 0 and not self.sources[piece.source_index].kind.is_plain
+            for piece in self.pieces(chunk)
+        )
+
+    @property
+    def compressed_count(self) -> int:
+        """How many compressed files there are."""
+        return sum(count for kind, (count, _) in self.sources.by_kind().items() if not kind.is_plain)
+
     def work_bytes(self, chunk: TextChunk) -> int:
         """How many bytes the chunk's tasks read, about. Summed over all chunks it is the size of the corpus."""
         if all(kind.is_plain for kind in self.sources.kinds):

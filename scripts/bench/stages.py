@@ -33,7 +33,7 @@ from convert import convert as run_conversion
 from convert.finish import known_facts
 from convert.job import JobKey
 from convert.processes.inline_executor import InlineExecutor
-from convert.shards.merge import WrittenFile
+from convert.shards.write_run import WrittenFile
 from convert.shards.runs import Run
 from convert.shards.shard_reader import Damage
 from flat_tokens.storage.token_facts import TokenFacts

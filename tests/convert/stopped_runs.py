@@ -15,7 +15,7 @@ from convert.job import JobKey
 from convert.journal import Journal
 from convert.plan import TextChunk
 from convert.processes.inline_executor import InlineExecutor
-from convert.shards.merge import WrittenFile
+from convert.shards.write_run import WrittenFile
 from convert.shards.runs import Run
 from convert.shards.shard_reader import Damage
 from convert.worker import ChunkResult, encode_chunk, merge_run

@@ -18,7 +18,7 @@ from convert.plan import ShardId
 from convert.shards import runs as runs_module
 from convert.shards import shard as shard_module
 from convert.shards.assembly import Assembly
-from convert.shards.merge import WrittenFile, encoded_units, starts_run
+from convert.shards.write_run import WrittenFile, encoded_units, starts_run
 from convert.shards.merge_tree import MergeTree, Totals
 from convert.shards.runs import ARRAYS, Run
 from convert.shards.shard import PARTS, ShardRecord, token_dtype
