@@ -112,8 +112,6 @@ class EncodeAndMerge:
             for run in self._take_results(None):
                 stage.advance(run.raw_bytes, run.item_count if run.array == "tokens" else 0)
             self._submit(None)
-        self._log.close()
-        self._recorded.close()
 
     @contextmanager
     def noting_finished(self) -> Iterator[None]:
@@ -132,7 +130,6 @@ class EncodeAndMerge:
             elif isinstance(task, Run) and not isinstance(outcome, Damage):
                 self._entries.append(run_entry(task, outcome))
         self._note()
-        self._log.close()
 
     # -- what is submitted
 

@@ -224,9 +224,12 @@ class Ledger:
         return run._replace(slices=tuple(slices))
 
     def parts_read(self) -> Iterator[tuple[int, bytes, tuple[Edge, ...]]]:
-        """(text chunk, digests of its blocks, its edges) of the text chunks that are there whole, in order."""
+        """(text chunk, digests of its blocks, its edges) of the text chunks whose last shard is there."""
         for index, (start, stop) in enumerate(pairwise(self._digest_starts)):
             yield index, bytes(self.digests[start:stop]), self._edges.get(index, ())
+        for record in self._waiting.values():
+            if record.is_last:
+                yield record.id.chunk_index, record.digests, record.edges
 
     def check_whole(self) -> None:
         """BrokenInvariant unless all text chunks are there, and their bytes are the corpus."""

@@ -11,12 +11,11 @@ are not synced to disk for that reason.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from bpe import _core
 from convert.errors import naming
@@ -24,6 +23,7 @@ from convert.plan import ShardId
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.shards.write_run import WrittenFile
+from flat_tokens.storage.files import write_all
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
 
@@ -49,11 +49,10 @@ def threshold_entry(documents: int, threshold: int) -> dict[str, Any]:
 
 
 class Log:
-    """The log in `folder`, beside the shards; a file that is open from the first entry on."""
+    """The log in `folder`, beside the shards."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / _NAME
-        self._file: io.FileIO | None = None
 
     def append(self, entries: Iterable[dict[str, Any]]) -> None:
         """Note these; one write, whatever their number."""
@@ -65,29 +64,12 @@ class Log:
         if not block:
             return
         with naming(self.path):
-            if self._file is None:
-                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-                self._file = io.FileIO(os.open(self.path, flags, 0o666), "a")
-            rest = memoryview(block)
-            while rest:
-                rest = rest[self._file.write(rest) :]
-
-    def close(self) -> None:
-        """Close the file; the next entry opens it again."""
-        if self._file is not None:
-            file, self._file = self._file, None
-            with naming(self.path):
-                file.close()
+            write_all(self.path, block, os.O_APPEND)
 
     @property
     def holds_work(self) -> bool:
         """Whether anything was finished that it would cost to do again: not so shards of text without a record."""
-        try:
-            file = self.path.open("rb")
-        except FileNotFoundError:
-            return False
-        with file:
-            return any(entry.get("intake", {}).get("records", 1) for _, entry in _entries(file))
+        return any(entry.get("intake", {}).get("records", 1) for _, entry in _entries(self.path))
 
     def recorded(self) -> Recorded:
         """All that can be read."""
@@ -103,15 +85,10 @@ class Recorded:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file: IO[bytes] | None = None
         self.shards: dict[ShardId, int] = {}
         self._runs: dict[RunKey, int] = {}
         self._thresholds: dict[int, int] = {}
-        try:
-            self._file = path.open("rb")
-        except FileNotFoundError:
-            return
-        for place, entry in _entries(self._file):
+        for place, entry in _entries(path):
             if "run" in entry:
                 split, array, first = entry["run"]
                 self._runs[split, array, first] = place
@@ -142,23 +119,23 @@ class Recorded:
         """What was noted for so many documents; None: nothing."""
         return self._thresholds.get(documents)
 
-    def close(self) -> None:
-        """Nothing more is asked of it."""
-        if self._file is not None:
-            self._file.close()
-
     def _entry(self, place: int) -> dict[str, Any]:
-        assert self._file is not None
-        self._file.seek(place)
-        entry: dict[str, Any] = json.loads(self._file.readline()[_DIGITS + 1 :])
+        with self._path.open("rb") as file:
+            file.seek(place)
+            entry: dict[str, Any] = json.loads(file.readline()[_DIGITS + 1 :])
         return entry
 
 
-def _entries(file: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(where its line begins, entry) of the lines that are whole."""
+def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(where its line begins, entry) of the lines that are whole; none where there is no file."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
     place = 0
-    for line in file:
-        digits, text = line[:_DIGITS], line[_DIGITS + 1 :].rstrip(b"\n")
-        if digits == b"%0*x" % (_DIGITS, _core.xxh64(text, 0)):
-            yield place, json.loads(text)
-        place += len(line)
+    with file:
+        for line in file:
+            digits, text = line[:_DIGITS], line[_DIGITS + 1 :].rstrip(b"\n")
+            if digits == b"%0*x" % (_DIGITS, _core.xxh64(text, 0)):
+                yield place, json.loads(text)
+            place += len(line)

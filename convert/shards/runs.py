@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from convert.shards.shard import STARTS_OF, ShardShape
 
-LEAST_RUN_TOKENS = 2 << 20
-MOST_RUN_TOKENS = 8 << 20
+RUN_TOKENS = (2 << 20, 8 << 20)  # at least, at most
 
 
 def run_tokens(chunk_bytes: int) -> int:
     """About how many tokens a run has, given the bytes of a text chunk: as many as a chunk gives, so that there are
     about as many runs as chunks; within limits, so that a task is worth sending and the last ones are shared out."""
-    return min(max(chunk_bytes // 4, LEAST_RUN_TOKENS), MOST_RUN_TOKENS)
+    least, most = RUN_TOKENS
+    return min(max(chunk_bytes // 4, least), most)
 
 
 class ShardSlice(NamedTuple):

@@ -30,7 +30,7 @@ def small_units(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several shards a chunk, several runs a shard, and parts of both kinds."""
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
     monkeypatch.setattr("convert.inputs.blocks.BLOCK_BYTES", 300)
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     monkeypatch.setattr("convert.shards.shard.DIGEST_BLOCK_BYTES", 64)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 64)
 
@@ -134,7 +134,7 @@ def test_a_damaged_shard_without_its_source_ends_the_run_with_exit_1(
         return found
 
     # Runs are longer than all shards: the text is encoded before one is found damaged.
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 1 << 20)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (1 << 20, 1 << 20))
     monkeypatch.setattr("convert.conversion.check_unchanged", lose_the_source)
     monkeypatch.setattr(convert.worker, "encode_chunk", Damaging(flip, "train", parity=0))
     monkeypatch.setattr(
