@@ -17,7 +17,7 @@ from bpe.end_tokens import EndTokens
 from bpe.tokenizer import Tokenizer
 from convert.errors import BrokenInvariant, StorageError, naming
 from convert.plan import Plan
-from convert.rules import IntakeRules
+from corpus.rules import IntakeRules
 from flat_tokens.storage.layout import ArrayLayout
 
 _MOST_JOBS = 4  # conversions at a time in one process; others are read again

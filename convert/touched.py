@@ -15,11 +15,11 @@ from itertools import groupby, islice
 from convert import worker
 from convert.context import Context
 from convert.errors import BadInput, Refused, printable
-from convert.inputs.digest import block_part, each_digest
 from convert.plan import Plan
 from convert.processes.tasks import run_tasks
 from convert.shards.shard import ShardRecord
 from convert.workspace import Workspace
+from corpus.digest import block_part, each_digest
 
 _SOURCES_AT_ONCE = 256  # a task costs as much as reading a few small files
 
