@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from convert.buffers import GrowingBuffer
 from convert.clock import Clock
+from convert.engine.worker_process import take_step
 from convert.inputs.batch import Batch
 from convert.inputs.blocks import (
     BLOCK_BYTES,
@@ -41,7 +42,6 @@ from convert.inputs.text_window import TextWindow
 from convert.intake import Intake
 from convert.job import Job
 from convert.plan import Piece, TextChunk
-from convert.processes.worker_process import take_step
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from convert import _core
 from convert.buffers import thread_buffer
-from convert.processes.worker_process import take_step
+from convert.engine.worker_process import take_step
 from convert.shards.runs import Run
 from convert.shards.shard_reader import ShardReader
 from flat_tokens.storage.layout import ArrayLayout
