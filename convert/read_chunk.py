@@ -17,9 +17,9 @@ from numpy import uint64
 from numpy.typing import NDArray
 
 from convert.clock import Clock
+from convert.engine.worker_process import take_step
 from convert.job import Job
 from convert.plan import TextChunk
-from convert.processes.worker_process import take_step
 from corpus.batch import Batch
 from corpus.blocks import (
     BLOCK_BYTES,
