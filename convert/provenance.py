@@ -16,10 +16,10 @@ from bpe.errors import EnvironmentFailure
 from bpe.tokenizer import Tokenizer
 from convert.driver.ledger import Ledger
 from convert.errors import naming
-from convert.inputs.digest import DIGEST_BYTES, DIGEST_NAME, source_digest
-from convert.inputs.sources import recorded_path
 from convert.intake import QUARANTINE_NAME, IntakeCounts, quarantine_lines
-from convert.plan import BLOCK_BYTES, Plan, ShardId
+from convert.plan import Plan, ShardId
+from corpus.digest import BLOCK_BYTES, DIGEST_BYTES, DIGEST_NAME, source_digest
+from corpus.sources import recorded_path
 from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord, Manifest, SplitRecord

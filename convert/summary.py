@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bpe.end_tokens import NO_ENDS, EndTokens
-from bpe.sizes import bytes_text, counted
 from convert.errors import printable
 from convert.intake import IntakeCounts
 from convert.shards.shard import SplitCounts
+from corpus.sizes import bytes_text, counted
 
 FIRST_WORDS = 80  # characters
 

@@ -25,22 +25,22 @@ from convert import worker
 from convert.context import Context
 from convert.driver.log import Log, run_entry, shard_entry
 from convert.driver.resume import resume
+from convert.engine.tasks import SHOW_SECONDS
 from convert.errors import BadInput, DataLost
-from convert.intake import check_error_count
 from convert.plan import ShardId, TextChunk
-from convert.processes.tasks import SHOW_SECONDS
 from convert.progress import Stage
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.shards.shard_reader import Damage
 from convert.shards.write_run import WrittenFile
+from corpus.intake import check_error_count
 from flat_tokens.format import SPLITS
 from flat_tokens.writer import create_arrays
 
 # So much work a power loss may cost that was noted before; a sync for each note would be as many as zarr chunks need.
 _LOG_SYNC_SECONDS = 1.0
 _MOST_LANES = 8
-# While so many bytes of shards wait to be written no new text is begun; for each worker, and at least.
+# While so many bytes of shards a worker wait to be written no new text is begun.
 _UNMERGED_BYTES = 256 << 20
 # Files of shards that are written go to the next tasks, to be written over or deleted.
 _SPARES_A_TASK = 8
@@ -83,8 +83,6 @@ class EncodeAndMerge:
         self._lanes: deque[Lane] = deque()  # to be submitted, of text chunks that are begun
         self._open_lanes: Counter[int] = Counter()  # by text chunk
         self._remaining: Iterator[TextChunk] = context.plan.chunks()
-        self._window = context.options.worker_count + 2  # text chunks begun at a time
-        self._most_unmerged = max(4, context.options.worker_count) * _UNMERGED_BYTES
         self._spares: list[str] = []
         self._done_bytes: dict[int, int] = {}  # of text chunks that are begun, how much is shown as done
         self._waiting_runs: dict[ShardId, list[Run]] = {}  # for a damaged shard that is made again
@@ -156,8 +154,13 @@ class EncodeAndMerge:
                 self._begin_chunk(chunk, stage)
 
     @property
+    def _window(self) -> int:
+        """How many text chunks are begun at a time: few, since what waits stands before the runs that make room."""
+        return self._context.engine.worker_count + 2
+
+    @property
     def _has_room(self) -> bool:
-        return self.ledger.unmerged_bytes < self._most_unmerged
+        return self.ledger.unmerged_bytes < _UNMERGED_BYTES * max(4, self._context.engine.worker_count)
 
     def _begin_chunk(self, chunk: TextChunk, stage: Stage) -> None:
         """Begin the lanes that make what of the chunk is not there."""
@@ -178,14 +181,14 @@ class EncodeAndMerge:
         """How many lanes a text chunk gets: half of the workers, shared out over the compressed ones, for they all
         decompress."""
         context = self._context
-        if not context.pool.keeps or not context.plan.is_compressed(chunk):
+        if not context.engine.can_stick or not context.plan.is_compressed(chunk):
             return 1
-        return min(max(context.options.worker_count // (2 * context.plan.compressed_count), 1), _MOST_LANES)
+        return min(max(context.engine.worker_count // (2 * context.plan.compressed_count), 1), _MOST_LANES)
 
     def _submit_lane(self, lane: Lane) -> None:
         context, chunk = self._context, lane.chunk
         # A worker that keeps the chunk open is given shard after shard, and runs between them.
-        keep_open = lane.step > 0 and context.pool.keeps and context.plan.is_packed(chunk)
+        keep_open = lane.step > 0 and context.engine.can_stick and context.plan.is_packed(chunk)
         context.pool.submit(
             lane,
             partial(context.plan.describe, chunk),
@@ -197,7 +200,7 @@ class EncodeAndMerge:
             lane.number,
             lane.step,
             not keep_open and lane.step > 0,
-            key=(chunk.index, lane.number % lane.step) if keep_open else None,
+            sticky=(chunk.index, lane.number % lane.step) if keep_open else None,
         )
 
     def _submit_run(self, run: Run) -> None:
@@ -253,8 +256,8 @@ class EncodeAndMerge:
         done_bytes = outcome.done_bytes
         if outcome.ended or not lane.step:
             self._open_lanes[chunk.index] -= 1
-            if lane.step and context.pool.keeps:
-                context.pool.release((chunk.index, lane.number % lane.step))
+            if lane.step and context.engine.can_stick:
+                context.engine.release((chunk.index, lane.number % lane.step))
         else:
             self._lanes.append(lane._replace(number=lane.number + lane.step * len(outcome.records)))
         before = self._done_bytes[chunk.index]

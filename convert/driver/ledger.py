@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from convert.errors import BrokenInvariant
-from convert.inputs.digest import DIGEST_BYTES
 from convert.intake import IntakeCounts, total_intake
 from convert.plan import Plan, ShardId
 from convert.shards.runs import Run, RunPlanner, run_tokens
 from convert.shards.shard import PARTS, SPLITS, ShardRecord, SplitCounts
 from convert.shards.write_run import WrittenFile
+from corpus.digest import DIGEST_BYTES
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts

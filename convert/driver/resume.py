@@ -15,10 +15,10 @@ from convert import worker
 from convert.context import Context
 from convert.driver.ledger import Ledger
 from convert.driver.log import Recorded
+from convert.engine.tasks import run_tasks
 from convert.errors import Refused
 from convert.intake import is_quarantine_intact, is_usable, needs_quarantine
 from convert.plan import ShardId
-from convert.processes.tasks import run_tasks
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.shards.shard_files import delete_other_files
@@ -58,7 +58,7 @@ def resume(context: Context, recorded: Recorded) -> Resumed:
 
     lost_runs = 0
     for files, is_intact in run_tasks(
-        context.executor,
+        context.engine,
         partial(worker.are_intact, key=context.job_key),
         recorded_runs(),
         context.window,

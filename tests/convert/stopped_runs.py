@@ -11,9 +11,9 @@ import convert.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.driver.log import Log
+from convert.engine.inline_engine import InlineEngine
 from convert.errors import BadInput
 from convert.plan import TextChunk
-from convert.processes.inline_executor import InlineExecutor
 from convert.shards.runs import Run
 from convert.shards.shard_reader import Damage
 from convert.shards.write_run import WrittenFile
@@ -56,7 +56,7 @@ def leave_partial(monkeypatch: pytest.MonkeyPatch, merged_runs: int = 0, **more:
     with monkeypatch.context() as patch:
         patch.setattr(convert.worker, "merge_run", merge_a_few)
         with pytest.raises(BadInput, match="no merge"):
-            run_conversion(options(**more), InlineExecutor)
+            run_conversion(options(**more), InlineEngine())
     assert len(merged) == merged_runs
     return merged
 

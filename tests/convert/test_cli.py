@@ -21,17 +21,13 @@ import flat_tokens
 from bpe.tokenizer import Tokenizer
 from convert.__main__ import main
 from convert.driver.log import Log
-from convert.processes.inline_executor import InlineExecutor
+from convert.engine.inline_engine import InlineEngine
 
 
 @pytest.fixture
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks run in this process: the command line is what is tested."""
-    monkeypatch.setattr(
-        convert.conversion,
-        "ProcessExecutor",
-        lambda workers, init, args, start_method, **_: InlineExecutor(init, args),
-    )
+    monkeypatch.setattr(convert.conversion, "open_engine", lambda *_: InlineEngine())
 
 
 def command(*arguments: str, tokenizer: str = "tok.json", output: str = "out.zarr") -> list[str]:
