@@ -129,7 +129,7 @@ def encode_again(
 ) -> ShardRecord:
     """Make a damaged shard once more from its sources; DataLost if they are not what they were."""
     try:
-        records = encode_chunk(chunk, key, spares, threshold, damage.shard.number, 0, to_end=False).records
+        records = encode_chunk(chunk, key, spares, threshold, damage.shard.number, 0, False).records
         if not records:
             raise BadInput("there is less text than there was")
         return records[0]

@@ -180,9 +180,7 @@ def test_a_shard_in_the_middle_that_is_damaged_or_not_recorded(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(here, "txt.gz", documents_of(7) * 2)
-    monkeypatch.setattr(
-        "convert.shards.runs.RUN_TOKENS", (1 << 20, 1 << 20)
-    )  # nothing is merged, all shards are needed
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (1 << 20, 1 << 20))
     shards = run(here, "clean").shards
     for name in ("damaged", "forgotten"):
         leave_partial(here, monkeypatch, 11)
@@ -238,7 +236,7 @@ def test_quarantined_records_keep_their_lines(here: Path, monkeypatch: pytest.Mo
     ] * 2
     for nth in (3, 6, 9, 12):
         leave_partial(here, monkeypatch, nth, **more)
-        run(here, "out", PlainExecutor, **more)
+        run(here, "out", PlainExecutor(), **more)
         assert tree(here / "out") == tree(here / "clean")
         (here / "out").rename(here / f"{nth}")
     with pytest.raises(BadInput, match="more than 17 bad records"):
