@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from bpe.errors import shown
-from bpe.sizes import parse_size
 from convert.errors import UsageError
-from convert.inputs.kinds import INPUT_FORMATS
 from convert.options import (
     COMPRESSIONS,
     DEFAULT_VALIDATION_FRACTION,
@@ -23,7 +21,9 @@ from convert.options import (
     START_METHODS,
     ConvertOptions,
 )
-from convert.rules import MAX_RECORD_BYTES
+from corpus.kinds import INPUT_FORMATS
+from corpus.rules import MAX_RECORD_BYTES
+from corpus.sizes import parse_size
 
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.|$)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "f": "\f", "v": "\v", "\\": "\\"}

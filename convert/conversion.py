@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from bpe.end_tokens import end_tokens
 from bpe.errors import BadTokenizer
 from bpe.formats.by_path import files_of
-from bpe.sizes import counted
 from bpe.tokenizer import Tokenizer
 from convert.context import Context
 from convert.crashes import with_place
@@ -31,18 +30,19 @@ from convert.engine.engine import Engine
 from convert.engine.tasks import TaskPool
 from convert.errors import UsageError, WorkerLost, printable
 from convert.estimate import check_space
-from convert.inputs.kinds import is_marked_up
-from convert.inputs.output_place import overlaps_of_files, standard_input_file
-from convert.inputs.source_list import SourceList
-from convert.inputs.sources import STANDARD_INPUT, check_unchanged, find_sources
 from convert.job import Job, hand_out
 from convert.options import ConvertOptions
+from convert.output_place import overlaps, overlaps_of_files, standard_input_file
 from convert.plan import Plan, make_plan
 from convert.plan_record import plan_record
 from convert.progress import Progress, make_progress
 from convert.splitting import hash_threshold
 from convert.touched import check_meanwhile
 from convert.workspace import Workspace
+from corpus.kinds import is_marked_up
+from corpus.sizes import counted
+from corpus.source_list import Source, SourceList
+from corpus.sources import STANDARD_INPUT, check_unchanged, refuse, search_sources
 from flat_tokens.storage.durability import Syncer
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.writer import load_codecs
@@ -97,7 +97,7 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
             )
     sources = SourceList()
     if named or options.validation:
-        sources = find_sources(named, options.validation, options.output, options.input_format)
+        sources = _find_sources(options, named)
     layout = ArrayLayout.create(
         zarr_format=options.zarr_format,
         chunk_tokens=options.chunk_tokens,
@@ -111,7 +111,7 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
 
 
 def _check_place(options: ConvertOptions) -> None:
-    """Refuse an output that would replace the tokenizer or what is standard input; `find_sources` looks at the rest."""
+    """Refuse an output that would replace the tokenizer or what is standard input; see `_find_sources` too."""
     problems: list[str] = []
     with suppress(BadTokenizer):  # told when it is loaded
         problems.extend(overlaps_of_files("the tokenizer", files_of(Path(options.tokenizer)), options.output))
@@ -201,13 +201,21 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
 
 def _with_standard_input(options: ConvertOptions, workspace: Workspace) -> SourceList:
     """The sources once more, with standard input, which is read to its end."""
-    from convert.inputs.standard_input import spool
+    from corpus.standard_input import spool
 
     workspace.take()
     standard_input = spool(workspace.standard_input, options.input_format)
-    return find_sources(
-        options.inputs, options.validation, options.output, options.input_format, standard_input
-    )
+    return _find_sources(options, options.inputs, standard_input)
+
+
+def _find_sources(
+    options: ConvertOptions, inputs: Sequence[str], standard_input: Source | None = None
+) -> SourceList:
+    """The sources; UsageError too for an output that lies inside an input folder or the other way round."""
+    sources, problems = search_sources(inputs, options.validation, options.input_format, standard_input)
+    named = [argument for argument in (*inputs, *options.validation) if argument != STANDARD_INPUT]
+    refuse([*problems, *overlaps(named, sources, options.output)])
+    return sources
 
 
 def _most_tasks(plan: Plan) -> int:

@@ -17,12 +17,12 @@ from convert.engine.tasks import run_tasks
 from convert.errors import Refused
 from convert.intake import is_usable
 from convert.journal import Recorded
-from convert.rules import IntakeRules
 from convert.shards.assembly import Assembly, recorded_assembly
 from convert.shards.merge import WrittenFile
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.touched import check_touched
+from corpus.rules import IntakeRules
 
 
 class EarlierRun(NamedTuple):

@@ -23,7 +23,7 @@ from convert.context import Context
 from convert.earlier_run import take_over
 from convert.engine.tasks import SHOW_SECONDS, TaskPool
 from convert.errors import BadInput, DataLost
-from convert.intake import check_error_count, needs_quarantine
+from convert.intake import needs_quarantine
 from convert.journal import Journal
 from convert.plan import ShardId, TextChunk
 from convert.progress import Stage
@@ -34,6 +34,7 @@ from convert.shards.shard import PARTS, SPLITS, ShardRecord
 from convert.shards.shard_files import ShardFiles
 from convert.shards.shard_reader import Damage
 from convert.workspace import Workspace
+from corpus.intake import check_error_count
 from flat_tokens.writer import create_arrays
 
 # So much work a power loss may cost that was noted before; a sync for each note would be as many as zarr chunks need.

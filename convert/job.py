@@ -21,7 +21,7 @@ from bpe.end_tokens import EndTokens
 from bpe.tokenizer import Tokenizer
 from convert.errors import BrokenInvariant, EngineFailure, StorageError, naming
 from convert.plan import Plan
-from convert.rules import IntakeRules
+from corpus.rules import IntakeRules
 from flat_tokens.storage.layout import ArrayLayout
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from bpe.threads import available_threads
 from convert.errors import UsageError
-from convert.inputs.kinds import INPUT_FORMATS
-from convert.rules import MAX_RECORD_BYTES, IntakeRules, pointer_path
+from corpus.kinds import INPUT_FORMATS
+from corpus.rules import MAX_RECORD_BYTES, IntakeRules, pointer_path
 
 DEFAULT_VALIDATION_FRACTION = 0.005
 PROGRESS_MODES = ("auto", "bar", "json", "none")

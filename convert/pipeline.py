@@ -44,8 +44,8 @@ def dry_run(options: ConvertOptions) -> list[str]:
     with Aside(partial(load_tokenizer, options.tokenizer)) as loading:
         from convert.conversion import begin
         from convert.estimate import estimate, estimate_lines
-        from convert.inputs.sources import STANDARD_INPUT
         from convert.plan import make_plan
+        from corpus.sources import STANDARD_INPUT
 
         if STANDARD_INPUT in options.inputs:
             raise UsageError("-: a dry run cannot look into standard input; name a file")

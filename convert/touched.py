@@ -16,10 +16,10 @@ from convert import worker
 from convert.context import Context
 from convert.engine.tasks import run_tasks
 from convert.errors import BadInput, Refused, printable
-from convert.inputs.digest import block_part, each_digest
 from convert.plan import Plan
 from convert.shards.shard import ShardRecord
 from convert.workspace import Workspace
+from corpus.digest import block_part, each_digest
 
 _SOURCES_AT_ONCE = 256  # a task costs as much as reading a few small files
 

@@ -36,6 +36,7 @@ from convert.job import JobKey
 from convert.shards.merge import WrittenFile
 from convert.shards.runs import Run
 from convert.shards.shard_reader import Damage
+from corpus._core import Xxh64
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
 
@@ -131,7 +132,7 @@ def limits(source: Path, output: Path, tokenizer: Path, scratch: Path) -> dict[s
         "shard": timed(lambda: write(scratch / "narrow", narrow.data)),
         "merge": timed(lambda: compressed.extend(zstd.encode(chunk) for chunk in chunks))
         + timed(lambda: write(scratch / "compressed", memoryview(b"".join(compressed)))),
-        "verify": timed(lambda: read([p for p in output.rglob("*") if p.is_file()], _core.Xxh64().update)),
+        "verify": timed(lambda: read([p for p in output.rglob("*") if p.is_file()], Xxh64().update)),
     }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules that the tests share
+sys.path.insert(0, str(Path(__file__).parents[1] / "corpus"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "fault"))
 
 from naive_conversion import END, Naive, make_documents, train_tokenizer, tree

@@ -17,10 +17,10 @@ from convert import convert as run_conversion
 from convert.__main__ import main
 from convert.engine.inline_engine import InlineEngine
 from convert.errors import DataLost
-from convert.inputs.sources import check_unchanged
 from convert.plan import ShardId, TextChunk
 from convert.shards.shard import PARTS, ShardRecord
 from convert.worker import ChunkResult, encode_chunk
+from corpus.sources import check_unchanged
 
 Damage = Callable[[Path, ShardRecord, str], None]
 
@@ -29,7 +29,7 @@ Damage = Callable[[Path, ShardRecord, str], None]
 def small_units(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several shards a chunk, several runs a shard, and parts of both kinds."""
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
-    monkeypatch.setattr("convert.inputs.blocks.BLOCK_BYTES", 300)
+    monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 300)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
     monkeypatch.setattr("convert.shards.shard.DIGEST_BLOCK_BYTES", 64)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,14 @@ import pytest
 from input_kinds import write_kind
 from naive_conversion import END, Naive, expected_dataset, make_documents, read_dataset
 
-from bpe import utf8
 from bpe.added_tokens import AddedToken
-from bpe.errors import InvalidText
 from bpe.normalizers import Form, Lowercase, Normalizer, Prepend, Replace, Strip
 from bpe.pretokenizer import named
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.engine.inline_engine import InlineEngine
-from convert.long_document import ValidPieces, encode_pieces, safe_cut
+from convert.long_document import encode_pieces, safe_cut
 from convert.read_chunk import Rooms
 
 
@@ -135,51 +132,6 @@ def test_safe_cut(text: bytes, special: list[bytes], expected: int) -> None:
     automaton = named("gpt2").automaton
     assert automaton is not None
     assert safe_cut(bytearray(text), automaton, special) == expected
-
-
-WRONG = [
-    b"ab\xff",
-    b"\xc3",
-    b"a\xe2\x82",
-    b"\xf0\x9f\x99",
-    b"\x80\x80",
-    b"\xe2\x82\xff",
-    b"\xc0\xaf",
-    b"\xed\xa0\x80",
-]
-
-
-@pytest.mark.parametrize("longest", [1, 2, 3, 7])
-def test_wrong_bytes_are_those_of_the_whole(longest: int) -> None:
-    rng = random.Random(f"wrong {longest}")
-    good = ["é".encode(), "🙂".encode(), b"abc", "€".encode()]
-    for _ in range(300):
-        text = b"".join(rng.choices([*good, *WRONG], weights=[9] * 4 + [1] * len(WRONG), k=6))
-        expected, count = utf8.replace_invalid(text)
-        cuts = sorted(rng.choices(range(len(text) + 1), k=len(text) // longest))
-        parts = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-        finals = [*[False] * (len(parts) - 1), True]
-        mend = ValidPieces("f", "replace", 7)
-        mended = b"".join(bytes(mend.take(*part)) for part in zip(parts, finals, strict=True))
-        assert (mended, mend.replaced) == (bytes(expected), count)
-
-        def checked(check: ValidPieces, pieces: list[tuple[bytes, bool]]) -> bytes:
-            return b"".join(bytes(check.take(*piece)) for piece in pieces)
-
-        pieces = list(zip(parts, finals, strict=True))
-        if not count:
-            assert checked(ValidPieces("f", "error", 7), pieces) == text
-            continue
-        with pytest.raises(InvalidText) as whole:
-            utf8.check(text, "f", 7)
-        with pytest.raises(InvalidText, match=re.escape(str(whole.value))):
-            checked(ValidPieces("f", "error", 7), pieces)
-
-
-def test_a_byte_order_mark_counts_at_the_beginning_of_the_file_only() -> None:
-    with pytest.raises(InvalidText, match="looks like UTF-16"):
-        ValidPieces("f", "replace", 0).take(b"\xff\xfea", True)
-    assert ValidPieces("f", "replace", 5).take(b"\xff\xfea", True) == "\ufffd\ufffda".encode()
 
 
 @pytest.mark.parametrize("stretch_bytes", [1, 7, 64, 500])

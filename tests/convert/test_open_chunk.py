@@ -42,7 +42,7 @@ class PlainExecutor(Executor):
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards of 500 bytes of text, with parts in files of their own, and short runs."""
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
-    monkeypatch.setattr("convert.inputs.read_parquet.BATCH_BYTES", 300)
+    monkeypatch.setattr("corpus.read_parquet.BATCH_BYTES", 300)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 50)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 128)
 

@@ -227,7 +227,7 @@ def test_a_file_has_one_writer_until_its_text_chunk_has_ended(
 ) -> None:
     """A file of small parts was given to another text chunk as soon as one part in it was merged."""
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
-    monkeypatch.setattr("convert.inputs.blocks.BLOCK_BYTES", 300)
+    monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 300)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", flush_bytes)
     writers: dict[str, int] = {}
