@@ -226,13 +226,13 @@ def _useful_workers(options: ConvertOptions, plan: Plan) -> int:
 
     What is compressed may be many times as much text, of which only the encoding is one task.
     """
-    if not any(kind.is_packed for kind in plan.sources.kinds):
+    if not any(kind.is_decoded for kind in plan.sources.kinds):
         return max(1, min(options.worker_count, plan.chunk_count))
     return options.worker_count
 
 
 def _compressed_files(plan: Plan) -> int:
-    return sum(count for kind, (count, _) in plan.sources.by_kind().items() if not kind.is_plain)
+    return sum(count for kind, (count, _) in plan.sources.by_kind().items() if not kind.is_divisible)
 
 
 def _executor(
