@@ -1,6 +1,6 @@
 """What a user can meet, each with the exit code of `python -m convert`; messages are one line.
 
-2 bad arguments, 3 bad input data, 4 environment (space, permission, I/O), 5 a worker lost or out of memory,
+2 bad arguments, 3 bad input data, 4 environment (space, permission, I/O), 5 a worker lost, unfit or out of memory,
 6 refused (the output exists, another run is at work, the plan changed), 130 interrupted.
 """
 
@@ -36,6 +36,12 @@ class WorkerLost(ConvertError, BrokenExecutor):
     exit_code = 5
     place: Any = None
     crashed = False
+
+
+class EngineFailure(ConvertError):
+    """What runs the tasks is not there, or has workers that cannot do them."""
+
+    exit_code = 5
 
 
 class Refused(ConvertError):

@@ -6,9 +6,9 @@ from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from convert.clock import Clock
+from convert.engine.worker_process import take_step
 from convert.job import Job
 from convert.plan import TextChunk
-from convert.processes.worker_process import take_step
 from corpus.digest import BlockDigests
 from corpus.documents import Buffers, Event, Reading
 from corpus.intake import Intake

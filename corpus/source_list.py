@@ -123,6 +123,10 @@ class SourceList(Sequence[Source]):
         stop = self._folder_firsts[number] if number < len(self._folder_firsts) else len(self)
         return self._folder_firsts[number - 1], stop, self._folders.get(number - 1)
 
+    def folders(self) -> Iterator[str]:
+        """What paths have in front of the name, once for neighbours that share it."""
+        return map(self._folders.get, range(len(self._folder_firsts)))
+
     def __iter__(self) -> Iterator[Source]:
         return map(self.__getitem__, range(len(self)))
 

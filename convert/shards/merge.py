@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convert import _core
-from convert.processes.worker_process import take_step
+from convert.engine.worker_process import take_step
 from convert.shards.runs import Run
 from convert.shards.shard_reader import ShardReader
 from corpus.buffers import thread_buffer

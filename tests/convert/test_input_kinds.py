@@ -13,9 +13,9 @@ from input_kinds import KINDS, compressed, json_lines, write_kind
 from naive_conversion import END, Naive, Split, expected_dataset, make_documents, read_dataset, tree
 
 from convert import ConvertOptions, Summary, convert
+from convert.engine.inline_engine import InlineEngine
+from convert.engine.process_engine import ProcessEngine
 from convert.errors import BadInput, ConvertError, UsageError
-from convert.processes.executors import ProcessExecutor
-from convert.processes.inline_executor import InlineExecutor
 
 
 def run(inputs: Any, tokenizer: Path, output: Path, processes: int = 0, **more: Any) -> Summary:
@@ -23,8 +23,8 @@ def run(inputs: Any, tokenizer: Path, output: Path, processes: int = 0, **more: 
     more = {"chunk_tokens": 64, "progress": "none", "validation_fraction": 0.3, **more}
     options = ConvertOptions(inputs, str(tokenizer), str(output), workers=max(processes, 1), **more)
     if processes:
-        return convert(options, lambda init, args: ProcessExecutor(processes, init, args, "fork"))
-    return convert(options, InlineExecutor)
+        return convert(options, ProcessEngine(processes, "fork"))
+    return convert(options, InlineEngine())
 
 
 def check(output: Path, expected: dict[str, Split], summary: Summary) -> None:

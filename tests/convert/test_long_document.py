@@ -18,8 +18,8 @@ from bpe.pretokenizer import named
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
+from convert.engine.inline_engine import InlineEngine
 from convert.long_document import encode_pieces, safe_cut
-from convert.processes.inline_executor import InlineExecutor
 from corpus.documents import Buffers
 
 
@@ -164,7 +164,7 @@ def test_conversions_do_not_depend_on_the_stretch(
         progress="none",
         **more,
     )
-    summary = run_conversion(options, InlineExecutor)
+    summary = run_conversion(options, InlineEngine())
     fraction = more.get("validation_fraction", 0.005)
     expected = naive.convert([path], fraction=fraction)
     assert read_dataset(tmp_path / "out") == expected_dataset(expected)
@@ -187,7 +187,7 @@ def test_the_split_of_a_long_document_is_its_contents(
         validation_fraction=0.5,
         progress="none",
     )
-    run_conversion(options, InlineExecutor)
+    run_conversion(options, InlineEngine())
     tokenizer = Tokenizer.load(tokenizer_path)
     import xxhash
 
@@ -223,6 +223,6 @@ def test_behind_a_document_in_pieces_the_memory_can_grow(
             validation_fraction=0,
             text_chunk_bytes=rng.choice([100, 700, None]),
         )
-        run_conversion(options, InlineExecutor)
+        run_conversion(options, InlineEngine())
         expected = naive.convert_documents([d.encode() for d in documents], True, fraction=0)
         assert read_dataset(tmp_path / f"{number}") == expected_dataset(expected)

@@ -19,8 +19,8 @@ from shards import add_rows, change_part, record_of, writer_of
 import convert.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
+from convert.engine.inline_engine import InlineEngine
 from convert.plan import ShardId, TextChunk
-from convert.processes.inline_executor import InlineExecutor
 from convert.shards import part_writer
 from convert.shards import shard as shard_module
 from convert.shards.shard import PARTS, ShardRecord
@@ -218,7 +218,7 @@ def packed_corpus(here: Path) -> Path:
 def convert_packed(output: str, **more: Any) -> None:
     base: dict[str, Any] = {"inputs": ["in"], "tokenizer": "tok.json", "progress": "none"}
     options = ConvertOptions(**base, output=output, text_chunk_bytes=600, chunk_tokens=64, **more)
-    run_conversion(options, InlineExecutor)
+    run_conversion(options, InlineEngine())
 
 
 @pytest.mark.parametrize("flush_bytes", [1, 200, 1 << 20])

@@ -15,11 +15,9 @@ from naive_conversion import make_documents, tree
 
 from convert import ConvertOptions, Summary
 from convert import convert as run_conversion
+from convert.engine.inline_engine import InlineEngine
 from convert.errors import BadInput, BrokenInvariant, StorageError
 from convert.job import JobKey, find_job, write_job
-from convert.processes.inline_executor import InlineExecutor
-
-ExecutorFactory = Callable[[Callable[..., None], tuple[Any, ...]], Executor]
 
 
 @pytest.fixture
@@ -31,56 +29,41 @@ def corpus(here: Path) -> Path:
     return here
 
 
-def run(output: str, make_executor: ExecutorFactory, **more: Any) -> Summary:
+def run(output: str, executor: Executor, **more: Any) -> Summary:
     base: dict[str, Any] = {"inputs": ["in"], "tokenizer": "tok.json", "progress": "none", "workers": 4}
     base |= {"text_chunk_bytes": 3000, "chunk_tokens": 64, "validation_fraction": 0.2, "output": output}
-    return run_conversion(ConvertOptions(**{**base, **more}), make_executor)
-
-
-def threads(count: int) -> ExecutorFactory:
-    return lambda initializer, initargs: ThreadPoolExecutor(count)
-
-
-def processes(start_method: str) -> ExecutorFactory:
-    context = multiprocessing.get_context(start_method)
-    return lambda initializer, initargs: ProcessPoolExecutor(2, mp_context=context)
+    return run_conversion(ConvertOptions(**{**base, **more}), executor)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8])
 def test_threads(count: int, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 2000)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 640)
-    run("clean", InlineExecutor)
+    run("clean", InlineEngine())
     for turn in range(4):
         options = {"validation_docs": 30, "validation_fraction": None} if turn % 2 else {}
         if turn == 1:
-            run("clean-docs", InlineExecutor, **options)
-        run(f"out-{turn}", threads(count), **options)
+            run("clean-docs", InlineEngine(), **options)
+        with ThreadPoolExecutor(count) as pool:
+            run(f"out-{turn}", pool, **options)
         assert tree(corpus / f"out-{turn}") == tree(corpus / ("clean-docs" if turn % 2 else "clean"))
 
 
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])
 def test_processes_that_nobody_prepared(start_method: str, corpus: Path) -> None:
-    run("clean", InlineExecutor)
-    run("out", processes(start_method))
+    run("clean", InlineEngine())
+    with ProcessPoolExecutor(2, multiprocessing.get_context(start_method)) as pool:
+        run("out", pool)
     assert tree(corpus / "out") == tree(corpus / "clean")
 
 
 def test_two_conversions_at_a_time_in_one_pool_of_threads(corpus: Path) -> None:
-    run("clean-0", InlineExecutor)
-    run("clean-1", InlineExecutor, seed=5, validation_fraction=0.5, separator="e")
+    run("clean-0", InlineEngine())
+    run("clean-1", InlineEngine(), seed=5, validation_fraction=0.5, separator="e")
     with ThreadPoolExecutor(4) as pool:
-
-        class Borrowed(Executor):
-            def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-                return pool.submit(fn, *args, **kwargs)
-
-        def borrow(initializer: Callable[..., None], initargs: tuple[Any, ...]) -> Executor:
-            return Borrowed()
-
         second = {"seed": 5, "validation_fraction": 0.5, "separator": "e"}
         turns = [
-            threading.Thread(target=run, args=(f"out-{number}", borrow), kwargs=second if number else {})
+            threading.Thread(target=run, args=(f"out-{number}", pool), kwargs=second if number else {})
             for number in range(2)
         ]
         for turn in turns:
@@ -102,7 +85,7 @@ class CannotCancel(ThreadPoolExecutor):
 def test_an_executor_that_cannot_cancel_hides_no_error(corpus: Path) -> None:
     (corpus / "in/zz.jsonl").write_text('{"text": 5}\n')
     with pytest.raises(BadInput, match=r"in/zz\.jsonl: line 1"):
-        run("out", lambda initializer, initargs: CannotCancel(2))
+        run("out", CannotCancel(2))
     (corpus / "in/zz.jsonl").unlink()
     assert list(corpus.glob("out*")) == [corpus / "out.partial"]
 
@@ -110,12 +93,12 @@ def test_an_executor_that_cannot_cancel_hides_no_error(corpus: Path) -> None:
 def test_a_job_is_read_from_its_file_only_as_it_was_written(corpus: Path) -> None:
     keys: list[JobKey] = []
 
-    class Spying(InlineExecutor):
+    class Spying(InlineEngine):
         def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
             keys.extend(each for each in args if isinstance(each, JobKey))
             return super().submit(fn, *args, **kwargs)
 
-    run("out", lambda initializer, initargs: Spying())
+    run("out", Spying())
     assert len(set(keys)) == 1
     job = find_job(keys[0])
     path = corpus / "job"

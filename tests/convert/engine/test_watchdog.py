@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from convert.processes import watchdog
-from convert.processes.watchdog import Watch, processor_ticks
+from convert.engine import watchdog
+from convert.engine.watchdog import Watch, processor_ticks
 
 HZ = os.sysconf("SC_CLK_TCK")
 PID = 7
@@ -36,7 +36,7 @@ def looks(
         machine.now += sleep
         machine.ticks += round(work * HZ)
         taken += steps
-        said += [why for _, why in watch.stalled({PID: taken})]
+        said += [why for _, why in watch.stalled([(PID, taken)])]
     return said
 
 

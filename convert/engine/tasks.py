@@ -1,14 +1,15 @@
-"""Many tasks on one executor: a bounded number in flight, every result read, the first error ends it all."""
+"""Many tasks on one engine: a bounded number in flight, every result read, the first error ends it all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Future
 from itertools import islice
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
+from convert.engine.engine import Engine
 from convert.errors import WorkerLost, exit_code_of
 
 # A task may take minutes, such as what a compressed file holds: so often it is asked how far it is.
@@ -18,25 +19,11 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-@runtime_checkable
-class KeepingExecutor(Protocol):
-    """One that gives tasks with a key to the worker that had the one before, as `ProcessExecutor` does."""
-
-    def submit_kept(self, key: Hashable, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        """A future for fn(*args)."""
-        ...
-
-    def release(self, key: Hashable) -> None:
-        """No other task with this key comes."""
-        ...
-
-
 class TaskPool:
     """Tasks of any kind in flight; open as a context, which cancels what has not begun when it is left."""
 
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
-        self._keeping = executor if isinstance(executor, KeepingExecutor) else None
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
         self._waiting: dict[Future[Any], tuple[Any, Callable[[], str]]] = {}
         self._done: SimpleQueue[Future[Any]] = SimpleQueue()
 
@@ -58,34 +45,21 @@ class TaskPool:
             if future.done() and not future.cancelled() and future.exception() is None:
                 yield task, future.result()
 
-    @property
-    def keeps(self) -> bool:
-        """Whether tasks with a key go to the worker that had the one before."""
-        return self._keeping is not None
-
-    def release(self, key: Hashable) -> None:
-        """No other task with this key comes, if any came."""
-        if self._keeping is not None:
-            self._keeping.release(key)
-
     def submit(
         self,
         task: Any,
         describe: Callable[[], str],
         function: Callable[..., Any],
         *args: Any,
-        key: Hashable = None,
+        sticky: Hashable = None,
     ) -> None:
         """Begin function(*args); `task` comes back with its result, describe() names it in an error.
 
-        key: of tasks for one worker, see `ProcessExecutor.submit_kept`; without effect unless the pool `keeps`.
-        A pool that lost a worker a moment ago may refuse the task: that is an error of the task, as if it had begun.
+        sticky: of tasks for one worker, see `Engine.submit`. An engine that lost a worker a moment ago may refuse the
+        task: that is an error of the task, as if it had begun.
         """
         try:
-            if key is None or self._keeping is None:
-                future = self._executor.submit(function, *args)
-            else:
-                future = self._keeping.submit_kept(key, function, *args)
+            future = self.engine.submit(function, *args, sticky=sticky)
         except (BrokenExecutor, RuntimeError) as error:  # broken, or shut down
             future = Future()
             future.set_exception(BrokenExecutor(str(error)) if type(error) is RuntimeError else error)
@@ -101,13 +75,11 @@ class TaskPool:
         """(task, result) of those that are done, after waiting for the first, at most so many seconds. A lost worker's
         error names its task."""
         while True:
+            self.engine.check()
             try:
                 finished = [self._done.get(timeout=SHOW_SECONDS if seconds is None else seconds)]
                 break
             except Empty:
-                # A thread that found no memory as it began answers nobody.
-                if not getattr(self._executor, "is_managed", True):
-                    raise MemoryError from None
                 if seconds is not None:
                     return
         while not self._done.empty():
@@ -133,7 +105,7 @@ class TaskPool:
 
 
 def run_tasks(
-    executor: Executor,
+    engine: Engine,
     function: Callable[[_T], _R],
     tasks: Iterable[_T],
     window: int,
@@ -145,7 +117,7 @@ def run_tasks(
     show(done_bytes) is told now and then how much those in flight have done, as far as they tell.
     """
     remaining = iter(tasks)
-    with TaskPool(executor) as pool:
+    with TaskPool(engine) as pool:
         while True:
             for task in islice(remaining, window - len(pool)):
                 pool.submit(task, lambda task=task: describe(task), function, task)  # type: ignore[misc]

@@ -1,7 +1,7 @@
 """One call beside other work, in a thread that is gone when its result is asked for.
 
 Reading a tokenizer is the core's work and importing is Python's: both at once in place of one after the other. The
-workers are forked afterwards, which is safe only in a process with a single thread (convert/processes/executors.py).
+workers are forked afterwards, which is safe only in a process with a single thread (convert/engine/process_engine.py).
 """
 
 from __future__ import annotations

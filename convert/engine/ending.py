@@ -7,32 +7,27 @@ is lost; the second ends them at once. Either way nothing is lost that was finis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 
-from convert.processes.executors import ProcessExecutor
+from convert.engine.engine import Engine
 
 GRACE_SECONDS = 3.0
 
 
 @contextmanager
-def ending(executor: Executor, notice: Callable[[str], None]) -> Iterator[Executor]:
-    """The executor for the length of the work; after an error no task is begun and no worker left behind."""
+def ending(engine: Engine, notice: Callable[[str], None]) -> Iterator[None]:
+    """For the length of the work; after an error no task is begun, and none goes on that can be ended."""
     try:
-        yield executor
+        yield
     except BaseException as error:
         try:
             if isinstance(error, KeyboardInterrupt):
                 notice(
                     f"stopping: what the workers are at has {GRACE_SECONDS:g} s to finish; again to stop at once"
                 )
-            if isinstance(executor, ProcessExecutor):
-                executor.stop(GRACE_SECONDS)
-            else:  # what has not begun is cancelled already: not all executors can do that here
-                with suppress(Exception):  # what ended the work is what is told
-                    executor.shutdown(wait=True)
+            with suppress(Exception):  # what ended the work is what is told
+                engine.stop(GRACE_SECONDS)
         except KeyboardInterrupt:  # the second one, which may be as quick as the notice
-            if isinstance(executor, ProcessExecutor):
-                executor.kill()
+            engine.kill()
         raise
-    executor.shutdown(wait=True)
+    engine.shutdown()

@@ -9,19 +9,21 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import CancelledError, Executor, Future, wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from convert.engine.ending import ending
+from convert.engine.engine import Engine
+from convert.engine.inline_engine import InlineEngine
+from convert.engine.process_engine import ProcessEngine, may_fork
+from convert.engine.tasks import TaskPool
+from convert.engine.worker_process import take_step
 from convert.errors import BadInput, WorkerLost
-from convert.processes.executors import ProcessExecutor, may_fork
-from convert.processes.inline_executor import InlineExecutor
-from convert.processes.stopping import ending
-from convert.processes.tasks import TaskPool
-from convert.processes.worker_process import take_step
 
 _context: list[str] = []
 
@@ -63,12 +65,17 @@ KINDS = ["inline", "fork", "spawn"]
 
 
 @pytest.fixture(params=KINDS)
-def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
+def executor(request: pytest.FixtureRequest) -> Iterator[Engine]:
     if request.param == "inline":
-        yield InlineExecutor(set_context, ("ready",))
+        yield started(InlineEngine(), set_context, "ready")
         return
-    with ProcessExecutor(2, set_context, ("ready",), start_method=request.param) as pool:
-        yield pool
+    with started(ProcessEngine(2, request.param), set_context, "ready") as engine:
+        yield engine
+
+
+def started(engine: Engine, prepare: Callable[..., None], *arguments: Any) -> Engine:
+    engine.start(sys.maxsize, prepare, *arguments)
+    return engine
 
 
 def tell_and_wait(done_bytes: int, go_on: Path) -> int:
@@ -80,7 +87,7 @@ def tell_and_wait(done_bytes: int, go_on: Path) -> int:
 
 
 def test_how_far_tasks_are_is_known_while_they_work(tmp_path: Path) -> None:
-    with ProcessExecutor(2) as executor, TaskPool(executor) as pool:
+    with ProcessEngine(2) as executor, TaskPool(executor) as pool:
         for done_bytes in (5, 70_000_000_000):
             pool.submit(done_bytes, str, tell_and_wait, done_bytes, tmp_path / "go on")
         until = time.monotonic() + 60
@@ -95,7 +102,7 @@ def test_how_far_tasks_are_is_known_while_they_work(tmp_path: Path) -> None:
         assert not list(pool.running())
 
 
-def test_results_errors_and_large_payloads(executor: Executor) -> None:
+def test_results_errors_and_large_payloads(executor: Engine) -> None:
     futures = [executor.submit(context_and, number) for number in range(50)]
     assert [future.result(30) for future in futures] == [("ready", number) for number in range(50)]
     with pytest.raises(BadInput, match=r"en\.txt: bad"):
@@ -106,59 +113,35 @@ def test_results_errors_and_large_payloads(executor: Executor) -> None:
 
 
 def test_an_answer_that_cannot_be_sent_is_an_error_not_a_hang() -> None:
-    with ProcessExecutor(1, start_method="fork") as pool:
+    with ProcessEngine(1, start_method="fork") as pool:
         with pytest.raises(RuntimeError, match="could not be sent"):
             pool.submit(unpicklable).result(10)
         assert pool.submit(take, b"ab").result(10) == 2
 
 
-def own_id_and_gather(number: int) -> tuple[int, int]:
+def own_id(number: int) -> tuple[int, int]:
     time.sleep(0.005)
     return os.getpid(), number
 
 
-def own_id(number: int) -> tuple[int, int]:
-    return own_id_and_gather(number)
-
-
-@pytest.mark.parametrize("waiting", [0, 2, 100])
-def test_gathered_tasks_go_to_as_few_workers_as_keep_up(waiting: int) -> None:
-    with ProcessExecutor(
-        2, start_method="fork", gathered=(own_id_and_gather,), gathered_waiting=waiting
-    ) as pool:
-        futures = [(pool.submit(own_id, k), pool.submit(own_id_and_gather, k)) for k in range(40)]
-        others, gathered = ([f.result(30) for f in each] for each in zip(*futures, strict=True))
-    assert [number for _, number in others] == [number for _, number in gathered] == list(range(40))
-    assert len({pid for pid, _ in others}) == 2 or waiting == 100
-    if waiting == 100:
-        assert len({pid for pid, _ in gathered}) == 1  # though the other has nothing left to do
-
-
 def test_tasks_with_a_key_are_done_by_one_worker_till_it_is_released_or_dies() -> None:
-    with ProcessExecutor(3) as executor:
-        first, other = (executor.submit_kept(key, own_id, 0).result(30)[0] for key in "ab")
+    with ProcessEngine(3) as executor:
+        first, other = (executor.submit(own_id, 0, sticky=key).result(30)[0] for key in "ab")
         assert first != other
-        mixed = [executor.submit_kept(key, own_id, 0) for key in "ab" * 50]
+        mixed = [executor.submit(own_id, 0, sticky=key) for key in "ab" * 50]
         assert [future.result(30)[0] for future in mixed] == [first, other] * 50
         with pytest.raises(WorkerLost):
-            executor.submit_kept("a", end_with, signal.SIGKILL).result(60)
-        fresh = executor.submit_kept("a", own_id, 0).result(30)[0]
+            executor.submit(end_with, signal.SIGKILL, sticky="a").result(60)
+        fresh = executor.submit(own_id, 0, sticky="a").result(30)[0]
         assert fresh not in (first, other)
-        assert executor.submit_kept("b", own_id, 0).result(30)[0] == other
+        assert executor.submit(own_id, 0, sticky="b").result(30)[0] == other
         for key in "ab":
             executor.release(key)
-        assert executor.submit_kept("c", own_id, 0).result(30)
-
-
-def test_gathered_tasks_are_done_when_their_worker_dies() -> None:
-    with ProcessExecutor(2, start_method="fork", gathered=(own_id_and_gather,), gathered_waiting=100) as pool:
-        pid, _ = pool.submit(own_id_and_gather, 0).result(30)
-        os.kill(pid, signal.SIGKILL)
-        assert [pool.submit(own_id_and_gather, k).result(30)[1] for k in range(5)] == list(range(5))
+        assert executor.submit(own_id, 0, sticky="c").result(30)
 
 
 def test_a_failed_start_fails_every_task() -> None:
-    with ProcessExecutor(2, fail_to_start, start_method="fork") as pool:
+    with started(ProcessEngine(2, "fork"), fail_to_start) as pool:
         for future in [pool.submit(take, b"") for _ in range(5)]:
             with pytest.raises(BadInput, match="no luck"):
                 future.result(10)
@@ -180,7 +163,7 @@ def begin_and_wait(begun: Path, release: Path) -> str:
 
 def test_a_killed_worker_is_noticed_while_the_other_works_which_goes_on(tmp_path: Path) -> None:
     begun, release = tmp_path / "begun", tmp_path / "release"
-    with ProcessExecutor(2, start_method="fork", replace=False) as pool:
+    with ProcessEngine(2, start_method="fork", replace=False) as pool:
         at_work = pool.submit(begin_and_wait, begun, release)
         wait_for(begun)
         lost = pool.submit(end_with, signal.SIGKILL)
@@ -194,7 +177,7 @@ def test_a_killed_worker_is_noticed_while_the_other_works_which_goes_on(tmp_path
 
 
 def test_when_all_workers_are_lost_every_task_fails() -> None:
-    with ProcessExecutor(2, start_method="fork", replace=False) as pool:
+    with ProcessEngine(2, start_method="fork", replace=False) as pool:
         futures: list[Future[object]] = [pool.submit(end_with, signal.SIGTERM) for _ in range(2)]
         futures += [pool.submit(take, b"") for _ in range(5)]
         wait(futures, 10)
@@ -206,7 +189,7 @@ def test_when_all_workers_are_lost_every_task_fails() -> None:
 
 
 def test_shutdown_cancels_what_waits_and_leaves_no_process(tmp_path: Path) -> None:
-    pool = ProcessExecutor(1, start_method="fork")
+    pool = ProcessEngine(1, start_method="fork").__enter__()
     pid = pool.submit(os.getpid).result(60)
     first = pool.submit(begin_and_wait, tmp_path / "begun", tmp_path / "never")
     rest = [pool.submit(take, b"") for _ in range(5)]
@@ -227,7 +210,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     read, write = os.pipe()
     parent = os.fork()
     if parent == 0:
-        pool = ProcessExecutor(2, start_method="fork")
+        pool = ProcessEngine(2, start_method="fork").__enter__()
         pids = {pool.submit(os.getpid).result(10) for _ in range(20)}
         os.write(write, " ".join(map(str, pids)).encode())
         os.kill(os.getpid(), signal.SIGKILL)
@@ -252,14 +235,14 @@ def _is_running(pid: int) -> bool:
 
 
 def test_workers_ignore_ctrl_c() -> None:
-    with ProcessExecutor(1, start_method="fork") as pool:
+    with ProcessEngine(1, start_method="fork") as pool:
         pid = pool.submit(os.getpid).result(10)
         os.kill(pid, signal.SIGINT)
         assert pool.submit(os.getpid).result(10) == pid
 
 
 def test_fork_is_not_safe_beside_a_thread() -> None:
-    with ProcessExecutor(1, start_method="fork"):
+    with ProcessEngine(1, start_method="fork"):
         assert not may_fork()
 
 
@@ -273,7 +256,7 @@ def die_once(marker: str) -> int:
 
 def test_a_fresh_worker_takes_the_place_and_the_task_of_a_dead_one(tmp_path: Path) -> None:
     notices: list[str] = []
-    with ProcessExecutor(2, start_method="fork", notice=notices.append) as pool:
+    with ProcessEngine(2, start_method="fork", notice=notices.append) as pool:
         first = {pool.submit(os.getpid).result(10) for _ in range(20)}
         again = pool.submit(die_once, str(tmp_path / "marker"))
         others = [pool.submit(take, bytes(n)) for n in range(20)]
@@ -285,7 +268,7 @@ def test_a_fresh_worker_takes_the_place_and_the_task_of_a_dead_one(tmp_path: Pat
 
 def test_a_task_that_kills_twice_is_given_up_and_the_rest_goes_on() -> None:
     notices: list[str] = []
-    with ProcessExecutor(1, start_method="fork", notice=notices.append) as pool:
+    with ProcessEngine(1, start_method="fork", notice=notices.append) as pool:
         deadly = pool.submit(end_with, signal.SIGSEGV)
         others = [pool.submit(take, bytes(n)) for n in range(3)]
         with pytest.raises(WorkerLost, match="SIGSEGV, a bug of ours: please report"):
@@ -296,7 +279,7 @@ def test_a_task_that_kills_twice_is_given_up_and_the_rest_goes_on() -> None:
 
 def test_workers_that_cannot_live_are_not_replaced_for_ever() -> None:
     with (
-        ProcessExecutor(1, end_with, (signal.SIGKILL,), start_method="fork") as pool,
+        started(ProcessEngine(1, "fork"), end_with, signal.SIGKILL) as pool,
         pytest.raises(WorkerLost, match="SIGKILL"),
     ):
         pool.submit(take, b"").result(60)
@@ -304,7 +287,7 @@ def test_workers_that_cannot_live_are_not_replaced_for_ever() -> None:
 
 def test_a_hung_worker_is_ended_and_says_where_it_was(tmp_path: Path) -> None:
     stacks = tmp_path / "stacks"
-    with ProcessExecutor(1, start_method="fork", stall_seconds=1.5, stacks=stacks) as pool:
+    with ProcessEngine(1, start_method="fork", stall_seconds=1.5, stacks=stacks) as pool:
         hung = pool.submit(time.sleep, 1000)
         with pytest.raises(WorkerLost, match=r"used no processor time for 1\.5 s .*stacks"):
             hung.result(60)
@@ -326,7 +309,7 @@ def work_in_steps(seconds: float) -> str:
 
 def test_an_endless_loop_is_ended_and_says_where_it_was(tmp_path: Path) -> None:
     stacks = tmp_path / "stacks"
-    with ProcessExecutor(1, start_method="fork", stall_seconds=1, stacks=stacks) as pool:
+    with ProcessEngine(1, start_method="fork", stall_seconds=1, stacks=stacks) as pool:
         assert pool.submit(work_in_steps, 2.5).result(60) == "done"  # long, but it gets on
         with pytest.raises(WorkerLost, match=r"took no step in 1 s of processor time .*stacks"):
             pool.submit(work_without_end).result(60)
@@ -335,7 +318,7 @@ def test_an_endless_loop_is_ended_and_says_where_it_was(tmp_path: Path) -> None:
 
 
 def test_stopping_gives_tasks_in_work_their_time(tmp_path: Path) -> None:
-    pool = ProcessExecutor(1, start_method="fork")
+    pool = ProcessEngine(1, start_method="fork").__enter__()
     future = pool.submit(begin_and_wait, tmp_path / "begun", tmp_path / "release")
     wait_for(tmp_path / "begun")
 
@@ -353,7 +336,7 @@ def test_stopping_gives_tasks_in_work_their_time(tmp_path: Path) -> None:
 
 
 def test_stopping_gives_tasks_in_work_no_more_than_their_time(tmp_path: Path) -> None:
-    pool = ProcessExecutor(1, start_method="fork")
+    pool = ProcessEngine(1, start_method="fork").__enter__()
     future = pool.submit(begin_and_wait, tmp_path / "begun", tmp_path / "never")
     wait_for(tmp_path / "begun")
     pool.stop(0.05)
@@ -363,12 +346,14 @@ def test_stopping_gives_tasks_in_work_no_more_than_their_time(tmp_path: Path) ->
 SCRIPT_WITHOUT_MAIN_GUARD = """
 import sys
 from pathlib import Path
-from convert.processes.executors import ProcessExecutor
-from test_executors import context_and, die_once, set_context
+from convert.engine.process_engine import ProcessEngine
+from test_process_engine import context_and, die_once, set_context
 
 with Path(sys.argv[2]).open("a") as file:
     file.write(f"ran as {__name__}\\n")
-with ProcessExecutor(2, set_context, (sys.argv[1] * 200_000,), start_method=sys.argv[3]) as pool:
+engine = ProcessEngine(2, sys.argv[3])
+engine.start(2, set_context, sys.argv[1] * 200_000)
+with engine as pool:
     assert pool.submit(die_once, sys.argv[2] + ".died").result() > 0
     assert [pool.submit(context_and, n).result()[1] for n in range(4)] == [0, 1, 2, 3]
 """
@@ -392,7 +377,7 @@ def test_a_second_ctrl_c_at_the_notice_of_the_first_left_the_workers() -> None:
     def interrupted(_: str) -> None:
         raise KeyboardInterrupt
 
-    executor = ProcessExecutor(2, None, ())
+    executor = started(ProcessEngine(2), set_context, "ready")
     processes = [worker.process for worker in executor._workers]
     with pytest.raises(KeyboardInterrupt, match="first"), ending(executor, interrupted):
         raise KeyboardInterrupt("first")

@@ -21,15 +21,18 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from convert.processes.stop_signals import ENDING_SIGNALS, STOP_SIGNALS
-from convert.processes.watchdog import let_stack_be_dumped
+from convert.engine.engine import attempt
+from convert.engine.stop_signals import ENDING_SIGNALS, STOP_SIGNALS
+from convert.engine.watchdog import let_stack_be_dumped
+
+if TYPE_CHECKING:
+    from convert.engine.dispatch import Task
 
 _REPORT_SECONDS = 0.25  # between two reports of a worker that its task goes on
 
@@ -66,17 +69,6 @@ def take_step(place: Any = None, done_bytes: int = 0) -> None:
             _reports.send_bytes(b"%b%d" % (_GOES_ON, done_bytes))
 
 
-@dataclass
-class Task:
-    """What is to be run; gathered: by few workers; key: of what it goes on with; tries: how many workers died of it."""
-
-    future: TaskFuture
-    payload: bytes
-    gathered: bool = False
-    key: Hashable = None
-    tries: int = 0
-
-
 class Start:
     """What a worker does first, `initializer(*initargs)`: inherited by a forked one, sent (pickled) to any other."""
 
@@ -103,10 +95,9 @@ class Worker:
         self.place: Any = None  # what it said its task is at
         self._start_message = start.message
         self.tasks: deque[Task] = deque()
-        self.answers = 0
+        self.sticky: Hashable = None  # the key of the tasks that come to it alone
         self.steps = 0  # answers, and reports that a task goes on
         self.stalled = ""
-        self.gathers = False  # it was given a gathered task
         self.connection, remote = context.Pipe()
         # A forked child inherits the parent's ends of its own and of the earlier pipes; were they to stay open, it
         # would never see the end of its pipe.
@@ -137,33 +128,25 @@ class Worker:
             self.connection.send_bytes(self._start_message)
         self._start_message = None
 
-    def collect(self) -> bool:
-        """Take the answers that lie in the pipe; False if the worker is gone."""
-        try:
-            while self._answers.poll(0):
-                answer = self.connection.recv_bytes()
-                self.steps += 1
-                if answer.startswith(_GOES_ON):
-                    if self.tasks:
-                        self.tasks[0].future.done_bytes = int(answer.removeprefix(_GOES_ON))
-                    continue
-                try:
-                    good, value = pickle.loads(answer)
-                except Exception as error:
-                    good, value = False, RuntimeError(f"a task's answer could not be read: {error}")
-                if good is None:
-                    self.place = value
-                    continue
+    def answers(self) -> Iterator[tuple[bool, Any]]:
+        """What lies in the pipe: (True, result) or (False, error) of the first of its tasks, whoever takes it then
+        takes the task too. EOFError or OSError if the worker is gone."""
+        while self._answers.poll(0):
+            answer = self.connection.recv_bytes()
+            self.steps += 1
+            if answer.startswith(_GOES_ON):
+                if self.tasks:
+                    self.tasks[0].future.done_bytes = int(answer.removeprefix(_GOES_ON))
+                continue
+            try:
+                good, value = pickle.loads(answer)
+            except Exception as error:
+                good, value = False, RuntimeError(f"a task's answer could not be read: {error}")
+            if good is None:
+                self.place = value
+            else:
                 self.place = None
-                future = self.tasks.popleft().future
-                self.answers += 1
-                if good:
-                    future.set_result(value)
-                else:
-                    future.set_exception(value)
-        except (EOFError, OSError):
-            return False
-        return bool(self.process.is_alive())
+                yield good, value
 
 
 @contextmanager
@@ -210,21 +193,15 @@ def serve(
         if initializer is not None:
             initializer(*initargs)
     except BaseException as error:
+        error.add_note("in a worker:\n" + "".join(traceback.format_exception(error)))
         broken = error
     while True:
         try:
             payload = connection.recv_bytes()
         except (EOFError, OSError):
             return
-        try:
-            if broken is not None:
-                raise broken
-            _tells_places = payload.startswith(CAREFUL)
-            function, args, kwargs = pickle.loads(payload.removeprefix(CAREFUL))
-            answer = (True, function(*args, **kwargs))
-        except BaseException as error:
-            error.add_note("in a worker:\n" + "".join(traceback.format_exception(error)))
-            answer = (False, error)
+        _tells_places = payload.startswith(CAREFUL)
+        answer = attempt(payload.removeprefix(CAREFUL)) if broken is None else (False, broken)
         try:
             connection.send(answer)
         except OSError:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from convert.engine.engine import BorrowedEngine, Engine
+from convert.engine.inline_engine import InlineEngine
+from convert.engine.tasks import TaskPool, run_tasks
 from convert.errors import BadInput, WorkerLost
-from convert.processes.inline_executor import InlineExecutor
-from convert.processes.tasks import TaskPool, run_tasks
 
 
-class Slow(Executor):
+class Slow(Engine):
     """Tasks are done when they are told to be; each tells that it has done 10 bytes."""
 
     def __init__(self) -> None:
@@ -41,7 +42,7 @@ def drawn(count: int, taken: list[int]) -> Iterator[int]:
 def test_no_more_are_in_flight_than_asked_for_however_long_they_take(
     window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convert.processes.tasks.SHOW_SECONDS", 0.001)
+    monkeypatch.setattr("convert.engine.tasks.SHOW_SECONDS", 0.001)
     executor = Slow()
     taken: list[int] = []
     shown: list[int] = []
@@ -68,19 +69,19 @@ def test_the_first_error_ends_it_and_nothing_else_is_begun() -> None:
 
     taken: list[int] = []
     with pytest.raises(BadInput, match="no more"):
-        list(run_tasks(InlineExecutor(), fail_at_3, drawn(9, taken), 2, str))
+        list(run_tasks(InlineEngine(), fail_at_3, drawn(9, taken), 2, str))
     assert len(taken) <= 5
 
 
 def test_what_an_executor_does_to_a_task_names_it() -> None:
-    class Cancelling(Executor):
+    class Cancelling(Engine):
         def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
             future: Future[Any] = Future()
             future.cancel()
             future.set_running_or_notify_cancel()
             return future
 
-    class Raising(Executor):
+    class Raising(Engine):
         def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
             future: Future[Any] = Future()
             future.set_exception(EOFError("the worker has gone"))
@@ -88,9 +89,9 @@ def test_what_an_executor_does_to_a_task_names_it() -> None:
 
     ended = ThreadPoolExecutor(1)
     ended.shutdown()
-    cases: list[tuple[Executor, str]] = [
+    cases: list[tuple[Engine, str]] = [
         (Cancelling(), "the executor cancelled a task, while it was at number 3"),
-        (ended, "cannot schedule new futures after shutdown, while it was at number 3"),
+        (BorrowedEngine(ended, 1), "cannot schedule new futures after shutdown, while it was at number 3"),
     ]
     for executor, told in cases:
         with pytest.raises(WorkerLost, match=told):
@@ -101,8 +102,8 @@ def test_what_an_executor_does_to_a_task_names_it() -> None:
 
 
 def test_without_tasks_there_is_nothing_to_wait_for() -> None:
-    assert list(run_tasks(InlineExecutor(), twice, iter([]), 3, str)) == []
-    with TaskPool(InlineExecutor()) as pool:
+    assert list(run_tasks(InlineEngine(), twice, iter([]), 3, str)) == []
+    with TaskPool(InlineEngine()) as pool:
         assert list(pool.done(0.001)) == []
 
 
@@ -115,8 +116,9 @@ def test_a_result_from_another_thread_is_taken_at_once() -> None:
 
 
 def test_workers_that_nobody_manages_are_no_hang() -> None:
-    class Unmanaged(Executor):
-        is_managed = False
+    class Unmanaged(Engine):
+        def check(self) -> None:
+            raise MemoryError
 
         def submit(self, fn, /, *args, **kwargs):
             return Future()

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from convert.processes.stop_signals import ENDING_SIGNALS, Stopped, stop_signals
+from convert.engine.stop_signals import ENDING_SIGNALS, Stopped, stop_signals
 
 
 @pytest.mark.parametrize("number", ENDING_SIGNALS)

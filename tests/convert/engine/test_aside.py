@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from convert.aside import Aside
-from convert.processes.executors import may_fork
+from convert.engine.aside import Aside
+from convert.engine.process_engine import may_fork
 
 
 def test_the_result_comes_after_the_other_work() -> None:

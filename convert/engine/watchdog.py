@@ -13,7 +13,7 @@ import faulthandler
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,10 +38,10 @@ class Watch:
         self._last = time.monotonic()
         self._seen: dict[int, _Seen] = {}
 
-    def stalled(self, steps: Mapping[int, int]) -> Iterator[tuple[int, str]]:
-        """Those of the busy processes, given with the number of their steps, that hang, and how that was noticed.
+    def stalled(self, steps: Iterable[tuple[int, int]]) -> Iterator[tuple[int, str]]:
+        """Those of the busy processes, given as (id, number of steps), that hang, and how that was noticed.
 
-        To be called every second."""
+        To be called every second; more often is no cost."""
         if not self._seconds:
             return
         now = time.monotonic()
@@ -49,7 +49,7 @@ class Watch:
             return
         elapsed, self._last = min(now - self._last, _MOST_SECONDS), now
         before, self._seen = self._seen, {}
-        for pid, count in steps.items():
+        for pid, count in steps:
             ticks = processor_ticks(pid)
             if ticks is None:
                 continue
