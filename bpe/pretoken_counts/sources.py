@@ -91,9 +91,8 @@ def name_of(source: Source) -> str:
 
 
 def total_bytes(sources: Iterable[Source]) -> int | None:
-    """The bytes of all sources, None if a pipe is among them; MissingInput lists the files that are not there."""
+    """The bytes of all sources, None if a pipe is among them, or a file that is not there, as is told when it is read."""
     total: int | None = 0
-    missing = []
     for source in sources:
         path = path_of(source)
         size: int | None
@@ -101,16 +100,11 @@ def total_bytes(sources: Iterable[Source]) -> int | None:
             size = None
         elif path is None:
             size = memoryview(source).nbytes  # type: ignore[arg-type]
-        elif not path.exists() or path.is_dir():
-            missing.append(f"{path} ({'is a folder' if path.is_dir() else 'not found'})")
-            continue
-        elif isinstance(source, FileRange):
-            size = (path.stat().st_size if source.stop is None else source.stop) - source.start
         else:
             size = path.stat().st_size if path.is_file() else None
+            if size is not None and isinstance(source, FileRange):
+                size = (size if source.stop is None else source.stop) - source.start
         total = None if total is None or size is None else total + size
-    if missing:
-        raise MissingInput(f"can't read {', '.join(missing)}: name text files")
     return total
 
 
@@ -145,7 +139,7 @@ def listed(sources: Iterable[Source], input_format: str, only_files: bool = Fals
             found.append(source)
             kinds.add(kind_of_source(source, input_format))
     if problems:
-        raise MissingInput(f"can't read {'; '.join(map(printable, problems))}")
+        raise MissingInput("; ".join(map(printable, problems)))
     check_libraries(kinds)
     return found
 
