@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,10 @@ from flat_tokens import writer
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import SplitRecord
 
-sys.path.insert(0, str(Path(__file__).parent))  # for the modules that the tests share
+sys.path[:0] = [
+    str(Path(__file__).parent),
+    str(Path(__file__).parents[1] / "stores"),
+]  # modules that tests share
 
 Sequences = Sequence[Sequence[int]]
 MakeDataset = Callable[..., Path]
@@ -58,6 +61,16 @@ def write_dataset(root: Path, train: Sequences, validation: Sequences, layout: A
         versions={"flat_tokens": "test"},
     )
     return root
+
+
+@pytest.fixture(scope="session")
+def moto() -> Iterator[str]:
+    """The address of moto's S3 server."""
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    from servers import moto_server
+
+    with moto_server() as address:
+        yield address
 
 
 @pytest.fixture
