@@ -1,0 +1,38 @@
+"""Where inputs are read from and outputs written to: local folders, object stores, web servers.
+
+    store = stores.open_store("s3://bucket/data", {"region": "eu-west-1"})
+    with stores.open_file("s3://bucket/data/a.txt") as file: ...
+
+Libraries of remote stores (the extra `remote`) are imported when a URL is opened, not before.
+"""
+
+from stores.errors import (
+    AlreadyThere,
+    StoreChanged,
+    StoreDenied,
+    StoreError,
+    StoreNotFound,
+    UnknownScheme,
+)
+from stores.files import RandomFile, open_file
+from stores.store import Bytes, Entry, StorageOptions, Store, open_store
+from stores.url import is_url, shown_url, split_key
+
+__all__ = [
+    "AlreadyThere",
+    "Bytes",
+    "Entry",
+    "RandomFile",
+    "StorageOptions",
+    "Store",
+    "StoreChanged",
+    "StoreDenied",
+    "StoreError",
+    "StoreNotFound",
+    "UnknownScheme",
+    "is_url",
+    "open_file",
+    "open_store",
+    "shown_url",
+    "split_key",
+]

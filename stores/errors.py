@@ -1,0 +1,46 @@
+"""What can go wrong in a store, one class a kind; each carries the exit code of a command that ends with it.
+
+A message is one line: the URL without credentials, the cause, what to do. The errors are pickled between processes,
+so each is made of its message alone.
+"""
+
+# ruff: noqa: N818 - named for what is wrong: StoreNotFound, AlreadyThere
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class StoreError(Exception):
+    """A store that can't be read or written: no answer, no space, a server's fault. Base of the others."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class StoreNotFound(StoreError):
+    """An object, a file or a bucket that is not there."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class StoreChanged(StoreError):
+    """An object that is another than the one that was planned: it was written since."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class StoreDenied(StoreError):
+    """Credentials that are missing, wrong or expired, or that do not allow what was tried; a wrong region."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class AlreadyThere(StoreError):
+    """An object that was to be put only if absent, and is there."""
+
+    exit_code: ClassVar[int] = 6
+
+
+class UnknownScheme(StoreError):
+    """A URL that no store here can open, or an option that its store does not know."""
+
+    exit_code: ClassVar[int] = 2

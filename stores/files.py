@@ -1,0 +1,103 @@
+"""One file to read from at any offset, local or in an object store.
+
+A local one is read as it is, a remote one ahead where it is read in order. `expect` says what will be read in order, so
+that nothing behind it is fetched.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+from stores.errors import StoreChanged, StoreNotFound
+from stores.local import file_version, read_into
+from stores.store import NO_OPTIONS, Entry, StorageOptions, open_store
+from stores.url import is_url, parse, split_key
+
+
+class RandomFile(Protocol):
+    """A file open for reading; a context manager. One thread reads it at a time."""
+
+    @property
+    def size(self) -> int:
+        """Its bytes when it was opened."""
+        ...
+
+    def version(self) -> str:
+        """The version that is read, of a local file the present one; see `stores.store.Entry`."""
+        ...
+
+    def expect(self, start: int, stop: int) -> None:
+        """Bytes [start, stop) will be read in order; nothing behind them is read ahead."""
+        ...
+
+    def readinto_at(self, offset: int, view: memoryview) -> int:
+        """Put bytes from `offset` on into `view`; how many, 0 only at the end or for an empty view."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it; requests under way are not waited for."""
+        ...
+
+    def __enter__(self) -> RandomFile: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def open_file(
+    url_or_path: str, options: StorageOptions = NO_OPTIONS, version: str = "", size: int | None = None
+) -> RandomFile:
+    """The file at a URL or path. Of an object whose version and size are known nothing is asked before it is read.
+
+    StoreNotFound if it is not there; StoreChanged, now or when it is read, if it has another version than the one
+    that is given. OSError of a local file that can't be opened.
+    """
+    if not is_url(url_or_path):
+        return LocalFile(url_or_path, version)
+    if parse(url_or_path).scheme == "file":
+        return LocalFile(parse(url_or_path).path, version)
+    from stores.remote_file import RemoteFile
+
+    folder, key = split_key(url_or_path)
+    store = open_store(folder, options)
+    return RemoteFile(store, Entry(key, size, version) if size is not None else store.head(key), version)
+
+
+class LocalFile:
+    """A file of this machine; see RandomFile."""
+
+    def __init__(self, path: str | Path, version: str = "") -> None:
+        self._path = str(path)
+        try:
+            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            raise StoreNotFound(f"{path} is not there; was it removed or renamed?") from None
+        status = os.fstat(self._file)
+        self.size = status.st_size
+        if version and version != file_version(status):
+            self.close()
+            raise StoreChanged(f"{path} was written to since the work was planned; run the command again")
+
+    def __enter__(self) -> LocalFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def version(self) -> str:
+        """See RandomFile."""
+        return file_version(os.fstat(self._file))
+
+    def expect(self, start: int, stop: int) -> None:
+        """See RandomFile; the system reads ahead by itself."""
+
+    def readinto_at(self, offset: int, view: memoryview) -> int:
+        """See RandomFile."""
+        return read_into(self._file, self._path, offset, view)
+
+    def close(self) -> None:
+        """See RandomFile."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1

@@ -1,0 +1,248 @@
+"""Object stores through obstore: s3://, gs://, az://, https:// (reading), memory:// (one a process, for tests)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from stores.causes import code_of, explained, status_of
+from stores.clients import SCHEMES, client_of, unretried_client_of
+from stores.errors import AlreadyThere, StoreChanged, StoreError, StoreNotFound
+from stores.requests import call, read_joined
+from stores.store import NO_OPTIONS, Blocks, Bytes, Entry, StorageOptions, as_blocks, checked_key
+from stores.url import Location
+
+if TYPE_CHECKING:
+    import obstore
+
+__all__ = ["SCHEMES", "ObjectStore"]
+
+PART_BYTES = 16 << 20  # of a multipart upload: 10,000 of them, the most S3 allows, are 160 GB
+_PARTS_AT_ONCE = 4
+_PAGE_OBJECTS = 1000  # the most that S3 lists in one answer
+_ATTEMPTS = 6
+_Result = TypeVar("_Result")
+
+
+class ObjectStore:
+    """A container of an object store, or a folder of keys in it; see `stores.store.Store`.
+
+    A put with if_absent is a conditional put (If-None-Match: *). A store that ignores the condition is found out by
+    the first such put, which is sent twice: the second must be refused. From then on `excludes` is False and the
+    object is looked for before it is put: of two writers at the same moment both may win there.
+    """
+
+    is_local = False
+
+    def __init__(self, location: Location, options: StorageOptions = NO_OPTIONS) -> None:
+        self._location, self._options = location, dict(options)
+        self._client = client_of(location, options)
+        self.url = location.shown
+        self._excludes: bool | None = True if location.scheme == "memory" else None  # None: not known yet
+
+    def __reduce__(self) -> tuple[type[ObjectStore], tuple[Location, Mapping[str, str]]]:
+        return ObjectStore, (self._location, self._options)
+
+    @property
+    def path(self) -> Path:
+        """See Store."""
+        raise StoreError(f"{self.url} is no local folder")
+
+    @property
+    def excludes(self) -> bool:
+        """See Store."""
+        return self._excludes is not False
+
+    def list(self, prefix: str = "") -> Iterator[Entry]:
+        """See Store. One request for each thousand objects."""
+        if self._location.scheme in ("http", "https"):
+            raise StoreError(f"{self.url}: a web server does not list its files; name each of them")
+        folder = self._location.below(prefix.strip("/")).path if prefix.strip("/") else self._location.path
+        cut = len(self._location.path.rstrip("/")) + 1 if self._location.path.rstrip("/") else 0
+        pages = self._try("", lambda: self._client.list(folder or None, chunk_size=_PAGE_OBJECTS))
+        last = ""
+        while page := self._try("", lambda: next(pages, None)):
+            for found in page:
+                if found["path"] < last:
+                    raise StoreError(
+                        f"{self.url}: the store does not list its objects in order; name each of them"
+                    )
+                last = found["path"]
+                yield Entry(found["path"][cut:], found["size"], _version(found))
+
+    def head(self, key: str) -> Entry:
+        """See Store."""
+        try:
+            found = call(lambda: self._client.head(self._path(key)))
+        except Exception as error:
+            if 400 <= status_of(error) < 500 and not code_of(
+                error
+            ):  # an answer to HEAD does not say what is wrong
+                return self._head_by_get(key, error)
+            raise self._explained(error, key) from None
+        return Entry(key, found["size"], _version(found))
+
+    def read(self, key: str, start: int = 0, stop: int | None = None, version: str = "") -> Bytes:
+        """See Store."""
+        if stop is not None and stop <= start:
+            return b""
+        options: obstore.GetOptions = {}
+        if stop is not None:
+            options["range"] = (start, stop)
+        elif start:
+            options["range"] = {"offset": start}
+        if version.startswith(
+            '"'
+        ):  # an entity tag; a weak one (W/"...") may not be asked for, but can be compared
+            options["if_match"] = version
+        for attempt in range(_ATTEMPTS):
+            try:
+                result = call(lambda: _got(self._client.get(self._path(key), options=options)))
+                break
+            except Exception as error:
+                if status_of(error) == 416 or "Wanted range starting at" in str(error):
+                    return b""
+                # An answer shorter than asked for is none that the client tries again.
+                if "Requested" not in str(error) or attempt == _ATTEMPTS - 1:
+                    raise self._explained(error, key) from None
+                time.sleep(0.2 * 2**attempt)
+        meta, data = result
+        if version and _version(meta) != version:
+            raise StoreChanged(
+                f"{self._shown(key)} was written to since the work was planned; run the command again"
+            )
+        return data
+
+    def read_ranges(self, key: str, ranges: Sequence[tuple[int, int]], version: str = "") -> Blocks:
+        """See Store."""
+        return read_joined(lambda start, stop: self.read(key, start, stop, version), ranges)
+
+    def put(self, key: str, data: Bytes | Iterable[Bytes], if_absent: bool = False) -> Entry:
+        """See Store. if_absent: the data are held in memory and sent in one request. A put whose answer got lost is
+        sent again; if it finds an object with exactly these bytes then, this is taken for its own."""
+        if self._location.scheme in ("http", "https"):
+            raise StoreError(f"{self.url}: a web server is read only; write to an object store or a folder")
+        if if_absent:
+            return self._put_if_absent(key, b"".join(as_blocks(data)))
+        path, blocks = self._path(key), as_blocks(data)
+        first: list[memoryview] = []
+        held = 0
+        for block in blocks:
+            first.append(block)
+            held += len(block)
+            if held > PART_BYTES:
+                break
+        if held <= PART_BYTES:
+            whole: Any = first[0] if len(first) == 1 else b"".join(first)
+            put = self._try(key, lambda: self._client.put(path, whole, use_multipart=False))
+            return Entry(key, held, _tag(put["e_tag"]) or self.head(key).version)
+        parts: Any = chain(first, blocks)
+        del first
+        self._try(
+            key,
+            lambda: self._client.put(
+                path, parts, use_multipart=True, chunk_size=PART_BYTES, max_concurrency=_PARTS_AT_ONCE
+            ),
+        )
+        return self.head(key)  # servers do not agree on the tag that they give when the parts are joined
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """See Store."""
+        paths = [self._path(key) for key in keys]
+        if paths:
+            self._try("", lambda: self._client.delete(paths))
+
+    def _put_if_absent(self, key: str, data: bytes) -> Entry:
+        path = self._path(key)
+        once = unretried_client_of(self._location, self._options)
+
+        def create() -> str:
+            return _tag(call(lambda: once.put(path, data, mode="create", use_multipart=False))["e_tag"])
+
+        if (
+            self._excludes is not True
+        ):  # a store that ignores the condition would lose the object that is there
+            try:
+                self.head(key)
+            except StoreNotFound:
+                pass
+            else:
+                raise AlreadyThere(f"{self._shown(key)} exists already; another run has written it")
+        if self._excludes is False:
+            put = self._try(key, lambda: self._client.put(path, data, use_multipart=False))
+            return Entry(key, len(data), _tag(put["e_tag"]) or self.head(key).version)
+        unsure = False  # whether an earlier attempt may have written it
+        for attempt in range(_ATTEMPTS):
+            try:
+                version = create()
+                break
+            except Exception as error:
+                if type(error).__name__ == "AlreadyExistsError":
+                    if unsure and bytes(self.read(key)) == data:
+                        version = self.head(key).version
+                        break
+                    raise self._explained(error, key) from None
+                status = status_of(error)
+                if status == 501 or type(error).__name__ == "NotSupportedError":
+                    self._excludes = False
+                    return self._put_if_absent(key, data)
+                if (400 <= status < 500 and status not in (408, 409, 429)) or attempt == _ATTEMPTS - 1:
+                    raise self._explained(error, key) from None
+                unsure = True
+                time.sleep(0.2 * 2**attempt)
+        if self._excludes is None:
+            self._excludes = self._refuses_again(create)
+        return Entry(key, len(data), version or self.head(key).version)
+
+    def _refuses_again(self, create: Callable[[], str]) -> bool | None:
+        """Whether the store refuses a second conditional put of what was just put; None where it did not answer."""
+        try:
+            create()
+            return False
+        except Exception as error:
+            return True if type(error).__name__ == "AlreadyExistsError" else None
+
+    def _head_by_get(self, key: str, why: Exception) -> Entry:
+        """The entry by a request for the first byte, where a HEAD is refused; its answer says why, if that is too."""
+        try:
+            meta = call(lambda: self._client.get(self._path(key), options={"range": (0, 1)}).meta)
+        except Exception as error:
+            raise self._explained(why if status_of(error) == 416 else error, key) from None
+        return Entry(key, meta["size"], _version(meta))
+
+    def _try(self, key: str, request: Callable[[], _Result]) -> _Result:
+        try:
+            return call(request)
+        except Exception as error:
+            raise self._explained(error, key) from None
+
+    def _explained(self, error: Exception, key: str) -> Exception:
+        """A client's error as this package's; others, as of an iterable that is put, are what they are."""
+        ours = type(error).__module__.startswith(("obstore", "_obstore")) or isinstance(
+            error, FileNotFoundError | ValueError
+        )
+        return explained(error, self._shown(key), self._location.scheme) if ours else error
+
+    def _path(self, key: str) -> str:
+        return self._location.below(checked_key(self.url, key)).path
+
+    def _shown(self, key: str) -> str:
+        return self._location.below(key).shown if key else self.url
+
+
+def _got(result: obstore.GetResult) -> tuple[obstore.ObjectMeta, Bytes]:
+    """The head and the bytes of an answer."""
+    return result.meta, memoryview(result.bytes())
+
+
+def _version(found: obstore.ObjectMeta) -> str:
+    """The entity tag, else size and second of the last write."""
+    return _tag(found["e_tag"]) or f"{found['size']}-{int(found['last_modified'].timestamp())}"
+
+
+def _tag(tag: str | None) -> str:
+    """An entity tag in its quotes, which some servers leave out in a listing; "" if there is none."""
+    return f'"{tag}"' if tag and not tag.startswith(('"', "W/")) else tag or ""

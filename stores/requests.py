@@ -1,0 +1,103 @@
+"""Requests that run beside the caller: so that several are under way at once, and a Ctrl-C is not kept waiting.
+
+Each has a thread of its own: a request takes a hundred times as long as a thread's start, and there is no pool that a
+fork or an end of the process could find busy.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import TypeVar
+
+from stores.store import Bytes
+
+REQUEST_BYTES = 8 << 20  # of a long read: large enough that the time to the first byte is a small part
+_GAP_BYTES = (
+    1 << 20
+)  # what lies between two ranges is read too if it is no more: cheaper than another request
+_AT_ONCE = 8
+_END_SECONDS = 3.0
+
+_Result = TypeVar("_Result")
+_running: set[threading.Thread] = set()
+
+
+def start(request: Callable[[], _Result]) -> Future[_Result]:
+    """Begin a request in a thread of its own."""
+    future: Future[_Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(request())
+        except BaseException as error:
+            future.set_exception(error)
+        finally:
+            _running.discard(threading.current_thread())
+
+    # A daemon, since a process that is interrupted must not wait until a server that is gone was asked often enough.
+    thread = threading.Thread(target=run, daemon=True, name="store request")
+    _running.add(thread)
+    thread.start()
+    return future
+
+
+def call(request: Callable[[], _Result]) -> _Result:
+    """The result of a request; in the main thread, which alone a Ctrl-C reaches, it can be interrupted."""
+    return start(request).result() if threading.current_thread() is threading.main_thread() else request()
+
+
+@atexit.register
+def _let_finish() -> None:
+    """Requests that nobody waits for any more may still come to their end: a thread that asks for the interpreter
+    when it is gone would abort the process."""
+    until = time.monotonic() + _END_SECONDS
+    for thread in tuple(_running):
+        thread.join(max(0.0, until - time.monotonic()))
+
+
+def read_joined(read: Callable[[int, int], Bytes], ranges: Sequence[tuple[int, int]]) -> list[Bytes]:
+    """The bytes of each [start, stop), by read(start, stop) of ranges that join neighbours and cut what is long.
+
+    Fewer bytes where the object ends before; several requests are under way at once.
+    """
+    spans: list[list[int]] = []
+    for begin, stop in sorted(pair for pair in ranges if pair[0] < pair[1]):
+        if spans and begin <= spans[-1][1] + _GAP_BYTES:
+            spans[-1][1] = max(spans[-1][1], stop)
+        else:
+            spans.append([begin, stop])
+    cuts = [
+        [(place, min(place + REQUEST_BYTES, stop)) for place in range(begin, stop, REQUEST_BYTES)]
+        for begin, stop in spans
+    ]
+    results = _at_once(read, [request for requests in cuts for request in requests])
+    held: list[tuple[int, memoryview]] = []
+    for requests in cuts:
+        blocks = [results.popleft() for _ in requests]
+        held.append((requests[0][0], memoryview(blocks[0] if len(blocks) == 1 else b"".join(blocks))))
+    return [_part(held, begin, stop) for begin, stop in ranges]
+
+
+def _at_once(read: Callable[[int, int], Bytes], wanted: list[tuple[int, int]]) -> deque[Bytes]:
+    if len(wanted) == 1:
+        return deque([read(*wanted[0])])
+    results: deque[Bytes] = deque()
+    futures: deque[Future[Bytes]] = deque()
+    for begin, stop in wanted:
+        if len(futures) == _AT_ONCE:
+            results.append(futures.popleft().result())
+        futures.append(start(lambda begin=begin, stop=stop: read(begin, stop)))  # type: ignore[misc]
+    results.extend(future.result() for future in futures)
+    return results
+
+
+def _part(held: list[tuple[int, memoryview]], begin: int, stop: int) -> Bytes:
+    if begin >= stop:
+        return b""
+    place, block = next((place, block) for place, block in reversed(held) if place <= begin)
+    return block[begin - place : stop - place]

@@ -1,0 +1,98 @@
+"""S3 servers on loopback, which tests start and stop: moto's (conditional puts) and rclone's (real sockets, none)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from faulty_proxy import faulty_proxy
+
+KEY, SECRET = "testing-key", "testing-secret"
+BUCKET = "corpus"
+
+
+def s3_options(endpoint: str) -> dict[str, str]:
+    """The storage options for a server here."""
+    return {
+        "endpoint": endpoint,
+        "access_key_id": KEY,
+        "secret_access_key": SECRET,
+        "region": "us-east-1",
+    }
+
+
+@contextmanager
+def moto_server() -> Iterator[str]:
+    """The address of a server with the empty bucket BUCKET."""
+    server_module = pytest.importorskip("moto.server", reason="moto[server] is not installed")
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    os.environ["MOTO_S3_DEFAULT_MAX_KEYS"] = "100"  # a page of a listing
+    server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    try:
+        make_bucket(f"http://{host}:{port}", BUCKET)
+        yield f"http://{host}:{port}"
+    finally:
+        server.stop()
+
+
+def make_bucket(endpoint: str, name: str) -> None:
+    """A new, empty bucket."""
+    import boto3
+
+    boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        aws_access_key_id=KEY,
+        aws_secret_access_key=SECRET,
+        region_name="us-east-1",
+    ).create_bucket(Bucket=name)
+
+
+@contextmanager
+def rclone_server(folder: Path) -> Iterator[str]:
+    """The address of a server whose buckets are the folders in `folder`; BUCKET is one."""
+    beside = Path(sys.executable).parent / "rclone"
+    rclone = str(beside) if beside.exists() else shutil.which("rclone")
+    if rclone is None:
+        pytest.skip("rclone is not installed")
+    (folder / BUCKET).mkdir(parents=True)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    command = [rclone, "serve", "s3", str(folder), "--addr", address, "--auth-key", f"{KEY},{SECRET}"]
+    server = subprocess.Popen(
+        [*command, "--config", os.devnull, "--vfs-cache-mode", "off", "--log-level", "ERROR"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        _wait_until_it_listens(address, server)
+        with faulty_proxy(f"http://{address}") as proxy:  # which mends an answer's status
+            yield proxy.url
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _wait_until_it_listens(address: str, server: subprocess.Popen[bytes]) -> None:
+    host, port = address.split(":")
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        assert server.poll() is None, "the server has ended"
+        try:
+            socket.create_connection((host, int(port)), 1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError("the server does not listen")
