@@ -13,8 +13,8 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from conftest import write_dataset
 from counting_store import CountingStore, copy_dataset
+from small_datasets import write_dataset
 
 import flat_tokens
 from flat_tokens import Loader, Mixture, PackedSequences
