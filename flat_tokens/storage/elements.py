@@ -166,16 +166,26 @@ class Elements:
         if self._source is None:
             out[:] = self._read_foreign(start, start + len(out))
             return
+        index, offset = divmod(start, self.chunk_elements)
+        stop = offset + len(out)
+        if 0 < len(out) and stop <= self.chunk_elements:
+            self._source.copy(index, offset, stop, out, needed.get(index, 0))
+        else:
+            self._copy_chunks(self._source, start, out, needed)
+        check_largest(out, self._largest, self._where, start)
+
+    def _copy_chunks(
+        self, source: ChunkSource, start: int, out: npt.NDArray[Any], needed: Mapping[int, int]
+    ) -> None:
         chunk = self.chunk_elements
         at, stop = start, start + len(out)
-        with self._source.expecting((start,), (stop,)):
+        with source.expecting((start,), (stop,)):
             while at < stop:
                 index, offset = divmod(at, chunk)
                 count = min(chunk - offset, stop - at)
                 into = out[at - start : at - start + count]
-                self._source.copy(index, offset, offset + count, into, needed.get(index, 0))
+                source.copy(index, offset, offset + count, into, needed.get(index, 0))
                 at += count
-        check_largest(out, self._largest, self._where, start)
 
     def peek(self, start: int, stop: int, is_checked: bool = True) -> npt.NDArray[Any]:
         """The elements [start, stop), which must be inside the array; a read-only view where they are mapped
