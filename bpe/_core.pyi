@@ -1,6 +1,7 @@
 """The C++ core as Python sees it. Every call releases the GIL around its loop; buffers are bytes-like and contiguous.
 
-Text given to the core must be valid UTF-8 where a call says so; `validate_utf8` finds out. Offsets are 64-bit.
+Text given to the core must be valid UTF-8 where a call says so; `corpus._core.validate_utf8` finds out. Offsets
+are 64-bit.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -82,9 +83,6 @@ def last_safe_cut(automaton: Automaton, buffer: Buffer) -> int:
     For every continuation c, the pieces of buffer + c are those of buffer[:p] and then those of buffer[p:] + c.
     p stands between two characters of buffer that make it certain; a text that is one long word or space has none.
     """
-
-def validate_utf8(buffer: Buffer) -> int:
-    """The offset of the first byte that is not valid UTF-8 (a cut character's lead byte included), or -1."""
 
 def simd_variants() -> list[str]:
     """The variants this machine can run, best first, e.g. ["avx512", "avx2", "portable"]."""
@@ -341,33 +339,6 @@ def id_list(ids: Buffer, start: int, stop: int) -> list[int]:
 
 def id_rows(tokens: NDArray[np.uint32], offsets: NDArray[np.uint64]) -> list[list[int]]:
     """The rows tokens[offsets[i] : offsets[i + 1]] as lists. ValueError for offsets that do not ascend within them."""
-
-def find_separators(buffer: Buffer, separator: bytes) -> NDArray[np.uint64]:
-    """Starts of the separators, leftmost first, not overlapping (as bytes.split finds them)."""
-
-def find_special_tokens(
-    buffer: Buffer, special_tokens: Sequence[bytes]
-) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
-    """Starts of the special tokens (leftmost, then longest) and which of the list each is."""
-
-def rows_with_special_tokens(
-    buffer: Buffer, offsets: NDArray[np.uint64], special_tokens: Sequence[bytes]
-) -> NDArray[np.uint64]:
-    """The numbers of the rows that hold one of the special tokens, ascending."""
-
-def xxh64(buffer: Buffer, seed: int = 0) -> int:
-    """XXH64 of all the bytes, to find damage: faster than zlib's crc32."""
-
-class Xxh64:
-    """XXH64 of bytes that come in parts: the same value however they are cut. For one thread at a time."""
-
-    def __init__(self, seed: int = 0) -> None: ...
-    def update(self, buffer: Buffer) -> None:
-        """Take the next bytes."""
-    def digest(self) -> int:
-        """The hash of all bytes so far; more may follow."""
-    def copy(self) -> Xxh64:
-        """One that has taken the same bytes and goes its own way."""
 
 # -- pretoken_counts.cpp, trainer.cpp
 

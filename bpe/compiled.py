@@ -28,6 +28,7 @@ from bpe.post_processing import PostProcessor
 from bpe.pretokenizer import Pretokenizer
 from bpe.text_form import has_spaces, with_spaces
 from bpe.vocabulary import TextRules
+from corpus._core import xxh64
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -55,7 +56,7 @@ def compile_parts(parts: Parts) -> bytes:
     text += b" " * (-len(text) % 8)
     image = parts.encoder.image()
     body = text + image
-    return _START.pack(MAGIC, len(text), len(image), _core.xxh64(body)) + body
+    return _START.pack(MAGIC, len(text), len(image), xxh64(body)) + body
 
 
 def read_compiled(image: Buffer) -> Parts:
@@ -67,7 +68,7 @@ def read_compiled(image: Buffer) -> Parts:
     body = view[_START.size :]
     if header_bytes + image_bytes != len(body):
         raise BadTokenizer("the compiled tokenizer is cut short; compile it again")
-    if _core.xxh64(body) != checksum:
+    if xxh64(body) != checksum:
         raise BadTokenizer("the compiled tokenizer is damaged; compile it again")
     try:
         return _parts_of(body, header_bytes)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe import _core, utf8
+from bpe import _core
 from bpe.added_tokens import NO_TOKENS, core_tokens, cut_at
 from bpe.buffers import check_bytes, check_out, not_text, offsets_from, separator_bytes, text_bytes
 from bpe.description import Description, Parts
@@ -25,6 +25,8 @@ from bpe.ragged import Ragged
 from bpe.streaming import blocks_of, encode_by_cuts, encode_stretches
 from bpe.text_form import exchange
 from bpe.threads import thread_count
+from corpus import utf8
+from corpus._core import find_separators, find_special_tokens, validate_utf8
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -135,14 +137,14 @@ class Encoding(Description):
                 )
             except ValueError:
                 utf8.check(buffer)  # tells where it is not valid
-                if checked or _core.validate_utf8(separator) < 0:
+                if checked or validate_utf8(separator) < 0:
                     raise
                 # A separator that cuts characters apart.
                 return Ragged(*self._encoder.encode_documents(buffer, separator, threads, tokens, False, out))
         if not checked:
             utf8.check(buffer)
         view = memoryview(buffer).cast("B")
-        stops = np.append(_core.find_separators(buffer, separator), np.uint64(len(view)))
+        stops = np.append(find_separators(buffer, separator), np.uint64(len(view)))
         starts = np.append(np.uint64(0), stops[:-1] + np.uint64(len(separator)))
         return self._encode_rows(view, starts, stops, tokens)
 
@@ -273,7 +275,7 @@ class Encoding(Description):
         if not allowed or not buffer:
             return []
         tokens = list(dict.fromkeys(allowed))
-        starts, which = _core.find_special_tokens(buffer, [token.encode() for token in tokens])
+        starts, which = find_special_tokens(buffer, [token.encode() for token in tokens])
         return [(start, tokens[index]) for start, index in zip(starts.tolist(), which.tolist(), strict=True)]
 
     def finds_by_bytes(self, allowed_special: AllowedSpecial = "all") -> bool:

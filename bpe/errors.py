@@ -8,26 +8,15 @@ Text quoted from a file goes through `shown`, so neither a newline nor a termina
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-if TYPE_CHECKING:
-    from bpe.pretoken_counts.count_set import CountSet
+from corpus.errors import BadArgument as BadArgument
+from corpus.errors import InvalidText as InvalidText
+from corpus.errors import TokenmillError
+from corpus.errors import printable as printable
+from corpus.errors import shown as shown
 
-
-class BpeError(Exception):
-    """Base of all errors that are the user's to mend; `exit_code` is 1 unless a subclass says better.
-
-    counted: what was counted until then, where counting ended with it and may go on.
-    """
-
-    exit_code: ClassVar[int] = 1
-    counted: CountSet | None = None
-
-
-class BadArgument(BpeError, ValueError):
-    """An argument or option outside its range."""
-
-    exit_code: ClassVar[int] = 2
+BpeError = TokenmillError  # the base of all packages' errors, as bpe names it
 
 
 class BadTokenizer(BpeError, ValueError):
@@ -73,12 +62,6 @@ class MissingInput(BpeError, FileNotFoundError):
     exit_code: ClassVar[int] = 2
 
 
-class InvalidText(BpeError, ValueError):
-    """Text that is not valid UTF-8; the message names the source and the byte offset."""
-
-    exit_code: ClassVar[int] = 3
-
-
 class BadCounts(BpeError, ValueError):
     """A counts file that is damaged, cut short, or none at all; the message names the file and the byte."""
 
@@ -109,22 +92,6 @@ class Stopped(KeyboardInterrupt):
     def __init__(self, message: str = "interrupted", exit_code: int = 130) -> None:
         super().__init__(message)
         self.exit_code = exit_code
-
-
-def shown(value: object, limit: int = 60) -> str:
-    """The value as a printable line of at most `limit` characters: "a\\nb" -> 'a\\nb' in quotes; long ones end in …"""
-    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def printable(text: str) -> str:
-    """The text with control characters and undecodable bytes escaped, on one line: "a\\nb" -> "a\\\\nb"."""
-    if text.isprintable():
-        return text
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
-        for character in text
-    )
 
 
 def check_whole(name: str, value: object) -> None:

@@ -20,9 +20,9 @@ from bpe.formats.byte_alphabet import to_bytes
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.memory import check_room
 from bpe.reference import printable_bytes
-from bpe.sizes import counted
 from bpe.tokenizer import Tokenizer
 from bpe.training_start import BYTES, Pretokens, merges_of, with_products
+from corpus.sizes import counted
 
 if TYPE_CHECKING:
     from bpe.like import TextRule

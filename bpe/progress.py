@@ -10,7 +10,7 @@ import time
 from types import TracebackType
 from typing import Any, Protocol, TextIO
 
-from bpe.sizes import bytes_text
+from corpus.sizes import bytes_text
 
 
 class Progress(Protocol):

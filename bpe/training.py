@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from bpe.pretoken_counts.count_set import MinCount
     from bpe.pretoken_counts.sources import Source
     from bpe.training_options import TieBreak
-    from bpe.utf8 import Invalid
+    from corpus.utf8 import Invalid
 
 
 @dataclass(frozen=True, eq=False)

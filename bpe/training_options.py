@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bpe.pretoken_counts.count_set import MinCount
     from bpe.pretokenizer import Pretokenizer
     from bpe.tokenizer import Tokenizer
-    from bpe.utf8 import Invalid
+    from corpus.utf8 import Invalid
 
 TieBreak = Literal["lexicographic", "huggingface"]
 TIE_BREAKS: Final = ("lexicographic", "huggingface")

@@ -17,10 +17,10 @@ from bpe.limited_alphabet import FromAlphabet, alphabet_of, initial_bytes
 from bpe.pretoken_counts.counts import PretokenCounts
 from bpe.pretoken_counts.counts_inputs import Cut, cut_of_files
 from bpe.pretokenizer import Pretokenizer
-from bpe.sizes import counted
 from bpe.tokenizer import Tokenizer
 from bpe.training_options import TrainingOptions, check_size
 from bpe.training_start import FromBytes, Start
+from corpus.sizes import counted
 
 
 def prepared(options: TrainingOptions, vocab_sizes: Sequence[int]) -> tuple[TrainingOptions, Cut]:

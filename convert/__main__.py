@@ -44,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options, parsed = parse_arguments(words)
         output = options.output
+        from convert.engine.stop_signals import stop_signals
         from convert.pipeline import convert, dry_run
-        from convert.processes.stop_signals import stop_signals
 
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from bpe.errors import shown
-from bpe.sizes import parse_size
 from convert.errors import UsageError
-from convert.inputs.kinds import INPUT_FORMATS
 from convert.options import (
     COMPRESSIONS,
     DEFAULT_VALIDATION_FRACTION,
+    EXECUTORS,
     INVALID_MODES,
     ON_ERROR_MODES,
     PROGRESS_MODES,
@@ -22,7 +21,9 @@ from convert.options import (
     START_METHODS,
     ConvertOptions,
 )
-from convert.rules import MAX_RECORD_BYTES
+from corpus.kinds import INPUT_FORMATS
+from corpus.rules import MAX_RECORD_BYTES
+from corpus.sizes import parse_size
 
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.|$)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "f": "\f", "v": "\v", "\\": "\\"}
@@ -225,6 +226,24 @@ def _parser() -> argparse.ArgumentParser:
     add("--dry-run", action="store_true", help="say what would be read, made and needed; write nothing")
     add("--workers", type=_whole, metavar="N", help="worker processes (default: one a usable core)")
     add(
+        "--executor",
+        choices=EXECUTORS,
+        default="process",
+        help="where the work is done: worker processes (default), or a cluster that sees inputs and output",
+    )
+    add("--scheduler", default="", metavar="ADDRESS", help="of dask, such as tcp://host:8786")
+    add(
+        "--address",
+        default="",
+        metavar="ADDRESS",
+        help="of Ray, such as host:6379; auto: the one that runs here",
+    )
+    add(
+        "--scratch",
+        metavar="DIR",
+        help="for temporary shards, seen by all workers (default: beside the output)",
+    )
+    add(
         "--text-chunk-bytes",
         type=_size,
         metavar="SIZE",
@@ -294,6 +313,10 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.
         chunk_tokens=parsed.chunk_tokens,
         overwrite=parsed.overwrite,
         progress="none" if parsed.quiet else parsed.progress,
+        executor=parsed.executor,
+        scheduler=parsed.scheduler,
+        address=parsed.address,
+        scratch=parsed.scratch,
         start_method=parsed.start_method,
         stall_seconds=parsed.stall_timeout,
     )

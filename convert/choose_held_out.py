@@ -6,10 +6,10 @@ from functools import partial
 
 from convert import worker
 from convert.context import Context
+from convert.engine.tasks import run_tasks
 from convert.errors import Refused
 from convert.held_out import SmallestHashes
 from convert.journal import Journal, Recorded
-from convert.processes.tasks import run_tasks
 
 
 def choose_threshold(context: Context, journal: Journal, recorded: Recorded) -> int:
@@ -24,7 +24,7 @@ def choose_threshold(context: Context, journal: Journal, recorded: Recorded) -> 
     chunks = plan.chunks() if count else iter(())
     with context.progress.stage("choose", plan.total_bytes) as stage:
         for chunk, hashes in run_tasks(
-            context.executor, choose, chunks, context.window, context.plan.describe, stage.show_running
+            context.engine, choose, chunks, context.window, context.plan.describe, stage.show_running
         ):
             smallest.add(hashes)
             stage.advance(context.plan.work_bytes(chunk))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
+from convert.engine.engine import Engine
+from convert.engine.tasks import TaskPool
 from convert.job import JobKey
 from convert.options import ConvertOptions
 from convert.plan import Plan
-from convert.processes.tasks import TaskPool
 from convert.progress import Progress
 from convert.workspace import Workspace
 from flat_tokens.storage.durability import Syncer
@@ -18,7 +18,7 @@ from flat_tokens.storage.layout import ArrayLayout
 
 class Context(NamedTuple):
     """recorded: what decides the dataset's bytes beside sources and tokenizer, JSON-able. job_key: by which tasks
-    find what is the same for all of them. executor: the workers. pool: what they are at, chunks and runs. syncer: of
+    find what is the same for all of them. engine: the workers. pool: what they are at, chunks and runs. syncer: of
     what a power loss must not take."""
 
     options: ConvertOptions
@@ -28,11 +28,11 @@ class Context(NamedTuple):
     workspace: Workspace
     progress: Progress
     job_key: JobKey
-    executor: Executor
+    engine: Engine
     pool: TaskPool
     syncer: Syncer
 
     @property
     def window(self) -> int:
         """How many short tasks, which need no disk, are in flight at most."""
-        return 4 * self.options.worker_count
+        return 4 * self.engine.worker_count

@@ -2,48 +2,47 @@
 
 The order of the beginning is for speed as well as for safety: what can be refused is refused before anything is
 written; the workers are forked right after the tokenizer is loaded, while the process has one thread; and what the
-parent alone needs is imported and written while they already encode. Only `concurrent.futures.Executor` is used of
-whatever runs the tasks. The dataset gets its final name last.
+parent alone needs is imported and written while they already encode. The dataset gets its final name last.
 """
 
 from __future__ import annotations
 
-import os
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bpe.end_tokens import end_tokens
 from bpe.errors import BadTokenizer
 from bpe.formats.by_path import files_of
-from bpe.sizes import counted
 from bpe.tokenizer import Tokenizer
-from convert import worker
 from convert.context import Context
 from convert.crashes import with_place
 from convert.encode_and_merge import EncodeAndMerge, keeping_finished
+from convert.engine.choose import open_engine
+from convert.engine.ending import ending
+from convert.engine.engine import Engine
+from convert.engine.tasks import TaskPool
 from convert.errors import UsageError, WorkerLost, printable
 from convert.estimate import check_space
-from convert.inputs.kinds import is_marked_up
-from convert.inputs.output_place import overlaps_of_files, standard_input_file
-from convert.inputs.source_list import SourceList
-from convert.inputs.sources import STANDARD_INPUT, check_unchanged, find_sources
-from convert.job import Job, JobKey, add_job, write_job
+from convert.job import Job, hand_out
 from convert.options import ConvertOptions
+from convert.output_place import overlaps, overlaps_of_files, standard_input_file
 from convert.plan import Plan, make_plan
 from convert.plan_record import plan_record
-from convert.processes.executors import ProcessExecutor
-from convert.processes.stopping import ending
-from convert.processes.tasks import TaskPool
 from convert.progress import Progress, make_progress
 from convert.splitting import hash_threshold
 from convert.touched import check_meanwhile
 from convert.workspace import Workspace
+from corpus.kinds import is_marked_up
+from corpus.sizes import counted
+from corpus.source_list import Source, SourceList
+from corpus.sources import STANDARD_INPUT, check_unchanged, refuse, search_sources
 from flat_tokens.storage.durability import Syncer
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.writer import load_codecs
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
 # Their codec, if any, needs no import (flat_tokens/storage/zstd_library.py); what others need is better inherited by
 # workers.
 LATE_CODECS = ("zstd", "none")
-ExecutorFactory = Callable[[Callable[..., None], tuple[Any, ...]], Executor]
 
 
 @dataclass
@@ -99,7 +97,7 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
             )
     sources = SourceList()
     if named or options.validation:
-        sources = find_sources(named, options.validation, options.output, options.input_format)
+        sources = _find_sources(options, named)
     layout = ArrayLayout.create(
         zarr_format=options.zarr_format,
         chunk_tokens=options.chunk_tokens,
@@ -113,7 +111,7 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
 
 
 def _check_place(options: ConvertOptions) -> None:
-    """Refuse an output that would replace the tokenizer or what is standard input; `find_sources` looks at the rest."""
+    """Refuse an output that would replace the tokenizer or what is standard input; see `_find_sources` too."""
     problems: list[str] = []
     with suppress(BadTokenizer):  # told when it is loaded
         problems.extend(overlaps_of_files("the tokenizer", files_of(Path(options.tokenizer)), options.output))
@@ -127,18 +125,19 @@ def carry_out(
     begun: Begun,
     tokenizer: Tokenizer,
     source: Mapping[str, str],
-    make_executor: ExecutorFactory | None = None,
+    executor: Executor | None = None,
 ) -> Summary:
     """Do the work that was begun, see `convert`. tokenizer, source: from `load_tokenizer`."""
+    workspace = begun.workspace
+    engine = open_engine(begun.options, executor, begun.progress.note, workspace.stacks)
     try:
-        return _carry_out(begun, tokenizer, source, make_executor)
+        return _carry_out(begun, tokenizer, source, engine)
     finally:
-        begun.workspace.close()
+        engine.shutdown()
+        workspace.close()
 
 
-def _carry_out(
-    begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], make_executor: ExecutorFactory | None
-) -> Summary:
+def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], engine: Engine) -> Summary:
     options, times, progress, workspace = begun.options, begun.times, begun.progress, begun.workspace
     sources, layout = begun.sources, begun.layout
     if note := tokenizer.pretokenizer.slow_note:
@@ -161,19 +160,17 @@ def _carry_out(
         workspace.shards,
         workspace.dataset,
         layout,
-        decompress_ahead=_compressed_files(plan) < options.worker_count,
+        decompress_ahead=_compressed_files(plan) < engine.worker_count,
     )
     if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
         progress.note(f"going on from {workspace.root}")
-    key = JobKey(os.urandom(16).hex()) if make_executor is None else write_job(job, workspace.job)
-    workers = _useful_workers(options, plan)
-    executor = _executor(options, key, job, workers, make_executor, workspace, progress)
-    pool = TaskPool(executor)
-    with keeping_finished(pool, workspace), ending(executor, progress.note), pool:
+    pool = TaskPool(engine)
+    with keeping_finished(pool, workspace), ending(engine, progress.note), pool:
+        key = hand_out(job, workspace.job, engine, _most_tasks(plan))
         times.lap("start")
         syncer = Syncer()
         syncer.add([workspace.plan], stays=True)
-        context = Context(options, recorded, plan, layout, workspace, progress, key, executor, pool, syncer)
+        context = Context(options, recorded, plan, layout, workspace, progress, key, engine, pool, syncer)
         try:
             work = EncodeAndMerge(context)
             with progress.stage("encode", plan.total_bytes) as stage:
@@ -204,49 +201,31 @@ def _carry_out(
 
 def _with_standard_input(options: ConvertOptions, workspace: Workspace) -> SourceList:
     """The sources once more, with standard input, which is read to its end."""
-    from convert.inputs.standard_input import spool
+    from corpus.standard_input import spool
 
     workspace.take()
     standard_input = spool(workspace.standard_input, options.input_format)
-    return find_sources(
-        options.inputs, options.validation, options.output, options.input_format, standard_input
-    )
+    return _find_sources(options, options.inputs, standard_input)
 
 
-def _useful_workers(options: ConvertOptions, plan: Plan) -> int:
-    """As many as are asked for, but no more than there are text chunks: 10 kB start one, whatever the machine.
+def _find_sources(
+    options: ConvertOptions, inputs: Sequence[str], standard_input: Source | None = None
+) -> SourceList:
+    """The sources; UsageError too for an output that lies inside an input folder or the other way round."""
+    sources, problems = search_sources(inputs, options.validation, options.input_format, standard_input)
+    named = [argument for argument in (*inputs, *options.validation) if argument != STANDARD_INPUT]
+    refuse([*problems, *overlaps(named, sources, options.output)])
+    return sources
+
+
+def _most_tasks(plan: Plan) -> int:
+    """How many tasks there can be at once: one a text chunk, so 10 kB start one worker, whatever the machine.
 
     What is compressed may be many times as much text, of which only the encoding is one task.
     """
-    if not any(kind.is_packed for kind in plan.sources.kinds):
-        return max(1, min(options.worker_count, plan.chunk_count))
-    return options.worker_count
+    packed = any(kind.is_packed for kind in plan.sources.kinds)
+    return sys.maxsize if packed else max(1, plan.chunk_count)
 
 
 def _compressed_files(plan: Plan) -> int:
     return sum(count for kind, (count, _) in plan.sources.by_kind().items() if not kind.is_plain)
-
-
-def _executor(
-    options: ConvertOptions,
-    key: JobKey,
-    job: Job,
-    workers: int,
-    make_executor: ExecutorFactory | None,
-    workspace: Workspace,
-    progress: Progress,
-) -> Executor:
-    if make_executor is not None:
-        return make_executor(add_job, (key, job))
-    return ProcessExecutor(
-        workers,
-        add_job,
-        (key, job),
-        options.start_method,
-        notice=progress.note,
-        stall_seconds=options.stall_seconds,
-        stacks=workspace.stacks,
-        gathered=(worker.merge_run,),
-        # A text chunk makes a run for every 4 MiB or so, all at once; what waits at the end is one worker's work.
-        gathered_waiting=1 + job.plan.chunk_bytes // (8 << 20),
-    )

@@ -13,23 +13,34 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe import _core, utf8
+from bpe import _core
 from bpe.errors import InvalidText
 from bpe.tokenizer import AllowedSpecial, Tokenizer
-from convert._core import hash_documents, hash_ragged
-from convert.buffers import thread_buffer
 from convert.clock import Clock
 from convert.errors import BrokenInvariant, printable
-from convert.inputs.batch import Batch
-from convert.inputs.blocks import HEAD_BYTES
-from convert.inputs.long_line import LongLine
-from convert.inputs.source_list import Source
-from convert.inputs.stretches import STRETCH_BYTES
-from convert.intake import END_TEXT, BadRecord, Intake
+from convert.intake import END_TEXT, ShardIntake
 from convert.long_document import encode_pieces
 from convert.pieced_text import PiecedText, SpecialSearch, cut_between_characters
 from convert.shards.shard_writer import ShardWriter
 from convert.splitting import is_validation
+from corpus import utf8
+from corpus._core import (
+    Xxh64,
+    find_separators,
+    find_special_tokens,
+    hash_documents,
+    hash_ragged,
+    rows_with_special_tokens,
+    validate_utf8,
+    xxh64,
+)
+from corpus.batch import Batch
+from corpus.blocks import HEAD_BYTES
+from corpus.buffers import thread_buffer
+from corpus.intake import BadRecord
+from corpus.long_line import LongLine
+from corpus.source_list import Source
+from corpus.stretches import STRETCH_BYTES
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -51,7 +62,7 @@ class DocumentEncoder:
         seed: int,
         threshold: int,
         shard: ShardWriter,
-        intake: Intake,
+        intake: ShardIntake,
         clock: Clock,
     ) -> None:
         self._tokenizer = tokenizer
@@ -71,7 +82,7 @@ class DocumentEncoder:
         if rules.invalid == "replace":
             mended, replaced = utf8.ensure_valid(text, printable(source.name), "replace", start)
             self._intake.replaced += replaced
-        elif (bad := _core.validate_utf8(text)) >= 0:
+        elif (bad := validate_utf8(text)) >= 0:
             if start == 0 and utf8.other_kind(text):
                 raise utf8.invalid_text(text, bad, printable(source.name), start)
             if rules.on_error == "fail" and rules.invalid == "error":
@@ -92,8 +103,8 @@ class DocumentEncoder:
         self._intake.text_bytes += memoryview(text).nbytes - (len(ragged) - 1) * len(self._separator)
         self._clock.lap("encode")
         if self._end_text and self._separator != END_TEXT:
-            places = _core.find_separators(text, END_TEXT)
-            documents = _core.find_separators(text, self._separator).searchsorted(places)
+            places = find_separators(text, END_TEXT)
+            documents = find_separators(text, self._separator).searchsorted(places)
             self._intake.with_end_text += len(np.unique(documents))
             self._clock.lap("check")
         hashes = None
@@ -105,14 +116,14 @@ class DocumentEncoder:
         self, source_index: int, source: Source, text: memoryview, start: int
     ) -> tuple[Batch, NDArray[np.uint64]]:
         """The valid documents of a stretch and where they begin; the others are bad records."""
-        separators = _core.find_separators(text, self._separator).tolist()
+        separators = find_separators(text, self._separator).tolist()
         texts: list[memoryview] = []
         places: list[int] = []
         begin = 0
         for end in [*separators, len(text)]:
             document = text[begin:end]
             self._intake.records += 1
-            bad = _core.validate_utf8(document)
+            bad = validate_utf8(document)
             if bad < 0:
                 texts.append(document)
                 places.append(start + begin)
@@ -142,14 +153,14 @@ class DocumentEncoder:
         """
         special = special or self._rules.special_in_text or "text"
         if special != "encode" and self._special_tokens:
-            rows = _core.rows_with_special_tokens(batch.text, batch.offsets, self._special_tokens)
+            rows = rows_with_special_tokens(batch.text, batch.offsets, self._special_tokens)
             if special == "text":
                 self._intake.with_special += len(rows)
             elif len(rows):
                 self._refuse_special(source_index, source, batch, places, rows.tolist())
                 batch = batch.without(rows)
         if self._end_text:
-            rows = _core.rows_with_special_tokens(batch.text, batch.offsets, self._end_text)
+            rows = rows_with_special_tokens(batch.text, batch.offsets, self._end_text)
             self._intake.with_end_text += len(rows)
         self._intake.text_bytes += int(batch.offsets[-1])
         self._clock.lap("check")
@@ -159,7 +170,7 @@ class DocumentEncoder:
                 self._batch(source, batch.rows(first, row), special)
             text = memoryview(batch.rows(row, row + 1).text)
             self._encode_pieces(source, cut_between_characters(text, STRETCH_BYTES), special)
-            self._end_document(source, _core.xxh64(text, self._seed))
+            self._end_document(source, xxh64(text, self._seed))
             first = row + 1
         if first < len(batch):
             self._batch(source, batch.rows(first, len(batch)), special)
@@ -181,7 +192,7 @@ class DocumentEncoder:
         view = memoryview(batch.text)
         for row in rows:
             text = bytes(view[int(batch.offsets[row]) : int(batch.offsets[row + 1])])
-            starts, which = _core.find_special_tokens(text, self._special_tokens)
+            starts, which = find_special_tokens(text, self._special_tokens)
             token = self._special_tokens[int(which[0])].decode()
             detail = f"the text holds the special token {token!r} at its byte {int(starts[0])}"
             record = BadRecord(
@@ -231,7 +242,7 @@ class DocumentEncoder:
         special = self._rules.special_in_text or "text"
         search = SpecialSearch(self._special_tokens if special != "encode" else [])
         end = SpecialSearch(self._end_text)
-        content = _core.Xxh64(self._seed)
+        content = Xxh64(self._seed)
         text_bytes, head = 0, b""
 
         def texts() -> Iterator[Buffer]:

@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 from convert import worker
 from convert.context import Context
+from convert.engine.tasks import run_tasks
 from convert.errors import Refused
 from convert.intake import is_usable
 from convert.journal import Recorded
-from convert.processes.tasks import run_tasks
-from convert.rules import IntakeRules
 from convert.shards.assembly import Assembly, recorded_assembly
 from convert.shards.merge import WrittenFile
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.touched import check_touched
+from corpus.rules import IntakeRules
 
 
 class EarlierRun(NamedTuple):
@@ -51,7 +51,7 @@ def take_over(context: Context, recorded: Recorded) -> EarlierRun:
     written: dict[tuple[str, str, int], list[WrittenFile]] = {}
     tasks = (files for _, files in runs)
     for files, intact in run_tasks(
-        context.executor,
+        context.engine,
         partial(worker.are_intact, key=context.job_key),
         tasks,
         context.window,

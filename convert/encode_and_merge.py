@@ -21,11 +21,11 @@ from typing import Any
 from convert import worker
 from convert.context import Context
 from convert.earlier_run import take_over
+from convert.engine.tasks import SHOW_SECONDS, TaskPool
 from convert.errors import BadInput, DataLost
-from convert.intake import check_error_count, needs_quarantine
+from convert.intake import needs_quarantine
 from convert.journal import Journal
 from convert.plan import ShardId, TextChunk
-from convert.processes.tasks import SHOW_SECONDS, TaskPool
 from convert.progress import Stage
 from convert.shards.assembly import Assembly
 from convert.shards.merge import WrittenFile
@@ -34,6 +34,7 @@ from convert.shards.shard import PARTS, SPLITS, ShardRecord
 from convert.shards.shard_files import ShardFiles
 from convert.shards.shard_reader import Damage
 from convert.workspace import Workspace
+from corpus.intake import check_error_count
 from flat_tokens.writer import create_arrays
 
 # So much work a power loss may cost that was noted before; a sync for each note would be as many as zarr chunks need.
@@ -60,7 +61,7 @@ class EncodeAndMerge:
             self._threshold = choose_threshold(context, self._journal, recorded)
         self._earlier = take_over(context, recorded)
         # Few chunks ahead: what waits in the queue stands before the runs that would free the disk.
-        self._window = context.options.worker_count + 2
+        self._window = context.engine.worker_count + 2
         self._files = ShardFiles(
             context.workspace.shards, self._earlier.assembly.needed_files(), most_spares=self._window
         )
@@ -131,7 +132,7 @@ class EncodeAndMerge:
                 return
             number += 1
         # A worker that keeps it open is given shard after shard, and runs between them.
-        keep_open = pool.keeps and plan.is_packed(chunk)
+        keep_open = self._context.engine.can_stick and plan.is_packed(chunk)
         pool.submit(
             chunk,
             partial(plan.describe, chunk),
@@ -144,7 +145,7 @@ class EncodeAndMerge:
             known[number] if number < len(known) else None,
             needed,
             not keep_open,
-            key=chunk.index if keep_open else None,
+            sticky=chunk.index if keep_open else None,
         )
 
     def _spare_for(self, task: TextChunk | ShardId) -> str | None:
@@ -187,7 +188,7 @@ class EncodeAndMerge:
             done_bytes = self._context.plan.work_bytes(chunk)
             self._chunks -= 1
             if self._context.plan.is_packed(chunk):
-                self._context.pool.release(chunk.index)
+                self._context.engine.release(chunk.index)
         else:
             self._done_bytes[chunk.index] = max(before, done_bytes)
         stage.advance(max(0, done_bytes - before))

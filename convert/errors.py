@@ -1,6 +1,6 @@
 """What a user can meet, each with the exit code of `python -m convert`; messages are one line.
 
-2 bad arguments, 3 bad input data, 4 environment (space, permission, I/O), 5 a worker lost or out of memory,
+2 bad arguments, 3 bad input data, 4 environment (space, permission, I/O), 5 a worker lost, unfit or out of memory,
 6 refused (the output exists, another run is at work, the plan changed), 130 interrupted.
 """
 
@@ -10,26 +10,15 @@ from __future__ import annotations
 import errno
 import os
 from concurrent.futures import BrokenExecutor
-from types import TracebackType
 from typing import Any
 
+from corpus.errors import BadArgument, TokenmillError
+from corpus.errors import BadInput as BadInput
+from corpus.errors import naming as naming
+from corpus.errors import printable as printable
 
-class ConvertError(Exception):
-    """Base of the package's errors; `exit_code` is what the command line ends with."""
-
-    exit_code = 1
-
-
-class UsageError(ConvertError):
-    """An argument or a combination of them that cannot work; nothing was written."""
-
-    exit_code = 2
-
-
-class BadInput(ConvertError):
-    """A source that is not what it should be, or that changed while it was read."""
-
-    exit_code = 3
+ConvertError = TokenmillError  # the base of all packages' errors, as convert names it
+UsageError = BadArgument
 
 
 class StorageError(ConvertError):
@@ -49,6 +38,12 @@ class WorkerLost(ConvertError, BrokenExecutor):
     crashed = False
 
 
+class EngineFailure(ConvertError):
+    """What runs the tasks is not there, or has workers that cannot do them."""
+
+    exit_code = 5
+
+
 class Refused(ConvertError):
     """Going on would destroy or mix something; the message says what and which flag allows it."""
 
@@ -61,32 +56,6 @@ class DataLost(ConvertError):
 
 class BrokenInvariant(ConvertError):
     """Counts that must agree do not: a bug of ours. Nothing is published."""
-
-
-def printable(text: object) -> str:
-    """`text` with control characters and undecodable bytes escaped, safe for a terminal: "a\\nb" -> "a\\\\nb"."""
-    if str(text).isprintable():
-        return str(text)
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
-        for character in str(text)
-    )
-
-
-class naming:  # noqa: N801 - used like contextlib.suppress
-    """Give an OSError raised inside the path it is about: the system does not say which file a write was for."""
-
-    def __init__(self, path: object) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, OSError) and error.filename is None and error.errno is not None:
-            error.filename = str(self._path)
 
 
 def exit_code_of(error: BaseException) -> int | None:

@@ -17,22 +17,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bpe import utf8
 from bpe.end_tokens import end_tokens
-from bpe.sizes import bytes_text, counted
 from bpe.tokenizer import Tokenizer
-from convert._core import json_texts
 from convert.errors import ConvertError, StorageError, one_line, printable
-from convert.inputs.batch import Batch
-from convert.inputs.blocks import FileRange
-from convert.inputs.decompress import DecompressedFile
-from convert.inputs.kinds import Kind
-from convert.inputs.source_list import Source
 from convert.options import ConvertOptions
 from convert.plan import Plan
 from convert.progress import tokens_text
-from convert.rules import IntakeRules
 from convert.shards.part_writer import FLUSH_BYTES
+from corpus import utf8
+from corpus._core import json_texts
+from corpus.batch import Batch
+from corpus.blocks import FileRange
+from corpus.decompress import DecompressedFile
+from corpus.kinds import Kind
+from corpus.rules import IntakeRules
+from corpus.sizes import bytes_text, counted
+from corpus.source_list import Source
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.zarr_metadata import write_chain
 
@@ -279,7 +279,7 @@ def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) ->
         path = [name.encode() for name in rules.text_path]
         offsets, _, bad, lines, blank, _ = json_texts(text, path, out)
         if bad and not fault:
-            from convert.inputs.read_jsonl import reason_of  # a run that has room needs no sample
+            from corpus.read_jsonl import reason_of  # a run that has room needs no sample
 
             reasons = ", ".join(sorted({reason_of(name) for *_, name in bad}))
             fault = f"{len(bad):,} of {counted(lines - blank, 'record')} of the sample are bad: {reasons}"
@@ -300,7 +300,7 @@ def _fill(stream: FileRange | DecompressedFile, data: bytearray) -> int:
 
 
 def _parquet_sample(source: Source, rules: IntakeRules) -> Sample:
-    from convert.inputs.read_parquet import text_sample
+    from corpus.read_parquet import text_sample
 
     rows, row_count, texts = text_sample(source, rules, 4 * SAMPLE_BYTES)
     mended = [text.decode(errors="replace").encode() for text in texts]

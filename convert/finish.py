@@ -108,7 +108,7 @@ class Finish:
 
         with stage:
             try:
-                report = verify_dataset(dataset, context.executor, advance, known_facts(work.assembly.facts))
+                report = verify_dataset(dataset, context.engine, advance, known_facts(work.assembly.facts))
             except BrokenExecutor as error:
                 raise WorkerLost(
                     f"{error}, while it verified; run the same command again to go on"
@@ -147,7 +147,7 @@ class Finish:
             text_chunks=context.plan.chunk_count,
             shards=len(self._records),
             reused_shards=work.reused,
-            workers=context.options.worker_count,
+            workers=context.engine.worker_count,
             seconds=seconds,
             worker_seconds=work.seconds,
         )

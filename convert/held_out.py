@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe import _core
-from convert._core import hash_documents, hash_ragged
 from convert.clock import Clock
 from convert.document_encoder import DocumentEncoder
-from convert.inputs.batch import Batch
-from convert.inputs.source_list import Source
-from convert.intake import Intake
+from convert.intake import ShardIntake
+from corpus import _core
+from corpus._core import hash_documents, hash_ragged
+from corpus.batch import Batch
+from corpus.source_list import Source
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -69,7 +69,7 @@ class DocumentHasher(DocumentEncoder):
     """Goes through documents as the encoder does, with the same rules for bad ones, and only hashes them."""
 
     def __init__(
-        self, special_tokens: list[bytes], separator: bytes, seed: int, count: int, intake: Intake
+        self, special_tokens: list[bytes], separator: bytes, seed: int, count: int, intake: ShardIntake
     ) -> None:
         self._special_tokens = special_tokens
         self._end_text: list[bytes] = []

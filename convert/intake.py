@@ -1,7 +1,4 @@
-"""What becomes of the records of a corpus: taken in, or found bad and treated as --on-error says. Each is counted.
-
-A *record* is what an input holds one document in: a stretch of text between separators, a JSON line, a Parquet row.
-Records that cannot give their text are *bad*. Conservation: records = documents + skipped, for every shard.
+"""The records of a shard's text, counted (corpus/intake.py), and the bad ones of them that are set aside.
 
 Quarantined records go to a file beside the shard, one JSON object a line; when all shards are done the files become
 `quarantine.jsonl` in the dataset, with line numbers counted from the beginning of each source.
@@ -10,28 +7,24 @@ Quarantined records go to a file beside the shard, one JSON object a line; when 
 from __future__ import annotations
 
 import base64
-import codecs
 import io
 import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from bpe import _core
-from convert.errors import BadInput, DataLost, naming, printable
-from convert.inputs.source_list import Source
-from convert.inputs.sources import recorded_path
+from convert.errors import DataLost, naming
 from convert.plan import ShardId
-from convert.rules import IntakeRules
+from corpus import _core
+from corpus.intake import INVALID_UTF8, BadRecord, Intake
+from corpus.rules import IntakeRules
+from corpus.source_list import Source
+from corpus.sources import recorded_path
 
-SHOWN_BYTES = 80
 END_TEXT = b"<|endoftext|>"  # what ends a document in most corpora
-INVALID_UTF8 = "invalid UTF-8"  # the one reason that --invalid skip tolerates
-MALFORMED, FIELD_MISSING = "malformed", "field missing"
 QUARANTINE_NAME = "quarantine.jsonl"
 
 
@@ -66,65 +59,35 @@ class IntakeCounts:
         return cls(**{**entry, "lines": lines, "longest": longest, "first_ids": first_ids})
 
 
-class BadRecord(NamedTuple):
-    """A record that gives no text. place: its first byte in the (decompressed) source, or its row.
-
-    reason: the kind of fault, under which it is counted; detail: what exactly. data: its bytes, or the first of
-    `length`. line: from 0, counted from the first line of the piece.
-    """
-
-    reason: str
-    detail: str
-    place: int
-    data: bytes
-    length: int
-    line: int | None = None
-    is_row: bool = False
-
-
-class Intake:
-    """The records of one shard after the other: counts them, and treats the bad ones as the rules say."""
+class ShardIntake(Intake):
+    """The records of one shard after the other, and their quarantine files."""
 
     def __init__(self, rules: IntakeRules, folder: Path) -> None:
-        self.rules = rules
+        super().__init__(rules)
         self._folder = folder
         self.begin(None)
 
     def begin(self, shard: ShardId | None) -> None:
         """What comes from now on belongs to a shard; None: to one that is there already, so nothing becomes of it."""
+        self.reset()
         self._shard = shard
-        self.records = 0
-        self.text_bytes = 0
-        self.blank = 0
-        self.with_special = 0
-        self.with_end_text = 0
-        self.replaced = 0
-        self._skipped: dict[str, int] = {}
-        self._lines: list[tuple[int, int]] = []
+        self.text_bytes = self.with_special = self.with_end_text = 0
         self._quarantine: io.FileIO | None = None
         self._temporary = self._folder
         self._quarantine_bytes, self._checksum = -1, 0
 
-    def add_lines(self, source_index: int, lines: int) -> None:
-        """The chunk has so many lines, good, bad and blank, of a source that goes on in the next one."""
-        self._lines.append((source_index, lines))
-
     def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
-        """A bad record: BadInput (exit 3) under "fail" or beyond max_errors; else counted, and kept if it is to be."""
-        if self._shard is None:
-            return
-        tolerated = self.rules.invalid == "skip" and record.reason == INVALID_UTF8
-        if self.rules.on_error == "fail" and not tolerated:
-            raise BadInput(self._message(source, record))
-        self._skipped[record.reason] = self._skipped.get(record.reason, 0) + 1
-        check_error_count(sum(self._skipped.values()), self.rules.max_errors)
-        if self.rules.on_error == "quarantine":
-            self._set_aside(self._shard, _quarantine_line(source_index, record) + b"\n")
+        """See Intake; nothing for a shard that is there already."""
+        if self._shard is not None:
+            super().bad(source_index, source, record)
 
-    def _set_aside(self, shard: ShardId, line: bytes) -> None:
+    def set_aside(self, source_index: int, record: BadRecord) -> None:
+        """Write the record to the shard's quarantine file."""
+        assert self._shard is not None
+        line = _quarantine_line(source_index, record) + b"\n"
         if self._quarantine is None:
             # A name of this attempt's own: the shard may be encoded by another at the same time.
-            path = quarantine_path(self._folder, shard)
+            path = quarantine_path(self._folder, self._shard)
             self._temporary = path.with_suffix(f".{os.urandom(8).hex()}.tmp")
         with naming(self._temporary):
             if self._quarantine is None:
@@ -145,11 +108,11 @@ class Intake:
         return IntakeCounts(
             self.records,
             self.text_bytes,
-            self._skipped,
+            self.skipped,
             self.blank,
             self.with_special,
             self.with_end_text,
-            tuple(self._lines),
+            tuple(self.lines),
             tuple(longest),
             tuple(first_ids),
             self._quarantine_bytes,
@@ -160,55 +123,6 @@ class Intake:
         """Close the quarantine file; what an error left under its temporary name is deleted at the end."""
         if self._quarantine is not None:
             self._quarantine.close()
-
-    @staticmethod
-    def _message(source: Source, record: BadRecord) -> str:
-        if record.is_row:
-            where = f"row {record.place}"
-        elif record.line is None or source.kind.format != "jsonl":
-            where = f"byte {record.place}"
-        else:
-            line = _line_number(source.path, record.place) if source.kind.is_plain else record.line + 1
-            where = f"line {line} (byte {record.place})"
-        shown = record.data[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
-        if shown:
-            shown = f": {shown}{'...' if record.length > SHOWN_BYTES else ''}"
-        return printable(f"{source.path}: {where}: {record.detail}{shown}; {_way_out(record)}")
-
-
-def _way_out(record: BadRecord) -> str:
-    """What to do about a bad record: what is wrong with the first one is often wrong with all."""
-    start = record.data[:SHOWN_BYTES].strip()
-    if record.line == 0 and record.place <= len(codecs.BOM_UTF8):  # of the file, as its first byte is in it
-        if start.startswith(b"["):
-            return "a list of records is no JSON Lines; make it a record a line first: jq -c '.[]'"
-        if start.startswith(b"{") and record.reason == MALFORMED and record.length < SHOWN_BYTES:
-            return "JSON Lines has a record a line, mend it; if the records have several each: jq -c ."
-    way_out = "mend it, or go on without such records: --on-error skip"
-    if record.reason == FIELD_MISSING:
-        with suppress(ValueError, RecursionError):  # of a long record there is the beginning only
-            names = ", ".join(list(json.loads(record.data))[:10])
-            return f"name another with --text-field (there is {names or 'none'}), {way_out}"
-    return way_out
-
-
-def _line_number(path: str, place: int) -> int:
-    """The number of the line that begins at byte `place`, from 1; reads all that lies before it, for an error."""
-    number = 1
-    with io.FileIO(path) as file:
-        while place > 0 and (block := file.read(min(1 << 20, place))):
-            number += block.count(b"\n")
-            place -= len(block)
-    return number
-
-
-def check_error_count(count: int, max_errors: int | None) -> None:
-    """Raise BadInput (exit 3) if there are more bad records than allowed."""
-    if max_errors is not None and count > max_errors:
-        raise BadInput(
-            f"more than {max_errors} bad records; see what is wrong (--on-error quarantine keeps them, --text-field "
-            f"names the field), or allow more with --max-errors"
-        )
 
 
 def quarantine_path(folder: Path, shard: ShardId) -> Path:

@@ -1,31 +1,39 @@
 """What is the same for every task of a conversion, and how a task finds it.
 
-A task carries a `JobKey` alone. A process that was prepared (`add_job`, by fork or by an initializer) has the job in
-memory. Any other, such as a thread pool's or a cluster's, reads it once from the file that the key names, whose digest
-is part of the key: nothing else is ever unpickled.
+A task carries a `JobKey` alone. A process that was prepared (`add_job`, by fork or by what it does first) has the job
+in memory. Any other, such as a thread pool's or a cluster's, reads it once from the file that the key names, whose
+digest is part of the key: nothing else is ever unpickled.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
+import socket
+import sys
 import threading
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bpe.end_tokens import EndTokens
 from bpe.tokenizer import Tokenizer
-from convert.errors import BrokenInvariant, StorageError, naming
+from convert.errors import BrokenInvariant, EngineFailure, StorageError, naming
 from convert.plan import Plan
-from convert.rules import IntakeRules
+from corpus.rules import IntakeRules
 from flat_tokens.storage.layout import ArrayLayout
+
+if TYPE_CHECKING:
+    from convert.engine.engine import Engine
 
 _MOST_JOBS = 4  # conversions at a time in one process; others are read again
 
 
 class Job(NamedTuple):
     """threshold: a document whose hash is below it is validation, 0 to 2^64. decompress_ahead: by a thread beside,
-    since there are workers enough that have nothing to do."""
+    since there are workers enough that have nothing to do. folder: that inputs are named from, None if by whole paths
+    or to all workers alike."""
 
     tokenizer: Tokenizer
     max_token_id: int
@@ -39,48 +47,95 @@ class Job(NamedTuple):
     dataset: Path
     layout: ArrayLayout
     decompress_ahead: bool = False
+    folder: Path | None = None
 
 
 class JobKey(NamedTuple):
-    """digest: SHA-256 of the pickled job in the file `path`; where there is no file, a name for the job."""
+    """digest: SHA-256 of the pickled job in the file `path`; where there is no file, a name for the job. version: of
+    the program that wrote it."""
 
     digest: str
     path: str = ""
+    version: str = ""
 
 
-_jobs: dict[JobKey, Job] = {}
+_jobs: dict[JobKey, Job] = {}  # the last used last
 _lock = threading.Lock()
+
+
+def hand_out(job: Job, path: Path, engine: Engine, most_tasks: int) -> JobKey:
+    """Start the engine for the tasks of a job, of which there are `most_tasks` at once; the key they find it by.
+
+    path: a file that all workers see, for those that do not inherit the job.
+    """
+    if engine.inherits:
+        key = JobKey(os.urandom(16).hex())
+        engine.start(most_tasks, add_job, key, job)
+    else:
+        key = write_job(job, path)
+        engine.start(most_tasks, check_worker, key)
+    return key
 
 
 def add_job(key: JobKey, job: Job) -> None:
     """Make the job known to this process."""
     job.tokenizer.encode_documents(b"")  # builds the encoder where it was not inherited
-    with _lock:
-        _jobs[key] = job
-        while len(_jobs) > _MOST_JOBS:
-            del _jobs[next(iter(_jobs))]
+    _jobs[key] = job
+    while len(_jobs) > _MOST_JOBS:
+        del _jobs[next(iter(_jobs))]
 
 
 def find_job(key: JobKey) -> Job:
-    """The job of a task, from memory or from its file."""
-    job = _jobs.get(key)
-    if job is None:
-        job = _read_job(key)
-        add_job(key, job)
+    """The job of a task, from memory or from its file, which is read once a process."""
+    with _lock:
+        if key in _jobs:
+            job = _jobs[key] = _jobs.pop(key)
+        else:
+            job = _read_job(key)
+            add_job(key, job)
     return job
 
 
 def write_job(job: Job, path: Path) -> JobKey:
-    """Put the job into a file, for processes that were not prepared with it."""
+    """Put the job into a file, for processes that do not inherit it."""
+    here = Path.cwd()
+    is_relative = not all(map(os.path.isabs, job.plan.sources.folders()))
+    job = job._replace(
+        shards=here / job.shards, dataset=here / job.dataset, folder=here if is_relative else None
+    )
     data = pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
     with naming(path):
         path.write_bytes(data)
-    return JobKey(hashlib.sha256(data).hexdigest(), str(path))
+    return JobKey(hashlib.sha256(data).hexdigest(), str(here / path), program_version())
+
+
+def program_version() -> str:
+    """Of the package and of Python, whose tables of characters are part of what a pattern means."""
+    try:
+        own = version("tokenmill")
+    except PackageNotFoundError:
+        own = "of a checkout"
+    return f"tokenmill {own} with Python {sys.version_info.major}.{sys.version_info.minor}"
+
+
+def check_worker(key: JobKey) -> None:
+    """EngineFailure if this process can't do tasks of the job: another version, or a folder that it does not see."""
+    here = f"a worker on {socket.gethostname()}"
+    if key.version != program_version():
+        raise EngineFailure(
+            f"{here} has {program_version()}, but this is {key.version}; install the same on all workers"
+        )
+    if not os.access(Path(key.path).parent, os.R_OK | os.W_OK | os.X_OK) or not Path(key.path).exists():
+        raise EngineFailure(
+            f"{here} can't use {Path(key.path).parent}; the folders of --output and --scratch must be there for all "
+            f"workers under the same path, and open to them"
+        )
 
 
 def _read_job(key: JobKey) -> Job:
     if not key.path:
         raise BrokenInvariant("a task came to a process that was not prepared for it")
+    check_worker(key)
     with naming(key.path):
         data = Path(key.path).read_bytes()
     if hashlib.sha256(data).hexdigest() != key.digest:
@@ -88,4 +143,9 @@ def _read_job(key: JobKey) -> Job:
             f"{key.path} is not what the conversion wrote there; every worker must see its --output folder"
         )
     job: Job = pickle.loads(data)
+    if job.folder is not None and not (job.folder.exists() and job.folder.samefile(".")):
+        raise EngineFailure(
+            f"a worker on {socket.gethostname()} runs in {Path.cwd()}, and inputs are named from {job.folder}; give "
+            f"absolute paths, or start the workers there"
+        )
     return job

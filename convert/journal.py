@@ -18,12 +18,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from bpe import _core
 from convert.errors import naming
 from convert.plan import ShardId
 from convert.shards.merge import WrittenFile
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
+from corpus import _core
 from flat_tokens.storage.files import write_all
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts

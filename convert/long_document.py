@@ -11,19 +11,19 @@ and all between them is held.
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe import _core, utf8
+from bpe import _core
 from bpe.normalizers import INPUT, SECTION
 from bpe.streaming import encode_by_cuts
 from bpe.tokenizer import AllowedSpecial, Tokenizer
 from convert.long_pretoken import LongPretoken
 from convert.normalized_pieces import Stretches, first_special, normalized
+from corpus._core import find_special_tokens
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -206,7 +206,7 @@ def safe_cut(text: bytearray, automaton: _core.Automaton, special_tokens: Collec
     decided = _decided(text, special_tokens)
     cut = 0
     if special_tokens:
-        starts, which = _core.find_special_tokens(text, list(special_tokens))
+        starts, which = find_special_tokens(text, list(special_tokens))
         lengths = [len(token) for token in special_tokens]
         before = int(np.searchsorted(starts, np.uint64(decided)))
         if before:
@@ -225,49 +225,3 @@ def _encode_as_text(
     for ids in encode_stretches(tokenizer, (str(piece, "utf-8") for piece in pieces), allowed):
         if len(ids):
             yield np.asarray(ids, dtype=np.uint32)
-
-
-class ValidPieces:
-    """Checks or mends the UTF-8 of a text that comes in pieces, and cuts it between characters.
-
-    where, base_bytes: what errors call the source, and where in it the text begins. `replaced`: how many U+FFFD were
-    put in, the same as for the whole at once. bad_place, bad_byte: of InvalidText, where in the source and what.
-    """
-
-    def __init__(self, where: str, invalid: utf8.Invalid, base_bytes: int) -> None:
-        self._where = where
-        self._place = base_bytes  # of the first byte that is held
-        self._held = b""
-        self._decoder = utf8.TextDecoder(where, invalid, base_bytes) if invalid == "replace" else None
-        self.bad_place = self.bad_byte = -1
-
-    @property
-    def replaced(self) -> int:
-        return self._decoder.replaced if self._decoder is not None else 0
-
-    def take(self, piece: Buffer, final: bool) -> Buffer:
-        """The text that is whole with this piece; InvalidText names the byte."""
-        if self._decoder is not None:
-            return self._decoder.decode(bytes(piece), final).encode()
-        data = self._held + bytes(piece) if self._held else piece
-        view = memoryview(data)
-        bad = _core.validate_utf8(data)
-        # A character that is cut looks like a wrong one: its bytes wait for the next piece.
-        if bad >= 0 and (final or not _may_go_on(bytes(view[bad:]))):
-            self.bad_place, self.bad_byte = self._place + bad, view[bad]
-            raise utf8.invalid_text(data, bad, self._where, self._place)
-        stop = bad if bad >= 0 else len(view)
-        self._held = bytes(view[stop:])
-        self._place += stop
-        return view[:stop]
-
-
-def _may_go_on(tail: bytes) -> bool:
-    """Whether the bytes are the beginning of a character."""
-    if len(tail) > 3:
-        return False
-    decoder = codecs.getincrementaldecoder("utf-8")("strict")
-    try:
-        return decoder.decode(tail) == ""
-    except UnicodeDecodeError:
-        return False

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bpe import _core
 from bpe.normalized_parts import NormalizedParts
 from bpe.normalizers import Normalizer
+from corpus import _core
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from convert.clock import Clock
 from convert.document_encoder import DocumentEncoder
-from convert.inputs.batch import Batch
-from convert.inputs.long_line import LongLine
-from convert.inputs.source_list import Source
-from convert.intake import Intake
+from convert.intake import ShardIntake
 from convert.job import Job
 from convert.plan import ShardId, TextChunk
 from convert.read_chunk import ChunkReader, DocumentTaker, Rooms
 from convert.shards.shard import ShardRecord, token_dtype
 from convert.shards.shard_writer import ShardWriter
+from corpus.batch import Batch
+from corpus.long_line import LongLine
+from corpus.source_list import Source
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -42,7 +42,7 @@ class OpenChunk:
         self.job = job
         self._threshold = job.threshold if threshold is None else threshold
         self.clock = Clock()
-        self._intake = Intake(job.rules, job.shards)
+        self._intake = ShardIntake(job.rules, job.shards)
         self._reader = ChunkReader(job, chunk, rooms, self._intake, self.clock)
         self._documents = self._reader.documents()
 

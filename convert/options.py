@@ -13,14 +13,15 @@ from typing import Any, Literal
 
 from bpe.threads import available_threads
 from convert.errors import UsageError
-from convert.inputs.kinds import INPUT_FORMATS
-from convert.rules import MAX_RECORD_BYTES, IntakeRules, pointer_path
+from corpus.kinds import INPUT_FORMATS
+from corpus.rules import MAX_RECORD_BYTES, IntakeRules, pointer_path
 
 DEFAULT_VALIDATION_FRACTION = 0.005
 PROGRESS_MODES = ("auto", "bar", "json", "none")
 INVALID_MODES = ("error", "replace", "skip")
 ON_ERROR_MODES = ("fail", "skip", "quarantine")
 SPECIAL_MODES = ("encode", "text", "error")
+EXECUTORS = ("process", "dask", "ray")
 START_METHODS = ("auto", "fork", "spawn", "forkserver")
 COMPRESSIONS = ("zstd", "lz4", "lz4-bitshuffle", "none")
 _MAX_UINT64 = 2**64 - 1
@@ -38,8 +39,11 @@ class ConvertOptions:
     special_in_text: what the text of a special token within a document is: None is "encode" (its id) for text, "text"
     for records. prepend_token, append_token: an entry of the tokenizer, by its text or id, in front of and behind each
     document that has tokens; None: nothing.
-    workers None: one a usable core. text_chunk_bytes None: from the size of the corpus alone. chunk_tokens None:
-    flat_tokens' default. UsageError (exit 2) for a value outside its range.
+    executor: where tasks run: "process", workers of this machine; "dask", the cluster whose scheduler is at the address
+    `scheduler`; "ray", that at `address` ("auto": the one that runs here). workers None: one a usable core; of a
+    cluster, all. scratch: a folder that all workers see, for temporary shards; None: beside the output.
+    text_chunk_bytes None: from the size of the corpus alone. chunk_tokens None: flat_tokens' default. UsageError (exit
+    2) for a value outside its range.
     """
 
     inputs: tuple[str, ...]
@@ -67,6 +71,10 @@ class ConvertOptions:
     chunk_tokens: int | None = None
     overwrite: bool = False
     progress: str = "auto"
+    executor: str = "process"
+    scheduler: str = ""
+    address: str = ""
+    scratch: str | None = None
     start_method: str = "auto"
     stall_seconds: float = 300.0  # a worker that hangs for so long is ended; 0: never
 
@@ -86,6 +94,7 @@ class ConvertOptions:
             raise UsageError(f"--validation-fraction must be from 0 to 1, got {fraction}")
         object.__setattr__(self, "validation_fraction", float(fraction))
         _whole("--seed", self.seed, 0, _MAX_UINT64)
+        self._check_executor()
         if self.workers is None:
             object.__setattr__(self, "workers", available_threads())
         _whole("--workers", self.workers, 1, 4096)
@@ -103,6 +112,25 @@ class ConvertOptions:
             raise UsageError(f"--stall-timeout must be from 0 to 1000000 seconds, got {self.stall_seconds}")
         self._check_separator()
         self._check_ends()
+
+    def _check_executor(self) -> None:
+        _one_of("--executor", self.executor, EXECUTORS)
+        for flag, value, needed_by in (
+            ("--scheduler", self.scheduler, "dask"),
+            ("--address", self.address, "ray"),
+        ):
+            if not isinstance(value, str):
+                raise UsageError(f"{flag} must be an address, got {value!r}")
+            if bool(value) != (self.executor == needed_by):
+                raise UsageError(
+                    f"--executor {needed_by} and {flag} ADDRESS belong together; give both or neither"
+                )
+        if self.executor != "process" and self.workers is not None:
+            raise UsageError(
+                f"--workers is for --executor process; {self.executor} says itself how many there are"
+            )
+        if self.scratch is not None:
+            object.__setattr__(self, "scratch", _path("scratch", self.scratch))
 
     def _check_split(self) -> None:
         given = [

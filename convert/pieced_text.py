@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from bpe import _core, utf8
 from convert.clock import Clock
 from convert.errors import printable
-from convert.inputs.blocks import HEAD_BYTES
-from convert.inputs.source_list import Source
-from convert.long_document import ValidPieces
+from corpus import _core, utf8
+from corpus.blocks import HEAD_BYTES
+from corpus.source_list import Source
+from corpus.utf8 import ValidPieces
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

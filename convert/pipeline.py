@@ -10,32 +10,33 @@ from bpe.errors import BadArgument
 from bpe.formats.by_path import files_of, read_file
 from bpe.hub import locate
 from bpe.tokenizer import Tokenizer
-from convert.aside import Aside
+from convert.engine.aside import Aside
 from convert.errors import UsageError
 from convert.options import ConvertOptions
 
 if TYPE_CHECKING:
-    from convert.conversion import ExecutorFactory
+    from concurrent.futures import Executor
+
     from convert.summary import Summary
 
 MAX_TOKEN_ID = 2**31 - 1  # the format keeps id * 2 + 1 in 32 bits
 
 
 def convert(
-    options: ConvertOptions, make_executor: ExecutorFactory | None = None, started: float | None = None
+    options: ConvertOptions, executor: Executor | None = None, started: float | None = None
 ) -> Summary:
     """Convert and verify; the dataset lies at `options.output` when this returns.
 
-    make_executor(initializer, initargs): where tasks run, by default worker processes on this machine; initializer
-    must be called in each process before its first task. started: time.perf_counter() when the work began, if that was
-    earlier, so that imports count. Errors carry `exit_code` (convert/errors.py); whatever ends
-    the work early leaves `<output>.partial`, from which the same call goes on.
+    executor: where tasks run, any of `concurrent.futures`, options.workers of them at a time; it stays open. None: as
+    options.executor says, by default worker processes on this machine. started: time.perf_counter() when the work
+    began, if that was earlier, so that imports count. Errors carry `exit_code` (convert/errors.py); whatever ends the
+    work early leaves `<output>.partial`, from which the same call goes on.
     """
     with Aside(partial(load_tokenizer, options.tokenizer)) as loading:
         from convert.conversion import begin, carry_out
 
         begun = begin(options, started)
-    return carry_out(begun, *loading.result(), make_executor)
+    return carry_out(begun, *loading.result(), executor)
 
 
 def dry_run(options: ConvertOptions) -> list[str]:
@@ -43,8 +44,8 @@ def dry_run(options: ConvertOptions) -> list[str]:
     with Aside(partial(load_tokenizer, options.tokenizer)) as loading:
         from convert.conversion import begin
         from convert.estimate import estimate, estimate_lines
-        from convert.inputs.sources import STANDARD_INPUT
         from convert.plan import make_plan
+        from corpus.sources import STANDARD_INPUT
 
         if STANDARD_INPUT in options.inputs:
             raise UsageError("-: a dry run cannot look into standard input; name a file")

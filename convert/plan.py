@@ -13,23 +13,14 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from convert.inputs.source_list import SourceList
+from corpus.digest import BLOCK_BYTES  # chunks of whole blocks read no byte twice
+from corpus.source_list import Piece, SourceList
 
 MIB = 1 << 20
-# The sources are hashed in blocks of this size (convert/inputs/digest.py); chunks of whole blocks read no byte twice.
-BLOCK_BYTES = 4 * MIB
 # Of text, where a chunk gives several shards, a task each: with 4 MiB a conversion of gz took 6 % more processor time,
 # with 16 MiB 1 to 2 %. The second is for who names the size of text chunks.
 USUAL_SHARD_BYTES = 16 * MIB
 LEAST_SHARD_BYTES = 64 << 10
-
-
-class Piece(NamedTuple):
-    """Of source number `source_index`, the documents whose first byte lies in [start, stop)."""
-
-    source_index: int
-    start: int
-    stop: int
 
 
 class TextChunk(NamedTuple):

@@ -20,9 +20,9 @@ from json.encoder import encode_basestring_ascii
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from convert.inputs.source_list import Source
-from convert.inputs.sources import recorded_path
 from convert.plan import Plan
+from corpus.source_list import Source
+from corpus.sources import recorded_path
 
 PLAN_VERSION = 9
 FIELDS = ("path", "bytes", "mtime_ns", "changed_ns", "inode", "digest", "split", "kind")

@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import IO, Any
 
 from bpe.errors import shown
-from bpe.sizes import bytes_text, counted
 from convert.errors import UsageError
+from corpus.sizes import bytes_text, counted
 
 # In a log a long stage says now and then that it is alive; JSON is for programs, which may want more.
 LOG_SECONDS = 30.0

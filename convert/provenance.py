@@ -16,12 +16,12 @@ from bpe import _core
 from bpe.errors import EnvironmentFailure
 from bpe.tokenizer import Tokenizer
 from convert.errors import naming
-from convert.inputs.digest import DIGEST_NAME, each_digest, source_digest
-from convert.inputs.sources import recorded_path
 from convert.intake import QUARANTINE_NAME, quarantine_lines, total_intake
-from convert.plan import BLOCK_BYTES, Plan
+from convert.plan import Plan
 from convert.shards.shard import SPLITS, ShardRecord
 from convert.summary import total_counts
+from corpus.digest import BLOCK_BYTES, DIGEST_NAME, each_digest, source_digest
+from corpus.sources import recorded_path
 from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord, Manifest, SplitRecord

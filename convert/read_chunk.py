@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Protocol
 from numpy import uint64
 from numpy.typing import NDArray
 
-from convert.buffers import GrowingBuffer
 from convert.clock import Clock
-from convert.inputs.batch import Batch
-from convert.inputs.blocks import (
+from convert.engine.worker_process import take_step
+from convert.job import Job
+from convert.plan import TextChunk
+from corpus.batch import Batch
+from corpus.blocks import (
     BLOCK_BYTES,
     Block,
     FileStream,
@@ -28,20 +30,18 @@ from convert.inputs.blocks import (
     record_blocks,
     watched,
 )
-from convert.inputs.digest import BlockDigests
-from convert.inputs.kinds import PLAIN_TEXT
-from convert.inputs.long_line import LongLine
-from convert.inputs.read_ahead import decompressed
-from convert.inputs.read_jsonl import JsonLines
-from convert.inputs.read_parquet import parquet_batches
-from convert.inputs.source_list import Source
-from convert.inputs.sources import require_unchanged
-from convert.inputs.stretches import STRETCH_BYTES, Stretch, own_stretches
-from convert.inputs.text_window import TextWindow
-from convert.intake import Intake
-from convert.job import Job
-from convert.plan import Piece, TextChunk
-from convert.processes.worker_process import take_step
+from corpus.buffers import GrowingBuffer
+from corpus.digest import BlockDigests
+from corpus.intake import Intake
+from corpus.kinds import PLAIN_TEXT
+from corpus.long_line import LongLine
+from corpus.read_ahead import decompressed
+from corpus.read_jsonl import JsonLines
+from corpus.read_parquet import parquet_batches
+from corpus.source_list import Piece, Source
+from corpus.sources import require_unchanged
+from corpus.stretches import STRETCH_BYTES, Stretch, own_stretches
+from corpus.text_window import TextWindow
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -87,7 +87,7 @@ class ChunkReader:
     """Reads a text chunk once. Records are counted in `intake`, which says too what becomes of bad ones.
 
     with_digests: of the sources too; when all documents were given, `digests` has those of the chunk's blocks, end to
-    end, and `edges` (source, start, stop, hex digest) of what else was read (convert/inputs/digest.py).
+    end, and `edges` (source, start, stop, hex digest) of what else was read (corpus/digest.py).
     packed_bytes: how much text of packed sources was read. done_bytes: about how much of the chunk's work is done.
     """
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from bpe.sizes import counted
-from convert.inputs.source_list import SourceList
 from convert.intake import END_TEXT
 from convert.options import ConvertOptions
 from convert.summary import Summary
+from corpus.sizes import counted
+from corpus.source_list import SourceList
 
 LONG_DOCUMENT_BYTES = 1 << 20  # files that are one document each are shorter, on average
 

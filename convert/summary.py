@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bpe.end_tokens import NO_ENDS, EndTokens
-from bpe.sizes import bytes_text, counted
 from convert.errors import BrokenInvariant, printable
-from convert.inputs.digest import DIGEST_BYTES
 from convert.intake import IntakeCounts
 from convert.plan import Plan, ShardId
 from convert.shards.shard import SPLITS, ShardRecord, SplitCounts
+from corpus.digest import DIGEST_BYTES
+from corpus.sizes import bytes_text, counted
 
 FIRST_WORDS = 80  # characters
 

@@ -14,12 +14,12 @@ from itertools import groupby, islice
 
 from convert import worker
 from convert.context import Context
+from convert.engine.tasks import run_tasks
 from convert.errors import BadInput, Refused, printable
-from convert.inputs.digest import block_part, each_digest
 from convert.plan import Plan
-from convert.processes.tasks import run_tasks
 from convert.shards.shard import ShardRecord
 from convert.workspace import Workspace
+from corpus.digest import block_part, each_digest
 
 _SOURCES_AT_ONCE = 256  # a task costs as much as reading a few small files
 
@@ -66,7 +66,7 @@ def _first_changed(
 
     tasks = _tasks(touched, plan, records)
     compare = partial(worker.changed_part, key=context.job_key)
-    for _, changed in run_tasks(context.executor, compare, tasks, context.window, describe):
+    for _, changed in run_tasks(context.engine, compare, tasks, context.window, describe):
         if changed is not None:
             return changed
     return None

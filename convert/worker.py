@@ -19,9 +19,7 @@ from bpe.errors import InvalidText
 from convert.clock import Clock
 from convert.errors import BadInput, DataLost, naming, one_line
 from convert.held_out import DocumentHasher
-from convert.inputs.blocks import BLOCK_BYTES
-from convert.inputs.digest import first_changed
-from convert.intake import Intake, is_quarantine_intact, needs_quarantine
+from convert.intake import ShardIntake, is_quarantine_intact, needs_quarantine
 from convert.job import Job, JobKey, find_job
 from convert.open_chunk import OpenChunk
 from convert.plan import ShardId, TextChunk
@@ -30,6 +28,8 @@ from convert.shards.merge import WrittenFile, write_run
 from convert.shards.runs import Run
 from convert.shards.shard import PARTS, ShardRecord
 from convert.shards.shard_reader import Damage, DamagedShard, is_intact
+from corpus.blocks import BLOCK_BYTES
+from corpus.digest import first_changed
 from flat_tokens.verify_units import verify_files
 
 SourceParts = tuple[int, Sequence[tuple[int, int, str]]]  # source, (start, stop, hex digest) of parts of it
@@ -147,7 +147,7 @@ def smallest_hashes(chunk: TextChunk, key: JobKey, count: int) -> NDArray[np.uin
     rules = (
         job.rules if job.rules.on_error == "fail" else job.rules._replace(on_error="skip", max_errors=None)
     )
-    intake = Intake(rules, job.shards)
+    intake = ShardIntake(rules, job.shards)
     intake.begin(ShardId(chunk.index))
     special_tokens = [token.encode() for token in job.tokenizer.special_tokens]
     hasher = DocumentHasher(special_tokens, job.separator, job.seed, count, intake)

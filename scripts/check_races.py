@@ -23,7 +23,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "convert"), str(ROOT / "tests" / "fault")]
+sys.path[:0] = [
+    str(ROOT),
+    str(ROOT / "tests" / "convert"),
+    str(ROOT / "tests" / "corpus"),
+    str(ROOT / "tests" / "fault"),
+]
 
 from race_driver import EXECUTORS  # noqa: E402 - found on the path above
 from race_runs import RUNS_OF_A_CORPUS, Races, Result  # noqa: E402

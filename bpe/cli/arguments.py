@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadArgument, printable
-from bpe.sizes import parse_size, parse_sizes
+from corpus.sizes import parse_size, parse_sizes
 
 
 class _Parser(argparse.ArgumentParser):

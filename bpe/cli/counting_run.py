@@ -30,7 +30,7 @@ from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.sources import identity
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.progress import TrainingProgress
-from bpe.sizes import bytes_text
+from corpus.sizes import bytes_text
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source

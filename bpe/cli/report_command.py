@@ -24,7 +24,7 @@ from bpe.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source
     from bpe.training import Training
-    from bpe.utf8 import Invalid
+    from corpus.utf8 import Invalid
 
 
 def report(options: Namespace) -> int:

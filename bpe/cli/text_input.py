@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, printable, shown
-from bpe.utf8 import Invalid, TextDecoder
+from corpus.utf8 import Invalid, TextDecoder
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source

@@ -22,10 +22,10 @@ from bpe.output_file import check_output
 from bpe.pretoken_counts.count_set import check_min_count
 from bpe.pretoken_counts.counts_inputs import cut_of_files
 from bpe.pretokenizer import Pretokenizer
-from bpe.sizes import bytes_text, counted
 from bpe.training import Training, train_on
 from bpe.training_options import TrainingOptions
 from bpe.training_preparation import prepared
+from corpus.sizes import bytes_text, counted
 
 SIZE_FIELD: Final = "{vocab_size}"
 

@@ -16,7 +16,7 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from bpe import _core, utf8
+from bpe import _core
 from bpe.encoding import END_OF_TEXT
 from bpe.errors import BadArgument, EnvironmentFailure, NotEnoughMemory, UncoveredText
 from bpe.normalizers import INPUT, Normalizer, make_normalizer
@@ -42,6 +42,7 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
 from bpe.reference import cut_at_special_tokens
 from bpe.threads import available_threads
+from corpus import utf8
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

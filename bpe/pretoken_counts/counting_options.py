@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bpe import utf8
 from bpe.errors import BadArgument, shown
 from bpe.normalizers import Normalizer, make_normalizer
 from bpe.pretokenizer import Pretokenizer
 from bpe.threads import check_threads
 from bpe.vocabulary import check_special_texts
+from corpus import utf8
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,11 @@ from typing import Any, BinaryIO, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe import _core
 from bpe.errors import BadCounts, BadTokenizer, EnvironmentFailure, MissingInput, printable
 from bpe.pretoken_counts.count_sums import check_total, exact_sum
 from bpe.pretoken_counts.counts_facts import Arrays, CountsFacts, whole
 from bpe.pretoken_counts.merge_counts import joined
+from corpus import _core
 
 VERSION: Final = 1
 _MAGIC: Final = b"tmcounts"

@@ -15,8 +15,8 @@ from typing import Final
 from bpe import _core
 from bpe.control_group import control_groups
 from bpe.errors import BadArgument, NotEnoughMemory
-from bpe.sizes import bytes_text
 from bpe.threads import available_threads
+from corpus.sizes import bytes_text
 
 # The least that counting can work with, beside what the process takes already.
 MIN_FREE_BYTES: Final = 32 << 20

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from bpe import _core
 from bpe.errors import BadArgument, EnvironmentFailure, check_whole
 from bpe.pretoken_counts.sources import FileRange, path_of
-from bpe.sizes import bytes_text
-from bpe.utf8 import cut_character_bytes
+from corpus import _core
+from corpus.sizes import bytes_text
+from corpus.utf8 import cut_character_bytes
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from bpe._core import Xxh64
 from bpe.errors import MissingInput
 from bpe.pretoken_counts.counts_facts import CountedSource
+from corpus._core import Xxh64
 
 if TYPE_CHECKING:
     from typing import TypeAlias

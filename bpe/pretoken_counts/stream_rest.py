@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from bpe import utf8
 from bpe.errors import Refused
 from bpe.pretoken_counts.sources import StreamRest, TextDigest
+from corpus import utf8
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.text_blocks import Reader

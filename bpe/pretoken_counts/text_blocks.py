@@ -17,10 +17,10 @@ from contextlib import ExitStack
 from io import FileIO
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bpe import utf8
 from bpe.errors import EnvironmentFailure, NotEnoughMemory
 from bpe.pretoken_counts.sources import FileRange, StreamRest, name_of, path_of
-from bpe.sizes import bytes_text
+from corpus import utf8
+from corpus.sizes import bytes_text
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bpe import _core
 from bpe.encoding import END_OF_TEXT
 from bpe.errors import UncoveredText
+from corpus import _core
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.counts_facts import Arrays

@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bpe.sizes import bytes_text
+from corpus.sizes import bytes_text
 
 Table = tuple[str, Sequence[str], list[Sequence[object]]]  # heading, columns, rows
 

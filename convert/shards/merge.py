@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convert import _core
-from convert.buffers import thread_buffer
-from convert.processes.worker_process import take_step
+from convert.engine.worker_process import take_step
 from convert.shards.runs import Run
 from convert.shards.shard_reader import ShardReader
+from corpus.buffers import thread_buffer
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts

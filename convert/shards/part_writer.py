@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe import _core
 from convert.errors import BrokenInvariant, naming
 from convert.shards import shard as shard_module
 from convert.shards.shard import DIGEST_BYTES, NOWHERE, Place
 from convert.shards.shard_reader import read_at
+from corpus import _core
 
 FLUSH_BYTES = 128 << 10
 _MOVED_BYTES = 4 << 20

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bpe import _core
-from convert.buffers import thread_buffer
 from convert.errors import naming
 from convert.plan import ShardId
 from convert.shards import shard as shard_module
@@ -26,6 +24,8 @@ from convert.shards.shard import (
     ShardShape,
     block_range,
 )
+from corpus import _core
+from corpus.buffers import thread_buffer
 
 
 class Damage(NamedTuple):

@@ -30,12 +30,13 @@ from bpe import _core
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
+from convert.engine.inline_engine import InlineEngine
 from convert.finish import known_facts
 from convert.job import JobKey
-from convert.processes.inline_executor import InlineExecutor
 from convert.shards.merge import WrittenFile
 from convert.shards.runs import Run
 from convert.shards.shard_reader import Damage
+from corpus._core import Xxh64
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
 
@@ -101,11 +102,11 @@ def conversion(source: Path, output: Path, tokenizer: Path) -> dict[str, float]:
         options = ConvertOptions(
             (str(source),), str(tokenizer), str(output), validation_fraction=0.005, progress="none"
         )
-        summary = run_conversion(options, InlineExecutor)
+        summary = run_conversion(options, InlineEngine())
     finally:
         convert.worker.merge_run, clock.time = merge, time
     started = time.process_time()
-    verify_dataset(output, InlineExecutor(), facts=known_facts(facts)).require_ok()
+    verify_dataset(output, InlineEngine(), facts=known_facts(facts)).require_ok()
     verified = time.process_time() - started
     steps = summary.worker_seconds
     found = {stage: steps.get(stage, 0.0) for stage in STAGES}
@@ -131,7 +132,7 @@ def limits(source: Path, output: Path, tokenizer: Path, scratch: Path) -> dict[s
         "shard": timed(lambda: write(scratch / "narrow", narrow.data)),
         "merge": timed(lambda: compressed.extend(zstd.encode(chunk) for chunk in chunks))
         + timed(lambda: write(scratch / "compressed", memoryview(b"".join(compressed)))),
-        "verify": timed(lambda: read([p for p in output.rglob("*") if p.is_file()], _core.Xxh64().update)),
+        "verify": timed(lambda: read([p for p in output.rglob("*") if p.is_file()], Xxh64().update)),
     }
 
 

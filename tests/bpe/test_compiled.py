@@ -19,6 +19,7 @@ from bpe.added_tokens import AddedToken
 from bpe.errors import BadTokenizer, UncoveredText
 from bpe.post_processing import PostProcessor
 from bpe.tokenizer import Tokenizer
+from corpus._core import xxh64
 
 TEXT = "Hello, wörld!  It's the lazy dogs 12345 你好 xyzzy<|endoftext|>e\u0301 the the <s>"
 
@@ -123,7 +124,7 @@ def test_a_header_of_another_kind_is_refused(listed: Any, key: str, value: Any) 
         header[key] = value
     for text in (json.dumps(header).encode(), b"{" * 20_000, b"\xff", b"[]"):
         changed = text + body[header_bytes:]
-        start = compiled._START.pack(magic, len(text), image_bytes, _core.xxh64(changed))
+        start = compiled._START.pack(magic, len(text), image_bytes, xxh64(changed))
         try:
             Tokenizer.from_compiled(start + changed).encode("a")
         except (BadTokenizer, UncoveredText) as error:
@@ -152,7 +153,7 @@ def test_a_file_beside_the_tokenizer_changes_nothing(tmp_path: Path, listed: Any
     ).encode()
     text += b" " * (-len(text) % 8)
     image = other.core_encoder.image()
-    sizes = struct.pack("<QQQQ", len(text), len(image), 0, _core.xxh64(text + image))
+    sizes = struct.pack("<QQQQ", len(text), len(image), 0, xxh64(text + image))
     beside = path.with_name(path.name + ".compiled")
     beside.write_bytes(b"tokmill\0" + sizes + text + image)
     assert Tokenizer.load(path).pattern == "gpt2"

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bpe import _core
 from bpe.__main__ import main
 from bpe.errors import BadArgument, BadCounts
 from bpe.pretoken_counts.count_sums import exact_sum, weighted_bytes
@@ -21,6 +20,7 @@ from bpe.pretoken_counts.counts_facts import CountsFacts
 from bpe.pretoken_counts.counts_file import CountsFile
 from bpe.pretokenizer import Pretokenizer
 from bpe.training import train, train_on
+from corpus import _core
 
 FACTS = CountsFacts(Pretokenizer.from_pattern("gpt2"), text_bytes=5, documents=1)
 Fails = Callable[..., None]

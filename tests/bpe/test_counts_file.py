@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from splits import split
 
-from bpe import _core
 from bpe.errors import BadCounts, EnvironmentFailure, MissingInput
 from bpe.pretoken_counts import counts_file
 from bpe.pretoken_counts.counts import PretokenCounts
@@ -18,6 +17,7 @@ from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
 from bpe.pretoken_counts.counts_file import CountsFile, CountsWriter, write_counts_file
 from bpe.pretoken_counts.merge_counts import joined
 from bpe.pretokenizer import Pretokenizer
+from corpus import _core
 
 FACTS = CountsFacts(
     Pretokenizer((split(r"\w+", "keep"), split("gpt2"))),

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from splits import split
 
-from bpe import _core, reference
+from bpe import reference
 from bpe.errors import BadArgument, InvalidText
 from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
+from corpus import _core
 
 CUSTOM = r"[A-Za-z]+|\p{N}| ?[^\sA-Za-z\p{N}]+|\s+"  # matches all text
 

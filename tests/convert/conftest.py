@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules that the tests share
+sys.path.insert(0, str(Path(__file__).parents[1] / "corpus"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "fault"))
 
 from naive_conversion import END, Naive, make_documents, train_tokenizer, tree
 from stopped_runs import options
 
 from convert import convert
-from convert.processes.inline_executor import InlineExecutor
+from convert.engine.inline_engine import InlineEngine
 
 
 @pytest.fixture(scope="session")
@@ -43,5 +44,5 @@ def here(tmp_path: Path, tokenizer_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.fixture
 def clean(here: Path) -> dict[str, bytes]:
     """The files of the dataset of `stopped_runs.options` by a run that nothing disturbs."""
-    convert(options(output="clean"), InlineExecutor)
+    convert(options(output="clean"), InlineEngine())
     return tree(here / "clean")

@@ -2,8 +2,7 @@
 
     python race_driver.py '{"executor": "threads", "flush_bytes": 60, "shard_bytes": 700, "run_tokens": 512}' ARGUMENTS
 
-executor: own, or one of EXECUTORS; with as many workers as --workers says. An "unprepared" one never runs the
-initializer that it is given.
+executor: own, or one of EXECUTORS; with as many workers as --workers says.
 """
 
 from __future__ import annotations
@@ -21,11 +20,9 @@ from typing import Any
 import convert.conversion
 import convert.pipeline
 from convert.__main__ import _flush_and_leave, main
+from convert.engine import stop_signals
 from convert.plan import Plan
-from convert.processes import stop_signals
 from convert.shards import part_writer, runs
-
-MakeExecutor = Callable[[Callable[..., None], tuple[Any, ...]], Executor]
 
 
 class TwiceExecutor(ThreadPoolExecutor):
@@ -39,25 +36,12 @@ class TwiceExecutor(ThreadPoolExecutor):
         return random.choice(futures)
 
 
-def _threads(workers: int, prepare: Callable[..., None], arguments: tuple[Any, ...]) -> Executor:
-    return ThreadPoolExecutor(workers, "race", prepare, arguments)
+def _pool(method: str, workers: int) -> Executor:
+    return ProcessPoolExecutor(workers, multiprocessing.get_context(method))
 
 
-def _unprepared(workers: int, prepare: Callable[..., None], arguments: tuple[Any, ...]) -> Executor:
-    return ThreadPoolExecutor(workers)
-
-
-def _twice(workers: int, prepare: Callable[..., None], arguments: tuple[Any, ...]) -> Executor:
-    return TwiceExecutor(2 * workers, "race", prepare, arguments)
-
-
-def _pool(method: str, workers: int, prepare: Callable[..., None], arguments: tuple[Any, ...]) -> Executor:
-    return ProcessPoolExecutor(workers, multiprocessing.get_context(method), prepare, arguments)
-
-
-def _dask(
-    processes: bool, workers: int, prepare: Callable[..., None], arguments: tuple[Any, ...]
-) -> Executor:
+def _dask(processes: bool, workers: int) -> Executor:
+    """As a caller has it: that of a client. `--executor dask` is tried with processes."""
     from distributed import Client, LocalCluster
 
     cluster = LocalCluster(
@@ -67,16 +51,13 @@ def _dask(
         dashboard_address=None,
         silence_logs=50,
     )
-    client = Client(cluster)
-    client.run(prepare, *arguments)
-    executor: Executor = client.get_executor()
+    executor: Executor = Client(cluster).get_executor()
     return executor
 
 
-EXECUTORS: dict[str, Callable[..., Executor]] = {
-    "threads": _threads,
-    "unprepared": _unprepared,
-    "twice": _twice,
+EXECUTORS: dict[str, Callable[[int], Executor]] = {
+    "threads": ThreadPoolExecutor,
+    "twice": lambda workers: TwiceExecutor(2 * workers),
     "fork-pool": partial(_pool, "fork"),
     "spawn-pool": partial(_pool, "spawn"),
     "dask-threads": partial(_dask, False),
@@ -104,12 +85,14 @@ if __name__ == "__main__":
     _set(settings)
     if settings["executor"] != "own":
         workers = int(words[words.index("--workers") + 1])
-        make = partial(EXECUTORS[settings["executor"]], workers)
-        convert.pipeline.convert = partial(convert.pipeline.convert, make_executor=make)
+        executor = EXECUTORS[settings["executor"]](workers)
+        convert.pipeline.convert = partial(convert.pipeline.convert, executor=executor)
         # The command alone has handlers of signals, and an executor of its own. A worker that is being forked loses a
         # signal that has one, such as that with which a broken pool ends it.
         stop_signals.stop_signals = nullcontext
     code = main(words)
+    if settings["executor"].endswith("pool"):
+        executor.shutdown(cancel_futures=True)
     if settings["executor"].startswith("dask"):
         from distributed import default_client
 

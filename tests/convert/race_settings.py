@@ -68,8 +68,7 @@ def default_executors() -> list[str]:
     dask = ["dask-threads", "dask-processes"] if importlib.util.find_spec("distributed") else []
     return [
         *["own"] * 16,
-        *["threads"] * 4,
-        *["unprepared"] * 2,
+        *["threads"] * 6,
         *["twice"] * 2,
         *["fork-pool"] * 2,
         "spawn-pool",
@@ -105,7 +104,7 @@ def choose_settings(
     faults: list[tuple[Fault, int]] = []
     while rng.random() < 0.4 and len(faults) < ATTEMPTS - 1:
         faults.append((rng.choice(FAULTS), int(10 ** rng.uniform(0.5, 3))))
-    if executor in ("threads", "unprepared", "twice"):  # all is one process
+    if executor in ("threads", "twice"):  # all is one process
         faults = [(fault, at) for fault, at in faults if fault.who != "worker"]
     if executor.startswith("dask"):  # which tells of an interrupt by tracebacks of its own
         faults = [(fault, at) for fault, at in faults if fault.name != "interrupted"]

@@ -10,11 +10,11 @@ import pytest
 import convert.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
+from convert.engine.inline_engine import InlineEngine
 from convert.errors import BadInput
 from convert.job import JobKey
 from convert.journal import Journal
 from convert.plan import TextChunk
-from convert.processes.inline_executor import InlineExecutor
 from convert.shards.merge import WrittenFile
 from convert.shards.runs import Run
 from convert.shards.shard_reader import Damage
@@ -57,7 +57,7 @@ def leave_partial(monkeypatch: pytest.MonkeyPatch, merged_runs: int = 0, **more:
     with monkeypatch.context() as patch:
         patch.setattr(convert.worker, "merge_run", merge_a_few)
         with pytest.raises(BadInput, match="no merge"):
-            run_conversion(options(**more), InlineExecutor)
+            run_conversion(options(**more), InlineEngine())
     assert len(merged) == merged_runs
     return merged
 

@@ -270,7 +270,7 @@ def test_a_long_document_that_is_not_utf8(
     monkeypatch.setattr("convert.read_chunk.STRETCH_BYTES", 50)
     monkeypatch.setattr("convert.document_encoder.STRETCH_BYTES", 50)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 40)
-    monkeypatch.setattr("convert.inputs.blocks.record_blocks.__defaults__", (0, 50))
+    monkeypatch.setattr("corpus.blocks.record_blocks.__defaults__", (0, 50))
     long_text = b"some words " * 50
     bad = long_text[:place] + b"\xff" + long_text[place:]
     data = END.encode().join([b"before", bad, b"after", long_text])
@@ -473,7 +473,7 @@ def test_lost_shards_of_a_run_with_quarantine_are_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 300)
-    monkeypatch.setattr("convert.inputs.blocks.BLOCK_BYTES", 100)
+    monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 100)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
     lines = [b"bad %d" % number if number % 5 == 2 else good(f"document {number}") for number in range(200)]
     path = tmp_path / ("in.jsonl.gz" if compression == "gz" else "in.jsonl")

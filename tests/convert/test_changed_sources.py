@@ -15,10 +15,10 @@ from stopped_runs import encode_or_fail, forget, leave_partial, options
 import convert.finish
 import convert.worker
 from convert import convert as run_conversion
+from convert.engine.inline_engine import InlineEngine
 from convert.errors import BadInput, Refused, UsageError
 from convert.journal import Journal
 from convert.plan import ShardId, TextChunk
-from convert.processes.inline_executor import InlineExecutor
 from convert.summary import check_conservation
 from convert.worker import ChunkResult, encode_chunk
 
@@ -31,13 +31,13 @@ def test_a_changed_source_is_refused_but_not_when_nothing_was_done(
     with pytest.raises(
         Refused, match=r"^en\.txt was written to, .* since out\.partial was begun: .*--overwrite"
     ):
-        run_conversion(options(), InlineExecutor)
+        run_conversion(options(), InlineEngine())
     size = (here / "en.txt").stat().st_size
     os.truncate("en.txt", size - 1)
     with pytest.raises(Refused, match=rf"^en\.txt had {size} bytes and has {size - 1} now, .*--overwrite"):
-        run_conversion(options(), InlineExecutor)
+        run_conversion(options(), InlineEngine())
     Journal(here / "out.partial/shards").path.unlink()
-    run_conversion(options(), InlineExecutor)
+    run_conversion(options(), InlineEngine())
     assert (here / "out").exists()
 
 
@@ -61,9 +61,9 @@ def test_an_edit_under_the_former_size_and_time_is_refused(
         with pytest.raises(
             Refused, match=r"^en\.txt has its former size and time, but other bytes .*--overwr"
         ):
-            run_conversion(options(), InlineExecutor)
+            run_conversion(options(), InlineEngine())
     edit_and_set_back(here / "en.txt", place, original[place : place + 1])
-    run_conversion(options(), InlineExecutor)
+    run_conversion(options(), InlineEngine())
     assert tree(here / "out") == clean
 
 
@@ -73,7 +73,7 @@ def test_an_edit_behind_the_blocks_of_finished_shards_is_refused(
     """Chunks end at 200, 400 and so on, blocks in the middle of the corpus: the rest of a document is an edge."""
     monkeypatch.setattr(convert.worker, "encode_chunk", encode_or_fail)
     with pytest.raises(BadInput):
-        run_conversion(options(), InlineExecutor)
+        run_conversion(options(), InlineEngine())
     monkeypatch.undo()
     monkeypatch.chdir(here)
     shards = here / "out.partial/shards"
@@ -83,7 +83,7 @@ def test_an_edit_behind_the_blocks_of_finished_shards_is_refused(
     forget(shards, 0)  # whose block is the whole file
     edit_and_set_back(here / "en.txt", record.edges[0][2] - 1, b"#")
     with pytest.raises(Refused, match="former size and time"):
-        run_conversion(options(), InlineExecutor)
+        run_conversion(options(), InlineEngine())
 
 
 @pytest.mark.parametrize("change", ["touch", "rights", "copy"])
@@ -101,7 +101,7 @@ def test_a_source_that_was_touched_but_not_edited_goes_on(
     else:
         path.rename(here / "other")
         shutil.copy2(here / "other", path)
-    summary = run_conversion(options(), InlineExecutor)
+    summary = run_conversion(options(), InlineEngine())
     assert summary.reused_shards == summary.text_chunks
     assert tree(here / "out") == clean
 
@@ -117,9 +117,9 @@ def test_an_edit_of_other_kinds_of_inputs_is_refused(
     for place in (len(data) // 2, len(data) - 1):
         edit_and_set_back(path, place, bytes([data[place] ^ 1]))
         with pytest.raises(Refused, match=r"more.*former size and time"):
-            run_conversion(options(**inputs), InlineExecutor)
+            run_conversion(options(**inputs), InlineEngine())
         edit_and_set_back(path, place, data[place : place + 1])
-    run_conversion(options(**inputs), InlineExecutor)
+    run_conversion(options(**inputs), InlineEngine())
 
 
 def test_held_out_documents_are_chosen_anew_from_a_source_that_was_edited(
@@ -128,12 +128,12 @@ def test_held_out_documents_are_chosen_anew_from_a_source_that_was_edited(
     with monkeypatch.context() as patch:
         patch.setattr(convert.worker, "encode_chunk", encode_or_fail)
         with pytest.raises(BadInput):
-            run_conversion(options(validation_docs=20), InlineExecutor)
+            run_conversion(options(validation_docs=20), InlineEngine())
     text = (here / "en.txt").read_bytes()
     for place in [place for place in range(len(text) - 400, len(text)) if text[place : place + 1].isalpha()]:
         edit_and_set_back(here / "en.txt", place, b"#")
     with pytest.raises(Refused, match=r"former size and time"):
-        run_conversion(options(validation_docs=20), InlineExecutor)
+        run_conversion(options(validation_docs=20), InlineEngine())
 
 
 def append_while_encoding(chunk: TextChunk, *more: Any) -> ChunkResult:
@@ -147,7 +147,7 @@ def append_while_encoding(chunk: TextChunk, *more: Any) -> ChunkResult:
 def test_a_source_that_changes_meanwhile(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convert.worker, "encode_chunk", append_while_encoding)
     with pytest.raises(BadInput, match=r"en\.txt changed"):
-        run_conversion(options(), InlineExecutor)
+        run_conversion(options(), InlineEngine())
     assert not (here / "out").exists()
 
 
@@ -165,10 +165,10 @@ def test_an_edit_meanwhile_is_found_though_its_time_is_set_back(
     with monkeypatch.context() as patch:
         patch.setattr(convert.worker, "encode_chunk", edit_while_encoding)
         with pytest.raises(BadInput, match=r"^en\.txt was edited while it was read, .*--overwrite"):
-            run_conversion(options(), InlineExecutor)
+            run_conversion(options(), InlineEngine())
     assert not (here / "out").exists()
     edit_and_set_back(here / "en.txt", place, original[place : place + 1])
-    run_conversion(options(), InlineExecutor)
+    run_conversion(options(), InlineEngine())
     assert tree(here / "out") == clean
 
 
@@ -180,7 +180,7 @@ def test_a_source_whose_rights_change_meanwhile_is_no_other(
         return encode_chunk(chunk, *more)
 
     monkeypatch.setattr(convert.worker, "encode_chunk", change_rights)
-    run_conversion(options(), InlineExecutor)
+    run_conversion(options(), InlineEngine())
     assert tree(here / "out") == clean
 
 
@@ -190,6 +190,6 @@ def test_a_source_that_is_gone_at_the_end(here: Path, monkeypatch: pytest.Monkey
         check_conservation(*arguments)
 
     monkeypatch.setattr(convert.finish, "check_conservation", gone)
-    run_conversion(options(), InlineExecutor)  # it was read and checked before: nothing is wrong
+    run_conversion(options(), InlineEngine())  # it was read and checked before: nothing is wrong
     with pytest.raises(UsageError, match=r"en\.txt does not exist"):
-        run_conversion(options(output="again"), InlineExecutor)
+        run_conversion(options(output="again"), InlineEngine())

@@ -20,18 +20,14 @@ import convert.pipeline
 import flat_tokens
 from bpe.tokenizer import Tokenizer
 from convert.__main__ import main
+from convert.engine.inline_engine import InlineEngine
 from convert.journal import Journal
-from convert.processes.inline_executor import InlineExecutor
 
 
 @pytest.fixture
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks run in this process: the command line is what is tested."""
-    monkeypatch.setattr(
-        convert.conversion,
-        "ProcessExecutor",
-        lambda workers, init, args, start_method, **_: InlineExecutor(init, args),
-    )
+    monkeypatch.setattr(convert.conversion, "open_engine", lambda *_: InlineEngine())
 
 
 def command(*arguments: str, tokenizer: str = "tok.json", output: str = "out.zarr") -> list[str]:

@@ -13,10 +13,10 @@ from stopped_runs import forget, leave_partial, options
 
 import convert.worker
 from convert import convert as run_conversion
+from convert.engine.inline_engine import InlineEngine
 from convert.errors import Refused
 from convert.journal import Journal
 from convert.plan import ShardId
-from convert.processes.inline_executor import InlineExecutor
 from convert.shards.assembly import recorded_assembly
 from convert.worker import merge_run
 from flat_tokens.storage.layout import ArrayLayout
@@ -26,7 +26,7 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
     here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small: dict[str, Any] = {"chunk_tokens": 64}
-    run_conversion(options(output="clean2", **small), InlineExecutor)
+    run_conversion(options(output="clean2", **small), InlineEngine())
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 1)
     first = [run.describe() for run in leave_partial(monkeypatch, 12, **small)]
@@ -46,7 +46,7 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
         return merge_run(run, key)
 
     monkeypatch.setattr(convert.worker, "merge_run", count)
-    summary = run_conversion(options(**small), InlineExecutor)
+    summary = run_conversion(options(**small), InlineEngine())
     assert 0 < summary.reused_shards < summary.text_chunks
     assert set(written).intersection(first) == {"train tokens from 0", "train tokens from 64"}
     assert tree(here / "out") == tree(here / "clean2")
@@ -71,7 +71,7 @@ def test_damaged_shards_are_made_again(
         path.unlink()
     else:
         forget(shards, 3)
-    summary = run_conversion(options(), InlineExecutor)
+    summary = run_conversion(options(), InlineEngine())
     assert summary.reused_shards == summary.text_chunks - 1
     assert tree(here / "out") == clean
 
@@ -89,7 +89,7 @@ def test_names_that_outlast_a_power_loss_without_their_bytes(
     loss: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small: dict[str, Any] = {"chunk_tokens": 64, "text_chunk_bytes": 400, "progress": "auto"}
-    run_conversion(options(output="clean2", **small), InlineExecutor)
+    run_conversion(options(output="clean2", **small), InlineEngine())
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 100)
     leave_partial(monkeypatch, 8, **small)
@@ -121,7 +121,7 @@ def check_after_loss(
             (here / "out.partial" / name).unlink()
         else:
             (here / "out.partial" / name).write_bytes(data)
-    run_conversion(options(**small), InlineExecutor)
+    run_conversion(options(**small), InlineEngine())
     assert tree(here / "out") == tree(here / "clean2")
     told = "damaged or gone and is made again" in capsys.readouterr().err
     if len(damaged) == 1 and damaged[0] in needed_files(here / "kept"):
@@ -168,9 +168,9 @@ def test_going_on_with_another_plan_is_refused(
     leave_partial(monkeypatch)
     before = tree(here / "out.partial/shards")
     with pytest.raises(Refused, match=message + ".*--overwrite"):
-        run_conversion(options(**change), InlineExecutor)
+        run_conversion(options(**change), InlineEngine())
     assert tree(here / "out.partial/shards") == before
-    summary = run_conversion(options(**change, overwrite=True), InlineExecutor)
+    summary = run_conversion(options(**change, overwrite=True), InlineEngine())
     assert summary.reused_shards == 0
     assert not (here / "out.partial").exists()
 
@@ -180,6 +180,6 @@ def test_an_unreadable_plan_is_refused(here: Path, monkeypatch: pytest.MonkeyPat
     plan = here / "out.partial/plan.json"
     plan.write_text(plan.read_text()[:50])
     with pytest.raises(Refused, match=r"plan\.json cannot be read .* --overwrite"):
-        run_conversion(options(), InlineExecutor)
-    run_conversion(options(overwrite=True), InlineExecutor)
+        run_conversion(options(), InlineEngine())
+    run_conversion(options(overwrite=True), InlineEngine())
     assert (here / "out").exists()

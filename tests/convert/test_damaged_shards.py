@@ -15,12 +15,12 @@ import convert.worker
 from convert import ConvertOptions, Summary
 from convert import convert as run_conversion
 from convert.__main__ import main
+from convert.engine.inline_engine import InlineEngine
 from convert.errors import DataLost
-from convert.inputs.sources import check_unchanged
 from convert.plan import ShardId, TextChunk
-from convert.processes.inline_executor import InlineExecutor
 from convert.shards.shard import PARTS, ShardRecord
 from convert.worker import ChunkResult, encode_chunk
+from corpus.sources import check_unchanged
 
 Damage = Callable[[Path, ShardRecord, str], None]
 
@@ -29,7 +29,7 @@ Damage = Callable[[Path, ShardRecord, str], None]
 def small_units(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several shards a chunk, several runs a shard, and parts of both kinds."""
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
-    monkeypatch.setattr("convert.inputs.blocks.BLOCK_BYTES", 300)
+    monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 300)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
     monkeypatch.setattr("convert.shards.shard.DIGEST_BLOCK_BYTES", 64)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 64)
@@ -46,9 +46,7 @@ def corpus(here: Path) -> Path:
 def run(output: str, **more: Any) -> Summary:
     base: dict[str, Any] = {"inputs": ["in"], "tokenizer": "tok.json", "output": output, "progress": "auto"}
     more = {"workers": 2, "validation_fraction": 0.3, **more}
-    return run_conversion(
-        ConvertOptions(**base, text_chunk_bytes=600, chunk_tokens=64, **more), InlineExecutor
-    )
+    return run_conversion(ConvertOptions(**base, text_chunk_bytes=600, chunk_tokens=64, **more), InlineEngine)
 
 
 def flip(folder: Path, record: ShardRecord, part: str) -> None:
@@ -137,9 +135,7 @@ def test_a_damaged_shard_without_its_source_ends_the_run_with_exit_1(
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 1 << 20)
     monkeypatch.setattr("convert.conversion.check_unchanged", lose_the_source)
     monkeypatch.setattr(convert.worker, "encode_chunk", Damaging(flip, "train", parity=0))
-    monkeypatch.setattr(
-        "convert.conversion.ProcessExecutor", lambda _, *start, **__: InlineExecutor(*start[:2])
-    )
+    monkeypatch.setattr("convert.conversion.open_engine", lambda *_: InlineEngine())
     words = [str(source), "--tokenizer", "tok.json", "--output", "out", "--text-chunk-bytes", "1Mi"]
     assert main([*words, "--progress", "none", "--chunk-tokens", "64"]) == 1
     error = capsys.readouterr().err

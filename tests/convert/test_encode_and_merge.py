@@ -14,10 +14,10 @@ from stopped_runs import leave_partial, options
 import convert.encode_and_merge
 import convert.worker
 from convert import convert as run_conversion
+from convert.engine.inline_engine import InlineEngine
 from convert.errors import BadInput
 from convert.journal import Journal
 from convert.plan import ShardId, TextChunk
-from convert.processes.inline_executor import InlineExecutor
 from convert.shards.shard import ShardRecord
 from convert.worker import ChunkResult, encode_chunk
 from flat_tokens.storage.durability import Syncer
@@ -48,7 +48,7 @@ def test_a_shard_of_other_text_than_its_chunk_has_is_refused(
 ) -> None:
     monkeypatch.setattr(convert.worker, "encode_chunk", changed_in_chunk_4(longer))
     with pytest.raises(BadInput, match=r"^text chunk 4 \(en\.txt, bytes 800 to 1000\) is not what"):
-        run_conversion(options(), InlineExecutor)
+        run_conversion(options(), InlineEngine())
 
 
 def test_a_shard_made_again_with_other_ids_than_an_earlier_run_recorded_is_refused(
@@ -60,8 +60,8 @@ def test_a_shard_made_again_with_other_ids_than_an_earlier_run_recorded_is_refus
     with monkeypatch.context() as patch:
         patch.setattr(convert.worker, "encode_chunk", changed_in_chunk_4(other_ids))
         with pytest.raises(BadInput, match=r"^text chunk 4 .* is not what an earlier run read there"):
-            run_conversion(options(), InlineExecutor)
-    run_conversion(options(), InlineExecutor)
+            run_conversion(options(), InlineEngine())
+    run_conversion(options(), InlineEngine())
     assert tree(here / "out") == clean
 
 
@@ -88,6 +88,6 @@ def test_the_journal_is_synced_each_second_and_stays_if_that_fails(
 
     monkeypatch.setattr(convert.encode_and_merge, "time", Clock)
     monkeypatch.setattr(Syncer, "add", spy)
-    run_conversion(options(), InlineExecutor)
+    run_conversion(options(), InlineEngine())
     assert least <= len(synced) <= most
     assert all(synced)

@@ -14,10 +14,10 @@ from bpe.errors import BadArgument
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions, Summary, convert
 from convert.__main__ import main
+from convert.engine.inline_engine import InlineEngine
+from convert.engine.process_engine import ProcessEngine
 from convert.errors import BadInput, Refused, UsageError
 from convert.pipeline import dry_run
-from convert.processes.executors import ProcessExecutor
-from convert.processes.inline_executor import InlineExecutor
 from flat_tokens.__main__ import main as flat_tokens_main
 
 START = "<|im_start|>"
@@ -32,8 +32,8 @@ def run(inputs: Any, output: Path | str, processes: int = 0, **more: Any) -> Sum
     more = {"chunk_tokens": 64, "progress": "none", "validation_fraction": 0.3, **more}
     options = ConvertOptions(inputs, "tok.json", str(output), workers=max(processes, 1), **more)
     if processes:
-        return convert(options, lambda init, args: ProcessExecutor(processes, init, args, "fork"))
-    return convert(options, InlineExecutor)
+        return convert(options, ProcessEngine(processes, "fork"))
+    return convert(options, InlineEngine())
 
 
 def with_ends(splits: dict[str, Split], ends: dict[str, Any], tokenizer: Tokenizer) -> dict[str, Split]:

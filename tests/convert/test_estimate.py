@@ -18,8 +18,8 @@ from convert import ConvertOptions
 from convert.__main__ import main
 from convert.errors import StorageError
 from convert.estimate import SAMPLE_BYTES, Estimate, estimate
-from convert.inputs.sources import find_sources
 from convert.plan import make_plan
+from corpus.sources import find_sources
 from flat_tokens.storage.layout import ArrayLayout
 
 DiskUsage = namedtuple("DiskUsage", "total used free")

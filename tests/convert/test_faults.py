@@ -18,10 +18,10 @@ from stopped_runs import encode_or_fail, merge_fails, options
 import convert.document_encoder
 import convert.worker
 from convert import convert as run_conversion
+from convert.engine.inline_engine import InlineEngine
 from convert.errors import BadInput, BrokenInvariant, Refused, StorageError, WorkerLost
 from convert.plan import TextChunk
 from convert.plan_record import PlanRecord
-from convert.processes.inline_executor import InlineExecutor
 from convert.worker import ChunkResult, encode_chunk, merge_run
 from convert.workspace import Workspace
 
@@ -49,7 +49,7 @@ def test_a_killed_worker_is_named_with_its_text_chunk_and_the_next_run_goes_on(
     assert not (here / "out").exists()
     monkeypatch.undo()
     monkeypatch.chdir(here)
-    summary = run_conversion(options(), InlineExecutor)
+    summary = run_conversion(options(), InlineEngine())
     assert summary.reused_shards > 0
     assert tree(here / "out") == clean
     assert not (here / "out.partial").exists()
@@ -109,7 +109,7 @@ def test_a_crash_names_its_text_and_keeps_it(
         run_conversion(options(**more))
     monkeypatch.undo()
     monkeypatch.chdir(here)
-    run_conversion(options(**more), InlineExecutor)
+    run_conversion(options(**more), InlineEngine())
     assert not (here / "out.partial").exists()
 
 
@@ -139,9 +139,9 @@ def test_after_any_stage_fails_the_same_call_goes_on(
         patch.setattr(convert.worker, name, broken)
         for _ in range(2):  # twice: failing again loses nothing
             with pytest.raises(error):
-                run_conversion(options(), InlineExecutor)
+                run_conversion(options(), InlineEngine())
     assert sorted(path.name for path in here.glob("out*")) == ["out.partial"]
-    summary = run_conversion(options(workers=1), InlineExecutor)
+    summary = run_conversion(options(workers=1), InlineEngine())
     # The chunks before the broken one are done, and some behind it, which were already on their way.
     lowest, highest = {"merge": (summary.text_chunks,) * 2, "interrupt": (5, 5)}.get(
         kind, (5, summary.text_chunks - 1)
@@ -156,9 +156,9 @@ def test_two_runs_on_one_output(here: Path) -> None:
     with pytest.raises(
         Refused, match=rf"another run \(process {os.getpid()} on .*, begun 2.*\) is writing out"
     ):
-        run_conversion(options(), InlineExecutor)
+        run_conversion(options(), InlineEngine())
     first.close()
-    run_conversion(options(), InlineExecutor)
+    run_conversion(options(), InlineEngine())
     assert (here / "out").exists()
 
 
@@ -174,7 +174,7 @@ def lose_a_document(chunk: TextChunk, *more: Any) -> ChunkResult:
 def test_a_lost_document_is_never_published(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convert.worker, "encode_chunk", lose_a_document)
     with pytest.raises(BrokenInvariant, match=r"text chunk 4, train: .* documents are not"):
-        run_conversion(options(), InlineExecutor)
+        run_conversion(options(), InlineEngine())
     assert not (here / "out").exists()
 
 
@@ -195,7 +195,7 @@ def test_a_byte_that_the_disk_changed_is_found_before_publishing(
         with pytest.raises(
             StorageError, match=r"not what was written: train/encoded_tokens/0.*check the disk"
         ):
-            run_conversion(options(), InlineExecutor)
+            run_conversion(options(), InlineEngine())
     assert not (here / "out").exists()
-    run_conversion(options(), InlineExecutor)
+    run_conversion(options(), InlineEngine())
     assert tree(here / "out") == clean

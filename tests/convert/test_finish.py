@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from convert import ConvertOptions, convert
+from convert.engine.inline_engine import InlineEngine
 from convert.errors import StorageError
 from convert.finish import known_facts
-from convert.processes.inline_executor import InlineExecutor
 from flat_tokens.storage.codecs import CodecChain
 from flat_tokens.storage.token_facts import TokenFacts
 
@@ -49,6 +49,6 @@ def test_bytes_that_the_codec_got_wrong_are_noticed(
         ["en.txt"], "tok.json", "out", progress="none", chunk_tokens=64, zarr_format=zarr_format
     )
     with pytest.raises(StorageError, match=r"read back is not what was written: .*encoded_tokens/"):
-        convert(options, InlineExecutor)
+        convert(options, InlineEngine())
     assert made > which
     assert not (here / "out").exists()

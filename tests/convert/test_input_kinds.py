@@ -13,9 +13,9 @@ from input_kinds import KINDS, compressed, json_lines, write_kind
 from naive_conversion import END, Naive, Split, expected_dataset, make_documents, read_dataset, tree
 
 from convert import ConvertOptions, Summary, convert
+from convert.engine.inline_engine import InlineEngine
+from convert.engine.process_engine import ProcessEngine
 from convert.errors import BadInput, ConvertError, UsageError
-from convert.processes.executors import ProcessExecutor
-from convert.processes.inline_executor import InlineExecutor
 
 
 def run(inputs: Any, tokenizer: Path, output: Path, processes: int = 0, **more: Any) -> Summary:
@@ -23,8 +23,8 @@ def run(inputs: Any, tokenizer: Path, output: Path, processes: int = 0, **more: 
     more = {"chunk_tokens": 64, "progress": "none", "validation_fraction": 0.3, **more}
     options = ConvertOptions(inputs, str(tokenizer), str(output), workers=max(processes, 1), **more)
     if processes:
-        return convert(options, lambda init, args: ProcessExecutor(processes, init, args, "fork"))
-    return convert(options, InlineExecutor)
+        return convert(options, ProcessEngine(processes, "fork"))
+    return convert(options, InlineEngine())
 
 
 def check(output: Path, expected: dict[str, Split], summary: Summary) -> None:
@@ -79,7 +79,7 @@ def test_blocks_of_every_size(
 ) -> None:
     documents = documents_of(kind)
     path = write_kind(tmp_path / "input", documents, kind, members=2)
-    monkeypatch.setattr("convert.inputs.blocks.record_blocks.__defaults__", (0, block_bytes))
+    monkeypatch.setattr("corpus.blocks.record_blocks.__defaults__", (0, block_bytes))
     output = tmp_path / "out"
     check(output, expected_of(kind, naive, documents), run(path, tokenizer_path, output))
 
@@ -299,7 +299,7 @@ def test_a_missing_library_names_the_extra(
     module: str, name: str, tokenizer_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / name).write_bytes(b"x")
-    monkeypatch.setattr("convert.inputs.kinds.find_spec", lambda wanted: None if wanted == module else 1)
+    monkeypatch.setattr("corpus.kinds.find_spec", lambda wanted: None if wanted == module else 1)
     with pytest.raises(UsageError, match=rf"needs {module}, .*pip install 'tokenmill\[inputs\]'"):
         run(tmp_path / name, tokenizer_path, tmp_path / "out")
     assert not (tmp_path / "out.partial").exists()

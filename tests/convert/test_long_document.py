@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,14 @@ import pytest
 from input_kinds import write_kind
 from naive_conversion import END, Naive, expected_dataset, make_documents, read_dataset
 
-from bpe import utf8
 from bpe.added_tokens import AddedToken
-from bpe.errors import InvalidText
 from bpe.normalizers import Form, Lowercase, Normalizer, Prepend, Replace, Strip
 from bpe.pretokenizer import named
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from convert.long_document import ValidPieces, encode_pieces, safe_cut
-from convert.processes.inline_executor import InlineExecutor
+from convert.engine.inline_engine import InlineEngine
+from convert.long_document import encode_pieces, safe_cut
 from convert.read_chunk import Rooms
 
 
@@ -137,51 +134,6 @@ def test_safe_cut(text: bytes, special: list[bytes], expected: int) -> None:
     assert safe_cut(bytearray(text), automaton, special) == expected
 
 
-WRONG = [
-    b"ab\xff",
-    b"\xc3",
-    b"a\xe2\x82",
-    b"\xf0\x9f\x99",
-    b"\x80\x80",
-    b"\xe2\x82\xff",
-    b"\xc0\xaf",
-    b"\xed\xa0\x80",
-]
-
-
-@pytest.mark.parametrize("longest", [1, 2, 3, 7])
-def test_wrong_bytes_are_those_of_the_whole(longest: int) -> None:
-    rng = random.Random(f"wrong {longest}")
-    good = ["é".encode(), "🙂".encode(), b"abc", "€".encode()]
-    for _ in range(300):
-        text = b"".join(rng.choices([*good, *WRONG], weights=[9] * 4 + [1] * len(WRONG), k=6))
-        expected, count = utf8.replace_invalid(text)
-        cuts = sorted(rng.choices(range(len(text) + 1), k=len(text) // longest))
-        parts = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-        finals = [*[False] * (len(parts) - 1), True]
-        mend = ValidPieces("f", "replace", 7)
-        mended = b"".join(bytes(mend.take(*part)) for part in zip(parts, finals, strict=True))
-        assert (mended, mend.replaced) == (bytes(expected), count)
-
-        def checked(check: ValidPieces, pieces: list[tuple[bytes, bool]]) -> bytes:
-            return b"".join(bytes(check.take(*piece)) for piece in pieces)
-
-        pieces = list(zip(parts, finals, strict=True))
-        if not count:
-            assert checked(ValidPieces("f", "error", 7), pieces) == text
-            continue
-        with pytest.raises(InvalidText) as whole:
-            utf8.check(text, "f", 7)
-        with pytest.raises(InvalidText, match=re.escape(str(whole.value))):
-            checked(ValidPieces("f", "error", 7), pieces)
-
-
-def test_a_byte_order_mark_counts_at_the_beginning_of_the_file_only() -> None:
-    with pytest.raises(InvalidText, match="looks like UTF-16"):
-        ValidPieces("f", "replace", 0).take(b"\xff\xfea", True)
-    assert ValidPieces("f", "replace", 5).take(b"\xff\xfea", True) == "\ufffd\ufffda".encode()
-
-
 @pytest.mark.parametrize("stretch_bytes", [1, 7, 64, 500])
 @pytest.mark.parametrize("more", [{}, {"validation_fraction": 0.5}, {"invalid": "replace"}], ids=str)
 def test_conversions_do_not_depend_on_the_stretch(
@@ -212,7 +164,7 @@ def test_conversions_do_not_depend_on_the_stretch(
         progress="none",
         **more,
     )
-    summary = run_conversion(options, InlineExecutor)
+    summary = run_conversion(options, InlineEngine())
     fraction = more.get("validation_fraction", 0.005)
     expected = naive.convert([path], fraction=fraction)
     assert read_dataset(tmp_path / "out") == expected_dataset(expected)
@@ -235,7 +187,7 @@ def test_the_split_of_a_long_document_is_its_contents(
         validation_fraction=0.5,
         progress="none",
     )
-    run_conversion(options, InlineExecutor)
+    run_conversion(options, InlineEngine())
     tokenizer = Tokenizer.load(tokenizer_path)
     import xxhash
 
@@ -271,6 +223,6 @@ def test_behind_a_document_in_pieces_the_memory_can_grow(
             validation_fraction=0,
             text_chunk_bytes=rng.choice([100, 700, None]),
         )
-        run_conversion(options, InlineExecutor)
+        run_conversion(options, InlineEngine())
         expected = naive.convert_documents([d.encode() for d in documents], True, fraction=0)
         assert read_dataset(tmp_path / f"{number}") == expected_dataset(expected)

@@ -20,8 +20,8 @@ import flat_tokens.writer
 from bpe import _core
 from convert import ConvertOptions, convert
 from convert.__main__ import main
+from convert.engine.inline_engine import InlineEngine
 from convert.journal import Journal
-from convert.processes.inline_executor import InlineExecutor
 
 
 def arguments(*more: str, inputs: tuple[str, ...] = ("en.txt",), output: str = "out") -> list[str]:
@@ -58,7 +58,7 @@ def clean(here: Path) -> dict[str, bytes]:
 WITH_LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
-import convert.pipeline, convert.conversion, convert.processes.stopping, flat_tokens.storage.zstd_library
+import convert.pipeline, convert.conversion, convert.engine.ending, flat_tokens.storage.zstd_library
 from convert.__main__ import main
 flat_tokens.storage.zstd_library.library()
 pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -157,9 +157,7 @@ def test_a_clock_that_goes_wrong(here: Path, clean: dict[str, bytes]) -> None:
 def test_every_instruction_set_gives_the_same_bytes(
     variant: str, here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "convert.conversion.ProcessExecutor", lambda _, init, args, *__, **___: InlineExecutor(init, args)
-    )
+    monkeypatch.setattr("convert.conversion.open_engine", lambda *_: InlineEngine())
     usual = _core.simd_variants()[0]
     _core.set_simd_variant(variant)
     try:
@@ -177,9 +175,7 @@ def test_errors_of_network_file_systems(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        "convert.conversion.ProcessExecutor", lambda _, init, args, *__, **___: InlineExecutor(init, args)
-    )
+    monkeypatch.setattr("convert.conversion.open_engine", lambda *_: InlineEngine())
     rename, calls = os.replace, []
 
     def fail_at_the_third_chunk(source: Any, path: Any) -> None:
@@ -219,11 +215,12 @@ def test_no_more_workers_than_there_is_work_for(
     (here / "en.txt.gz").write_bytes(gzip.compress((here / "en.txt").read_bytes()))
     asked: list[int] = []
 
-    def executor(count: int, initializer: Any, args: Any, *_: Any, **__: Any) -> InlineExecutor:
-        asked.append(count)
-        return InlineExecutor(initializer, args)
+    class Counting(InlineEngine):
+        def start(self, most_tasks: int, prepare: Any, *arguments: Any) -> None:
+            asked.append(min(most_tasks, 9))
+            super().start(most_tasks, prepare, *arguments)
 
-    monkeypatch.setattr("convert.conversion.ProcessExecutor", executor)
+    monkeypatch.setattr("convert.conversion.open_engine", lambda *_: Counting())
     convert(
         ConvertOptions([name], "tok.json", "out", workers=9, text_chunk_bytes=chunk_bytes, progress="none")
     )
@@ -240,9 +237,7 @@ def test_a_file_that_the_disk_does_not_take_was_told_as_not_there(
 ) -> None:
     """Such a file is deleted, to be written anew; what is told is why."""
     small = arguments("--chunk-tokens", "64")
-    monkeypatch.setattr(
-        "convert.conversion.ProcessExecutor", lambda _, *start, **__: InlineExecutor(*start[:2])
-    )
+    monkeypatch.setattr("convert.conversion.open_engine", lambda *_: InlineEngine())
     assert main(arguments("--chunk-tokens", "64", output="clean64")) == 0
     path = sorted(name for name in tree(here / "clean64") if "/encoded_tokens/" in name and "/." not in name)[
         nth

@@ -10,7 +10,7 @@ import pytest
 
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from convert.processes.inline_executor import InlineExecutor
+from convert.engine.inline_engine import InlineEngine
 
 FILES, FEW = 4_000, 2_000  # so many that what is held a thousand at a time is full in both
 
@@ -39,13 +39,13 @@ def options_of(folder: str, output: str) -> ConvertOptions:
 def peak_of(folder: str, output: str) -> int:
     tracemalloc.reset_peak()
     before = tracemalloc.get_traced_memory()[0]
-    run_conversion(options_of(folder, output), InlineExecutor)
+    run_conversion(options_of(folder, output), InlineEngine())
     return tracemalloc.get_traced_memory()[1] - before
 
 
 def test_a_file_takes_little_memory(many: Path) -> None:
     """From finding it to the verified manifest that names it; it were 1.3 kB, and a worker had 300 of them again."""
-    run_conversion(options_of("many/0", "warm"), InlineExecutor)  # what is made once, and kept
+    run_conversion(options_of("many/0", "warm"), InlineEngine())  # what is made once, and kept
     tracemalloc.start()
     try:
         few, all_ = peak_of("many/0", "few"), peak_of("many", "all")

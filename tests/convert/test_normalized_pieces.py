@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from bpe import _core
 from bpe.reference import cut_at_special_tokens
 from convert.normalized_pieces import Stretches
+from corpus import _core
 
 
 def parts_of(pieces: list[bytes], tokens: list[str]) -> list[tuple[str, bool]]:

@@ -19,12 +19,12 @@ from shards import change_part
 import convert.worker
 from convert import ConvertOptions, Summary
 from convert import convert as run_conversion
+from convert.engine.inline_engine import InlineEngine
+from convert.engine.process_engine import ProcessEngine
 from convert.errors import BadInput, Refused
 from convert.journal import Journal
 from convert.open_chunk import OpenChunk
 from convert.plan import ShardId, TextChunk
-from convert.processes.executors import ProcessExecutor
-from convert.processes.inline_executor import InlineExecutor
 from convert.shards.shard import PARTS, ShardRecord
 from convert.worker import ChunkResult, encode_chunk
 
@@ -34,31 +34,28 @@ PACKED = [kind for kind in KINDS if kind.startswith("parquet") or not kind.endsw
 class PlainExecutor(Executor):
     """One that keeps nothing together, as the standard pools are."""
 
-    def __init__(self, initializer: Callable[..., None], initargs: tuple[Any, ...]) -> None:
-        self._inline = InlineExecutor(initializer, initargs)
-
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return self._inline.submit(fn, *args, **kwargs)
+        return InlineEngine().submit(fn, *args, **kwargs)
 
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards of 500 bytes of text, with parts in files of their own, and short runs."""
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
-    monkeypatch.setattr("convert.inputs.read_parquet.BATCH_BYTES", 300)
+    monkeypatch.setattr("corpus.read_parquet.BATCH_BYTES", 300)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 50)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 128)
 
 
-def run(here: Path, output: str, make_executor: Any = InlineExecutor, **more: Any) -> Summary:
+def run(here: Path, output: str, executor: Any = None, **more: Any) -> Summary:
     """Convert all that lies in `in`."""
     more = {"validation_fraction": 0.3, "chunk_tokens": 64, "text_chunk_bytes": 500, "workers": 2, **more}
     options = ConvertOptions(["in"], "tok.json", output, progress="none", **more)
-    return run_conversion(options, make_executor)
+    return run_conversion(options, executor or InlineEngine())
 
 
 def processes(workers: int) -> Any:
-    return lambda initializer, initargs: ProcessExecutor(workers, initializer, initargs, "fork")
+    return ProcessEngine(workers, "fork")
 
 
 def documents_of(seed: int) -> list[str]:
@@ -82,13 +79,13 @@ def test_several_shards_hold_the_naive_conversion(
     expected = naive.convert_documents([d.encode() for d in documents], is_text, fraction=0.3)
     first: dict[str, bytes] = {}
     for shard_bytes, make in [
-        (7, InlineExecutor),
-        (500, InlineExecutor),
-        (500, PlainExecutor),
+        (7, InlineEngine()),
+        (500, InlineEngine()),
+        (500, PlainExecutor()),
         (500, processes(1)),
         (700, processes(2)),
         (1500, processes(3)),
-        (1 << 20, InlineExecutor),
+        (1 << 20, InlineEngine()),
     ]:
         monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", shard_bytes)
         output = f"out-{shard_bytes}-{len(list(here.glob('out*')))}"
@@ -124,7 +121,7 @@ def test_stopped_at_any_shard_the_next_run_encodes_the_others(
     put(here, kind, documents_of(5))
     shards = run(here, "clean").shards
     assert shards > 5
-    executors = [InlineExecutor, PlainExecutor]
+    executors = [InlineEngine(), PlainExecutor()]
     for nth in range(1, shards + 1):
         encode = StopAt(nth)
         with monkeypatch.context() as patch:

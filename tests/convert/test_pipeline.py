@@ -9,7 +9,7 @@ import pytest
 from naive_conversion import END, Naive, Split, expected_dataset, make_documents, read_dataset, tree
 
 from convert import ConvertOptions, Summary, convert
-from convert.processes.inline_executor import InlineExecutor
+from convert.engine.inline_engine import InlineEngine
 
 CHUNK_BYTES = [1, 2, 3, 7, 13, 64, 1000, None]
 
@@ -21,10 +21,10 @@ def run(
     more = {"chunk_tokens": 64, "progress": "none", **more}
     options = ConvertOptions(inputs, str(tokenizer), str(output), workers=max(processes, 1), **more)
     if processes:
-        from convert.processes.executors import ProcessExecutor
+        from convert.engine.process_engine import ProcessEngine
 
-        return convert(options, lambda init, args: ProcessExecutor(processes, init, args, start_method))
-    return convert(options, InlineExecutor)
+        return convert(options, ProcessEngine(processes, start_method))
+    return convert(options, InlineEngine())
 
 
 def check(output: Path, expected: dict[str, Split], summary: Summary) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from convert.inputs.kinds import Kind
-from convert.inputs.source_list import Source, SourceList
-from convert.plan import BLOCK_BYTES, Piece, default_chunk_bytes, make_plan
+from convert.plan import default_chunk_bytes, make_plan
+from corpus.digest import BLOCK_BYTES
+from corpus.kinds import Kind
+from corpus.source_list import Piece, Source, SourceList
 
 
 def sources(*sizes: int) -> SourceList:

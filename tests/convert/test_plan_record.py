@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from convert.inputs.kinds import Kind
-from convert.inputs.source_list import Source, SourceList
 from convert.plan import make_plan
 from convert.plan_record import (
     PLAN_VERSION,
@@ -24,6 +22,8 @@ from convert.plan_record import (
     plan_record,
     told,
 )
+from corpus.kinds import Kind
+from corpus.source_list import Source, SourceList
 
 SOURCES = [
     Source('a "quoted"\n\udcff.txt', 3, 10, None, Kind(), None, 11, 12),

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 # of these runs gave wrong data. Corpus 1 has files of all kinds; threads shared the memory that they read into.
 @pytest.mark.parametrize(
     ("executors", "numbers"),
-    [(["own"], [25, 26, 28, 30]), (["threads", "threads", "unprepared", "spawn-pool"], [8, 9, 10, 11, 12])],
+    [(["own"], [25, 26, 28, 30]), (["threads", "threads", "threads", "spawn-pool"], [8, 9, 10, 11, 12])],
 )
 def test_whatever_the_order_of_events_the_bytes_are_those_of_one_worker(
     executors: list[str], numbers: list[int], tmp_path: Path

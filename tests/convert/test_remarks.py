@@ -14,11 +14,9 @@ from convert.__main__ import main
 
 @pytest.fixture(autouse=True)
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
-    from convert.processes.inline_executor import InlineExecutor
+    from convert.engine.inline_engine import InlineEngine
 
-    monkeypatch.setattr(
-        "convert.conversion.ProcessExecutor", lambda _, *start, **__: InlineExecutor(*start[:2])
-    )
+    monkeypatch.setattr("convert.conversion.open_engine", lambda *_: InlineEngine())
 
 
 @pytest.fixture

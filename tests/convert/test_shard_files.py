@@ -19,8 +19,8 @@ from shards import add_rows, change_part, record_of, writer_of
 import convert.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
+from convert.engine.inline_engine import InlineEngine
 from convert.plan import ShardId, TextChunk
-from convert.processes.inline_executor import InlineExecutor
 from convert.shards import part_writer
 from convert.shards import shard as shard_module
 from convert.shards.shard import PARTS, ShardRecord
@@ -218,7 +218,7 @@ def packed_corpus(here: Path) -> Path:
 def convert_packed(output: str, **more: Any) -> None:
     base: dict[str, Any] = {"inputs": ["in"], "tokenizer": "tok.json", "progress": "none"}
     options = ConvertOptions(**base, output=output, text_chunk_bytes=600, chunk_tokens=64, **more)
-    run_conversion(options, InlineExecutor)
+    run_conversion(options, InlineEngine())
 
 
 @pytest.mark.parametrize("flush_bytes", [1, 200, 1 << 20])
@@ -227,7 +227,7 @@ def test_a_file_has_one_writer_until_its_text_chunk_has_ended(
 ) -> None:
     """A file of small parts was given to another text chunk as soon as one part in it was merged."""
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
-    monkeypatch.setattr("convert.inputs.blocks.BLOCK_BYTES", 300)
+    monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 300)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", flush_bytes)
     writers: dict[str, int] = {}

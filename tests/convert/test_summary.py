@@ -8,7 +8,7 @@ import pytest
 
 import bpe
 from convert import ConvertOptions, convert
-from convert.processes.inline_executor import InlineExecutor
+from convert.engine.inline_engine import InlineEngine
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -26,7 +26,7 @@ def test_a_layout_without_checksums_is_named(tmp_path: Path, zarr_format: int, c
             compression=compression,
             progress="none",
         ),
-        InlineExecutor,
+        InlineEngine(),
     )
     told = [line for line in summary.lines() if line.startswith("  checksums")]
     if zarr_format == 3 or compression == "zstd":

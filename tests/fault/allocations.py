@@ -48,13 +48,12 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
     """name -> (what makes a fresh object, what is called with it)."""
     import numpy as np
 
-    from bpe import _core
     from bpe.added_tokens import AddedToken
     from bpe.pretoken_counts.counting import count_pretokens
     from bpe.pretokenizer import named
     from bpe.tokenizer import Tokenizer
     from bpe.training import train
-    from convert import _core as convert_core
+    from corpus import _core as corpus_core
 
     folder = Path(os.environ["ALLOCATIONS_FOLDER"])
     path, text = folder / "tokenizer.json", TEXT.encode()
@@ -97,12 +96,12 @@ def calls() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
         "decode": (fresh, lambda t: t.decode(ids)),
         "image": (fresh, lambda t: t.compiled()),
         "pretokenize": (none, lambda _: named("gpt2").pretoken_spans(text.decode())[1].tolist()),
-        "separators": (none, lambda _: _core.find_separators(documents, b"<|endoftext|>").tolist()),
+        "separators": (none, lambda _: corpus_core.find_separators(documents, b"<|endoftext|>").tolist()),
         "special": (
             none,
-            lambda _: _core.find_special_tokens(documents, [b"<|", b"<|endoftext|>"])[0].tolist(),
+            lambda _: corpus_core.find_special_tokens(documents, [b"<|", b"<|endoftext|>"])[0].tolist(),
         ),
-        "hash": (none, lambda _: convert_core.hash_documents(documents, b"<|endoftext|>", 1).tolist()),
+        "hash": (none, lambda _: corpus_core.hash_documents(documents, b"<|endoftext|>", 1).tolist()),
         "train": (none, lambda _: train([str(folder / "text")], vocab_size=300).canonical_json),
         "train, 2 threads": (
             none,
@@ -158,7 +157,7 @@ def environment(folder: Path) -> dict[str, str]:
         "LD_PRELOAD": str(library),
         "ALLOCATIONS_COUNTER": str(counter),
         "ALLOCATIONS_OF": "bpe/_core.",
-        "ALLOCATIONS_OF_TOO": "convert/_core.",
+        "ALLOCATIONS_OF_TOO": "corpus/_core.",
         "ALLOCATIONS_FOLDER": str(folder),
         "PYTHONPATH": str(SOURCE.parents[2]),
     }

@@ -10,12 +10,5 @@ NB_MODULE(_core, m) {
   bpe::python::bind_normalizer(m);
   bpe::python::bind_encoder(m);
   bpe::python::bind_entry_file(m);
-  bpe::python::bind_documents(m);
   bpe::python::bind_training(m);
-
-  // Where its table of the objects there are cannot grow, nanobind ends the process; so it grows here, before
-  // there is any work, to more than a process ever has at once.
-  nanobind::list objects;
-  for (int i = 0; i < 256; ++i)
-    objects.append(m.attr("Xxh64")());
 }

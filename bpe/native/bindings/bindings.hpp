@@ -52,7 +52,6 @@ void bind_automaton(nb::module_ &m); // before all that take one
 void bind_normalizer(nb::module_ &m);
 void bind_encoder(nb::module_ &m);
 void bind_entry_file(nb::module_ &m); // after bind_encoder: it makes encoders
-void bind_documents(nb::module_ &m);
 void bind_training(nb::module_ &m);
 
 // The same of `size` values at the start of the memory.

@@ -1,0 +1,167 @@
+"""Tasks on a dask cluster: any scheduler that listens at an address, with workers that see inputs and output.
+
+dask does what a scheduler has to: it gives tasks to workers, and those of a worker that is lost to others. Its client
+and its tasks are used as they are; a thread here takes results as they come, and looks who is there.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from typing import Any
+
+from convert.engine.engine import Engine, attempt, package_of, pickled, settle
+from convert.errors import EngineFailure, WorkerLost, one_line
+
+CONNECT_SECONDS = 10
+CHECK_SECONDS = 60  # for all workers to say that they can do the work
+_LOOK_SECONDS = 2.0
+
+
+class DaskEngine(Engine):
+    """The cluster of the scheduler at `address`; EngineFailure if none answers there within CONNECT_SECONDS.
+
+    notice(text) is called in a thread when workers are lost, or when there are none.
+    """
+
+    def __init__(self, address: str, notice: Callable[[str], None]) -> None:
+        distributed = package_of("dask", "distributed")
+        logging.getLogger("distributed").setLevel(
+            logging.CRITICAL
+        )  # what it tells, the conversion tells in a line
+        self._address, self._notice = address, notice
+        try:
+            self._client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise EngineFailure(f"no dask scheduler answers at {address}: {one_line(error)}") from None
+        self._killed_worker = distributed.KilledWorker
+        self._workers: dict[str, int] = {}  # threads by address
+        self._workers_seen = False
+        self._look()
+        self._results = distributed.as_completed(
+            loop=self._client.loop, with_results=True, raise_errors=False
+        )
+        self._futures: dict[Any, Future[Any]] = {}  # by dask's
+        self._changed = threading.Condition()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._collect, name="dask-results", daemon=True)
+        self._thread.start()
+
+    @property
+    def worker_count(self) -> int:
+        """Threads of all workers, as seen a moment ago."""
+        return max(1, sum(self._workers.values()))
+
+    def start(self, most_tasks: int, prepare: Callable[..., None], *arguments: Any) -> None:
+        """Have each worker that is there do prepare(*arguments); the first error is raised."""
+        call = pickled(prepare, *arguments)
+        try:
+            found = self._client.run(attempt, call, on_error="return", callback_timeout=CHECK_SECONDS)
+        except OSError:
+            raise EngineFailure(
+                f"not all workers of the dask scheduler at {self._address} answer within {CHECK_SECONDS} s; end "
+                f"those that hang"
+            ) from None
+        for worker, answer in found.items():
+            if isinstance(answer, BaseException):
+                raise EngineFailure(
+                    f"the dask worker {worker} can't run tokenmill, install the same on all workers: {one_line(answer)}"
+                )
+            good, error = answer
+            if not good:
+                raise error
+
+    def submit(
+        self, fn: Callable[..., Any], /, *args: Any, sticky: Hashable = None, **kwargs: Any
+    ) -> Future[Any]:
+        """See Engine."""
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()  # whether it has begun is known to the scheduler alone
+        with self._changed:
+            if self._is_closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            # Not pure: the same call is a task of its own, and is done again.
+            task = self._client.submit(attempt, pickled(fn, *args, **kwargs), pure=False)
+            self._futures[task] = future
+            self._results.add(task)
+            self._changed.notify()
+        return future
+
+    def check(self) -> None:
+        """Look who is there; EngineFailure if the scheduler is gone."""
+        if self._client.status == "closed" and not self._is_closed:
+            raise self._gone()
+        if time.monotonic() >= self._next_look:
+            self._look()
+
+    def stop(self, seconds: float) -> None:
+        """What is not done in so many seconds is cancelled. A worker ends the task that it is at all the same; what it
+        writes counts for nothing."""
+        wait(list(self._futures.values()), seconds)
+        self.shutdown()
+
+    def kill(self) -> None:
+        """See Engine."""
+        self.shutdown()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let go of the scheduler, which cancels what is not done."""
+        with self._changed:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self._results.clear()
+            self._changed.notify()
+        with suppress(Exception):  # it may be gone
+            self._client.close(timeout=CONNECT_SECONDS)
+
+    def _look(self) -> None:
+        self._next_look = time.monotonic() + _LOOK_SECONDS
+        try:
+            seen = self._client.nthreads(callback_timeout=CONNECT_SECONDS)
+        except OSError:
+            return  # the client tries to connect again; its status tells when it gives up
+        lost = sorted(self._workers.keys() - seen.keys())
+        if lost:
+            more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+            self._notice(
+                f"warning: the dask worker {lost[0]}{more} is gone, {len(seen)} left; others do its tasks"
+            )
+        if not seen and (lost or not self._workers_seen):
+            self._notice(f"no worker is at the dask scheduler {self._address}; waiting for one")
+        self._workers, self._workers_seen = seen, True
+
+    def _gone(self) -> EngineFailure:
+        return EngineFailure(
+            f"the dask scheduler at {self._address} is gone; run the same command again to go on"
+        )
+
+    def _collect(self) -> None:
+        """What the thread does: results to their futures."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._futures or self._is_closed)
+                if self._is_closed:
+                    return
+            with suppress(StopIteration):  # closed meanwhile
+                for task, result in self._results.next_batch():
+                    self._settle(task, result)
+
+    def _settle(self, task: Any, result: Any) -> None:
+        future = self._futures.pop(task)
+        if task.status == "finished":
+            settle(future, *result)
+        elif task.status == "error":
+            error = result[1]
+            if isinstance(error, self._killed_worker):
+                error = WorkerLost(
+                    f"the task ended {error.allowed_failures + 1} workers of the cluster, {error.last_worker.address} "
+                    f"last"
+                )
+            future.set_exception(error)
+        else:  # cancelled, as all are when the connection ends
+            future.set_exception(self._gone())

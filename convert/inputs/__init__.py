@@ -1,1 +1,0 @@
-"""Where documents come from: files and their kinds, what is read of them, a reader a kind."""

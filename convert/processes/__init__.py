@@ -1,1 +1,0 @@
-"""Worker processes: starting, feeding, watching and ending them."""

@@ -1,0 +1,121 @@
+"""What becomes of the records of a corpus: taken in, or found bad and treated as --on-error says. Each is counted.
+
+A *record* is what an input holds one document in: a stretch of text between separators, a JSON line, a Parquet row.
+Records that cannot give their text are *bad*. Conservation: records = documents + skipped.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+from contextlib import suppress
+from typing import NamedTuple
+
+from corpus.errors import BadInput, printable
+from corpus.rules import IntakeRules
+from corpus.source_list import Source
+
+SHOWN_BYTES = 80
+INVALID_UTF8 = "invalid UTF-8"  # the one reason that --invalid skip tolerates
+MALFORMED, FIELD_MISSING = "malformed", "field missing"
+
+
+class BadRecord(NamedTuple):
+    """A record that gives no text. place: its first byte in the (decompressed) source, or its row.
+
+    reason: the kind of fault, under which it is counted; detail: what exactly. data: its bytes, or the first of
+    `length`. line: from 0, counted from the first line of the piece.
+    """
+
+    reason: str
+    detail: str
+    place: int
+    data: bytes
+    length: int
+    line: int | None = None
+    is_row: bool = False
+
+
+class Intake:
+    """Counts records, and treats the bad ones as the rules say.
+
+    skipped: bad records by reason. replaced: U+FFFD that were put in. lines: (source, how many lines of it) where a
+    source of lines goes on behind what was read.
+    """
+
+    def __init__(self, rules: IntakeRules) -> None:
+        self.rules = rules
+        self.reset()
+
+    def reset(self) -> None:
+        """Count from nothing."""
+        self.records = self.blank = self.replaced = 0
+        self.skipped: dict[str, int] = {}
+        self.lines: list[tuple[int, int]] = []
+
+    def add_lines(self, source_index: int, lines: int) -> None:
+        """So many lines, good, bad and blank, were read of a source that goes on."""
+        self.lines.append((source_index, lines))
+
+    def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
+        """A bad record: BadInput (exit 3) under "fail" or beyond max_errors; else counted, and kept if it is to be."""
+        tolerated = self.rules.invalid == "skip" and record.reason == INVALID_UTF8
+        if self.rules.on_error == "fail" and not tolerated:
+            raise BadInput(_message(source, record))
+        self.skipped[record.reason] = self.skipped.get(record.reason, 0) + 1
+        check_error_count(sum(self.skipped.values()), self.rules.max_errors)
+        if self.rules.on_error == "quarantine":
+            self.set_aside(source_index, record)
+
+    def set_aside(self, source_index: int, record: BadRecord) -> None:
+        """Keep a bad record; here there is no place to."""
+
+
+def _message(source: Source, record: BadRecord) -> str:
+    if record.is_row:
+        where = f"row {record.place}"
+    elif record.line is None or source.kind.format != "jsonl":
+        where = f"byte {record.place}"
+    else:
+        line = _line_number(source.path, record.place) if source.kind.is_plain else record.line + 1
+        where = f"line {line} (byte {record.place})"
+    shown = record.data[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
+    if shown:
+        shown = f": {shown}{'...' if record.length > SHOWN_BYTES else ''}"
+    return printable(f"{source.path}: {where}: {record.detail}{shown}; {_way_out(record)}")
+
+
+def _way_out(record: BadRecord) -> str:
+    """What to do about a bad record: what is wrong with the first one is often wrong with all."""
+    start = record.data[:SHOWN_BYTES].strip()
+    if record.line == 0 and record.place <= len(codecs.BOM_UTF8):  # of the file, as its first byte is in it
+        if start.startswith(b"["):
+            return "a list of records is no JSON Lines; make it a record a line first: jq -c '.[]'"
+        if start.startswith(b"{") and record.reason == MALFORMED and record.length < SHOWN_BYTES:
+            return "JSON Lines has a record a line, mend it; if the records have several each: jq -c ."
+    way_out = "mend it, or go on without such records: --on-error skip"
+    if record.reason == FIELD_MISSING:
+        with suppress(ValueError, RecursionError):  # of a long record there is the beginning only
+            names = ", ".join(list(json.loads(record.data))[:10])
+            return f"name another with --text-field (there is {names or 'none'}), {way_out}"
+    return way_out
+
+
+def _line_number(path: str, place: int) -> int:
+    """The number of the line that begins at byte `place`, from 1; reads all that lies before it, for an error."""
+    number = 1
+    with io.FileIO(path) as file:
+        while place > 0 and (block := file.read(min(1 << 20, place))):
+            number += block.count(b"\n")
+            place -= len(block)
+    return number
+
+
+def check_error_count(count: int, max_errors: int | None) -> None:
+    """Raise BadInput (exit 3) if there are more bad records than allowed."""
+    if max_errors is not None and count > max_errors:
+        raise BadInput(
+            f"more than {max_errors} bad records; see what is wrong (--on-error quarantine keeps them, --text-field "
+            f"names the field), or allow more with --max-errors"
+        )

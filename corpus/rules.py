@@ -1,0 +1,32 @@
+"""Which records are good, and what is done with the bad ones: the part of the options that the readers know."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# A long line needs no more memory than a short one (corpus/long_line.py); what is longer is most likely none.
+MAX_RECORD_BYTES = 4 << 30
+
+
+class IntakeRules(NamedTuple):
+    """What counts as bad and what is done with it; see `ConvertOptions` for each."""
+
+    text_field: str = "text"
+    on_error: str = "fail"
+    max_errors: int | None = None
+    invalid: str = "error"
+    special_in_text: str | None = None
+    max_record_bytes: int = MAX_RECORD_BYTES
+    max_window_bytes: int = 128 << 20
+
+    @property
+    def text_path(self) -> tuple[str, ...]:
+        """The names that lead to the text: a plain name is one, "/a/b" (a JSON pointer) several."""
+        return pointer_path(self.text_field)
+
+
+def pointer_path(field_name: str) -> tuple[str, ...]:
+    """ "text" -> ("text",), "/a/b~1c" -> ("a", "b/c"): RFC 6901 behind a slash, else the name as it is."""
+    if not field_name.startswith("/"):
+        return (field_name,)
+    return tuple(name.replace("~1", "/").replace("~0", "~") for name in field_name[1:].split("/"))

@@ -1,0 +1,229 @@
+"""Which files the arguments of a command stand for, in which order.
+
+Arguments keep their order; what a folder or a glob stands for is sorted by the bytes of the path, so the list does
+not depend on the machine. Folders are walked down to the last level; names that begin with a dot are left out;
+links are followed. Everything wrong with the arguments is found before the work starts and told in one error.
+"""
+
+# ruff: noqa: PTH112, PTH115, PTH116, PTH118, PTH207, PTH208 - paths stay as they were given; Path would make "./a" and "a" one
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from corpus.errors import BadArgument, BadInput, printable
+from corpus.kinds import check_libraries, kind_of
+from corpus.source_list import Source, SourceList
+
+SHOWN_PROBLEMS = 20
+STANDARD_INPUT = "-"
+
+
+def recorded_path(path: str) -> str:
+    """The path as plan and manifest keep it: by its bytes, as UTF-8, so the same on a machine with another locale.
+
+    Bytes that are no UTF-8 are kept as Python's surrogate escapes, "\\udcff" for 0xff.
+    """
+    return os.fsencode(path).decode("utf-8", "surrogateescape")
+
+
+def find_sources(
+    inputs: Sequence[str],
+    validation: Sequence[str] = (),
+    input_format: str = "auto",
+    standard_input: Source | None = None,
+) -> SourceList:
+    """The files that the arguments stand for, in order, `validation` after `inputs`.
+
+    standard_input: what stands for "-" among the inputs; without it that is refused.
+    A file that both name is validation only. BadArgument (exit 2) lists every path that is missing, special,
+    unreadable or given twice.
+    """
+    sources, problems = search_sources(inputs, validation, input_format, standard_input)
+    refuse(problems)
+    return sources
+
+
+def search_sources(
+    inputs: Sequence[str],
+    validation: Sequence[str] = (),
+    input_format: str = "auto",
+    standard_input: Source | None = None,
+) -> tuple[SourceList, list[str]]:
+    """As `find_sources`, with what is wrong as a list, for who looks for more."""
+    problems: list[str] = []
+    if STANDARD_INPUT in validation:
+        problems.append("-: standard input cannot be held out; name a file for --validation")
+    elif STANDARD_INPUT in inputs and standard_input is None:
+        problems.append("-: there is no standard input here; name a file")
+    elif list(inputs).count(STANDARD_INPUT) > 1:
+        problems.append("-: standard input can be read once only")
+    sources, devices, inodes = SourceList(), array("Q"), array("Q")
+    find = _Search(input_format, standard_input, problems)
+    validation_from = 0
+    for arguments, split in ((inputs, None), (validation, "validation")):
+        validation_from = len(sources)
+        for (device, inode), source in find(arguments):
+            sources.append(source if split is None else source._replace(split=split))
+            devices.append(device)
+            inodes.append(inode)
+    if len(sources) > 1:
+        sources = _without_copies(sources, validation_from, devices, inodes, problems)
+    if not sources and not problems:
+        problems.append(
+            f"{', '.join([*inputs, *validation])}: no files in it; those that begin with a dot are left out"
+        )
+    if not problems:
+        check_libraries(sources.kinds)
+    return sources, problems
+
+
+def refuse(problems: Sequence[str]) -> None:
+    """BadArgument (exit 2) that lists the problems, unless there are none."""
+    if problems:
+        shown = [printable(problem) for problem in problems[:SHOWN_PROBLEMS]]
+        if len(problems) > SHOWN_PROBLEMS:
+            shown.append(f"and {len(problems) - SHOWN_PROBLEMS} more")
+        raise BadArgument("; ".join(shown))
+
+
+def _without_copies(
+    sources: SourceList, validation_from: int, devices: array[int], inodes: array[int], problems: list[str]
+) -> SourceList:
+    """The sources without those inputs that are validation too, which begins at a number; `problems` gets other files
+    that are named twice. Neighbours in the order of device and number are compared: a table of a million took 200 MB.
+    """
+    numbers = np.frombuffer(inodes, np.uint64), np.frombuffer(devices, np.uint64)
+    order = np.lexsort(numbers)  # of equal ones, in the order of the sources
+    same = np.logical_and.reduce([np.diff(number[order]) == 0 for number in numbers])
+    left_out: set[int] = set()
+    twice: list[tuple[int, int]] = []
+    for place in np.flatnonzero(same)[::-1].tolist():
+        earlier, later = order[place : place + 2].tolist()
+        if earlier < validation_from and (later >= validation_from or later in left_out):
+            left_out.add(earlier)
+        else:
+            twice.append((later, earlier))
+    for later, earlier in sorted(twice):
+        problems.append(f"{sources[later].path} is the same file as {sources[earlier].path}; name it once")
+    if not left_out:
+        return sources
+    return SourceList(source for number, source in enumerate(sources) if number not in left_out)
+
+
+def check_unchanged(sources: Sequence[Source]) -> array[int]:
+    """Raise BadInput (exit 3) naming the first source whose size or time is no longer what it was; the numbers of those
+    that something else was done to, so that their bytes may be others."""
+    touched = array("q")
+    for number, source in enumerate(sources):
+        status = os.stat(source.path)
+        if source.digest is None and (status.st_ctime_ns, status.st_ino) != (source.changed_ns, source.inode):
+            touched.append(number)
+        require_unchanged(source, status)
+    return touched
+
+
+def require_unchanged(source: Source, status: os.stat_result) -> None:
+    """BadInput (exit 3) if a source has not the size and time any more that it had when the work was planned."""
+    if status.st_size != source.size_bytes:
+        raise BadInput(
+            f"{source.path} changed while it was read: {source.size_bytes} bytes at first, "
+            f"{status.st_size} now; convert it again when nothing writes to it"
+        )
+    if status.st_mtime_ns != source.mtime_ns:
+        raise BadInput(f"{source.path} was written to while it was read; convert it again")
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+_File = tuple[tuple[int, int], Source]
+
+
+class _Search(NamedTuple):
+    """Arguments to readable regular files, in order, each with its device and number; `problems` gets what is wrong."""
+
+    input_format: str
+    standard_input: Source | None
+    problems: list[str]
+
+    def __call__(self, arguments: Sequence[str]) -> Iterator[_File]:
+        for argument in arguments:
+            if argument == STANDARD_INPUT:
+                if self.standard_input is not None:
+                    yield _identity(os.stat(self.standard_input.path)), self.standard_input
+            elif os.path.lexists(argument):
+                yield from self._walk(argument, ())
+            elif glob.has_magic(argument):
+                matches = sorted(glob.glob(argument, recursive=True), key=os.fsencode)
+                if not matches:
+                    self.problems.append(f"{argument} matches no file")
+                for match in matches:
+                    # "**" also yields the folders whose files it yields.
+                    if not ("**" in argument and os.path.isdir(match)):
+                        yield from self._walk(match, ())
+            else:
+                self.problems.append(f"{argument} does not exist")
+
+    def _walk(self, path: str, above: tuple[tuple[int, int], ...]) -> Iterator[_File]:
+        problems = self.problems
+        try:
+            status = os.stat(path)
+        except FileNotFoundError:
+            problems.append(f"{path} is a link to {os.readlink(path)}, which does not exist")
+            return
+        except OSError as error:
+            problems.append(f"{path}: {error.strerror}")
+            return
+        if stat.S_ISDIR(status.st_mode):
+            if _identity(status) in above:
+                problems.append(f"{path} is a link to a folder that it lies in")
+                return
+            try:
+                names = [name for name in os.listdir(os.fsencode(path)) if not name.startswith(b".")]
+            except OSError as error:
+                problems.append(f"{path}: {error.strerror}")
+                return
+            names.sort()
+            above = (*above, _identity(status))
+            for name in names:
+                yield from self._walk(os.path.join(path, os.fsdecode(name)), above)
+        elif not stat.S_ISREG(status.st_mode):
+            problems.append(f"{path} is {_kind(status.st_mode)}, not a file or folder")
+        elif not os.access(path, os.R_OK):
+            problems.append(f"{path} may not be read: permission denied")
+        else:
+            try:
+                kind = kind_of(path, self.input_format)
+            except ValueError as error:
+                problems.append(f"{path}: {error}")
+            else:
+                if kind.format == "parquet" and not status.st_size:
+                    problems.append(f"{path}: is empty, which no Parquet file is")
+                else:
+                    yield (
+                        _identity(status),
+                        Source(
+                            path,
+                            status.st_size,
+                            status.st_mtime_ns,
+                            kind=kind,
+                            changed_ns=status.st_ctime_ns,
+                            inode=status.st_ino,
+                        ),
+                    )
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    if stat.S_ISSOCK(mode):
+        return "a socket"
+    return "a device"

@@ -1,0 +1,107 @@
+"""A part of a file in memory, which moves over it.
+
+Files are read by plain reads into a buffer that is kept: no page faults as with mmap, and no SIGBUS if a file
+shrinks, which is an error that names it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from types import TracebackType
+
+from corpus.buffers import GrowingBuffer
+from corpus.errors import BadInput, naming
+
+
+class TextWindow:
+    """Bytes [start, stop) of a file of `size` bytes; all offsets are from the beginning of the file.
+
+    buffer: reused from window to window and grown to the longest part that was asked for at once. seen(offset, bytes)
+    is called for whatever is read from the file. A window is to be closed.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        size: int,
+        buffer: GrowingBuffer | None = None,
+        seen: Callable[[int, memoryview], None] | None = None,
+    ) -> None:
+        self.path = path
+        self.size = size
+        self.start = self.stop = 0
+        self._buffer = GrowingBuffer() if buffer is None else buffer
+        self._seen = seen
+        self._file = io.FileIO(path)
+
+    def __enter__(self) -> TextWindow:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def cover(self, start: int, stop: int) -> None:
+        """Make the window hold at least [start, stop), which must lie in the file; what it held stays if there is room.
+
+        BadInput if the file ends before `stop`; an OSError names the file and the byte.
+        """
+        if start < self.start or start > self.stop:
+            self.start = self.stop = start
+        if stop <= self.stop:
+            return
+        if stop - self.start > len(self._buffer.memory):
+            self._make_room(start, stop)
+        self._file.seek(self.stop)
+        room = memoryview(self._buffer.memory)[: stop - self.start]
+        while self.stop < stop:
+            place = self.stop - self.start
+            with naming(f"{self.path} at byte {self.stop}"):
+                got = self._file.readinto(room[place:])
+            if not got:
+                raise BadInput(
+                    f"{self.path} changed while it was read: it ends at byte {self.stop}, "
+                    f"but had {self.size} bytes at first; convert it again when nothing writes to it"
+                )
+            if self._seen is not None:
+                self._seen(self.stop, room[place : place + got])
+            self.stop += got
+
+    def _make_room(self, start: int, stop: int) -> None:
+        """Let go of what lies before `start`, and grow the buffer if [start, stop) still does not fit."""
+        kept = self.stop - start
+        view = memoryview(self._buffer.memory)
+        view[:kept] = view[start - self.start : self.stop - self.start]
+        self.start = start
+        needed = stop - start
+        if needed > len(self._buffer.memory):
+            # A little more, for what is read ahead. Far ahead is read in steps that grow, so this is seldom.
+            self._buffer.grow(needed + needed // 16, kept)
+
+    def status(self) -> os.stat_result:
+        """The file's size and times now; of the very file that is open, whatever its path has come to name."""
+        return os.fstat(self._file.fileno())
+
+    def view(self, start: int, stop: int) -> memoryview:
+        """Bytes [start, stop) without a copy; valid until the window moves."""
+        self.cover(start, stop)
+        return memoryview(self._buffer.memory)[start - self.start : stop - self.start]
+
+    def find(self, needle: bytes, start: int, stop: int) -> int:
+        """Where the first `needle` within [start, stop) begins, or -1."""
+        if stop - start < len(needle):
+            return -1
+        self.cover(start, stop)
+        place = self._buffer.memory.find(needle, start - self.start, stop - self.start)
+        return place if place < 0 else place + self.start
+
+    def rfind(self, needle: bytes, start: int, stop: int) -> int:
+        """Where the last `needle` within [start, stop) begins, or -1."""
+        if stop - start < len(needle):
+            return -1
+        self.cover(start, stop)
+        place = self._buffer.memory.rfind(needle, start - self.start, stop - self.start)
+        return place if place < 0 else place + self.start

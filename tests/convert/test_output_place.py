@@ -1,0 +1,46 @@
+"""An output is refused where it would be among what is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from convert.errors import UsageError
+from convert.output_place import overlaps
+from corpus.sources import find_sources, refuse
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("corpus/b.txt", "corpus/a.txt", "corpus/deep/er/c", "single.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("inputs", "output", "message"),
+    [
+        (["corpus"], "corpus/out.zarr", "--output corpus/out.zarr lies inside the input folder corpus"),
+        (["corpus"], "corpus/deep/../new/out", "lies inside the input folder corpus"),
+        (["link"], "corpus/out", "lies inside the input folder link"),
+        (["corpus"], "corpus", "--output corpus is the input corpus"),
+        (["single.txt"], "./single.txt", "--output ./single.txt is the input single.txt"),
+        (["corpus/deep/er/c"], "corpus/deep", "lies inside --output corpus/deep"),
+        (["corpus/deep/er/c"], "corpus/deep/er", "lies inside --output corpus/deep/er"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_an_output_among_the_inputs(inputs: list[str], output: str, message: str, here: Path) -> None:
+    (here / "link").symlink_to("corpus")
+    with pytest.raises(UsageError) as caught:
+        refuse([*overlaps(inputs, find_sources(inputs), output)])
+    assert message in str(caught.value)
+
+
+def test_an_output_beside_the_inputs_is_fine(here: Path) -> None:
+    for inputs, output in ((["corpus/a.txt", "single.txt"], "corpus/out.zarr"), (["corpus"], "corpus.zarr")):
+        assert not [*overlaps(inputs, find_sources(inputs), output)]

@@ -1,0 +1,167 @@
+"""Which files are read, in which order, and what is refused: all of it at once."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from corpus.errors import BadArgument, BadInput
+from corpus.sources import check_unchanged, find_sources
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in (
+        "corpus/b.txt",
+        "corpus/a.txt",
+        "corpus/Z.txt",
+        "corpus/deep/er/c",
+        "corpus/.hidden",
+        "single.txt",
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return tmp_path
+
+
+def paths(*inputs: str, validation: tuple[str, ...] = ()) -> list[str]:
+    return [source.path for source in find_sources(inputs, validation)]
+
+
+def test_arguments_keep_their_order_and_folders_and_globs_are_sorted(here: Path) -> None:
+    in_folder = ["corpus/Z.txt", "corpus/a.txt", "corpus/b.txt", "corpus/deep/er/c"]
+    assert paths("single.txt", "corpus") == ["single.txt", *in_folder]
+    assert paths("corpus", "./single.txt") == [*in_folder, "./single.txt"]
+    assert paths("corpus/*.txt") == in_folder[:3]
+    assert paths("**/*.txt") == [*in_folder[:3], "single.txt"]
+
+
+def test_sizes_and_splits(here: Path) -> None:
+    sources = find_sources(["corpus"], ["single.txt", "corpus/a.txt"])
+    assert [(s.path, s.split) for s in sources] == [
+        ("corpus/Z.txt", None),
+        ("corpus/b.txt", None),
+        ("corpus/deep/er/c", None),
+        ("single.txt", "validation"),
+        ("corpus/a.txt", "validation"),
+    ]
+    assert all(source.size_bytes == len(source.path) for source in sources)
+
+
+def test_names_of_every_kind(here: Path) -> None:
+    names = [b"\xff\xfe", b"new\nline", b"-x", "עברית".encode(), b"n" * 255]
+    folder = here / "odd"
+    folder.mkdir()
+    for name in names:
+        (folder / os.fsdecode(name)).write_bytes(b"x")
+    assert [os.fsencode(path) for path in paths("odd")] == [b"odd/" + name for name in sorted(names)]
+
+
+def test_links_are_followed(here: Path) -> None:
+    (here / "elsewhere").mkdir()
+    (here / "elsewhere/d.txt").write_text("d")
+    (here / "corpus/link").symlink_to(here / "elsewhere")
+    assert "corpus/link/d.txt" in paths("corpus")
+
+
+def test_all_that_is_wrong_is_told_at_once(here: Path) -> None:
+    os.mkfifo(here / "fifo")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+    (here / "dangling").symlink_to("nowhere")
+    (here / "loop").symlink_to("loop")
+    (here / "corpus/up").symlink_to(here / "corpus")
+    (here / "packed.zip").touch()
+    inputs = [
+        "missing",
+        "*.none",
+        "fifo",
+        "socket",
+        "/dev/zero",
+        "dangling",
+        "loop",
+        "corpus",
+        "packed.zip",
+        "-",
+    ]
+    with pytest.raises(BadArgument) as caught:
+        find_sources([*inputs, "single.txt", "single.txt"])
+    expected = [
+        "-: there is no standard input here; name a file",
+        "missing does not exist",
+        "*.none matches no file",
+        "fifo is a pipe, not a file or folder",
+        "socket is a socket, not a file or folder",
+        "/dev/zero is a device, not a file or folder",
+        "dangling is a link to nowhere, which does not exist",
+        "loop: Too many levels of symbolic links",
+        "corpus/up is a link to a folder that it lies in",
+        "packed.zip: this kind of file cannot be read; unpack it to text, JSON Lines or Parquet first",
+        "single.txt is the same file as single.txt; name it once",
+    ]
+    assert str(caught.value).split("; ") == "; ".join(expected).split("; ")
+
+
+def test_a_long_list_is_cut(here: Path) -> None:
+    with pytest.raises(BadArgument, match=r"missing19 does not exist; and 30 more$"):
+        find_sources([f"missing{index}" for index in range(50)])
+
+
+def test_the_same_file_under_two_names(here: Path) -> None:
+    os.link("single.txt", "hard")
+    (here / "soft").symlink_to("single.txt")
+    for other in ("hard", "soft", "./single.txt"):
+        with pytest.raises(BadArgument, match=r"is the same file as single\.txt"):
+            find_sources(["single.txt", other])
+
+
+def test_changes_are_noticed(here: Path) -> None:
+    sources = find_sources(["single.txt"])
+    check_unchanged(sources)
+    os.utime("single.txt", ns=(1, 1))
+    with pytest.raises(BadInput, match=r"single\.txt was written to while it was read"):
+        check_unchanged(sources)
+    (here / "single.txt").write_text("longer than before")
+    with pytest.raises(BadInput, match="10 bytes at first, 18 now"):
+        check_unchanged(sources)
+
+
+def test_copies_among_inputs_and_validation(here: Path) -> None:
+    for name in ("one", "two", "three", "four"):
+        os.link("single.txt", name)
+    # However often the inputs name a file, it is validation only if that names it.
+    found = find_sources(["one", "two", "corpus"], ["three"])
+    assert [(s.path, s.split) for s in found if "corpus" not in s.path] == [("three", "validation")]
+    with pytest.raises(BadArgument) as caught:
+        find_sources(["one", "two", "three"])
+    assert str(caught.value) == (
+        "two is the same file as one; name it once; three is the same file as two; name it once"
+    )
+    with pytest.raises(BadArgument, match=r"^four is the same file as three; name it once$"):
+        find_sources(["one", "two"], ["three", "four"])
+
+
+def test_a_source_takes_little_memory(here: Path) -> None:
+    """While they are found too; it were 1,080 bytes once, and 420 at last."""
+    folder = here / "many"
+    for number in range(3_000):
+        path = folder / f"{number // 100:02}" / f"document-{number:010}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    tracemalloc.start()
+    try:
+        peaks = []
+        for inputs in (["many/00"], ["many"]):
+            tracemalloc.reset_peak()
+            found = find_sources(inputs)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+    assert len(found) == 3_000
+    assert (peaks[1] - peaks[0]) / 2_900 < 160
