@@ -13,7 +13,7 @@ from typing import Protocol
 from stores.errors import StoreChanged, StoreNotFound
 from stores.local import file_version, read_into
 from stores.store import NO_OPTIONS, Entry, StorageOptions, open_store
-from stores.url import is_url, parse, split_key
+from stores.url import is_url, parse, shown_url, split_key
 
 
 class RandomFile(Protocol):
@@ -61,7 +61,8 @@ def open_file(
 
     folder, key = split_key(url_or_path)
     store = open_store(folder, options)
-    return RemoteFile(store, Entry(key, size, version) if size is not None else store.head(key), version)
+    entry = store.head(key) if size is None else Entry(key, size, version)
+    return RemoteFile(store, entry, shown_url(url_or_path), version)
 
 
 class LocalFile:

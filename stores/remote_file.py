@@ -22,7 +22,8 @@ _GROWTH = 8
 class RemoteFile:
     """See `stores.files.RandomFile`. Holds one block, and has the next few under way where it reads in order."""
 
-    def __init__(self, store: Store, entry: Entry, version: str = "") -> None:
+    def __init__(self, store: Store, entry: Entry, shown: str, version: str = "") -> None:
+        self._shown = shown  # in messages
         self._store, self._key, self.size = store, entry.key, entry.size
         self._version = entry.version
         if version and version != entry.version:
@@ -46,9 +47,9 @@ class RemoteFile:
         """See RandomFile; the requests begin at once."""
         self._ahead.clear()
         self._step, self._limit = REQUEST_BYTES, min(stop, self.size)
-        self._asked_stop = start
-        if not self._start <= start < self._start + len(self._block):
-            self._ask()
+        held_stop = self._start + len(self._block)
+        self._asked_stop = held_stop if self._start <= start < held_stop else start
+        self._ask()
 
     def readinto_at(self, offset: int, view: memoryview) -> int:
         """See RandomFile."""
@@ -68,15 +69,15 @@ class RemoteFile:
 
     def _fetch(self, offset: int, wanted: int) -> None:
         """Make the block one that begins at `offset`."""
-        in_order = offset == self._start + len(self._block) and len(self._block) > 0
         if not (self._ahead and self._ahead[0][0] == offset):
             self._ahead.clear()
-            if offset >= self._limit or offset != self._asked_stop:
-                self._limit = self.size if in_order else 0
-                self._step = min(REQUEST_BYTES, self._step * _GROWTH) if in_order else _FIRST_BYTES
+            if offset != self._asked_stop or offset >= self._limit:
+                follows = offset == self._start + len(self._block) > 0 and offset != self._limit
+                self._step, self._limit = (
+                    (_FIRST_BYTES * _GROWTH, self.size) if follows else (_FIRST_BYTES, 0)
+                )
             self._asked_stop = offset
-            if self._limit:
-                self._ask()
+            self._ask()
         if self._ahead:
             future = self._ahead.popleft()[1]
             self._ask()
@@ -90,16 +91,15 @@ class RemoteFile:
         self._start, self._block = offset, memoryview(block)
 
     def _ask(self) -> None:
-        """Have requests under way up to the limit, one while the steps still grow."""
-        count = _AHEAD if self._step == REQUEST_BYTES else 1
-        while len(self._ahead) < count and self._asked_stop < self._limit:
+        """Have requests under way up to the limit, one alone while they still grow."""
+        while self._asked_stop < self._limit and len(self._ahead) < (
+            _AHEAD if self._step == REQUEST_BYTES else 1
+        ):
             begin, stop = self._asked_stop, min(self._asked_stop + self._step, self._limit)
             self._ahead.append(
                 (begin, start(partial(self._store.read, self._key, begin, stop, self._version)))
             )
-            self._asked_stop = stop
+            self._asked_stop, self._step = stop, min(REQUEST_BYTES, self._step * _GROWTH)
 
     def _changed(self) -> StoreChanged:
-        return StoreChanged(
-            f"{self._store.url}/{self._key} was written to since the work was planned; run the command again"
-        )
+        return StoreChanged(f"{self._shown} was written to since the work was planned; run the command again")
