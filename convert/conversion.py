@@ -224,5 +224,5 @@ def _most_tasks(plan: Plan) -> int:
 
     What is compressed may be many times as much text, of which only the encoding is one task.
     """
-    packed = any(kind.is_packed for kind in plan.sources.kinds)
+    packed = any(kind.is_decoded for kind in plan.sources.kinds)
     return sys.maxsize if packed else max(1, plan.chunk_count)

@@ -60,7 +60,9 @@ def test_a_shard_made_again_with_other_ids_than_an_earlier_run_recorded_is_refus
     (shards / records_of(Log(shards).recorded())[ShardId(4)].places[0][0]).unlink()
     with monkeypatch.context() as patch:
         patch.setattr(convert.worker, "encode_chunk", changed_in_chunk_4(other_ids))
-        with pytest.raises(DataLost, match=r"^a temporary shard of text chunk 4 .* encoded again is not the same"):
+        with pytest.raises(
+            DataLost, match=r"^a temporary shard of text chunk 4 .* encoded again is not the same"
+        ):
             run_conversion(options(), InlineEngine())
     run_conversion(options(), InlineEngine())
     assert tree(here / "out") == clean
