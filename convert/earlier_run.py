@@ -62,17 +62,17 @@ def take_over(context: Context, recorded: Recorded) -> EarlierRun:
             written[run.split, run.array, run.first] = files
             assembly.written(run, files)
     workspace.clean_dataset({file.record.path for files in written.values() for file in files})
-    _check_rules(workspace.shards, assembly.records(), context.options.intake_rules)
+    _check_rules(workspace.root, assembly.records(), context.options.intake_rules)
     if workspace.touched:
         check_touched(context, assembly.records())
         context.syncer.add([workspace.plan], stays=True)
     return EarlierRun(assembly, written, len(runs) - len(written))
 
 
-def _check_rules(shards: Path, records: Iterable[ShardRecord], rules: IntakeRules) -> None:
+def _check_rules(root: Path, records: Iterable[ShardRecord], rules: IntakeRules) -> None:
     for record in records:
         if not is_usable(record.intake, rules):
             raise Refused(
-                f"bad records were left out of {shards.parent} in another way than --on-error {rules.on_error} "
+                f"bad records were left out of {root} in another way than --on-error {rules.on_error} "
                 f"asks for now; go on with the former way, or begin anew with --overwrite"
             )

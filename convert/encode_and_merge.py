@@ -63,7 +63,7 @@ class EncodeAndMerge:
         # Few chunks ahead: what waits in the queue stands before the runs that would free the disk.
         self._window = context.engine.worker_count + 2
         self._files = ShardFiles(
-            context.workspace.shards, self._earlier.assembly.needed_files(), most_spares=self._window
+            context.workspace.scratch, self._earlier.assembly.needed_files(), most_spares=self._window
         )
         for split in SPLITS:
             create_arrays(context.workspace.dataset, split, context.layout)

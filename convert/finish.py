@@ -56,7 +56,7 @@ class Finish:
         self._records = list(assembly.records())
         check_conservation(context.plan, self._records)
         if context.options.on_error == "quarantine":
-            shards = context.workspace.shards
+            shards = context.workspace.scratch
             self._quarantine = write_quarantine(dataset, shards, context.plan, self._records)
         self._files = [
             self._tokenizer_file,
@@ -108,7 +108,9 @@ class Finish:
 
         with stage:
             try:
-                report = verify_dataset(dataset, context.engine, advance, known_facts(work.assembly.facts))
+                report = verify_dataset(
+                    dataset.absolute(), context.engine, advance, known_facts(work.assembly.facts)
+                )
             except BrokenExecutor as error:
                 raise WorkerLost(
                     f"{error}, while it verified; run the same command again to go on"
