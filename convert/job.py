@@ -23,6 +23,7 @@ from convert.errors import BrokenInvariant, EngineFailure, StorageError, naming
 from convert.plan import Plan
 from corpus.rules import IntakeRules
 from flat_tokens.storage.layout import ArrayLayout
+from stores import is_url
 
 if TYPE_CHECKING:
     from convert.engine.engine import Engine
@@ -99,7 +100,7 @@ def find_job(key: JobKey) -> Job:
 def write_job(job: Job, path: Path) -> JobKey:
     """Put the job into a file, for processes that do not inherit it."""
     here = Path.cwd()
-    is_relative = not all(map(os.path.isabs, job.plan.sources.folders()))
+    is_relative = not all(os.path.isabs(folder) or is_url(folder) for folder in job.plan.sources.folders())  # noqa: PTH117
     job = job._replace(
         shards=here / job.shards, dataset=here / job.dataset, folder=here if is_relative else None
     )

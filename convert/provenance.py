@@ -118,12 +118,14 @@ def _source_facts(plan: Plan, records: list[ShardRecord]) -> Iterator[dict[str, 
     # In the order of the blocks, as the records are in that of the text chunks.
     digests = chain.from_iterable(each_digest(record.digests) for record in records)
     for source in plan.sources:
-        own = b"".join(islice(digests, -(-source.size_bytes // BLOCK_BYTES)))
+        content = {"version": source.version}
+        if not source.version:
+            own = b"".join(islice(digests, -(-source.size_bytes // BLOCK_BYTES)))
+            content = {"digest": source_digest(own), "digest_of": DIGEST_NAME}
         yield {
             "path": recorded_path(source.name),
             "bytes": source.size_bytes,
-            "digest": source_digest(own),
-            "digest_of": DIGEST_NAME,
+            **content,
             "split": source.split or "by hash",
             "kind": source.kind.name,
         }

@@ -129,11 +129,11 @@ class ChunkReader:
             own.see(offset, data)
             clock.lap("hash")
 
-        watch = seen if self._with_digests else None
-        with TextWindow(source.path, source.size_bytes, self._rooms.text, watch) as window:
+        with_digests = self._with_digests and not source.version  # which stands for the bytes of an object
+        with TextWindow(source, self._rooms.text, seen if with_digests else None) as window:
             require_unchanged(source, window.status())
             yield from self._piece(piece, source, window, own)
-            if not self._with_digests:
+            if not with_digests:
                 return
             clock.lap("read")
             self.edges.extend((piece.source_index, *edge) for edge in own.edges(window))
@@ -148,8 +148,12 @@ class ChunkReader:
         if source.kind == PLAIN_TEXT:
             yield from self._plain_text(piece, source, window, own)
             return
-        if source.kind.is_plain and source.kind.format == "jsonl":
-            own.need(piece.start - 1, own_lines(source.path, source.size_bytes, piece.start, piece.stop)[1])
+        if source.version:
+            pass
+        elif source.kind.is_plain and source.kind.format == "jsonl":
+            with source.open() as file:
+                lines = own_lines(file, source.shown, source.size_bytes, piece.start, piece.stop)
+            own.need(piece.start - 1, lines[1])
         elif not source.kind.is_plain and piece.start == 0:
             own.need(0, source.size_bytes)
         if source.kind.format == "jsonl":
@@ -170,6 +174,7 @@ class ChunkReader:
             self._step((index, stretch.start, stretch.stop), stretch.start - piece.start)
             stop = max(stop, stretch.stop + len(separator))
 
+        window.expect(max(0, piece.start - len(separator)), piece.stop)
         stretches = own_stretches(window, separator, piece.start, piece.stop, STRETCH_BYTES)
         for stretch in stretches:
             seen(stretch)
@@ -216,7 +221,7 @@ class ChunkReader:
     def _decompressed(self, source: Source, own: BlockDigests) -> AbstractContextManager[FileStream]:
         """Its own bytes are hashed on the way: a file of more than the memory holds would be read again for that."""
         job = self._job
-        seen = own.see if self._with_digests else None
+        seen = own.see if self._with_digests and not source.version else None
         return decompressed(source, job.rules.max_window_bytes, job.decompress_ahead, seen)
 
     def _seen_block(self, source_index: int, source: Source, block: Block, used_bytes: int) -> None:

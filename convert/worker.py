@@ -31,6 +31,7 @@ from convert.shards.shard_reader import Damage, DamagedShard, is_intact
 from corpus.blocks import BLOCK_BYTES
 from corpus.digest import first_changed
 from flat_tokens.verify_units import verify_files
+from stores import StoreError
 
 SourceParts = tuple[int, Sequence[tuple[int, int, str]]]  # source, (start, stop, hex digest) of parts of it
 
@@ -136,7 +137,7 @@ def encode_again(
     number = damage.shard.number
     try:
         return encode_chunk(chunk, key, spare, threshold, number, to_end=False).records[0]
-    except (BadInput, InvalidText, FileNotFoundError, PermissionError) as error:
+    except (BadInput, InvalidText, StoreError, FileNotFoundError, PermissionError) as error:
         raise DataLost(f"{damage.text}, and it can't be encoded again: {one_line(error)}") from error
 
 
@@ -163,7 +164,7 @@ def changed_part(sources: Sequence[SourceParts], key: JobKey) -> tuple[int, tupl
     """The first source, and the first of its parts (start, stop, digest), that is not what it was when its shard was
     made."""
     for source_index, parts in sources:
-        changed = first_changed(find_job(key).plan.sources[source_index].path, parts)
+        changed = first_changed(find_job(key).plan.sources[source_index], parts)
         if changed is not None:
             return source_index, changed
     return None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from stores import RandomFile
 
 _I32_FIELD = 0x15  # Thrift's compact protocol: the next field, an i32
 _DICTIONARY_PAGE = 2
@@ -68,14 +69,14 @@ def joined(arrays: Iterable[Any], least_bytes: int, most_rows: int) -> Iterator[
         yield _one(parts)
 
 
-def dictionary_page_bytes(path: str, place: int) -> int:
+def dictionary_page_bytes(file: RandomFile, place: int) -> int:
     """How long the dictionary is, unpacked, whose page begins at this byte of a Parquet file; 0 if none begins there.
 
     No value of it is longer. It is what the page's header says, to which a reader holds it.
     """
-    with Path(path).open("rb") as file:
-        file.seek(place)
-        header = file.read(_HEADER_BYTES)
+    buffer = bytearray(_HEADER_BYTES)
+    with memoryview(buffer) as view:
+        header = bytes(view[: file.readinto_at(place, view)])
     kind, stop = _i32(header, 0)
     size, _ = _i32(header, stop)
     return max(0, size) if kind == _DICTIONARY_PAGE else 0

@@ -106,8 +106,10 @@ class JsonLines:
         with ExitStack() as stack:
             stream: FileStream
             if source.kind.is_plain:
-                start, stop = own_lines(source.path, source.size_bytes, piece.start, piece.stop)
-                stream = stack.enter_context(FileRange(source.path, start, stop))
+                file = stack.enter_context(source.open())
+                file.expect(max(0, piece.start - 1), piece.stop)
+                start, stop = own_lines(file, source.shown, source.size_bytes, piece.start, piece.stop)
+                stream = FileRange(file, source.shown, start, stop)
             elif piece.start > 0:
                 return
             else:
@@ -163,7 +165,7 @@ class _Lines:
         if start == 0:
             head = bytes(text[: utf8.HEAD_BYTES])
             if utf8.other_kind(head):
-                raise utf8.invalid_text(head, 0, printable(self._source.path))
+                raise utf8.invalid_text(head, 0, printable(self._source.shown))
             if head.startswith(codecs.BOM_UTF8):
                 return text[3:], 3
         return text, start

@@ -9,10 +9,8 @@ pyarrow is imported where the first piece is read, in a worker.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain, pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +23,8 @@ from corpus.intake import BadRecord, Intake
 from corpus.parquet_pieces import cut_by_bytes, dictionary_page_bytes, joined, lengths_of
 from corpus.rules import IntakeRules
 from corpus.source_list import Piece, Source
+from stores.arrow_file import ArrowFile
+from stores.requests import PASSED_BYTES
 
 # A batch of rows is about so much text by the file's own account.
 BATCH_BYTES = 4 << 20
@@ -48,26 +48,29 @@ class _ParquetText:
     footer_bytes: how long the metadata at the end of the file are, with their length and the mark behind them.
     """
 
-    def __init__(self, path: str, text_path: tuple[str, ...]) -> None:
+    def __init__(self, source: Source, text_path: tuple[str, ...]) -> None:
         import pyarrow
         import pyarrow.parquet
 
         self._arrow: Any = pyarrow
-        self.path = path
+        self._source = source
+        self.path = source.shown
         self._names = text_path
         self.column = ".".join(text_path)
+        self._bytes = source.open()
         self._file: Any = self._opened()
         self._metadata = self._file.metadata
-        with Path(path).open("rb") as file:
-            file.seek(-8, os.SEEK_END)
-            self.footer_bytes = int.from_bytes(file.read(4), "little") + 8
+        footer = bytearray(4)
+        self._bytes.readinto_at(self._bytes.size - 8, memoryview(footer))
+        self.footer_bytes = int.from_bytes(footer, "little") + 8
+        self._expected_stop = 0
         self._check_column()
         self._check_encryption()
 
     def _opened(self, **options: Any) -> Any:
         return self._try(
             lambda: self._arrow.parquet.ParquetFile(
-                self.path,
+                self._source.path if not self._source.version else ArrowFile(self._bytes),
                 buffer_size=_READ_BYTES,
                 pre_buffer=False,
                 page_checksum_verification=True,
@@ -80,6 +83,7 @@ class _ParquetText:
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+        self._bytes.close()
 
     def _try(self, action: Any, where: str = "") -> Any:
         try:
@@ -179,6 +183,20 @@ class _ParquetText:
         start = self._start(self._metadata.row_group(group))
         return start, start + max(0, int(column.total_compressed_size))
 
+    def expect(self, groups: Sequence[int]) -> None:
+        """The column of these row groups will be read in order: they are fetched together as far as little else lies
+        between them."""
+        start, stop = self.column_range(groups[0])
+        if stop <= self._expected_stop:
+            return
+        for group in groups[1:]:
+            following, end = self.column_range(group)
+            if not 0 <= following - stop <= PASSED_BYTES:
+                break
+            stop = end
+        self._bytes.expect(start, stop)
+        self._expected_stop = stop
+
     def arrays(self, group: int) -> Iterator[Any]:
         """The column's values, a few MiB at a time."""
         for array in joined(self._pieces(group), JOINED_BYTES, MAX_BATCH_ROWS):
@@ -211,7 +229,7 @@ class _ParquetText:
         come to is not known before they are read, so they are few where one of the repeated values may be long.
         """
         column = self._metadata.row_group(group).column(self._index)
-        repeated_bytes = dictionary_page_bytes(self.path, self._start(self._metadata.row_group(group)))
+        repeated_bytes = dictionary_page_bytes(self._bytes, self._start(self._metadata.row_group(group)))
         if self._is_dictionary and repeated_bytes:
             return DICTIONARY_ROWS
         row_bytes = max(1, column.total_uncompressed_size // max(1, self._metadata.row_group(group).num_rows))
@@ -249,9 +267,11 @@ def parquet_batches(
 
     need(start, stop): which bytes of the file were read for them.
     """
-    with _ParquetText(source.path, intake.rules.text_path) as file:
+    with _ParquetText(source, intake.rules.text_path) as file:
         need(source.size_bytes - file.footer_bytes, source.size_bytes)
-        for group, row in file.groups(source.size_bytes, piece):
+        groups = list(file.groups(source.size_bytes, piece))
+        for number, (group, row) in enumerate(groups):
+            file.expect([group for group, _ in groups[number:]])
             need(*file.column_range(group))
             for array in file.arrays(group):
                 intake.records += len(array)
@@ -274,7 +294,7 @@ def text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple[
 
 def _text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple[float, int, list[bytes]]:
     rows, texts, text_bytes = 0.0, [], 0
-    with _ParquetText(source.path, rules.text_path) as file:
+    with _ParquetText(source, rules.text_path) as file:
         step = max(1, file.group_count // 64)
         for array in chain.from_iterable(map(file.arrays, range(0, file.group_count, step))):
             batch = _batch_of(array)
