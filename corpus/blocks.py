@@ -132,14 +132,22 @@ def _last_separator(buffer: bytearray, separator: bytes, searched: int, held: in
 class FileRange:
     """Bytes [start, stop) of a file as a stream. A file that ends before `stop` is an error.
 
-    path: what the file is called.
+    path: what the file is called. seen(offset, bytes): is given what is read of the file.
     """
 
-    def __init__(self, file: RandomFile, path: str, start: int, stop: int) -> None:
+    def __init__(
+        self,
+        file: RandomFile,
+        path: str,
+        start: int,
+        stop: int,
+        seen: Callable[[int, memoryview], None] | None = None,
+    ) -> None:
         self.path = path
         self._file = file
         file.expect(start, stop)
         self._start, self._place, self._stop = start, start, stop
+        self._seen = seen
 
     @property
     def used_bytes(self) -> int:
@@ -158,6 +166,8 @@ class FileRange:
                 f"{self.path} changed while it was read: it ends at byte {self._place} now; "
                 f"convert it again when nothing writes to it"
             )
+        if self._seen is not None:
+            self._seen(self._place, buffer[:got])
         self._place += got
         return got
 

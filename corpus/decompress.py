@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from corpus.errors import BadInput, naming, printable
-from corpus.source_list import Source
+from stores import RandomFile
 
 READ_BYTES = 256 << 10
 OUT_BYTES = 1 << 20
@@ -139,23 +139,25 @@ _DECODERS: dict[str, Callable[[int], _Member]] = {
 
 
 class DecompressedFile:
-    """Reads what a compressed file holds, from beginning to end; open as a context.
+    """Reads what a compressed file holds, from beginning to end; a context, at whose end `file` is closed.
 
-    window_bytes: how much memory a member may ask for to be read (--max-window-bytes). seen(offset, data): is given the
-    file's own bytes as they are read, each once and in order.
+    path: what the file is called. window_bytes: how much memory a member may ask for to be read (--max-window-bytes).
+    seen(offset, data): is given the file's own bytes as they are read, each once and in order.
     """
 
     def __init__(
         self,
-        source: Source,
+        file: RandomFile,
+        path: str,
+        compression: str,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
         seen: Callable[[int, memoryview], None] | None = None,
     ) -> None:
-        self.path = source.shown
-        self._compression = source.kind.compression
+        self.path = path
+        self._compression = compression
         self._window_bytes = window_bytes
         self._seen = seen
-        self._file = source.open()
+        self._file = file
         self._member: _Member | None = None
         self._input = memoryview(b"")  # read from the file, not yet used
         self._read_bytes = 0
@@ -169,6 +171,10 @@ class DecompressedFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """The file is not read any more."""
         self._file.close()
 
     @property

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from types import TracebackType
 
 from corpus.buffers import GrowingBuffer
 from corpus.errors import BadInput, naming
@@ -33,15 +32,17 @@ class TextWindow:
         self.start = self.stop = 0
         self._buffer = GrowingBuffer() if buffer is None else buffer
         self._seen = seen
-        self._file = source.open()
+        self.file = source.open()
 
     def __enter__(self) -> TextWindow:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """The file is not read any more."""
+        self.file.close()
 
     def cover(self, start: int, stop: int) -> None:
         """Make the window hold at least [start, stop), which must lie in the file; what it held stays if there is room.
@@ -58,7 +59,7 @@ class TextWindow:
         while self.stop < stop:
             place = self.stop - self.start
             with naming(f"{self.path} at byte {self.stop}"):
-                got = self._file.readinto_at(self.stop, room[place:])
+                got = self.file.readinto_at(self.stop, room[place:])
             if not got:
                 raise BadInput(
                     f"{self.path} changed while it was read: it ends at byte {self.stop}, "
@@ -81,12 +82,12 @@ class TextWindow:
 
     def expect(self, start: int, stop: int) -> None:
         """See RandomFile."""
-        self._file.expect(start, stop)
+        self.file.expect(start, stop)
 
     def status(self) -> os.stat_result | None:
         """The file's size and times now; of the very file that is open, whatever its path has come to name. None: an
         object, see RandomFile."""
-        return self._file.status()
+        return self.file.status()
 
     def view(self, start: int, stop: int) -> memoryview:
         """Bytes [start, stop) without a copy; valid until the window moves."""

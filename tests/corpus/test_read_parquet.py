@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpus import read_parquet
-from corpus.parquet_pieces import cut_by_bytes, dictionary_page_bytes, joined, lengths_of
-from corpus.read_parquet import BATCH_BYTES, REPEATED_BYTES, _batch_of, _ParquetText
+from corpus import arrow_texts, read_parquet
+from corpus.arrow_texts import batch_of, cut_by_bytes, joined, lengths_of
+from corpus.read_parquet import BATCH_BYTES, REPEATED_BYTES, _ParquetText, dictionary_page_bytes
 from corpus.source_list import Source
 from stores import open_file
 
@@ -26,12 +26,13 @@ MIB = 1 << 20
 # In a process of its own: Arrow's highest account of memory is of all that a process did.
 READ = """
 import sys, numpy as np, pyarrow
-from corpus.read_parquet import _ParquetText, _batch_of
+from corpus.arrow_texts import batch_of
+from corpus.read_parquet import _ParquetText
 from corpus.source_list import Source
-rows = 0
-with _ParquetText(Source(sys.argv[1], 0, 0), tuple(sys.argv[2].split())) as file:
+rows, source = 0, Source(sys.argv[1], 0, 0)
+with source.open() as opened, _ParquetText(source, opened, tuple(sys.argv[2].split())) as file:
     for array in file.arrays(0):
-        batch = _batch_of(array)
+        batch = batch_of(array)
         assert bytes(memoryview(batch.text)[:5]) == b"xxxxx"
         assert set(np.diff(batch.offsets).tolist()) == {1 << 20}
         rows += len(batch)
@@ -40,7 +41,8 @@ print(rows, pyarrow.default_memory_pool().max_memory())
 
 
 def arrays_of(path: Path, *names: str) -> list[Any]:
-    with _ParquetText(Source(str(path), 0, 0), names or ("text",)) as file:
+    source = Source(str(path), 0, 0)
+    with source.open() as opened, _ParquetText(source, opened, names or ("text",)) as file:
         return [array for group in range(file.group_count) for array in file.arrays(group)]
 
 
@@ -82,10 +84,10 @@ def test_one_long_text_among_many_short_ones_in_a_dictionary(tmp_path: Path) -> 
         table = pa.table({"text": pa.array(texts).dictionary_encode()})
         path = tmp_path / "in.parquet"
         pq.write_table(table, path, store_schema=False, dictionary_pagesize_limit=8 * MIB)
-        with _ParquetText(Source(str(path), 0, 0), ("text",)) as file:
+        source = Source(str(path), 0, 0)
+        with source.open() as opened, _ParquetText(source, opened, ("text",)) as file:
             column = file._metadata.row_group(0).column(0)
-            with open_file(str(path)) as opened:
-                size = dictionary_page_bytes(opened, column.dictionary_page_offset)
+            size = dictionary_page_bytes(opened, column.dictionary_page_offset)
             assert size == sum(len(text) + 4 for text in texts)
             assert file._longest_in_dictionary(0, size) == max(map(len, texts))
             expected = min(rows, max(1, BATCH_BYTES // (column.total_uncompressed_size // len(texts))))
@@ -102,7 +104,8 @@ TEXTS = ["", "é", None, "a" * 3000, "漢" * 5, None, "b", "c" * 90_000]
 def test_every_type_gives_its_rows_in_order(
     kind: str, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_parquet, "BATCH_BYTES", 200_000)
+    for module in (arrow_texts, read_parquet):
+        monkeypatch.setattr(module, "BATCH_BYTES", 200_000)
     if kind.endswith("_view"):
         rows = min(rows, 257)  # Arrow can't write more of them
     generator = random.Random(rows)
@@ -121,9 +124,9 @@ def test_every_type_gives_its_rows_in_order(
             got = [value for array in arrays for value in array.to_pylist()]
             assert [value.decode() if isinstance(value, bytes) else value for value in got] == texts
             for array in arrays:
-                batch = _batch_of(array)
+                batch = batch_of(array)
                 sizes = np.diff(batch.offsets)
-                assert len(batch) == len(array) <= read_parquet.MAX_BATCH_ROWS
+                assert len(batch) == len(array) <= arrow_texts.MAX_BATCH_ROWS
                 assert batch.offsets[-1] < 1_300_000 or len(sizes) == 1
 
 
