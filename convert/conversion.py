@@ -46,6 +46,7 @@ from corpus.sources import STANDARD_INPUT, check_unchanged, refuse, search_sourc
 from flat_tokens.storage.durability import Syncer
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.writer import load_codecs
+from stores import shown_url
 
 if TYPE_CHECKING:
     from convert.summary import Summary
@@ -92,7 +93,7 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
     if options.input_format == "auto":
         for path in filter(is_marked_up, [*named, *options.validation]):
             progress.note(
-                f"warning: {printable(path)} is read as plain text, marks and all; extract the text first, "
+                f"warning: {printable(shown_url(path))} is read as plain text, marks and all; extract the text first, "
                 "or say --input-format text"
             )
     sources = SourceList()
@@ -214,7 +215,9 @@ def _find_sources(
     options: ConvertOptions, inputs: Sequence[str], standard_input: Source | None = None
 ) -> SourceList:
     """The sources; UsageError too for an output that lies inside an input folder or the other way round."""
-    sources, problems = search_sources(inputs, options.validation, options.input_format, standard_input)
+    sources, problems = search_sources(
+        inputs, options.validation, options.input_format, standard_input, options.storage_options
+    )
     named = [argument for argument in (*inputs, *options.validation) if argument != STANDARD_INPUT]
     refuse([*problems, *overlaps(named, sources, options.output)])
     return sources

@@ -113,13 +113,14 @@ def _source_facts(plan: Plan, digests: bytes | bytearray) -> Iterator[dict[str, 
     in order."""
     stop = 0
     for source in plan.sources:
-        start, stop = stop, stop + -(-source.size_bytes // BLOCK_BYTES) * DIGEST_BYTES
-        own = bytes(digests[start:stop])
+        content = {"version": source.version}
+        if not source.version:
+            start, stop = stop, stop + -(-source.size_bytes // BLOCK_BYTES) * DIGEST_BYTES
+            content = {"digest": source_digest(bytes(digests[start:stop])), "digest_of": DIGEST_NAME}
         yield {
             "path": recorded_path(source.name),
             "bytes": source.size_bytes,
-            "digest": source_digest(own),
-            "digest_of": DIGEST_NAME,
+            **content,
             "split": source.split or "by hash",
             "kind": source.kind.name,
         }

@@ -33,6 +33,7 @@ from corpus.blocks import BLOCK_BYTES
 from corpus.digest import first_changed
 from corpus.documents import Buffers
 from flat_tokens.verify_units import verify_files
+from stores import StoreError
 
 SourceParts = tuple[int, Sequence[tuple[int, int, str]]]  # source, (start, stop, hex digest) of parts of it
 
@@ -134,7 +135,7 @@ def encode_again(
         if not records:
             raise BadInput("there is less text than there was")
         return records[0]
-    except (BadInput, InvalidText, FileNotFoundError, PermissionError) as error:
+    except (BadInput, InvalidText, StoreError, FileNotFoundError, PermissionError) as error:
         raise DataLost(f"{damage.text}, and it can't be encoded again: {one_line(error)}") from error
 
 
@@ -160,7 +161,7 @@ def changed_part(sources: Sequence[SourceParts], key: JobKey) -> tuple[int, tupl
     """The first source, and the first of its parts (start, stop, digest), that is not what it was when its shard was
     made."""
     for source_index, parts in sources:
-        changed = first_changed(find_job(key).plan.sources[source_index].path, parts)
+        changed = first_changed(find_job(key).plan.sources[source_index], parts)
         if changed is not None:
             return source_index, changed
     return None
