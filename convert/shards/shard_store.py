@@ -23,7 +23,7 @@ _folder: Path | None = None  # of this process, for files on their way to a stor
 
 
 class FolderShards(NamedTuple):
-    """Shards in a folder. An attempt may write over files that nobody reads any more (convert/shards/shard_files.py)."""
+    """Shards in a folder. An attempt may write over files that nobody reads any more, see shard_files.py."""
 
     folder: Path
 
@@ -76,8 +76,8 @@ class StoreShards(NamedTuple):
             return _folder
 
     def keep(self, names: Iterable[str]) -> None:
-        """Put the files of an attempt into the store; what is there under a name was put by another attempt at the same,
-        and is replaced."""
+        """Put the files of an attempt into the store; what is there under a name was put by another attempt at the
+        same shard, and is replaced."""
         for name in names:
             path = self.attempt_folder() / name
             with naming(path), path.open("rb") as file:
