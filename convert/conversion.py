@@ -223,9 +223,9 @@ def _most_tasks(plan: Plan) -> int:
 
     What is compressed may be many times as much text, of which only the encoding is one task.
     """
-    packed = any(kind.is_packed for kind in plan.sources.kinds)
+    packed = any(kind.is_decoded for kind in plan.sources.kinds)
     return sys.maxsize if packed else max(1, plan.chunk_count)
 
 
 def _compressed_files(plan: Plan) -> int:
-    return sum(count for kind, (count, _) in plan.sources.by_kind().items() if not kind.is_plain)
+    return sum(count for kind, (count, _) in plan.sources.by_kind().items() if not kind.is_divisible)

@@ -23,13 +23,14 @@ from convert.intake import ShardIntake, is_quarantine_intact, needs_quarantine
 from convert.job import Job, JobKey, find_job
 from convert.open_chunk import OpenChunk
 from convert.plan import ShardId, TextChunk
-from convert.read_chunk import ChunkReader, Rooms
+from convert.read_chunk import ChunkReader
 from convert.shards.merge import WrittenFile, write_run
 from convert.shards.runs import Run
 from convert.shards.shard import PARTS, ShardRecord
 from convert.shards.shard_reader import Damage, DamagedShard, is_intact
 from corpus.blocks import BLOCK_BYTES
 from corpus.digest import first_changed
+from corpus.documents import Buffers
 from flat_tokens.verify_units import verify_files
 
 SourceParts = tuple[int, Sequence[tuple[int, int, str]]]  # source, (start, stop, hex digest) of parts of it
@@ -50,25 +51,25 @@ class _Worker(threading.local):
     """What a thread keeps: memory to read into, and a text chunk that is not encoded to its end."""
 
     def __init__(self) -> None:
-        self.rooms = Rooms()
+        self.buffers = Buffers()
         # Packed text chunks, which may be open while others are encoded, have their own.
-        self._packed_rooms = Rooms()
+        self._packed_buffers = Buffers()
         self._open: OpenChunk | None = None  # one at most: its decoder may hold a window of 128 MiB
 
     @contextmanager
     def opened(self, job: Job, chunk: TextChunk, threshold: int | None, number: int) -> Iterator[OpenChunk]:
         """The text chunk, no further than its `number`-th shard; a packed one stays open until its last or an error."""
         if not job.plan.is_packed(chunk):
-            with closing(OpenChunk(job, chunk, threshold, self.rooms)) as opened:
+            with closing(OpenChunk(job, chunk, threshold, self.buffers)) as opened:
                 yield opened
             return
         found = self._open
         if found is None or found.job is not job or found.chunk != chunk or found.number > number:
             self._close()
             block_bytes = min(BLOCK_BYTES, job.plan.shard_text_bytes)
-            if self._packed_rooms.block_bytes != block_bytes:
-                self._packed_rooms = Rooms(block_bytes)
-            found = self._open = OpenChunk(job, chunk, threshold, self._packed_rooms)
+            if self._packed_buffers.block_bytes != block_bytes:
+                self._packed_buffers = Buffers(block_bytes)
+            found = self._open = OpenChunk(job, chunk, threshold, self._packed_buffers)
         try:
             yield found
         except BaseException:
@@ -151,11 +152,10 @@ def smallest_hashes(chunk: TextChunk, key: JobKey, count: int) -> NDArray[np.uin
     intake.begin(ShardId(chunk.index))
     special_tokens = [token.encode() for token in job.tokenizer.special_tokens]
     hasher = DocumentHasher(special_tokens, job.separator, job.seed, count, intake)
-    reader = ChunkReader(job, chunk, _worker.rooms, intake, Clock(), with_digests=False)
+    reader = ChunkReader(job, chunk, _worker.buffers, intake, Clock(), with_digests=False)
     with closing(reader.documents()) as documents:
-        for give in documents:
-            if give is not None:
-                give(hasher)
+        for found in documents:
+            hasher.take(found)
     return hasher.smallest.get()
 
 

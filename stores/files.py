@@ -28,6 +28,10 @@ class RandomFile(Protocol):
         """The version that is read, of a local file the present one; see `stores.store.Entry`."""
         ...
 
+    def status(self) -> os.stat_result | None:
+        """What the system says of a local file now; None of an object, whose every read is of its version."""
+        ...
+
     def expect(self, start: int, stop: int) -> None:
         """Bytes [start, stop) will be read in order; nothing behind them is read ahead."""
         ...
@@ -89,6 +93,10 @@ class LocalFile:
     def version(self) -> str:
         """See RandomFile."""
         return file_version(os.fstat(self._file))
+
+    def status(self) -> os.stat_result:
+        """See RandomFile."""
+        return os.fstat(self._file)
 
     def expect(self, start: int, stop: int) -> None:
         """See RandomFile; the system reads ahead by itself."""

@@ -267,7 +267,7 @@ def test_a_long_document_that_is_not_utf8(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("convert.read_chunk.STRETCH_BYTES", 50)
+    monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", 50)
     monkeypatch.setattr("convert.document_encoder.STRETCH_BYTES", 50)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 40)
     monkeypatch.setattr("corpus.blocks.record_blocks.__defaults__", (0, 50))
@@ -380,7 +380,7 @@ def test_the_text_of_special_tokens(kind: str, tokenizer_path: Path, naive: Naiv
 def test_special_tokens_in_a_long_document(
     policy: str, tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convert.read_chunk.STRETCH_BYTES", 50)
+    monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", 50)
     monkeypatch.setattr("convert.document_encoder.STRETCH_BYTES", 50)
     documents = [b"a", b"word " * 30 + b"<|im_start|>" + b" word" * 30, b"<|im" + b"_st" * 90, b"b"]
     path = tmp_path / "in.txt"

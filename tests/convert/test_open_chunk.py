@@ -28,7 +28,7 @@ from convert.plan import ShardId, TextChunk
 from convert.shards.shard import PARTS, ShardRecord
 from convert.worker import ChunkResult, encode_chunk
 
-PACKED = [kind for kind in KINDS if kind.startswith("parquet") or not kind.endswith(".none")]
+PACKED = [kind for kind in KINDS if kind not in ("txt.none", "jsonl.none")]
 
 
 class PlainExecutor(Executor):
@@ -42,7 +42,8 @@ class PlainExecutor(Executor):
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards of 500 bytes of text, with parts in files of their own, and short runs."""
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
-    monkeypatch.setattr("corpus.read_parquet.BATCH_BYTES", 300)
+    for module in ("arrow_texts", "read_parquet"):
+        monkeypatch.setattr(f"corpus.{module}.BATCH_BYTES", 300)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 50)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 128)
 
@@ -237,7 +238,7 @@ def test_quarantined_records_keep_their_lines(here: Path, monkeypatch: pytest.Mo
     ] * 2
     for nth in (3, 6, 9, 12):
         leave_partial(here, monkeypatch, nth, **more)
-        run(here, "out", PlainExecutor, **more)
+        run(here, "out", PlainExecutor(), **more)
         assert tree(here / "out") == tree(here / "clean")
         (here / "out").rename(here / f"{nth}")
     with pytest.raises(BadInput, match="more than 17 bad records"):
