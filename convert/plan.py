@@ -98,6 +98,18 @@ class Plan(NamedTuple):
         kind = self.sources[piece.source_index].kind
         return kind.is_decoded and (kind.is_divisible or piece.start == 0)
 
+    def is_compressed(self, chunk: TextChunk) -> bool:
+        """Whether the chunk has all of a file to read that nobody can begin in its middle, a compressed one mostly."""
+        return self.compressed_count > 0 and any(
+            piece.start == 0 and not self.sources[piece.source_index].kind.is_divisible
+            for piece in self.pieces(chunk)
+        )
+
+    @property
+    def compressed_count(self) -> int:
+        """How many files there are that nobody can begin in their middle."""
+        return sum(count for kind, (count, _) in self.sources.by_kind().items() if not kind.is_divisible)
+
     def work_bytes(self, chunk: TextChunk) -> int:
         """How many bytes the chunk's tasks read, about. Summed over all chunks it is the size of the corpus."""
         if all(kind.is_divisible for kind in self.sources.kinds):
