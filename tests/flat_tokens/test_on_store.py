@@ -223,7 +223,8 @@ def test_what_is_not_finished_is_not_opened(make_dataset: Any) -> None:
     store.delete(["manifest.json"])
     for open_it in (flat_tokens.open, flat_tokens.verify_dataset):
         with pytest.raises(
-            DatasetError, match=r"^memory://.*d\.zarr: no dataset, or an unfinished one .no manifest"
+            DatasetError,
+            match=r"^memory://.*d\.zarr: no dataset, or an unfinished one: .*manifest.json is not there",
         ):
             open_it(store)
 
@@ -365,6 +366,8 @@ def test_verify_on_a_server_in_processes(on_server: Any) -> None:
 
 
 def test_commands_on_a_server(on_server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from servers import BUCKET
+
     from flat_tokens.__main__ import main
 
     root, url, options = on_server
@@ -381,9 +384,11 @@ def test_commands_on_a_server(on_server: Any, tmp_path: Path, capsys: pytest.Cap
     wrong = url.replace("d.zarr", "e.zarr")
     assert main(["info", wrong, *given]) == 3
     assert capsys.readouterr().err == (
-        f"error: {wrong}: no dataset, or an unfinished one (no manifest.json); give a dataset's URL, or convert again\n"
+        f"error: {wrong}: no dataset, or an unfinished one: {wrong}/manifest.json is not there; "
+        "was it removed or renamed?\n"
     )
-    assert main(["verify", wrong, *given]) == 3
+    assert main(["verify", wrong.replace(BUCKET, "no-bucket"), *given]) == 3
+    assert "there is no such bucket" in capsys.readouterr().err
     assert main(["info", url.replace("s3:", "s9:")]) == 2
     capsys.readouterr()
     with pytest.raises(SystemExit):
