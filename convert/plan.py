@@ -50,6 +50,7 @@ class Plan(NamedTuple):
     sources: SourceList
     chunk_bytes: int
     source_starts: array[int]  # where each source starts in the line of all, and at last the total
+    compressed_count: int  # of the files that nobody can begin in their middle
     # Behind so much text of packed sources a text chunk's shard ends and its next begins, whole documents each.
     shard_text_bytes: int
 
@@ -105,11 +106,6 @@ class Plan(NamedTuple):
             for piece in self.pieces(chunk)
         )
 
-    @property
-    def compressed_count(self) -> int:
-        """How many files there are that nobody can begin in their middle."""
-        return sum(count for kind, (count, _) in self.sources.by_kind().items() if not kind.is_divisible)
-
     def work_bytes(self, chunk: TextChunk) -> int:
         """How many bytes the chunk's tasks read, about. Summed over all chunks it is the size of the corpus."""
         if all(kind.is_divisible for kind in self.sources.kinds):
@@ -146,10 +142,11 @@ class Plan(NamedTuple):
 def make_plan(sources: SourceList, chunk_bytes: int | None = None) -> Plan:
     """The plan for `sources`; chunk_bytes None takes `default_chunk_bytes` of their total."""
     starts = sources.starts()
+    compressed = sum(count for kind, (count, _) in sources.by_kind().items() if not kind.is_divisible)
     if chunk_bytes:
-        return Plan(sources, chunk_bytes, starts, max(chunk_bytes, LEAST_SHARD_BYTES))
+        return Plan(sources, chunk_bytes, starts, compressed, max(chunk_bytes, LEAST_SHARD_BYTES))
     usual = default_chunk_bytes(starts[-1])
-    return Plan(sources, usual, starts, max(usual, USUAL_SHARD_BYTES))
+    return Plan(sources, usual, starts, compressed, max(usual, USUAL_SHARD_BYTES))
 
 
 def default_chunk_bytes(total_bytes: int) -> int:

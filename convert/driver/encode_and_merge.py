@@ -88,7 +88,7 @@ class EncodeAndMerge:
         self._waiting_runs: dict[ShardId, list[Run]] = {}  # for a damaged shard that is made again
         self._made_again: set[ShardId] = set()
         self._entries: list[dict[str, Any]] = []  # for the log
-        self._next_sync = 0.0
+        self._next_sync = self._next_show = 0.0
         self._all_begun = False
 
     def begin(self, stage: Stage) -> None:
@@ -100,7 +100,9 @@ class EncodeAndMerge:
         """Return when all text chunks are encoded; runs are written beside."""
         while self._open_lanes or not self._all_begun:
             self._take_results(stage)
-            stage.show_running(self._running_bytes())
+            if (now := time.monotonic()) >= self._next_show:
+                self._next_show = now + SHOW_SECONDS
+                stage.show_running(self._running_bytes())
             self._submit(stage)
 
     def merge(self, stage: Stage) -> None:

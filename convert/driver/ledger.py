@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from convert.errors import BrokenInvariant
 from convert.intake import IntakeCounts, total_intake
 from convert.plan import Plan, ShardId
 from convert.shards.runs import Run, RunPlanner, run_tokens
-from convert.shards.shard import PARTS, SPLITS, ShardRecord, SplitCounts
+from convert.shards.shard import PARTS, SPLITS, START_BYTES, ShardRecord, SplitCounts
 from convert.shards.write_run import WrittenFile
 from corpus.digest import DIGEST_BYTES
 from flat_tokens.storage.layout import ArrayLayout
@@ -44,8 +44,10 @@ class _OpenShard:
         """So many items of a part are written; the file that nothing reads any more, if that was the last of it."""
         index = PARTS.index(part)
         self.unread[index] -= items
+        if self.unread[index]:
+            return None
         name = self.record.places[index][0]
-        return name if self.unread[index] == 0 and name in self.unneeded_files() else None
+        return name if name in self.unneeded_files() else None
 
     def unneeded_files(self) -> set[str]:
         """The files of the shard that no run has still to read."""
@@ -77,7 +79,7 @@ class Ledger:
         self.next = ShardId(0)
         self._edges: dict[int, tuple[Edge, ...]] = {}
         self._digest_starts = array("q", [0])  # of each text chunk in `digests`, and at last their end
-        self._waiting: dict[ShardId, ShardRecord] = {}  # came before their turn
+        self._waiting: dict[int, dict[int, ShardRecord]] = {}  # by text chunk: came before their turn
         self._open: dict[ShardId, _OpenShard] = {}
         self._ended = False
         units = {"tokens": layout.write_unit_tokens, "starts": layout.write_unit_starts}
@@ -95,25 +97,28 @@ class Ledger:
 
     def add(self, record: ShardRecord) -> None:
         """A shard is there, in whatever order. BrokenInvariant for one that is there already, or for wrong counts."""
-        if record.id < self.next or record.id in self._waiting:
-            raise BrokenInvariant(
-                f"shard {record.id.number} of text chunk {record.id.chunk_index} came twice"
-            )
-        self._waiting[record.id] = record
+        index, number = record.id
+        known = self._waiting.setdefault(index, {})
+        if record.id < self.next or number in known:
+            raise BrokenInvariant(f"shard {number} of text chunk {index} came twice")
+        known[number] = record
         self.unmerged_bytes += shard_bytes(record)
         self.shard_count += 1
         self.token_count += record.train.tokens + record.validation.tokens
         self.bad_count += record.intake.skipped_count
-        while (own := self._waiting.pop(self.next, None)) is not None:
-            self._take(own)
-            index, number = own.id
-            self.next = ShardId(index + 1) if own.is_last else ShardId(index, number + 1)
+        while self.next.number in (own := self._waiting.get(self.next.chunk_index, {})):
+            index, number = self.next
+            following = own.pop(number)
+            if not own:
+                del self._waiting[index]
+            self._take(following)
+            self.next = ShardId(index + 1) if following.is_last else ShardId(index, number + 1)
 
     def _take(self, record: ShardRecord) -> None:
         self._check(record)
-        opened = _OpenShard(record)
+        opened, shape = _OpenShard(record), record.shape
         for planner in self._planners:
-            self._ready += planner.take(record.shape, self.counts[planner.split].tokens)
+            self._ready += planner.take(shape, self.counts[planner.split].tokens)
         if any(opened.unread):
             self._open[record.id] = opened
         for split in SPLITS:
@@ -185,15 +190,15 @@ class Ledger:
         if chunk_index < self.next.chunk_index:
             return [], None
         taken = self.next.number if chunk_index == self.next.chunk_index else 0
-        waiting = {shard.number: shard for shard in self._waiting if shard.chunk_index == chunk_index}
+        waiting = self._waiting.get(chunk_index, {})
         following = max([taken - 1, *waiting]) + 1
         gaps = [number for number in range(taken, following) if number not in waiting]
-        last = self._waiting.get(ShardId(chunk_index, following - 1))
+        last = waiting.get(following - 1)
         return gaps, None if last is not None and last.is_last else following
 
     def needed_files(self) -> set[str]:
         """The names of the files that some run has still to read."""
-        waiting = {name for record in self._waiting.values() for name, _ in record.places}
+        waiting = {name for record in self._waiting_records() for name, _ in record.places}
         opened = {
             name
             for own in self._open.values()
@@ -205,7 +210,7 @@ class Ledger:
     def record(self, shard: ShardId) -> ShardRecord | None:
         """That of a shard of which something is still to be read; None for one that is written whole, or not there."""
         opened = self._open.get(shard)
-        return self._waiting.get(shard) if opened is None else opened.record
+        return self._waiting.get(shard.chunk_index, {}).get(shard.number) if opened is None else opened.record
 
     def replace(self, record: ShardRecord) -> set[str]:
         """A shard was made again: it holds the same and lies elsewhere. The files that nothing reads any more: all of
@@ -227,16 +232,19 @@ class Ledger:
         """(text chunk, digests of its blocks, its edges) of the text chunks whose last shard is there."""
         for index, (start, stop) in enumerate(pairwise(self._digest_starts)):
             yield index, bytes(self.digests[start:stop]), self._edges.get(index, ())
-        for record in self._waiting.values():
+        for record in self._waiting_records():
             if record.is_last:
                 yield record.id.chunk_index, record.digests, record.edges
+
+    def _waiting_records(self) -> Iterator[ShardRecord]:
+        return chain.from_iterable(own.values() for own in self._waiting.values())
 
     def check_whole(self) -> None:
         """BrokenInvariant unless all text chunks are there, and their bytes are the corpus."""
         if not self.is_complete or self._waiting or self._open:
             raise BrokenInvariant(
                 f"text chunk {self.next.chunk_index} of {self._plan.chunk_count} is the next to be taken, "
-                f"{len(self._waiting)} shards wait and {len(self._open)} are not written"
+                f"{len(list(self._waiting_records()))} shards wait and {len(self._open)} are not written"
             )
         if self.text_bytes != self._plan.total_bytes:
             raise BrokenInvariant(
@@ -246,7 +254,8 @@ class Ledger:
 
 def shard_bytes(record: ShardRecord) -> int:
     """How many bytes the parts of a shard have."""
-    return sum(record.shape.part_bytes(part) for part in PARTS)
+    counts = [record.split(split) for split in SPLITS]
+    return sum(own.tokens * record.token_bytes + own.sequences * START_BYTES for own in counts)
 
 
 def added(one: SplitCounts, other: SplitCounts) -> SplitCounts:
