@@ -86,7 +86,7 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
     """Find the sources and refuse what can be refused; nothing is written. started: as for `convert`."""
     times = Times(started)
     progress = make_progress(options.progress)
-    workspace = Workspace(options.output, options.overwrite)
+    workspace = Workspace(options.output, options.overwrite, options.scratch)
     workspace.check_output()
     _check_place(options)
     named = [path for path in options.inputs if path != STANDARD_INPUT]
@@ -149,6 +149,8 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
         sources = _with_standard_input(options, workspace)
     plan = make_plan(sources, options.text_chunk_bytes)
     check_space(tokenizer, plan, layout, options)
+    if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
+        progress.note(f"going on from {workspace.root}")
     job = Job(
         tokenizer,
         tokenizer.max_token_id,
@@ -158,13 +160,12 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
         options.seed,
         hash_threshold(options.fraction),
         options.intake_rules,
+        workspace.scratch,
         workspace.shards,
         workspace.dataset,
         layout,
         decompress_ahead=plan.compressed_count < engine.worker_count,
     )
-    if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
-        progress.note(f"going on from {workspace.root}")
     pool = TaskPool(engine)
     with ExitStack() as finished, ending(engine, progress.note), pool:
         key = hand_out(job, workspace.job, engine, _most_tasks(plan))

@@ -53,7 +53,7 @@ class Finish:
         dataset = context.workspace.dataset
         ledger.check_whole()
         if context.options.on_error == "quarantine":
-            shards = context.workspace.shards
+            shards = context.workspace.scratch
             self._quarantine = write_quarantine(dataset, shards, context.plan, ledger.intakes)
         self._files = [
             self._tokenizer_file,
@@ -95,7 +95,9 @@ class Finish:
 
         with stage:
             try:
-                report = verify_dataset(dataset, context.engine, advance, known_facts(work.ledger.facts))
+                report = verify_dataset(
+                    dataset.absolute(), context.engine, advance, known_facts(work.ledger.facts)
+                )
             except BrokenExecutor as error:
                 raise WorkerLost(
                     f"{error}, while it verified; run the same command again to go on"

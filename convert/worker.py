@@ -174,7 +174,7 @@ def merge_run(run: Run, key: JobKey, unneeded: Sequence[str] = ()) -> list[Writt
     delete_files(job.shards, unneeded)
     try:
         with naming(job.dataset / run.split):
-            return write_run(job.dataset, job.shards, job.layout, run)
+            return write_run(job.dataset, job.shards, job.layout, run, job.temporary)
     except DamagedShard as error:
         return error.damage
 

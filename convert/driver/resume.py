@@ -71,7 +71,7 @@ def resume(context: Context, recorded: Recorded) -> Resumed:
             runs.append(run)
             lost_runs += 1
     workspace.clean_dataset({file.path for file in ledger.files})
-    delete_other_files(workspace.shards, ledger.needed_files())
+    delete_other_files(workspace.scratch, ledger.needed_files())
     if workspace.touched:
         check_touched(context, ledger)
         context.syncer.add([workspace.plan], stays=True)
@@ -80,15 +80,15 @@ def resume(context: Context, recorded: Recorded) -> Resumed:
 
 def _usable_shards(context: Context, recorded: Recorded) -> Iterator[ShardRecord]:
     """Those of the log, in order, that need not be made again for what the options ask for."""
-    shards, rules = context.workspace.shards, context.options.intake_rules
-    for record in _chosen(recorded, whole_chunks=bool(context.workspace.touched)):
+    workspace, rules = context.workspace, context.options.intake_rules
+    for record in _chosen(recorded, whole_chunks=bool(workspace.touched)):
         if not is_usable(record.intake, rules):
             raise Refused(
-                f"bad records were left out of {shards.parent} in another way than --on-error {rules.on_error} "
+                f"bad records were left out of {workspace.root} in another way than --on-error {rules.on_error} "
                 f"asks for now; go on with the former way, or begin anew with --overwrite"
             )
         if not needs_quarantine(record.intake, rules) or is_quarantine_intact(
-            shards, record.id, record.intake
+            workspace.scratch, record.id, record.intake
         ):
             yield record
 

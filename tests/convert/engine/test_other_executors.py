@@ -101,6 +101,8 @@ def test_a_job_is_read_from_its_file_only_as_it_was_written(corpus: Path) -> Non
     run("out", Spying())
     assert len(set(keys)) == 1
     job = find_job(keys[0])
+    for folder in (job.shards, job.dataset):
+        folder.mkdir(parents=True)
     path = corpus / "job"
     key = write_job(job, path)
     assert [source.path for source in find_job(key).plan.sources] == [
