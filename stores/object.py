@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stores.causes import code_of, explained, status_of
-from stores.clients import SCHEMES, client_of, unretried_client_of
+from stores.clients import SCHEMES, check_process, client_of, unretried_client_of
 from stores.errors import AlreadyThere, StoreChanged, StoreError, StoreNotFound
 from stores.requests import call, read_joined
 from stores.store import NO_OPTIONS, Blocks, Bytes, Entry, StorageOptions, as_blocks, checked_key
@@ -17,6 +17,7 @@ from stores.url import Location
 
 if TYPE_CHECKING:
     import obstore
+    from obstore.store import ObjectStore as AnyClient
 
 __all__ = ["SCHEMES", "ObjectStore"]
 
@@ -39,12 +40,16 @@ class ObjectStore:
 
     def __init__(self, location: Location, options: StorageOptions = NO_OPTIONS) -> None:
         self._location, self._options = location, dict(options)
-        self._client = client_of(location, options)
+        client_of(location, options)  # settings that do not work are told at once
         self.url = location.shown
         self._excludes: bool | None = True if location.scheme == "memory" else None  # None: not known yet
 
     def __reduce__(self) -> tuple[type[ObjectStore], tuple[Location, Mapping[str, str]]]:
         return ObjectStore, (self._location, self._options)
+
+    @property
+    def _client(self) -> AnyClient:
+        return client_of(self._location, self._options)
 
     @property
     def path(self) -> Path:
@@ -231,6 +236,7 @@ class ObjectStore:
         return explained(error, self._shown(key), self._location.scheme) if ours else error
 
     def _path(self, key: str) -> str:
+        check_process(self.url)  # here, where every request passes: one in a forked child would wait for ever
         return self._location.below(checked_key(self.url, key)).path
 
     def _shown(self, key: str) -> str:

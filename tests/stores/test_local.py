@@ -77,7 +77,7 @@ store.put("x", b"1")
 child = os.fork()
 if not child:
     try:
-        open_store("memory://forked/again")
+        store.read("x")
     except StoreError as error:
         os._exit(7 if "spawn" in str(error) else 1)
     os._exit(2)
