@@ -72,11 +72,16 @@ def _whole(text: str) -> int:
         raise argparse.ArgumentTypeError(f"must be a whole number, got {shown(text)}") from None
 
 
-def _name_and_value(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
-        raise argparse.ArgumentTypeError("must be NAME=VALUE, such as region=eu-west-1")
-    return name, value
+def _storage_options(given: Sequence[str]) -> dict[str, str]:
+    options = {}
+    for text in given:
+        name, equals, value = (
+            text.partition("=") if isinstance(text, str) else ("", "", "")
+        )  # "--" gives a list
+        if not (name and equals and value):
+            raise UsageError("--storage-option must be NAME=VALUE, such as region=eu-west-1")
+        options[name] = value
+    return options
 
 
 def _count_or_none(text: str) -> int | None:
@@ -181,7 +186,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--storage-option",
-        type=_name_and_value,
         action="append",
         default=[],
         metavar="NAME=VALUE",
@@ -339,7 +343,7 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.
         address=parsed.address,
         scratch=parsed.scratch,
         start_method=parsed.start_method,
-        storage_options=dict(parsed.storage_option),
+        storage_options=_storage_options(parsed.storage_option),
         stall_seconds=parsed.stall_timeout,
     )
     return options, parsed

@@ -17,6 +17,7 @@ from stores.url import Location
 
 if TYPE_CHECKING:
     import obstore
+    from obstore.store import ObjectStore as AnyClient
 
 __all__ = ["SCHEMES", "ObjectStore"]
 
@@ -39,12 +40,16 @@ class ObjectStore:
 
     def __init__(self, location: Location, options: StorageOptions = NO_OPTIONS) -> None:
         self._location, self._options = location, dict(options)
-        self._client = client_of(location, options)
+        client_of(location, options)  # settings that do not work are told at once
         self.url = location.shown
         self._excludes: bool | None = True if location.scheme == "memory" else None  # None: not known yet
 
     def __reduce__(self) -> tuple[type[ObjectStore], tuple[Location, Mapping[str, str]]]:
         return ObjectStore, (self._location, self._options)
+
+    @property
+    def _client(self) -> AnyClient:
+        return client_of(self._location, self._options)
 
     @property
     def path(self) -> Path:

@@ -35,16 +35,17 @@ _NOTHING = _Held(0, memoryview(b""))
 
 
 class RemoteFile:
-    """See `stores.files.RandomFile`. Holds a block of what is read in order, and what was last read elsewhere."""
+    """See `stores.files.RandomFile`. Holds four large blocks at most, and a small one."""
 
     def __init__(self, store: Store, entry: Entry, shown: str, version: str = "") -> None:
         self._store, self._key, self.size, self._version = store, entry.key, entry.size, entry.version
         self._shown = shown  # in messages
         if version and version != entry.version:
             raise self._changed()
-        self._in_order = self._aside = _NOTHING
+        # What is read in order, the block before it, since Parquet's readers go back a little, and a read elsewhere.
+        self._in_order = self._before = self._aside = _NOTHING
         self._ahead: deque[tuple[int, int, Future[Bytes]]] = deque()  # (start, stop, ...)
-        self._step = REQUEST_BYTES
+        self._step, self._aside_bytes = REQUEST_BYTES, _FIRST_BYTES
         self._asked_stop = self._limit = 0  # where the requests under way end; none is made behind the limit
 
     def __enter__(self) -> RemoteFile:
@@ -73,11 +74,11 @@ class RemoteFile:
         """See RandomFile."""
         if offset >= self.size or not len(view):
             return 0
-        held = self._in_order
-        if not held.start <= offset < held.stop:
-            held = self._aside
-            if not held.start <= offset < held.stop:
-                held = self._fetch(offset, len(view))
+        for held in (self._in_order, self._before, self._aside):
+            if held.start <= offset < held.stop:
+                break
+        else:
+            held = self._fetch(offset, len(view))
         place = offset - held.start
         count = min(len(view), len(held.data) - place)
         view[:count] = held.data[place : place + count]
@@ -86,21 +87,25 @@ class RemoteFile:
     def close(self) -> None:
         """See RandomFile."""
         self._ahead.clear()
-        self._in_order = self._aside = _NOTHING
+        self._in_order = self._before = self._aside = _NOTHING
 
     def _fetch(self, offset: int, wanted: int) -> _Held:
-        goes_on = self._aside.stop == offset > 0
-        if goes_on and not self._is_next(offset):
-            self._begin(offset, self.size, _FIRST_BYTES * _GROWTH)
-        if self._is_next(offset):
-            begin, _, future = self._ahead.popleft()
-            self._ask()
-            self._in_order = self._received(begin, future.result())
-            return self._in_order
-        stop = min(self.size, offset + max(wanted, _FIRST_BYTES))
-        (block,) = call(partial(self._store.read_ranges, self._key, [(offset, stop)], self._version))
-        self._aside = self._received(offset, block)
-        return self._aside
+        if not self._is_next(offset):
+            follows = offset == self._aside.stop > 0
+            self._aside_bytes = min(REQUEST_BYTES, self._aside_bytes * _GROWTH) if follows else _FIRST_BYTES
+            if self._aside_bytes < REQUEST_BYTES:
+                begin = (
+                    offset if follows else min(offset, max(0, self.size - _FIRST_BYTES))
+                )  # a footer in one
+                stop = min(self.size, offset + max(wanted, self._aside_bytes))
+                (block,) = call(partial(self._store.read_ranges, self._key, [(begin, stop)], self._version))
+                self._aside = self._received(begin, block)
+                return self._aside
+            self._begin(offset, self.size, REQUEST_BYTES)
+        begin, _, future = self._ahead.popleft()
+        self._ask()
+        self._before, self._in_order = self._in_order, self._received(begin, future.result())
+        return self._in_order
 
     def _is_next(self, offset: int) -> bool:
         """Whether a read goes on in order, at most a little is passed over, so that the next request has it."""
@@ -126,8 +131,6 @@ class RemoteFile:
             read = partial(self._store.read, self._key, begin, stop, self._version)
             self._ahead.append((begin, stop, start(read)))
             self._asked_stop = stop
-            if self._limit == self.size:  # a sequence that nobody said the end of: it may be long
-                self._step = min(REQUEST_BYTES, self._step * _GROWTH)
 
     def _changed(self) -> StoreChanged:
         return StoreChanged(f"{self._shown} was written to since the work was planned; run the command again")
