@@ -356,6 +356,9 @@ class PretokenCounter:
         It is cut at the special tokens, which are not counted. in_document: it goes on with a document.
         ValueError for text that is not valid UTF-8; what was counted is then incomplete.
         """
+    def count_rows(self, buffer: Buffer, offsets: NDArray[np.uint64], threads: int) -> int:
+        """How many of the rows [offsets[i], offsets[i + 1]) are not empty; adds their pretokens, each row a text by
+        itself, with nothing in it to be cut at. ValueError as for count."""
     def last_cut(self, buffer: Buffer, special_tokens: Sequence[bytes]) -> int:
         """The largest place where a text that goes on after buffer may be cut without changing counts; 0: none.
 

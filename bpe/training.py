@@ -105,12 +105,15 @@ def train(
     max_token_length: int | None = None,
     initial_alphabet: Iterable[str] | None = None,
     limit_alphabet: int | None = None,
+    input_format: str = "auto",
+    text_field: str = "text",
+    on_error: str = "fail",
 ) -> Tokenizer:
     """A tokenizer of `vocab_size` entries, special tokens and bytes among them; fewer if no pair is left to merge.
 
-    inputs: a str or path names a file, bytes-like is a text. The options are the fields of `TrainingOptions` and
-    explained there. progress is told what was sampled, left out or replaced, and when fewer
-    entries could be made; `train_on` gives the counts and that as a value.
+    inputs: a str or path names a file, folder or glob, of any kind that `convert` reads, bytes-like is a text. The
+    options are the fields of `TrainingOptions` and explained there. progress is told what was sampled, left out or
+    replaced, and when fewer entries could be made; `train_on` gives the counts and that as a value.
     BadArgument for what can't be trained, MissingInput, InvalidText and EnvironmentFailure for the inputs, BadCounts
     for the counts files, NotEnoughMemory for what can't be merged in the memory.
     train([b"aab ab"], 257).merges -> [(b"a", b"b")]
@@ -134,6 +137,9 @@ def train(
         max_token_length,
         initial_alphabet,
         limit_alphabet,
+        input_format,
+        text_field,
+        on_error,
     )
     return train_sizes(inputs, [vocab_size], options, progress)[vocab_size]
 
@@ -156,7 +162,14 @@ def train_sizes(
             inputs,
             cut.counted,
             CountingOptions(
-                cut.special_tokens, cut.pattern, options.threads, options.invalid, normalizer=cut.normalizer
+                cut.special_tokens,
+                cut.pattern,
+                options.threads,
+                options.invalid,
+                normalizer=cut.normalizer,
+                input_format=options.input_format,
+                text_field=options.text_field,
+                on_error=options.on_error,
             ),
             progress,
             budget,

@@ -56,6 +56,8 @@ class TrainingOptions:
     alphabet, of a text the first) or in the text, at most limit_alphabet of them, the commonest; others are left out of
     the text. Here these others have entries behind all that vocab_size counts, so that no text is lost. None: all bytes
     are initial, or with limit_alphabet, as in BpeTrainer, none; no limit.
+    input_format, text_field, on_error: of files, as for `convert`: "auto" goes by their names, a record has its text in
+    this field, bad records "fail" or are left out ("skip").
     """
 
     special_tokens: Sequence[str] | None = None
@@ -76,6 +78,9 @@ class TrainingOptions:
     max_token_length: int | None = None
     initial_alphabet: Iterable[str] | None = None
     limit_alphabet: int | None = None
+    input_format: str = "auto"
+    text_field: str = "text"
+    on_error: str = "fail"
 
     @property
     def longest_entry_bytes(self) -> int:

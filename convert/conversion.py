@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +23,7 @@ from bpe.formats.by_path import files_of
 from bpe.tokenizer import Tokenizer
 from convert.context import Context
 from convert.crashes import with_place
-from convert.encode_and_merge import EncodeAndMerge, keeping_finished
+from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.engine.choose import open_engine
 from convert.engine.ending import ending
 from convert.engine.engine import Engine
@@ -163,10 +163,10 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
         workspace.shards,
         workspace.dataset,
         layout,
-        decompress_ahead=_compressed_files(plan) < engine.worker_count,
+        decompress_ahead=plan.compressed_count < engine.worker_count,
     )
     pool = TaskPool(engine)
-    with keeping_finished(pool, workspace), ending(engine, progress.note), pool:
+    with ExitStack() as finished, ending(engine, progress.note), pool:
         key = hand_out(job, workspace.job, engine, _most_tasks(plan))
         times.lap("start")
         syncer = Syncer()
@@ -174,6 +174,7 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
         context = Context(options, recorded, plan, layout, workspace, progress, key, engine, pool, syncer)
         try:
             work = EncodeAndMerge(context)
+            finished.enter_context(work.noting_finished())
             with progress.stage("encode", plan.total_bytes) as stage:
                 work.begin(stage)
                 from convert.finish import (
@@ -183,7 +184,7 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
                 finish = Finish(context, tokenizer, ends, source)
                 work.encode(stage)
             if touched := check_unchanged(plan.sources):
-                check_meanwhile(context, touched, work.assembly.records())
+                check_meanwhile(context, touched, work.ledger)
             times.lap("encode")
             with progress.stage("merge", work.run_bytes) as stage:
                 work.merge(stage)
@@ -224,9 +225,5 @@ def _most_tasks(plan: Plan) -> int:
 
     What is compressed may be many times as much text, of which only the encoding is one task.
     """
-    packed = any(kind.is_packed for kind in plan.sources.kinds)
+    packed = any(kind.is_decoded for kind in plan.sources.kinds)
     return sys.maxsize if packed else max(1, plan.chunk_count)
-
-
-def _compressed_files(plan: Plan) -> int:
-    return sum(count for kind, (count, _) in plan.sources.by_kind().items() if not kind.is_plain)

@@ -23,10 +23,10 @@ def with_place(error: WorkerLost, plan: Plan, workspace: Workspace) -> WorkerLos
     source_index, start, stop = error.place
     source = plan.sources[source_index]
     where = f"bytes {start} to {stop} of {printable(source.path)}"
-    if not source.kind.is_plain:
+    if not source.kind.is_divisible:
         where += ", decompressed"
     message = f"{error}; it was at {where}"
-    if error.crashed and source.kind.is_plain:
+    if error.crashed and source.kind.is_divisible:
         with suppress(OSError), io.FileIO(source.path) as file:
             file.seek(start)
             text = file.read(min(stop - start, KEPT_BYTES)) or b""

@@ -21,6 +21,7 @@ from convert.errors import BrokenInvariant, printable
 from convert.intake import END_TEXT, ShardIntake
 from convert.long_document import encode_pieces
 from convert.pieced_text import PiecedText, SpecialSearch, cut_between_characters
+from convert.read_chunk import Found
 from convert.shards.shard_writer import ShardWriter
 from convert.splitting import is_validation
 from corpus import utf8
@@ -37,6 +38,7 @@ from corpus._core import (
 from corpus.batch import Batch
 from corpus.blocks import HEAD_BYTES
 from corpus.buffers import thread_buffer
+from corpus.documents import Documents, LongText, Text
 from corpus.intake import BadRecord
 from corpus.long_line import LongLine
 from corpus.source_list import Source
@@ -74,6 +76,18 @@ class DocumentEncoder:
         self._shard, self._intake, self._clock = shard, intake, clock
         self._rules = intake.rules
 
+    def take(self, found: Found) -> None:
+        """The documents of an event."""
+        index, source, event = found
+        if isinstance(event, Text):
+            self.stretch(index, source, event.text, event.start)
+        elif isinstance(event, Documents):
+            self.batch(index, source, event)
+        elif isinstance(event, LongText):
+            self.pieces(index, source, event.pieces, event.start)
+        elif event is not None:
+            self.long_line(index, source, event)
+
     def stretch(self, source_index: int, source: Source, text: memoryview, start: int) -> None:
         """Whole documents with separators between them; `start`: of the text in its source."""
         rules = self._rules
@@ -92,8 +106,8 @@ class DocumentEncoder:
         if special == "encode":
             self._whole(source, mended)
             return
-        batch, places = self._documents(source_index, source, memoryview(mended), start)
-        self.batch(source_index, source, batch, places, "encode" if special == "valid" else special)
+        documents = self._documents(source_index, source, memoryview(mended), start)
+        self.batch(source_index, source, documents, "encode" if special == "valid" else special)
 
     def _whole(self, source: Source, text: Buffer) -> None:
         ragged = self._tokenizer.encode_documents(
@@ -112,9 +126,7 @@ class DocumentEncoder:
             hashes = hash_documents(text, self._separator, self._seed)
         self._deal_out(source, ragged.tokens, ragged.offsets, hashes)
 
-    def _documents(
-        self, source_index: int, source: Source, text: memoryview, start: int
-    ) -> tuple[Batch, NDArray[np.uint64]]:
+    def _documents(self, source_index: int, source: Source, text: memoryview, start: int) -> Documents:
         """The valid documents of a stretch and where they begin; the others are bad records."""
         separators = find_separators(text, self._separator).tolist()
         texts: list[memoryview] = []
@@ -130,7 +142,7 @@ class DocumentEncoder:
             else:
                 self._bad_text(source_index, source, document, start + begin, start + begin + bad)
             begin = end + len(self._separator)
-        return Batch.of(texts), np.array(places, dtype=np.uint64)
+        return Documents(Batch.of(texts), np.array(places, dtype=np.uint64))
 
     def _bad_text(
         self, source_index: int, source: Source, document: memoryview, start: int, place: int
@@ -143,21 +155,21 @@ class DocumentEncoder:
         self,
         source_index: int,
         source: Source,
-        batch: Batch,
-        places: NDArray[np.uint64],
+        documents: Documents,
         special: str | None = None,
     ) -> None:
-        """Documents end to end; `places`: where each begins in its source, a byte or a row.
+        """Documents end to end.
 
-        Its reader has counted them as records. special: what the text of a special token is, None as the rules say.
+        Their reader has counted them as records. special: what the text of a special token is, None as the rules say.
         """
+        batch = documents.batch
         special = special or self._rules.special_in_text or "text"
         if special != "encode" and self._special_tokens:
             rows = rows_with_special_tokens(batch.text, batch.offsets, self._special_tokens)
             if special == "text":
                 self._intake.with_special += len(rows)
             elif len(rows):
-                self._refuse_special(source_index, source, batch, places, rows.tolist())
+                self._refuse_special(source_index, source, documents, rows.tolist())
                 batch = batch.without(rows)
         if self._end_text:
             rows = rows_with_special_tokens(batch.text, batch.offsets, self._end_text)
@@ -187,8 +199,9 @@ class DocumentEncoder:
         self._deal_out(source, ragged.tokens, ragged.offsets, hashes)
 
     def _refuse_special(
-        self, source_index: int, source: Source, batch: Batch, places: NDArray[np.uint64], rows: list[int]
+        self, source_index: int, source: Source, documents: Documents, rows: list[int]
     ) -> None:
+        batch, places, are_rows = documents
         view = memoryview(batch.text)
         for row in rows:
             text = bytes(view[int(batch.offsets[row]) : int(batch.offsets[row + 1])])
@@ -202,7 +215,7 @@ class DocumentEncoder:
                 text,
                 len(text),
                 None if batch.line_of is None else batch.line_of(int(places[row])),
-                is_row=source.kind.format == "parquet",
+                is_row=are_rows,
             )
             self._intake.bad(source_index, source, record)
 

@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,10 +30,12 @@ from corpus._core import json_texts
 from corpus.batch import Batch
 from corpus.blocks import FileRange
 from corpus.decompress import DecompressedFile
+from corpus.documents import Buffers, Documents, Reading
+from corpus.intake import Intake
 from corpus.kinds import Kind
 from corpus.rules import IntakeRules
 from corpus.sizes import bytes_text, counted
-from corpus.source_list import Source
+from corpus.source_list import Piece, Source
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.zarr_metadata import write_chain
 
@@ -108,7 +111,7 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
         text_bytes += counts[1] * scale
         documents += counts[2] * scale
         tokens += counts[3] * scale
-        if not kind.is_plain:
+        if not kind.is_divisible:
             source = plan.sources[plan.sources.largest_of(kind)]
             largest = max(largest, counts[3] / max(1, counts[0]) * source.size_bytes)
         total_sampled += counts[0]
@@ -148,7 +151,7 @@ def check_space(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: 
     """
     folder = Path(options.output).resolve().parent
     free = shutil.disk_usage(folder).free
-    expands = any(kind.is_packed for kind in plan.sources.kinds)
+    expands = any(kind.is_decoded for kind in plan.sources.kinds)
     worst = 16 * plan.total_bytes * (40 if expands else 1) + FIXED_BYTES
     if free >= worst:
         return
@@ -216,7 +219,7 @@ def _samples(plan: Plan, rules: IntakeRules, separator: bytes, faults: dict[int,
     taken: dict[int, int] = {}  # by source: how far
     for index, start in _places(plan):
         source = plan.sources[index]
-        is_packed = source.kind.is_packed  # from the beginning, and once
+        is_packed = source.kind.is_decoded  # from the beginning, and once
         start = max(taken.get(index, 0), 0 if is_packed else start - SAMPLE_BYTES // 2)
         if start >= source.size_bytes:
             continue
@@ -251,7 +254,9 @@ def _places(plan: Plan) -> Iterator[tuple[int, int]]:
 def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) -> Sample:
     if source.kind.format == "parquet":
         return _parquet_sample(source, rules)
-    if source.kind.is_plain:
+    if source.kind.format not in ("text", "jsonl"):
+        return _table_sample(source, rules)
+    if source.kind.is_divisible:
         stop = min(start + SAMPLE_BYTES, source.size_bytes)
         data = bytearray(stop - start)
         with FileRange(source.path, start, stop) as stream:
@@ -297,6 +302,34 @@ def _fill(stream: FileRange | DecompressedFile, data: bytearray) -> int:
         while filled < len(view) and (got := stream.readinto(view[filled:])):
             filled += got
     return filled
+
+
+def _table_sample(source: Source, rules: IntakeRules) -> Sample:
+    """The first rows."""
+    intake = Intake(rules._replace(on_error="skip", max_errors=None))
+    texts: list[bytes] = []
+    text_bytes = used = 0
+
+    def step(_: tuple[int, int] | None, done_bytes: int) -> None:
+        nonlocal used
+        used = done_bytes
+
+    piece = Piece(0, 0, source.size_bytes)
+    with Reading(0, source, piece, intake, b"", Buffers(), step=step) as reading:
+        for event in reading.documents():
+            if isinstance(event, Documents):
+                view = memoryview(event.batch.text)
+                texts += [bytes(view[start:stop]) for start, stop in pairwise(event.batch.offsets.tolist())]
+                text_bytes += len(view)
+            if text_bytes >= 4 * SAMPLE_BYTES:
+                break
+        else:
+            used = source.size_bytes
+    fault = ""
+    if bad := sum(intake.skipped.values()):
+        reasons = ", ".join(sorted(intake.skipped))
+        fault = f"{bad:,} of {counted(intake.records, 'record')} of the sample are bad: {reasons}"
+    return Sample(source, used, Batch.of(texts), len(texts), fault)
 
 
 def _parquet_sample(source: Source, rules: IntakeRules) -> Sample:

@@ -90,24 +90,36 @@ class Plan(NamedTuple):
 
     def is_packed(self, chunk: TextChunk) -> bool:
         """Whether the chunk may hold many times its size of text, and so give several shards."""
-        if not any(kind.is_packed for kind in self.sources.kinds):
+        if not any(kind.is_decoded for kind in self.sources.kinds):
             return False
         return any(self._is_packed_piece(piece) for piece in self.pieces(chunk))
 
     def _is_packed_piece(self, piece: Piece) -> bool:
         kind = self.sources[piece.source_index].kind
-        return kind.is_packed and (kind.is_plain or piece.start == 0)
+        return kind.is_decoded and (kind.is_divisible or piece.start == 0)
+
+    def is_compressed(self, chunk: TextChunk) -> bool:
+        """Whether the chunk has all of a file to read that nobody can begin in its middle, a compressed one mostly."""
+        return self.compressed_count > 0 and any(
+            piece.start == 0 and not self.sources[piece.source_index].kind.is_divisible
+            for piece in self.pieces(chunk)
+        )
+
+    @property
+    def compressed_count(self) -> int:
+        """How many files there are that nobody can begin in their middle."""
+        return sum(count for kind, (count, _) in self.sources.by_kind().items() if not kind.is_divisible)
 
     def work_bytes(self, chunk: TextChunk) -> int:
         """How many bytes the chunk's tasks read, about. Summed over all chunks it is the size of the corpus."""
-        if all(kind.is_plain for kind in self.sources.kinds):
+        if all(kind.is_divisible for kind in self.sources.kinds):
             return chunk.text_bytes
         return sum(map(self.piece_work_bytes, self.pieces(chunk)))
 
     def piece_work_bytes(self, piece: Piece) -> int:
         """The same of a piece: of a compressed file all or none, as it begins there or not."""
         source = self.sources[piece.source_index]
-        if source.kind.is_plain:
+        if source.kind.is_divisible:
             return piece.stop - piece.start
         return source.size_bytes if piece.start == 0 else 0
 

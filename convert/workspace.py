@@ -20,10 +20,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from convert.driver.log import Log
 from convert.errors import BrokenInvariant, Refused, StorageError, UsageError, naming, printable
 from convert.existing_output import is_empty_folder, not_ours
 from convert.folder_lock import FolderLock
-from convert.journal import Journal
 from convert.plan_record import PlanRecord, RecordFile, changed_source, compare, told
 from convert.scratch import NOTE_NAME, check_scratch, note_scratch, noted_scratch, remove_folder
 from flat_tokens.storage.durability import sync, sync_folders
@@ -236,7 +236,7 @@ class Workspace:
 
     def _holds_work(self) -> bool:
         """Whether anything was finished; former versions kept a file for each record."""
-        return Journal(self.shards).holds_work or any(self.shards.glob("*.json"))
+        return Log(self.shards).holds_work or any(self.shards.glob("*.json"))
 
     def _remove(self) -> None:
         """Remove the folder, which stays locked by its deleted file."""

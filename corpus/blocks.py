@@ -130,13 +130,19 @@ def _last_separator(buffer: bytearray, separator: bytes, searched: int, held: in
 
 
 class FileRange:
-    """Bytes [start, stop) of a file as a stream; open as a context. A file that ends before `stop` is an error."""
+    """Bytes [start, stop) of a file as a stream; open as a context. A file that ends before `stop` is an error.
 
-    def __init__(self, path: str, start: int, stop: int) -> None:
+    seen(offset, bytes): is given what is read of the file.
+    """
+
+    def __init__(
+        self, path: str, start: int, stop: int, seen: Callable[[int, memoryview], None] | None = None
+    ) -> None:
         self.path = path
         self._file = io.FileIO(path)
         self._file.seek(start)
         self._start, self._place, self._stop = start, start, stop
+        self._seen = seen
 
     def __enter__(self) -> FileRange:
         return self
@@ -161,6 +167,8 @@ class FileRange:
                 f"{self.path} changed while it was read: it ends at byte {self._place} now; "
                 f"convert it again when nothing writes to it"
             )
+        if self._seen is not None:
+            self._seen(self._place, buffer[:got])
         self._place += got
         return got
 

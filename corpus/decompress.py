@@ -170,6 +170,10 @@ class DecompressedFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """The file is not read any more."""
         self._file.close()
 
     @property

@@ -75,10 +75,10 @@ class Intake:
 def _message(source: Source, record: BadRecord) -> str:
     if record.is_row:
         where = f"row {record.place}"
-    elif record.line is None or source.kind.format != "jsonl":
+    elif record.line is None:
         where = f"byte {record.place}"
     else:
-        line = _line_number(source.path, record.place) if source.kind.is_plain else record.line + 1
+        line = _line_number(source.path, record.place) if source.kind.is_divisible else record.line + 1
         where = f"line {line} (byte {record.place})"
     shown = record.data[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
     if shown:

@@ -1,5 +1,6 @@
 """What kind of input a file is: its record format and how it is compressed, both told by its name.
 
+`FORMATS` is the one table of formats: a new one is a line there and the file that reads it (docs/extending.md).
 The format may be forced with --input-format; the compression is always that of the name, or, for standard input, of
 the first bytes. Kinds nobody can read are refused before the work starts: read as plain text they would give a
 dataset of rubbish.
@@ -13,16 +14,33 @@ from typing import NamedTuple
 
 from corpus.errors import BadArgument
 
-INPUT_FORMATS = ("auto", "text", "jsonl", "parquet")
+
+class Format(NamedTuple):
+    """name: of people and errors. suffixes: of files. reader: the module whose `documents(reading)` reads a piece.
+
+    library: what has to be installed. is_divisible: whether the parts of a file can be read alone, by their bytes; else
+    it is read from its beginning. is_encoded: whether the file's size says little of how much text is in it, as it is
+    compressed inside; such a file cannot be compressed once more.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    reader: str
+    library: str | None = None
+    is_divisible: bool = True
+    is_encoded: bool = False
+
+
 # .json is here too: large corpora name their JSON Lines so; a pretty-printed file is refused at its first line.
-_FORMATS = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".jsonlines": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
+FORMATS = {
+    "text": Format("text", (), "corpus.read_text"),
+    "jsonl": Format("JSON Lines", (".jsonl", ".ndjson", ".jsonlines", ".json"), "corpus.read_jsonl"),
+    "parquet": Format("Parquet", (".parquet", ".pq"), "corpus.read_parquet", "pyarrow", is_encoded=True),
+    "arrow": Format("Arrow", (".arrow", ".feather", ".ipc"), "corpus.read_arrow", "pyarrow", is_encoded=True),
+    "csv": Format("CSV", (".csv",), "corpus.read_csv", is_divisible=False),
+    "tsv": Format("TSV", (".tsv", ".tab"), "corpus.read_csv", is_divisible=False),
 }
+INPUT_FORMATS = ("auto", *FORMATS)
 _COMPRESSIONS = {
     ".gz": "gz",
     ".gzip": "gz",
@@ -31,26 +49,13 @@ _COMPRESSIONS = {
     ".bz2": "bz2",
     ".xz": "xz",
 }
-_REFUSED = (
-    ".zip",
-    ".7z",
-    ".rar",
-    ".tar",
-    ".tgz",
-    ".arrow",
-    ".feather",
-    ".lz4",
-    ".br",
-    ".lzma",
-    ".snappy",
-    ".npy",
-)
-_MARKED_UP = (".csv", ".tsv", ".html", ".htm")
+_REFUSED = (".zip", ".7z", ".rar", ".tar", ".tgz", ".lz4", ".br", ".lzma", ".snappy", ".npy")
+_MARKED_UP = (".html", ".htm")
 _MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz"}
 
 
 class Kind(NamedTuple):
-    """format: text, jsonl or parquet; compression: none, gz, zst, bz2 or xz."""
+    """format: one of FORMATS; compression: none, gz, zst, bz2 or xz."""
 
     format: str = "text"
     compression: str = "none"
@@ -61,14 +66,14 @@ class Kind(NamedTuple):
         return self.format if self.compression == "none" else f"{self.format}.{self.compression}"
 
     @property
-    def is_plain(self) -> bool:
-        """Whether the file's bytes are the text itself, so that its parts can be read alone."""
-        return self.compression == "none"
+    def is_divisible(self) -> bool:
+        """Whether parts of the file can be read alone."""
+        return self.compression == "none" and FORMATS[self.format].is_divisible
 
     @property
-    def is_packed(self) -> bool:
-        """Whether the size of a file says little of how much text is in it: compressed, or Parquet, which is inside."""
-        return not self.is_plain or self.format == "parquet"
+    def is_decoded(self) -> bool:
+        """Whether a part of the file may give many times its size of text: some of it, or all where it begins."""
+        return not self.is_divisible or FORMATS[self.format].is_encoded
 
 
 PLAIN_TEXT = Kind()
@@ -80,28 +85,29 @@ def kind_of(path: str, input_format: str = "auto") -> Kind:
 
     "a.jsonl.gz" -> Kind("jsonl", "gz"); "a.txt", "auto" -> Kind("text", "none"); "a.log", "jsonl" -> Kind("jsonl").
     """
-    name = path.lower()
-    compression = "none"
-    for suffix, value in _COMPRESSIONS.items():
-        if name.endswith(suffix):
-            compression, name = value, name.removesuffix(suffix)
-            break
+    name, compression = _uncompressed(path)
     if name.endswith(_REFUSED):
         raise ValueError("this kind of file cannot be read; unpack it to text, JSON Lines or Parquet first")
-    named = next((value for suffix, value in _FORMATS.items() if name.endswith(suffix)), "text")
+    named = next((key for key, value in FORMATS.items() if name.endswith(value.suffixes)), "text")
     kind = _shared_kind(named if input_format == "auto" else input_format, compression)
-    if kind.format == "parquet" and not kind.is_plain:
-        raise ValueError("Parquet is compressed inside; unpack the file itself first")
-    if input_format in ("text", "jsonl") and named == "parquet":
-        raise ValueError(f"a Parquet file cannot be read as {input_format}; leave --input-format away")
+    form = FORMATS[kind.format]
+    if form.is_encoded and compression != "none":
+        raise ValueError(f"{form.name} is compressed inside; unpack the file itself first")
+    if FORMATS[named].is_encoded and kind.format != named:
+        raise ValueError(f"{FORMATS[named].name} cannot be read as {kind.format}; leave --input-format away")
     return kind
 
 
 def is_marked_up(path: str) -> bool:
-    """Whether the name is that of a table or a page, whose commas and tags become part of the text."""
+    """Whether the name is that of a page, whose tags become part of the text."""
+    return _uncompressed(path)[0].endswith(_MARKED_UP)
+
+
+def _uncompressed(path: str) -> tuple[str, str]:
+    """The name in small letters without the suffix of a compression, and the compression."""
     name = path.lower()
     suffix = next(filter(name.endswith, _COMPRESSIONS), "")
-    return name.removesuffix(suffix).endswith(_MARKED_UP)
+    return name.removesuffix(suffix), _COMPRESSIONS.get(suffix, "none")
 
 
 def compression_of(head: bytes) -> str:
@@ -114,11 +120,11 @@ def check_libraries(kinds: set[Kind]) -> None:
 
     Only looks for it: what it costs to import it is for the workers, while they have nothing else to wait for.
     """
-    needed = {"pyarrow": "Parquet"} if any(kind.format == "parquet" for kind in kinds) else {}
+    needed = {FORMATS[kind.format].library: FORMATS[kind.format].name for kind in kinds}
     if any(kind.compression == "zst" for kind in kinds):
         needed["zstandard"] = "zstd"
     for module, what in needed.items():
-        if find_spec(module) is None:
+        if module is not None and find_spec(module) is None:
             raise BadArgument(
                 f"reading {what} needs {module}, which is not installed; install it: pip install 'tokenmill[inputs]'"
             )

@@ -10,8 +10,8 @@ of many MiB comes in pieces (corpus/long_line.py).
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from corpus import _core, utf8
 from corpus._core import json_texts
 from corpus.batch import Batch
 from corpus.blocks import (
-    BLOCK_BYTES,
     HEAD_BYTES,
     Block,
     FileRange,
@@ -30,13 +29,10 @@ from corpus.blocks import (
     record_blocks,
     watched,
 )
-from corpus.buffers import GrowingBuffer
+from corpus.documents import Documents, Event, Reading
 from corpus.errors import printable
-from corpus.intake import FIELD_MISSING, INVALID_UTF8, MALFORMED, BadRecord, Intake
+from corpus.intake import FIELD_MISSING, INVALID_UTF8, MALFORMED, BadRecord
 from corpus.long_line import LongLine
-from corpus.source_list import Piece, Source
-
-Places = np.ndarray[Any, np.dtype[np.uint64]]  # of the lines of a batch
 
 _FAULTS = {
     "cut": (MALFORMED, "it ends before it is complete"),
@@ -76,68 +72,37 @@ class _LineNumbers:
         return self._first_line + int(np.searchsorted(self._ends, place - self._start))
 
 
-class JsonLines:
-    """Reads pieces of JSON Lines sources into batches; keeps its buffers from piece to piece.
-
-    block_bytes: as for `record_blocks`; a line that does not fit two blocks comes by itself.
-    """
-
-    def __init__(self, block_bytes: int = BLOCK_BYTES) -> None:
-        self._block_bytes = block_bytes
-        self._buffer = GrowingBuffer()
-        self._texts = np.empty(0, dtype=np.uint8)
-
-    def batches(
-        self,
-        source_index: int,
-        source: Source,
-        piece: Piece,
-        intake: Intake,
-        seen: Callable[[Block, int], None],
-        compressed: AbstractContextManager[FileStream],
-    ) -> Iterator[tuple[Batch, Places] | LongLine | None]:
-        """(documents, the byte at which the line of each begins) of the piece, some MiB at a time, or a long line; None
-        when all that came so far is counted.
-
-        The texts of a long line must be read to their end before the next is asked for. A compressed file belongs to
-        the piece it begins in, and is read from `compressed`. Bad lines go to `intake`. seen: as for `watched`.
-        """
-        start = 0
-        with ExitStack() as stack:
-            stream: FileStream
-            if source.kind.is_plain:
-                start, stop = own_lines(source.path, source.size_bytes, piece.start, piece.stop)
-                stream = stack.enter_context(FileRange(source.path, start, stop))
-            elif piece.start > 0:
-                return
+def documents(reading: Reading) -> Iterator[Event]:
+    """The documents of the piece: the lines that begin in it, all of a compressed file."""
+    start, source, buffers = 0, reading.source, reading.buffers
+    with ExitStack() as stack:
+        stream: FileStream
+        if source.kind.is_divisible:
+            start, stop = own_lines(source.path, source.size_bytes, reading.piece.start, reading.piece.stop)
+            reading.need(reading.piece.start - 1, stop)
+            stream = stack.enter_context(FileRange(source.path, start, stop))
+        else:
+            stream = stack.enter_context(reading.stream())
+        lines = _Lines(reading)
+        blocks = record_blocks(stream, b"\n", buffers.text, start, buffers.block_bytes)
+        blocks = watched(blocks, stream, reading.block_seen)
+        for block in blocks:
+            if block.is_piece:
+                yield from lines.long_line(block, blocks)
             else:
-                stream = stack.enter_context(compressed)
-            lines = _Lines(source_index, source, intake, self)
-            blocks = record_blocks(stream, b"\n", self._buffer, start, self._block_bytes)
-            blocks = watched(blocks, stream, seen)
-            for block in blocks:
-                if block.is_piece:
-                    yield from lines.long_line(block, blocks)
-                else:
-                    yield from lines.batches(block)
-                yield None
-            if piece.stop < source.size_bytes:
-                intake.add_lines(source_index, lines.count)
-
-    def room(self, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """Memory for the texts of `size` bytes of lines."""
-        if len(self._texts) < size + 16:
-            self._texts = np.empty(max(size + 16, 2 * len(self._texts)), dtype=np.uint8)
-        return self._texts
+                yield from lines.batches(block)
+            yield None
+        if reading.piece.stop < source.size_bytes:
+            reading.intake.add_lines(reading.source_index, lines.count)
 
 
 class _Lines:
     """The lines of one piece, block after block."""
 
-    def __init__(self, source_index: int, source: Source, intake: Intake, reader: JsonLines) -> None:
-        self._source_index, self._source = source_index, source
-        self._intake, self._reader = intake, reader
-        self._path = [name.encode() for name in intake.rules.text_path]
+    def __init__(self, reading: Reading) -> None:
+        self._source_index, self._source = reading.source_index, reading.source
+        self._intake, self._buffers = reading.intake, reading.buffers
+        self._path = [name.encode() for name in reading.rules.text_path]
         self.count = 0
 
     def long_line(self, block: Block, blocks: Iterator[Block]) -> Iterator[LongLine]:
@@ -168,7 +133,7 @@ class _Lines:
                 return text[3:], 3
         return text, start
 
-    def batches(self, block: Block) -> Iterator[tuple[Batch, Places]]:
+    def batches(self, block: Block) -> Iterator[Documents]:
         text, start = self._without_mark(block)
         ends_blank = block.closed and (not len(text) or text[-1] == 0x0A)  # its LF is not in the block
         if _core.validate_utf8(text) < 0:
@@ -180,10 +145,10 @@ class _Lines:
         self.count += ends_blank
         self._intake.blank += ends_blank
 
-    def _texts(self, text: memoryview, start: int) -> Iterator[tuple[Batch, Places]]:
+    def _texts(self, text: memoryview, start: int) -> Iterator[Documents]:
         """The documents of lines that are valid UTF-8; `start`: of the text in the source."""
         rules = self._intake.rules
-        out = self._reader.room(len(text))
+        out = self._buffers.values(len(text))
         offsets, line_starts, bad, lines, blank, replaced = json_texts(
             text, self._path, out, rules.invalid == "replace", rules.max_record_bytes
         )
@@ -208,7 +173,7 @@ class _Lines:
         if len(line_starts):
             text_view = out[: int(offsets[-1])].data
             line_of = _LineNumbers(text, start, first_line)
-            yield Batch(text_view, offsets, line_of), line_starts + np.uint64(start)
+            yield Documents(Batch(text_view, offsets, line_of), line_starts + np.uint64(start))
 
     def _valid_runs(self, data: bytes, start: int) -> Iterator[tuple[bytes, int]]:
         """Runs of valid lines with their place in the source; bad ones between them are mended or set aside."""

@@ -10,36 +10,35 @@ pyarrow is imported where the first piece is read, in a worker.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from corpus import _core, utf8
-from corpus.batch import Batch
+from corpus.arrow_texts import (
+    BATCH_BYTES,
+    array_documents,
+    batch_of,
+    inner_field,
+    lengths_of,
+    text_arrays,
+    text_type,
+)
+from corpus.documents import Event, Reading
 from corpus.errors import BadInput, printable
-from corpus.intake import BadRecord, Intake
-from corpus.parquet_pieces import cut_by_bytes, dictionary_page_bytes, joined, lengths_of
 from corpus.rules import IntakeRules
 from corpus.source_list import Piece, Source
 
-# A batch of rows is about so much text by the file's own account.
-BATCH_BYTES = 4 << 20
-_TEXT_TYPES = {"string", "large_string", "string_view", "binary", "large_binary", "binary_view"}
-# Some writers note that they keep strings as views; what holds offsets is the text end to end.
-_LONG_TYPES = {"string_view": "large_string", "binary_view": "large_binary"}
-MAX_BATCH_ROWS = 8192
 # Rows that are read at a time, and then put together: one read after the other costs little beside so many rows.
 READ_ROWS = 256
-JOINED_BYTES = 1 << 20
 # Rows read at a time may come to so much by repeating values that are shorter.
 REPEATED_BYTES = 32 << 20
 # Where Arrow gives a number in a dictionary for each row: it makes the dictionary anew for each read.
 DICTIONARY_ROWS = 1024
 _READ_BYTES = 1 << 20
+_I32_FIELD = 0x15  # Thrift's compact protocol: the next field, an i32
+_DICTIONARY_PAGE = 2
+_HEADER_BYTES = 16  # two fields of at most six bytes each
 
 
 class _ParquetText:
@@ -94,28 +93,8 @@ class _ParquetText:
 
     def _check_column(self) -> None:
         """Raise BadInput unless the column is there and holds text."""
-        schema = self._try(lambda: self._file.schema_arrow)
-        fields = {field.name: field for field in schema}
-        shown = ", ".join(sorted(fields)[:20])
-        kind = None
-        for name in self._names:
-            if name not in fields:
-                raise BadInput(
-                    f"{printable(self.path)}: has no column {self.column!r}; --text-field can name one of: "
-                    f"{printable(shown)}"
-                )
-            kind = fields[name].type
-            types = self._arrow.types
-            fields = {field.name: field for field in kind} if types.is_struct(kind) else {}
-        assert kind is not None
-        self._is_dictionary = types.is_dictionary(kind)
-        if self._is_dictionary:
-            kind = kind.value_type
-        if str(kind) not in _TEXT_TYPES:
-            raise BadInput(
-                f"{printable(self.path)}: the column {self.column!r} holds {kind}, not text; name another with "
-                f"--text-field"
-            )
+        kind = text_type(self._try(lambda: self._file.schema_arrow), self._names, self.path)
+        self._is_dictionary = self._arrow.types.is_dictionary(kind)
         matches = [
             index
             for index in range(self._metadata.num_columns)
@@ -181,12 +160,9 @@ class _ParquetText:
 
     def arrays(self, group: int) -> Iterator[Any]:
         """The column's values, a few MiB at a time."""
-        for array in joined(self._pieces(group), JOINED_BYTES, MAX_BATCH_ROWS):
-            long_type = _LONG_TYPES.get(str(array.type))
-            yield array if long_type is None else array.cast(long_type)
+        return text_arrays(self._columns(group))
 
-    def _pieces(self, group: int) -> Iterator[Any]:
-        """The column's values as they are read, no piece of more than BATCH_BYTES and a value."""
+    def _columns(self, group: int) -> Iterator[Any]:
         where = f"row group {group}, column {self.column!r}: "
         rows = self._rows_at_once(group)
         batches = self._try(
@@ -196,13 +172,7 @@ class _ParquetText:
             where,
         )
         while (batch := self._try(lambda: next(batches, None), where)) is not None:
-            array = batch.column(0)
-            for name in self._names[1:]:
-                array = self._inner(array, name)
-            for piece in cut_by_bytes(array, BATCH_BYTES):
-                if isinstance(piece, self._arrow.DictionaryArray):
-                    piece = piece.dictionary_decode()
-                yield piece
+            yield inner_field(batch.column(0), self._names[1:])
 
     def _rows_at_once(self, group: int) -> int:
         """How many rows are read at a time.
@@ -226,9 +196,7 @@ class _ParquetText:
         """The bytes of the longest value of a row group's dictionary; dictionary_bytes where it can't be looked at."""
         with self._opened(read_dictionary=[self.column]) as file:
             batches = self._try(lambda: file.iter_batches(1, row_groups=[group], columns=[self.column]))
-            array = self._try(lambda: next(batches)).column(0)
-        for name in self._names[1:]:
-            array = self._inner(array, name)
+            array = inner_field(self._try(lambda: next(batches)).column(0), self._names[1:])
         if not isinstance(array, self._arrow.DictionaryArray):
             return dictionary_bytes
         lengths = lengths_of(array.dictionary)
@@ -236,26 +204,17 @@ class _ParquetText:
         is_whole = int(lengths.sum()) + 4 * len(lengths) == dictionary_bytes
         return int(lengths.max()) if is_whole else dictionary_bytes
 
-    def _inner(self, array: Any, name: str) -> Any:
-        import pyarrow.compute
 
-        return pyarrow.compute.struct_field(array, name)
-
-
-def parquet_batches(
-    source_index: int, source: Source, piece: Piece, intake: Intake, need: Callable[[int, int], None]
-) -> Iterator[tuple[Batch, NDArray[np.uint64]]]:
-    """(documents, the row of each in the file) of the row groups that begin in the piece; bad rows go to `intake`.
-
-    need(start, stop): which bytes of the file were read for them.
-    """
-    with _ParquetText(source.path, intake.rules.text_path) as file:
-        need(source.size_bytes - file.footer_bytes, source.size_bytes)
-        for group, row in file.groups(source.size_bytes, piece):
-            need(*file.column_range(group))
+def documents(reading: Reading) -> Iterator[Event]:
+    """The documents of the row groups that begin in the piece."""
+    source = reading.source
+    with _ParquetText(source.path, reading.rules.text_path) as file:
+        reading.need(source.size_bytes - file.footer_bytes, source.size_bytes)
+        for group, row in file.groups(source.size_bytes, reading.piece):
+            reading.need(*file.column_range(group))
             for array in file.arrays(group):
-                intake.records += len(array)
-                yield _documents(array, row, source_index, source, intake)
+                yield array_documents(reading, array, row)
+                yield None
                 row += len(array)
 
 
@@ -277,7 +236,7 @@ def _text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple
     with _ParquetText(source.path, rules.text_path) as file:
         step = max(1, file.group_count // 64)
         for array in chain.from_iterable(map(file.arrays, range(0, file.group_count, step))):
-            batch = _batch_of(array)
+            batch = batch_of(array)
             view = memoryview(batch.text)
             for start, stop in pairwise(batch.offsets.tolist()):
                 taken = min(stop - start, sample_bytes)
@@ -289,77 +248,28 @@ def _text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple
         return rows, file.row_count, texts
 
 
-def _documents(
-    array: Any, first_row: int, source_index: int, source: Source, intake: Intake
-) -> tuple[Batch, NDArray[np.uint64]]:
-    """The texts of an Arrow array of strings or bytes; without a copy if all are good."""
-    batch = _batch_of(array)
-    count = len(array)
-    data = memoryview(batch.text)
-    rows = np.arange(first_row, first_row + count, dtype=np.uint64)
-    bad: dict[int, BadRecord | bytes] = {}
-    if array.null_count:
-        for index in np.flatnonzero(~_valid(array)).tolist():
-            bad[index] = BadRecord("not a text", "the text is null", first_row + index, b"", 0, is_row=True)
-    if not _rows_are_utf8(batch):
-        _look_for_bad_rows(batch, first_row, intake, bad)
-    if not bad:
-        return batch, rows
-    texts: list[Any] = []
-    kept: list[int] = []
-    bounds = batch.offsets.tolist()
-    for index in range(count):
-        found = bad.get(index)
-        if isinstance(found, BadRecord):
-            intake.bad(source_index, source, found)
-            continue
-        texts.append(data[bounds[index] : bounds[index + 1]] if found is None else found)
-        kept.append(index)
-    return Batch.of(texts), rows[kept]
+def dictionary_page_bytes(path: str, place: int) -> int:
+    """How long the dictionary is, unpacked, whose page begins at this byte of a Parquet file; 0 if none begins there.
+
+    No value of it is longer. It is what the page's header says, to which a reader holds it.
+    """
+    with Path(path).open("rb") as file:
+        file.seek(place)
+        header = file.read(_HEADER_BYTES)
+    kind, stop = _i32(header, 0)
+    size, _ = _i32(header, stop)
+    return max(0, size) if kind == _DICTIONARY_PAGE else 0
 
 
-def _batch_of(array: Any) -> Batch:
-    _, offset_buffer, data_buffer = array.buffers()
-    dtype = np.dtype(np.int64 if str(array.type).startswith("large_") else np.int32)
-    if not len(array):
-        return Batch.of([])
-    offsets = np.frombuffer(offset_buffer, dtype, len(array) + 1, array.offset * dtype.itemsize)
-    begin, end = int(offsets[0]), int(offsets[-1])
-    data = memoryview(data_buffer)[begin:end] if data_buffer is not None else memoryview(b"")
-    return Batch(data, offsets.astype(np.uint64) - np.uint64(begin))
-
-
-def _valid(array: Any) -> NDArray[np.bool_]:
-    return np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
-
-
-def _rows_are_utf8(batch: Batch) -> bool:
-    """Whether each row by itself is valid: all together are, and none begins within a character."""
-    if _core.validate_utf8(batch.text) >= 0:
-        return False
-    data = np.frombuffer(memoryview(batch.text), dtype=np.uint8)
-    starts = batch.offsets[:-1]
-    starts = starts[starts < len(data)]
-    return not bool(np.any((data[starts] & 0xC0) == 0x80))
-
-
-def _look_for_bad_rows(
-    batch: Batch, first_row: int, intake: Intake, bad: dict[int, BadRecord | bytes]
-) -> None:
-    """Add to `bad` a record for each row that is not valid UTF-8, or its mended text."""
-    view = memoryview(batch.text).cast("B")  # Arrow's buffers are of signed bytes
-    bounds = batch.offsets.tolist()
-    for index in range(len(batch)):
-        text = view[bounds[index] : bounds[index + 1]]
-        place = _core.validate_utf8(text)
-        if place < 0 or index in bad:
-            continue
-        if intake.rules.invalid == "replace":
-            mended, replaced = utf8.replace_invalid(text)
-            intake.replaced += replaced
-            bad[index] = bytes(mended)
-        else:
-            detail = f"byte {place} of the text (0x{text[place]:02x}) is not valid UTF-8"
-            bad[index] = BadRecord(
-                "invalid UTF-8", detail, first_row + index, bytes(text), len(text), is_row=True
-            )
+def _i32(header: bytes, place: int) -> tuple[int, int]:
+    """(the next field of a struct in Thrift's compact protocol, the place behind it); -1 for what is no i32."""
+    if header[place : place + 1] != bytes([_I32_FIELD]):
+        return -1, place
+    value = shift = 0
+    for stop in range(place + 2, min(len(header), place + 6) + 1):
+        byte = header[stop - 1]
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), stop
+    return -1, place

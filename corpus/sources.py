@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from corpus.errors import BadArgument, BadInput, printable
-from corpus.kinds import check_libraries, kind_of
+from corpus.kinds import FORMATS, check_libraries, kind_of
+from corpus.saved_dataset import saved_parts
 from corpus.source_list import Source, SourceList
 
 SHOWN_PROBLEMS = 20
@@ -192,6 +193,11 @@ class _Search(NamedTuple):
                 problems.append(f"{path}: {error.strerror}")
                 return
             names.sort()
+            try:
+                names = saved_parts(path, set(names)) or names
+            except BadInput as error:
+                problems.append(str(error))
+                return
             above = (*above, _identity(status))
             for name in names:
                 yield from self._walk(os.path.join(path, os.fsdecode(name)), above)
@@ -205,8 +211,9 @@ class _Search(NamedTuple):
             except ValueError as error:
                 problems.append(f"{path}: {error}")
             else:
-                if kind.format == "parquet" and not status.st_size:
-                    problems.append(f"{path}: is empty, which no Parquet file is")
+                form = FORMATS[kind.format]
+                if form.is_encoded and not status.st_size:
+                    problems.append(f"{path}: is empty, which no {form.name} file is")
                 else:
                     yield (
                         _identity(status),

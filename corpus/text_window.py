@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable
-from types import TracebackType
 
 from corpus.buffers import GrowingBuffer
 from corpus.errors import BadInput, naming
@@ -39,9 +38,11 @@ class TextWindow:
     def __enter__(self) -> TextWindow:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """The file is not read any more."""
         self._file.close()
 
     def cover(self, start: int, stop: int) -> None:

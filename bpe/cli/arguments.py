@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from bpe.entry_limit import MAX_TOKEN_BYTES
 from bpe.errors import BadArgument, printable
+from corpus.kinds import INPUT_FORMATS
 from corpus.sizes import parse_size, parse_sizes
 
 
@@ -216,7 +217,10 @@ def _count(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPa
 
 def _add_counting(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "inputs", nargs="*", metavar="INPUT", help="UTF-8 text files, folders or globs; -: stdin"
+        "inputs",
+        nargs="*",
+        metavar="INPUT",
+        help="files of text or records (JSON Lines, tables), folders or globs, as `convert` reads them; -: stdin",
     )
     command.add_argument(
         "--counts",
@@ -269,7 +273,7 @@ def _add_counting(command: argparse.ArgumentParser) -> None:
         help="where counts go that outgrow the memory (default: beside the output)",
     )
     command.add_argument("--quiet", action="store_true", help="no progress; warnings and errors only")
-    _add_invalid(command)
+    _add_records(command)
 
 
 def _report(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentParser:
@@ -284,7 +288,10 @@ def _report(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentP
         help="tokenizer.json, vocab.json, a folder of them, *.tiktoken with --pattern, or org/model of the hub",
     )
     report.add_argument(
-        "inputs", nargs="*", metavar="TEXT", help="UTF-8 text files, folders or globs; -: stdin"
+        "inputs",
+        nargs="*",
+        metavar="TEXT",
+        help="files of text or records (JSON Lines, tables), folders or globs, as `convert` reads them; -: stdin",
     )
     report.add_argument(
         "--counts",
@@ -302,7 +309,7 @@ def _report(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentP
     report.add_argument(
         "--threads", type=_size, metavar="N", help="threads to count with (default: all cores)"
     )
-    _add_invalid(report)
+    _add_records(report)
     return report
 
 
@@ -312,7 +319,11 @@ def _encode(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentP
     )
     _add_tokenizer(encode)
     encode.add_argument(
-        "input", nargs="?", default="-", metavar="INPUT", help="a UTF-8 text file; - or nothing: stdin"
+        "input",
+        nargs="?",
+        default="-",
+        metavar="INPUT",
+        help="a file of text or records; - or nothing: stdin",
     )
     encode.add_argument(
         "--output",
@@ -328,7 +339,7 @@ def _encode(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentP
     encode.add_argument(
         "--append-token", metavar="TOKEN", help="put an entry behind the ids, if there are any"
     )
-    _add_invalid(encode)
+    _add_records(encode)
     return encode
 
 
@@ -359,6 +370,28 @@ def _info(commands: argparse._SubParsersAction[_Parser]) -> argparse.ArgumentPar
     _add_rank_file_options(info)
     info.add_argument("--json", action="store_true", help="as JSON")
     return info
+
+
+def _add_records(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--input-format",
+        choices=INPUT_FORMATS,
+        default="auto",
+        help="what all inputs are (default: each by its name: .jsonl, .parquet, .csv, ..., else text)",
+    )
+    command.add_argument(
+        "--text-field",
+        default="text",
+        metavar="NAME",
+        help='where a record has its text: a field or column (default "text"), or a JSON pointer such as /a/b',
+    )
+    command.add_argument(
+        "--on-error",
+        choices=["fail", "skip"],
+        default="fail",
+        help="records without a text: stop (default), or leave them out",
+    )
+    _add_invalid(command)
 
 
 def _add_invalid(command: argparse.ArgumentParser) -> None:

@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from bpe.cli.ids_file import format_of, read_ids, write_ids
-from bpe.cli.text_input import read_text
+from bpe.cli.text_input import read_text, record_texts
 from bpe.end_tokens import end_tokens
 from bpe.errors import BadArgument, BadTokenizer, InvalidText, MissingInput, printable, shown
 from bpe.formats.by_path import files_of
 from bpe.output_conflicts import STANDARD, check_outputs_apart
 from bpe.output_file import check_output, open_output_file
 from bpe.tokenizer import Tokenizer
+from corpus.rules import IntakeRules
 
 
 def encode(options: Namespace) -> int:
-    """Write the ids of one text."""
+    """Write the ids of one text, or of the documents of a file of records, each by itself."""
+    from bpe.pretoken_counts.sources import kind_of_source, spooled
+    from bpe.pretoken_counts.workspace import Workspace
     from bpe.streaming import encode_stretches
 
     _check_output(options, options.input)
@@ -31,10 +34,19 @@ def encode(options: Namespace) -> int:
         raise BadArgument("--format npy needs --output FILE; stdout can carry text and bin")
     allowed = () if options.plain else tuple(tokenizer.special_tokens)
     ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
-    with open_input(options.input) as source, open_output(options.output) as target:
-        texts = read_text(source, _name(options.input), options.invalid, _tell_replaced)
-        stretches = ends.around(encode_stretches(tokenizer, texts, allowed))
-        write_ids(target, stretches, form, tokenizer.special_tokens.values())
+    with Workspace() as workspace, open_input(options.input) as source, open_output(options.output) as target:
+        named = options.input if options.input != "-" else spooled(source, options.input_format, workspace)
+        kind = kind_of_source(named, options.input_format)
+        documents: Iterable[Iterable[list[int]]]
+        if kind.format == "text":
+            texts = read_text(source, _name(options.input), options.invalid, _tell_replaced, kind.compression)
+            documents = [ends.around(encode_stretches(tokenizer, texts, allowed))]
+        else:  # special tokens in a record's text are text
+            rules = IntakeRules(options.text_field, options.on_error, invalid=options.invalid)
+            rows = record_texts(named, kind, rules)
+            documents = (ends.around(encode_stretches(tokenizer, [row], ())) for row in rows)
+        line_ends = tokenizer.special_tokens.values() if kind.format == "text" else ()
+        write_ids(target, documents, form, line_ends)
     return 0
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
@@ -28,16 +29,20 @@ def format_of(path: str) -> IdsFormat:
 
 
 def write_ids(
-    file: BinaryIO, id_lists: Iterable[list[int]], form: IdsFormat, line_ends: Collection[int]
+    file: BinaryIO, documents: Iterable[Iterable[list[int]]], form: IdsFormat, line_ends: Collection[int]
 ) -> int:
-    """The number of ids written. line_ends: the ids after which text goes on in a new line. .npy must be seekable."""
+    """The number of ids written, of documents that come some ids at a time.
+
+    line_ends: the ids after which text goes on in a new line, as behind each document that has ids. .npy must be
+    seekable.
+    """
     if form == "text":
-        return _write_text(file, id_lists, frozenset(line_ends))
+        return _write_text(file, documents, frozenset(line_ends))
     if form == "npy":
         # The header has room for any length, so it is written again with the true one at the end.
         _write_header(file, 0)
     count = 0
-    for ids in id_lists:
+    for ids in chain.from_iterable(documents):
         file.write(np.array(ids, "<u4").tobytes())
         count += len(ids)
     if form == "npy":
@@ -53,17 +58,16 @@ def _write_header(file: BinaryIO, count: int) -> None:
     np.lib.format.write_array_header_1_0(file, header)  # type: ignore[no-untyped-call,unused-ignore]
 
 
-def _write_text(file: BinaryIO, id_lists: Iterable[list[int]], line_ends: frozenset[int]) -> int:
+def _write_text(file: BinaryIO, documents: Iterable[Iterable[list[int]]], line_ends: frozenset[int]) -> int:
     count = 0
-    gap = b""
-    for ids in id_lists:
-        if not ids:
-            continue
-        file.write(gap + " ".join(map(str, ids)).encode())
-        gap = b"\n" if ids[-1] in line_ends else b" "
-        count += len(ids)
-    if count:
-        file.write(b"\n")
+    for id_lists in documents:
+        gap = b""
+        for ids in filter(None, id_lists):
+            file.write(gap + " ".join(map(str, ids)).encode())
+            gap = b"\n" if ids[-1] in line_ends else b" "
+            count += len(ids)
+        if gap:
+            file.write(b"\n")
     return count
 
 

@@ -24,7 +24,6 @@ from bpe.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source
     from bpe.training import Training
-    from corpus.utf8 import Invalid
 
 
 def report(options: Namespace) -> int:
@@ -33,7 +32,7 @@ def report(options: Namespace) -> int:
         raise BadArgument("a report is measured on texts or on --counts, not on both")
     if options.output != STANDARD:
         check_output(options.output)
-    sources = input_sources(options.inputs)
+    sources = input_sources(options.inputs, options.input_format)
     inputs = [*tokenizer_files(options), *named_files(sources), *options.counts]
     check_outputs_apart([("--output", options.output)], inputs)
     tokenizer = load_tokenizer(options)
@@ -43,7 +42,7 @@ def report(options: Namespace) -> int:
         counts = _load_counts(options.counts, tokenizer)
         measured_on = _listed(options.counts)
     elif options.inputs:
-        counts = _count(sources, options.inputs, tokenizer, options.threads, options.invalid)
+        counts = _count(sources, options.inputs, tokenizer, options)
         measured_on = _listed(options.inputs)
     made = make_report(tokenizer, counts, measured_on)
     _write(made, options.output, "json" if options.json else _form(options.output), options.tokenizer)
@@ -56,8 +55,8 @@ def report_on_training(training: Training, sizes: list[int], options: Namespace)
     NotEnoughMemory if it does not fit; the tokenizers are written by then.
     """
     if options.held_out:
-        sources = input_sources(options.held_out)
-        counts = _count(sources, options.held_out, training.tokenizer, options.threads, options.invalid)
+        sources = input_sources(options.held_out, options.input_format)
+        counts = _count(sources, options.held_out, training.tokenizer, options)
         measured_on = _listed(options.held_out)
     else:
         counts = training.counts
@@ -75,15 +74,18 @@ def report_on_training(training: Training, sizes: list[int], options: Namespace)
 
 
 def _count(
-    sources: list[Source], arguments: list[str], tokenizer: Tokenizer, threads: int | None, invalid: Invalid
+    sources: list[Source], arguments: list[str], tokenizer: Tokenizer, options: Namespace
 ) -> PretokenCounts:
     counts = count_pretokens(
         sources,
         list(tokenizer.special_tokens),
         tokenizer.pretokenizer,
-        threads,
-        invalid,
+        options.threads,
+        options.invalid,
         normalizer=tokenizer.normalizer,
+        input_format=options.input_format,
+        text_field=options.text_field,
+        on_error=options.on_error,
     )
     if len(counts) == 0:
         raise BadArgument(f"{_listed(arguments)}: no text to measure on")

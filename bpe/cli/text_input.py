@@ -1,83 +1,50 @@
-"""Text files for the commands: which files the arguments mean, and their text in blocks of valid UTF-8."""
+"""The inputs of the commands: which files the arguments mean, and their text in blocks of valid UTF-8."""
 
 from __future__ import annotations
 
-import glob
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, printable, shown
+from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, printable
+from bpe.pretoken_counts.records import Records
+from bpe.pretoken_counts.sources import listed
+from corpus.decompress import DecompressedFile
+from corpus.kinds import is_marked_up
+from corpus.long_line import LongLine
 from corpus.utf8 import Invalid, TextDecoder
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source
+    from corpus.kinds import Kind
+    from corpus.rules import IntakeRules
 
 _BLOCK_BYTES: Final = 1 << 20
-_MARKED_UP: Final = {".csv", ".tsv", ".html", ".htm"}
 
 
-def expand_inputs(arguments: Iterable[str]) -> list[Path]:
-    """The files that the arguments mean: a file, all files below a folder, the matches of a glob, each sorted.
-
-    Hidden files below a folder are left out. MissingInput lists every argument that means no readable file.
-    """
-    files: list[Path] = []
-    bad: list[str] = []
-    for argument in arguments:
-        if not argument:
-            bad.append("'': an empty name is no file")
-            continue
-        path = Path(argument)
-        if path.is_file():
-            found = [path]
-        elif path.is_dir():
-            found = [
-                file for file in sorted(path.rglob("*")) if file.is_file() and not _is_hidden(file, path)
-            ]
-        else:
-            matches = glob.glob(argument, recursive=True)  # noqa: PTH207 - absolute patterns too
-            found = [match for match in map(Path, sorted(matches)) if match.is_file()]
-        if not found:
-            bad.append(_reason(argument, path))
-        files.extend(found)
-    if bad:
-        raise MissingInput("; ".join(bad))
-    return files
-
-
-def input_sources(arguments: list[str]) -> list[Source]:
-    """The files that the arguments mean, and stdin for "-"."""
-    sources: list[Source] = []
+def input_sources(arguments: list[str], input_format: str = "auto") -> list[Source]:
+    """The files that the arguments mean (corpus/sources.py), and stdin for "-"; MissingInput lists what means none."""
     if arguments.count("-") > 1:
         raise BadArgument("-: stdin is read once; name it once")
-    expanded = iter(expand_inputs([argument for argument in arguments if argument != "-"]))
-    if "-" not in arguments:
-        return list(expanded)
-    # One call names all that is missing; the order is as it was given.
-    for argument in arguments:
-        if argument != "-":
-            sources += expand_inputs([argument])
-        elif sys.stdin is None:  # closed by the shell: <&-
-            raise MissingInput("stdin is closed; name a file")
-        else:
-            sources.append(sys.stdin.buffer)
-    return sources
+    if "" in arguments:  # of which Path makes the current folder
+        raise MissingInput("'': an empty name is no file")
+    if "-" in arguments and sys.stdin is None:  # closed by the shell: <&-
+        raise MissingInput("stdin is closed; name a file")
+    sources = [sys.stdin.buffer if argument == "-" else Path(argument) for argument in arguments]
+    return listed(sources, input_format, only_files=True)
 
 
 def plain_text_note(sources: Iterable[Source]) -> str:
     """A line about the inputs whose names say that they hold more than text; "" if there are none."""
-    named = [
-        str(source) for source in sources if isinstance(source, Path) and source.suffix.lower() in _MARKED_UP
-    ]
+    named = [str(source) for source in sources if isinstance(source, Path) and is_marked_up(str(source))]
     if not named:
         return ""
     more = f" and {len(named) - 1:,} more" if len(named) > 1 else ""
-    kinds = ", ".join(sorted({Path(name).suffix.lower() for name in named}))
     return (
-        f"{printable(named[0])}{more}: {kinds} is read as plain text, with its markup and separators; extract the text "
-        "first if that is not what is wanted"
+        f"{printable(named[0])}{more}: read as plain text, with its markup; extract the text first if that is not "
+        "what is wanted"
     )
 
 
@@ -86,30 +53,21 @@ def named_files(sources: Iterable[Source]) -> list[Path | str]:
     return [source if isinstance(source, Path) else "-" for source in sources]
 
 
-def _is_hidden(path: Path, folder: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(folder).parts)
-
-
-def _reason(argument: str, path: Path) -> str:
-    name = shown(argument, 200)
-    if path.is_dir():
-        return f"{name}: the folder holds no files"
-    if path.exists():
-        return f"{name}: is no regular file"
-    if any(character in argument for character in "*?["):
-        return f"{name}: no file matches"
-    return f"{name}: no such file"
-
-
 def read_text(
-    file: BinaryIO, where: str, invalid: Invalid, replaced: Callable[[int], None] | None = None
+    file: BinaryIO,
+    where: str,
+    invalid: Invalid,
+    replaced: Callable[[int], None] | None = None,
+    compression: str = "none",
 ) -> Iterator[str]:
     """The text in blocks of about 1 MiB, whole characters; InvalidText names source and byte offset.
 
-    replaced is told at the end how many U+FFFD were put in, if any were.
+    replaced is told at the end how many U+FFFD were put in, if any were. compression: of the file of the name `where`,
+    which is opened anew.
     """
     decoder = TextDecoder(where, invalid)
-    while block := _read(file, where):
+    blocks = iter(lambda: _read(file, where), b"") if compression == "none" else _unpacked(where, compression)
+    for block in blocks:
         yield decoder.decode(block)
     yield decoder.decode(b"", final=True)
     if decoder.replaced and replaced is not None:
@@ -121,3 +79,24 @@ def _read(file: BinaryIO, where: str) -> bytes:
         return file.read(_BLOCK_BYTES)
     except OSError as error:
         raise EnvironmentFailure(f"{where}: can't read: {error.strerror or error}") from None
+
+
+def _unpacked(path: str, compression: str) -> Iterator[bytes]:
+    buffer = bytearray(_BLOCK_BYTES)
+    with DecompressedFile(path, compression) as file:
+        while count := file.readinto(memoryview(buffer)):
+            yield bytes(buffer[:count])
+
+
+def record_texts(source: Source, kind: Kind, rules: IntakeRules) -> Iterator[str]:
+    """The text of each record; a line of many MiB is held whole."""
+    with Records(source, kind, rules) as records:
+        for found in records.documents():
+            if isinstance(found, LongLine):
+                text = b"".join(map(bytes, found.texts()))
+                if not found.fault and not found.is_blank:
+                    yield text.decode()
+                continue
+            view = memoryview(found.text)
+            for start, stop in pairwise(found.offsets.tolist()):
+                yield str(view[start:stop], "utf-8")

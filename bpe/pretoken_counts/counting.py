@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 from bpe import _core
@@ -26,7 +27,16 @@ from bpe.pretoken_counts.counts import PretokenCounts, add_mapping
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts, joined_sources
 from bpe.pretoken_counts.counts_file import CountsFile, write_counts_file
 from bpe.pretoken_counts.memory import MemoryBudget, enough_limit, trim_memory, used_bytes
-from bpe.pretoken_counts.sources import StreamRest, TextDigest, read_source, total_bytes, unread_source
+from bpe.pretoken_counts.records import Records, check_same_reading, read_as
+from bpe.pretoken_counts.sources import (
+    StreamRest,
+    TextDigest,
+    kind_of_source,
+    listed,
+    read_source,
+    total_bytes,
+    unread_source,
+)
 from bpe.pretoken_counts.stream_rest import read_again
 from bpe.pretoken_counts.text_blocks import (
     MAX_BLOCK_BYTES,
@@ -43,12 +53,16 @@ from bpe.progress import Progress
 from bpe.reference import cut_at_special_tokens
 from bpe.threads import available_threads
 from corpus import utf8
+from corpus.long_line import LongLine
+from corpus.sizes import counted
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from bpe.pretoken_counts.counts_facts import Arrays
     from bpe.pretoken_counts.sources import Source
+    from corpus.batch import Batch
+    from corpus.kinds import Kind
 
 __all__ = [
     "CountingOptions",
@@ -74,18 +88,33 @@ def count_pretokens(
     progress: Progress | None = None,
     block_bytes: int | None = None,
     normalizer: Normalizer | Literal["NFC"] | None = None,
+    input_format: str = "auto",
+    text_field: str = "text",
+    on_error: str = "fail",
 ) -> PretokenCounts:
     """The pretokens of all sources with exact counts, in memory; special tokens cut the text and are not counted.
 
-    sources: a str or path names a file, bytes-like is a text, an open binary file is read to its end. pattern: a name
+    sources: a str or path names a file, folder or glob, of any kind that `convert` reads (input_format, text_field and
+    on_error as there), bytes-like is a text, an open binary file is read to its end. pattern: a name
     or an expression for the `regex` package, which runs on one thread at some 10 MB/s and cuts blocks at special tokens
     only. threads None: one a core. invalid: "error" or "replace", as `bytes.decode` does. normalizer: what is done to
     the text between special tokens first.
     count_pretokens([b"a b a"]).as_dict() -> {b" a": 1, b" b": 1, b"a": 1}
     MissingInput names the files that are not there, InvalidText the file and byte, EnvironmentFailure a failed read.
     """
-    options = CountingOptions(special_tokens, pattern, threads, invalid, block_bytes, normalizer=normalizer)
-    counted = count_sources(list(sources), options, progress)
+    options = CountingOptions(
+        special_tokens,
+        pattern,
+        threads,
+        invalid,
+        block_bytes,
+        normalizer=normalizer,
+        input_format=input_format,
+        text_field=text_field,
+        on_error=on_error,
+    )
+    options.check()
+    counted = count_sources(listed(sources, input_format), options, progress)
     (part,) = counted.parts
     assert isinstance(part, PretokenCounts)  # without a budget nothing is spilled
     return part
@@ -153,6 +182,7 @@ class _Counting:
         if progress is not None and (note := self._pretokenizer.slow_note):
             progress.note(note)
         self._specials = [token.encode() for token in options.special_tokens]
+        self._automaton, self._core_normalizer = automaton, normalizer
         self._counter = _core.PretokenCounter(automaton)
         self._counter.set_normalizer(normalizer)
         self._block_bytes = options.block_bytes or min(self._threads * THREAD_BLOCK_BYTES, MAX_BLOCK_BYTES)
@@ -169,7 +199,7 @@ class _Counting:
             self._block_bytes = max(1 << 16, min(self._block_bytes, free // 128))
             self._spill_bytes = free // SPILL_SHARE
             self._held_limit = self._held_limit_of(free)
-        self._done_bytes = self._replaced = self._documents = 0
+        self._done_bytes = self._text_bytes = self._replaced = self._documents = self._skipped = 0
         self._uncut = UncutSeparators(self._pretokenizer)
         self._sources: list[CountedSource] = []
         self._runs: list[PretokenCounts | CountsFile] = []
@@ -196,8 +226,15 @@ class _Counting:
             self._sources.append(unread_source(source))
             return
         stop = self._options.stop
+        kind = kind_of_source(source, self._options.input_format)
+        if kind.format != "text":
+            self._count_records(source, kind)
+            return
         with ExitStack() as stack:
-            reader = stack.enter_context(Reader(source, self._options.invalid))
+            form = "" if kind.is_divisible else read_as(kind, self._options.rules)
+            reader = stack.enter_context(Reader(source, self._options.invalid, kind.compression, form))
+            if form and isinstance(source, StreamRest):
+                check_same_reading(reader.where, source.digest, form)
             digest = self._begin(reader, source)
             if isinstance(source, StreamRest) and digest is None:
                 self.stopped = True
@@ -220,7 +257,9 @@ class _Counting:
                     counted_to, replaced = block.position, reader.replaced
                     self._make_room(0)
                     if self._progress is not None:
-                        done = reader.read_bytes if counted_to is None else counted_to - reader.start
+                        done = reader.used_bytes
+                        if counted_to is not None and not form:
+                            done = counted_to - reader.start
                         self._progress.update(self._done_bytes + done)
                     if counted_to is not None and stop is not None and stop():
                         self.stopped = True
@@ -245,9 +284,77 @@ class _Counting:
     ) -> None:
         """Take a source for counted up to a byte of it."""
         counted_bytes = counted_to - reader.start
-        self._done_bytes += counted_bytes
+        self._text_bytes += counted_bytes
+        self._done_bytes += reader.used_bytes if reader.read_as else counted_bytes
         self._replaced += replaced
-        self._sources.append(read_source(source, reader, counted_bytes, self.stopped, digest))
+        self._sources.append(read_source(source, reader, counted_to, self.stopped, digest))
+
+    def _count_records(self, source: Source, kind: Kind) -> None:
+        """Count the documents of a file of records; see `count`."""
+        stop = self._options.stop
+        with Records(source, kind, self._options.rules) as records, closing(records.documents()) as documents:
+            before = source.counted_bytes if isinstance(source, StreamRest) else 0
+            for found in documents:
+                self._uncut.begin_text()
+                if isinstance(found, LongLine):
+                    records.text_bytes += self._count_long_line(found, str(records.path))
+                else:
+                    self._count_batch(found, str(records.path))
+                self._make_room(0)
+                if self._progress is not None:
+                    self._progress.update(self._done_bytes + records.used_bytes)
+                if stop is not None and stop():
+                    self.stopped = True
+                    break
+            self._text_bytes += records.text_bytes - before
+            self._done_bytes += records.used_bytes if self.stopped else records.status.st_size
+            self._replaced += records.replaced
+            self._skipped += records.skipped
+            self._sources.append(records.counted(self.stopped))
+
+    def _count_batch(self, batch: Batch, where: str) -> None:
+        self._make_room(int(batch.offsets[-1]))
+        if self._in_python:
+            for start, stop in pairwise(batch.offsets.tolist()):
+                text = str(memoryview(batch.text)[start:stop], "utf-8")
+                self._count_in_python(text, where, 0, in_document=False, special_tokens=())
+            return
+        self._documents += self._counter.count_rows(batch.text, batch.offsets, self._threads)
+        self._uncut.add_text(memoryview(batch.text))
+
+    def _count_long_line(self, line: LongLine, where: str) -> int:
+        """How much text the line has; only at its end it is known whether it is good, and counted if it is."""
+        own = _core.PretokenCounter(self._automaton)
+        own.set_normalizer(self._core_normalizer)
+        held = bytearray()
+        text_bytes = wanted = started = 0
+        in_document = False
+        for text in line.texts():
+            held += text.data
+            text_bytes += len(text)
+            if self._in_python or len(held) < max(wanted, self._block_bytes):
+                continue
+            if self._held_limit is not None and max(len(held), own.counted_bytes()) > self._held_limit.bytes:
+                raise NotEnoughMemory(
+                    f"{where}: the line at byte {line.start} is longer than the memory allows; give --max-memory more"
+                )
+            wanted = 2 * len(held)
+            if cut := self._counter.last_cut(held, ()):
+                begun, in_document = own.count(memoryview(held)[:cut], (), self._threads, in_document)
+                started += begun
+                held = held[cut:]
+                wanted = 0
+        if line.fault or line.is_blank:
+            return 0
+        if self._in_python:
+            self._count_in_python(held.decode(), where, 0, in_document=False, special_tokens=())
+            return text_bytes
+        begun, _ = own.count(held, (), self._threads, in_document)
+        self._documents += started + begun
+        self._make_room(own.counted_bytes())
+        pretoken_bytes, ends, counts = own.drain()
+        self._counter.add(pretoken_bytes.data, ends, counts)
+        return text_bytes
 
     def _begin(self, reader: Reader, source: Source) -> TextDigest | None:
         """The digest to go on with, of a stream that may be stopped; None if that was asked for meanwhile.
@@ -275,10 +382,19 @@ class _Counting:
         self._documents += started
         return in_document
 
-    def _count_in_python(self, text: str, where: str, base_bytes: int, in_document: bool) -> bool:
+    def _count_in_python(
+        self,
+        text: str,
+        where: str,
+        base_bytes: int,
+        in_document: bool,
+        special_tokens: Sequence[str] | None = None,
+    ) -> bool:
+        """As `_count_block`; special_tokens: None: those of the options."""
+        special_tokens = self._options.special_tokens if special_tokens is None else special_tokens
         counts: Counter[bytes] = Counter()
         done = 0
-        for part, is_special in cut_at_special_tokens(text, self._options.special_tokens):
+        for part, is_special in cut_at_special_tokens(text, special_tokens):
             if is_special:
                 in_document = False
             elif part:
@@ -327,14 +443,16 @@ class _Counting:
         if self._replaced and self._progress is not None:
             what = "byte sequence that is" if self._replaced == 1 else "byte sequences that are"
             self._progress.note(f"replaced by U+FFFD: {self._replaced:,} {what} not valid UTF-8")
+        if self._skipped and self._progress is not None:
+            self._progress.note(f"left out: {counted(self._skipped, 'bad record')}")
         sources = joined_sources(self._sources) if sample else tuple(self._sources)
         complete = not self.stopped or all(source.is_complete for source in sources)  # at the very end
         if complete:
-            sources = tuple(replace(source, digest=None) for source in sources)
+            sources = tuple(replace(source, digest=None, text_bytes=None) for source in sources)
         facts = CountsFacts(
             self._pretokenizer,
             tuple(self._options.special_tokens),
-            self._done_bytes,
+            self._text_bytes,
             self._documents,
             self._replaced,
             complete=complete,

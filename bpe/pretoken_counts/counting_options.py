@@ -12,6 +12,8 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.threads import check_threads
 from bpe.vocabulary import check_special_texts
 from corpus import utf8
+from corpus.kinds import INPUT_FORMATS
+from corpus.rules import IntakeRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,8 @@ class CountingOptions:
     """How to count; see `count_pretokens`. stop: asked after each block whether to end with what is counted.
 
     block_bytes: how much text is read and counted at a time; None: 2 MiB for each thread, 256 MiB at most.
-    normalizer: what is done to the text between special tokens first.
+    normalizer: what is done to the text between special tokens first. input_format, text_field, on_error: of files, as
+    for `convert`: "auto" goes by their names, a record's text is in this field, bad records "fail" or "skip".
     """
 
     special_tokens: Sequence[str] = ()
@@ -29,13 +32,29 @@ class CountingOptions:
     block_bytes: int | None = None
     stop: Callable[[], bool] | None = None
     normalizer: Normalizer | Literal["NFC"] | None = None
+    input_format: str = "auto"
+    text_field: str = "text"
+    on_error: str = "fail"
+
+    @property
+    def rules(self) -> IntakeRules:
+        """What becomes of records."""
+        return IntakeRules(self.text_field, self.on_error, invalid=self.invalid)
 
     def check(self) -> None:
         """Nothing, or BadArgument for the first option that is out of its range."""
         check_special_texts(self.special_tokens, BadArgument)
         if self.invalid not in ("error", "replace"):
             raise BadArgument(f'invalid must be "error" or "replace", got {shown(self.invalid)}')
+        check_choice("input_format", self.input_format, INPUT_FORMATS)
+        check_choice("on_error", self.on_error, ("fail", "skip"))
         check_threads(self.threads)
         make_normalizer(self.normalizer)
         if self.block_bytes is not None and self.block_bytes < 1:
             raise BadArgument(f"block_bytes must be at least 1, got {self.block_bytes}")
+
+
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Nothing, or BadArgument if the value is none of the choices."""
+    if value not in choices:
+        raise BadArgument(f"{name} must be one of {', '.join(choices)}, got {shown(value)}")

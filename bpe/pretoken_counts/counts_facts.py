@@ -32,7 +32,8 @@ class CountedSource:
     """A text that was counted. size_bytes: of all of it. counted_bytes: less where counting stopped, or of a sample.
 
     digest: of the counted text, in hexadecimal, where it came from a stream, which has no time of change: None where
-    counting need not go on, "" for a file of a run that was stopped.
+    counting need not go on, "" for a file of a run that was stopped; of a file whose bytes are not the text itself, how
+    it was read ("jsonl.gz text"), and text_bytes says how much text of it was counted.
     """
 
     name: str  # the absolute path of a file, without links
@@ -40,6 +41,7 @@ class CountedSource:
     counted_bytes: int
     mtime_ns: int = 0  # 0: no file
     digest: str | None = None
+    text_bytes: int | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -53,8 +55,8 @@ class CountedSource:
 
     def to_json(self) -> list[Any]:
         """As a counts file has it."""
-        digest = [] if self.digest is None else [self.digest]
-        return [self.name, self.size_bytes, self.counted_bytes, self.mtime_ns, *digest]
+        more = [value for value in (self.digest, self.text_bytes) if value is not None]
+        return [self.name, self.size_bytes, self.counted_bytes, self.mtime_ns, *more]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +147,14 @@ def _pretokenizer(data: Sequence[dict[str, Any]]) -> Pretokenizer | None:
 def _sources_from_json(rows: Iterable[Sequence[Any]], complete: bool) -> tuple[CountedSource, ...]:
     sources = [
         CountedSource(
-            _text(name), whole(size), whole(counted), whole(time, least=-LIMIT), *map(_text, digest)
+            _text(name),
+            whole(size),
+            whole(counted),
+            whole(time, least=-LIMIT),
+            _text(more[0]) if more else None,
+            whole(more[1]) if len(more) > 1 else None,
         )
-        for name, size, counted, time, *digest in rows
+        for name, size, counted, time, *more in rows
     ]
     if not complete and not any(source.may_go_on for source in sources):
         # Former versions did not say which sources were inputs of the run that was stopped: any may be.

@@ -167,14 +167,16 @@ def counted_on(counted: CountSet, new: CountSet, places: Sequence[int | None]) -
             sources[place] = _joined(sources[place], source)
     complete = all(source.is_complete for source in sources if source.may_go_on)
     if complete:
-        sources = [replace(source, digest=None) for source in sources]
+        sources = [replace(source, digest=None, text_bytes=None) for source in sources]
     return CountSet(both.parts, replace(both.facts, complete=complete, sources=tuple(sources)))
 
 
 def _joined(known: CountedSource, rest: CountedSource) -> CountedSource:
     """A source of a run that was stopped and what was counted of it since."""
     size_bytes = rest.size_bytes
-    if known.digest:  # of a stream: its rest is a stream of its own
+    if known.text_bytes is not None and (known.size_bytes, known.mtime_ns) == (size_bytes, rest.mtime_ns):
+        return replace(rest, counted_bytes=max(known.counted_bytes, rest.counted_bytes))
+    if known.digest and known.text_bytes is None:  # of a stream: its rest is a stream of its own
         size_bytes += known.counted_bytes
     elif (known.size_bytes, known.mtime_ns) != (rest.size_bytes, rest.mtime_ns):
         raise _changed(known, rest.size_bytes)
@@ -202,6 +204,8 @@ def _rest_of(source: Source, known: CountedSource, status: os.stat_result | None
             raise _changed(known, status.st_size)
         if known.is_complete:
             return None
+        if known.text_bytes is not None and known.digest:
+            return StreamRest(path, known.text_bytes, known.digest) if known.text_bytes else source
         return FileRange(path, known.counted_bytes) if known.counted_bytes else source
     if known.is_complete:
         return None

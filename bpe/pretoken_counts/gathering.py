@@ -14,6 +14,7 @@ from bpe.pretoken_counts.counts_facts import CountsFacts, check_same_cut
 from bpe.pretoken_counts.counts_inputs import counted_on, named_twice, still_to_count, tokens_not_cut_at
 from bpe.pretoken_counts.memory import MemoryBudget
 from bpe.pretoken_counts.sampling import sampled
+from bpe.pretoken_counts.sources import listed, spooled
 from bpe.pretoken_counts.workspace import Workspace
 from bpe.pretokenizer import Pretokenizer
 from bpe.progress import Progress
@@ -37,8 +38,10 @@ def gather_counts(
     Inputs that such a file holds in part, since counting was stopped, are counted from there on.
     """
     options.check()
+    inputs = [spooled(source, options.input_format, workspace) for source in inputs]
     if not inputs and counted is None:
         raise BadArgument("no input to train on: name at least one file")
+    inputs = listed(inputs, options.input_format)
     sources, sample = list(inputs), ""
     places: list[int | None] = [None] * len(sources)
     notes = [named_twice(inputs)]
@@ -54,7 +57,7 @@ def gather_counts(
         for note in filter(None, notes):
             progress.note(note)
     if sample_bytes is not None:
-        sources, sample = sampled(sources, sample_bytes, seed, options.special_tokens)
+        sources, sample = sampled(sources, sample_bytes, seed, options.special_tokens, options.input_format)
         if progress is not None and sample:
             progress.note(sample)
     if counted is not None:

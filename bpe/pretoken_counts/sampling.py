@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bpe.errors import BadArgument, EnvironmentFailure, check_whole
-from bpe.pretoken_counts.sources import FileRange, path_of
+from bpe.pretoken_counts.sources import FileRange, kind_of_source, path_of
 from corpus import _core
 from corpus.sizes import bytes_text
 from corpus.utf8 import cut_character_bytes
@@ -29,24 +29,37 @@ _LONGEST: Final = 4  # windows that a document is followed for
 
 
 def sampled(
-    sources: Sequence[Source], sample_bytes: int, seed: int, special_tokens: Sequence[str]
+    sources: Sequence[Source],
+    sample_bytes: int,
+    seed: int,
+    special_tokens: Sequence[str],
+    input_format: str = "auto",
 ) -> tuple[list[Source], str]:
     """(stretches of the files that have about sample_bytes together, what was sampled in words).
 
-    All sources and "" if they have no more than that. BadArgument for what can't be read at any place, as pipes, and
-    for so little that not a character is taken.
+    All sources and "" if they have no more than that. BadArgument for what can't be read at any place, as pipes and
+    compressed files, and for so little that not a character is taken. Of JSON Lines a window has the lines that begin
+    in it.
     """
     check_whole("sample_bytes", sample_bytes)
     check_whole("seed", seed)
     if sample_bytes < 1:
         raise BadArgument(f"sample_bytes must be at least 1, got {sample_bytes}")
     files: list[tuple[Path, int]] = []
+    of_lines: set[Path] = set()
     for source in sources:
         path = path_of(source)
         if path is None or not path.is_file() or isinstance(source, FileRange):
             raise BadArgument(
                 "sample_bytes needs files, which can be read at any place; write the text to one first"
             )
+        kind = kind_of_source(source, input_format)
+        if kind.is_decoded:
+            raise BadArgument(
+                f"{path}: sample_bytes needs text or JSON Lines, not compressed; count all of it, or fewer files"
+            )
+        if kind.format != "text":
+            of_lines.add(path)
         files.append((path, path.stat().st_size))
     total_bytes = sum(size for _, size in files)
     if total_bytes <= sample_bytes:
@@ -71,6 +84,12 @@ def sampled(
         path, size = files[place]
         stop = min(size, start + window_bytes)
         if taken_stop >= stop:
+            continue
+        if path in of_lines:
+            begin = max(start, taken_stop)
+            stretches.append(FileRange(path, begin, stop))
+            taken += stop - begin
+            taken_stop = stop
             continue
         try:
             with path.open("rb") as file:

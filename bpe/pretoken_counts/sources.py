@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
@@ -15,9 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from bpe.errors import MissingInput
+from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, printable
 from bpe.pretoken_counts.counts_facts import CountedSource
 from corpus._core import Xxh64
+from corpus.kinds import PLAIN_TEXT, Kind, check_libraries, kind_of
+from corpus.sources import search_sources
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from bpe.pretoken_counts.text_blocks import Reader
+    from bpe.pretoken_counts.workspace import Workspace
 
     # A text or an open binary file; a path may name a pipe.
     Stream: TypeAlias = "str | os.PathLike[str] | Buffer | io.RawIOBase | io.BufferedIOBase | BinaryIO"
@@ -43,7 +47,10 @@ class FileRange:
 
 @dataclass(frozen=True, slots=True)
 class StreamRest:
-    """What follows the first `counted_bytes` of a stream; digest: of the text of these, as `TextDigest` has it."""
+    """What follows the first `counted_bytes` of a stream; digest: of the text of these, as `TextDigest` has it.
+
+    Or what follows so much text of a file whose bytes are not the text itself; digest: how it was read.
+    """
 
     stream: Stream
     counted_bytes: int
@@ -84,27 +91,70 @@ def name_of(source: Source) -> str:
 
 
 def total_bytes(sources: Iterable[Source]) -> int | None:
-    """The bytes of all sources, None if a pipe is among them; MissingInput lists the files that are not there."""
+    """The bytes of all sources, None if a pipe is among them, or a file that is not there, as is told when it is read."""
     total: int | None = 0
-    missing = []
     for source in sources:
         path = path_of(source)
         size: int | None
-        if isinstance(source, StreamRest) or (path is None and isinstance(source, io.IOBase)):
+        if path is None and isinstance(source, (StreamRest, io.IOBase)):
             size = None
         elif path is None:
             size = memoryview(source).nbytes  # type: ignore[arg-type]
-        elif not path.exists() or path.is_dir():
-            missing.append(f"{path} ({'is a folder' if path.is_dir() else 'not found'})")
-            continue
-        elif isinstance(source, FileRange):
-            size = (path.stat().st_size if source.stop is None else source.stop) - source.start
         else:
             size = path.stat().st_size if path.is_file() else None
+            if size is not None and isinstance(source, FileRange):
+                size = (size if source.stop is None else source.stop) - source.start
         total = None if total is None or size is None else total + size
-    if missing:
-        raise MissingInput(f"can't read {', '.join(missing)}: name text files")
     return total
+
+
+def kind_of_source(source: Source, input_format: str) -> Kind:
+    """What a source is: of a file its name says it, but for pipes, unless it is said for all; all else is text."""
+    path = path_of(source)
+    if path is None or (input_format == "auto" and not path.is_file()):
+        return PLAIN_TEXT
+    try:
+        return kind_of(os.fspath(path), input_format)
+    except ValueError as error:
+        raise BadArgument(f"{path}: {error}") from None
+
+
+def listed(sources: Iterable[Source], input_format: str, only_files: bool = False) -> list[Source]:
+    """The sources with the files in place of folders and globs that hold them; their libraries are looked for.
+
+    only_files: pipes and devices that have a name are refused. MissingInput lists what means no file.
+    """
+    found: list[Source] = []
+    problems: list[str] = []
+    kinds: set[Kind] = set()
+    for source in sources:
+        path = Path(source) if isinstance(source, (str, os.PathLike)) else None
+        is_searched = path is not None and not path.is_file()
+        if path is not None and is_searched and (only_files or path.is_dir() or not path.exists()):
+            files, wrong = search_sources([os.fspath(path)], input_format=input_format)
+            problems += wrong
+            found += [Path(file.path) for file in files]
+            kinds |= files.kinds
+        else:
+            found.append(source)
+            kinds.add(kind_of_source(source, input_format))
+    if problems:
+        raise MissingInput("; ".join(map(printable, problems)))
+    check_libraries(kinds)
+    return found
+
+
+def spooled(source: Source, input_format: str, workspace: Workspace) -> Source:
+    """A stream of records, such as standard input, as a file, which can be read as records are."""
+    if not isinstance(source, io.IOBase) or input_format in ("auto", "text"):
+        return source
+    path = workspace.new_file()
+    try:
+        with path.open("wb") as file:
+            shutil.copyfileobj(source, file, 1 << 20)
+    except OSError as error:
+        raise EnvironmentFailure(f"{error.filename or path}: {error.strerror or error}") from error
+    return path
 
 
 def identity(source: Source) -> tuple[str, os.stat_result | None]:
@@ -118,12 +168,26 @@ def identity(source: Source) -> tuple[str, os.stat_result | None]:
     return name_of(source), None
 
 
-def read_source(
-    source: Source, reader: Reader, counted_bytes: int, stopped: bool, digest: TextDigest | None
+def decoded_source(
+    path: Path, status: os.stat_result, read_as: str, stopped: bool, used_bytes: int, text_bytes: int
 ) -> CountedSource:
-    """A source that was read, to its end unless `stopped`."""
+    """A file whose bytes are not the text itself: about so many of them were used for so much text."""
+    name, size = os.path.realpath(path), status.st_size
+    if not stopped:
+        return CountedSource(name, size, size, status.st_mtime_ns, digest="")
+    used_bytes = max(0, min(used_bytes, size - 1))
+    return CountedSource(name, size, used_bytes, status.st_mtime_ns, read_as, text_bytes)
+
+
+def read_source(
+    source: Source, reader: Reader, counted_to: int, stopped: bool, digest: TextDigest | None
+) -> CountedSource:
+    """A source that was read up to a byte of it, to its end unless `stopped`."""
+    counted_bytes = counted_to - reader.start
     path, status = path_of(source), reader.status
     if path is not None and status is not None:
+        if reader.read_as:
+            return decoded_source(path, status, reader.read_as, stopped, reader.used_bytes, counted_to)
         return CountedSource(
             os.path.realpath(path), status.st_size, counted_bytes, status.st_mtime_ns, digest=""
         )
@@ -136,6 +200,8 @@ def read_source(
 def unread_source(source: Source) -> CountedSource:
     """A source that counting stopped before. Nothing is opened: a pipe would wait, a file may have gone."""
     name, status = identity(source)
+    if status is not None and isinstance(source, StreamRest):
+        return CountedSource(name, status.st_size, 0, status.st_mtime_ns, source.digest, source.counted_bytes)
     if status is not None:
         return CountedSource(name, status.st_size, 0, status.st_mtime_ns, digest="")
     digest = source.digest if isinstance(source, StreamRest) else TextDigest().hex()

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from bpe.errors import EnvironmentFailure, NotEnoughMemory
 from bpe.pretoken_counts.sources import FileRange, StreamRest, name_of, path_of
 from corpus import utf8
+from corpus.decompress import DecompressedFile
 from corpus.sizes import bytes_text
 
 if TYPE_CHECKING:
@@ -70,13 +71,17 @@ class Reader:
     """Reads one source; used as a context. read_bytes: of the source so far. replaced: how many U+FFFD were put in.
 
     status: of a regular file when it was opened; None: a stream. `read_again` goes before the rest of a stream.
+    compression: of a file; bytes are then those that are in it. read_as: what facts say of how it is read.
     """
 
-    def __init__(self, source: Source, invalid: utf8.Invalid) -> None:
+    def __init__(
+        self, source: Source, invalid: utf8.Invalid, compression: str = "none", read_as: str = ""
+    ) -> None:
         self.read_bytes = 0
         self.replaced = 0
         self.start = source.start if isinstance(source, FileRange) else 0
         self.where = name_of(source)
+        self.read_as = read_as
         self.status: os.stat_result | None = None
         self.replaces = invalid == "replace"
         self._rest = b""  # when replacing: the start of a character whose end was not read yet
@@ -99,6 +104,10 @@ class Reader:
             if stat.S_ISREG(status.st_mode):
                 self.status = status
                 self._expected = max(0, status.st_size - self.start)
+            if compression != "none":
+                self._file.close()
+                self._file = DecompressedFile(self.where, compression)
+                self._expected = None
             if isinstance(source, FileRange) and source.stop is not None:
                 self._left = source.stop - source.start
             return
@@ -112,7 +121,12 @@ class Reader:
     @property
     def may_read_ahead(self) -> bool:
         """Whether a read ends by itself, and `read_bytes` and `replaced` may run ahead of the block worked on."""
-        return self._owned and self._expected is not None and not self.replaces
+        return self._owned and self.status is not None and not self.replaces
+
+    @property
+    def used_bytes(self) -> int:
+        """About how many bytes of the source hold what was read."""
+        return int(self._file.used_bytes) if self.read_as else self.read_bytes
 
     @property
     def left_bytes(self) -> int:

@@ -19,7 +19,7 @@ from bpe.errors import InvalidText
 def test_ids_round_trip(form, lists):
     file = io.BytesIO()
     expected = [id_ for ids in lists for id_ in ids]
-    assert write_ids(file, lists, form, [3]) == len(expected)
+    assert write_ids(file, [lists], form, [3]) == len(expected)
     file.seek(0)
     assert [int(id_) for block in read_ids(file, form, "f") for id_ in block] == expected
 

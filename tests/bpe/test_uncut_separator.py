@@ -66,14 +66,14 @@ def test_spilled_counts_are_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("command", ["train", "count"])
 def test_the_commands_tell(command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    for name in ("b.CSV", "a.txt", "c.html", "d.tsv"):
+    for name in ("b.HTM", "a.txt", "c.html", "d.log"):
         (tmp_path / name).write_text(f"some words{END_OF_TEXT}more words{END_OF_TEXT}")
     files = sorted(map(str, tmp_path.iterdir()))
     sizes = ["--vocab-size", "260"] if command == "train" else []
     assert main([command, *files, *sizes, "--output", str(tmp_path / "out.json")]) == 0
     err = capfd.readouterr().err
     assert "bpe: the text holds <|endoftext|> 8 times, counted as ordinary text" in err
-    assert f"bpe: {files[1]} and 2 more: .csv, .html, .tsv is read as plain text" in err
+    assert f"bpe: {files[1]} and 1 more: read as plain text, with its markup" in err
     options = ["--special-token", END_OF_TEXT, "--output", str(tmp_path / "two.json")]
     assert main([command, files[0], *sizes, *options]) == 0
     err = capfd.readouterr().err

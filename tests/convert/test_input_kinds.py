@@ -100,7 +100,9 @@ def test_a_corpus_of_all_kinds(tokenizer_path: Path, naive: Naive, tmp_path: Pat
         check(output, expected, run(folder, tokenizer_path, output, 2, text_chunk_bytes=chunk_bytes))
     manifest = json.loads((output / "manifest.json").read_text())
     kinds = [source["kind"] for source in manifest["sources"]]
-    assert kinds == [kind.replace("txt", "text").removesuffix(".none") for kind in KINDS]
+    names = {"txt": "text", "feather": "arrow"}
+    forms = [(names.get(form, form), rest) for form, _, rest in (kind.partition(".") for kind in KINDS)]
+    assert kinds == [f"{form}.{rest}".removesuffix(".none") for form, rest in forms]
 
 
 def test_the_same_document_falls_in_the_same_split_in_every_kind(
@@ -290,7 +292,7 @@ def test_a_forced_format_and_kinds_that_are_refused(
         with pytest.raises(UsageError, match=name):
             run(tmp_path / name, tokenizer_path, tmp_path / "no")
     (tmp_path / "in.parquet").write_bytes(b"x")
-    with pytest.raises(UsageError, match=r"in\.parquet: a Parquet file cannot be read as jsonl"):
+    with pytest.raises(UsageError, match=r"in\.parquet: Parquet cannot be read as jsonl"):
         run(tmp_path / "in.parquet", tokenizer_path, tmp_path / "no", input_format="jsonl")
 
 

@@ -20,7 +20,7 @@ from convert import ConvertOptions
 from convert import convert as run_conversion
 from convert.engine.inline_engine import InlineEngine
 from convert.long_document import encode_pieces, safe_cut
-from convert.read_chunk import Rooms
+from corpus.documents import Buffers
 
 
 def pieces_of(text: bytes, rng: random.Random, longest: int) -> Iterator[bytes]:
@@ -144,7 +144,7 @@ def test_conversions_do_not_depend_on_the_stretch(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("convert.read_chunk.STRETCH_BYTES", stretch_bytes)
+    monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", stretch_bytes)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 100)
     monkeypatch.setattr("convert.shards.part_writer._MOVED_BYTES", 64)
     monkeypatch.setattr("convert.shards.shard.DIGEST_BLOCK_BYTES", 24)
@@ -177,7 +177,7 @@ def test_conversions_do_not_depend_on_the_stretch(
 def test_the_split_of_a_long_document_is_its_contents(
     tokenizer_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convert.read_chunk.STRETCH_BYTES", 50)
+    monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", 50)
     texts = [f"{number} " * 100 for number in range(30)]
     (tmp_path / "text").write_text(END.join(texts))
     options = ConvertOptions(
@@ -203,11 +203,11 @@ def test_behind_a_document_in_pieces_the_memory_can_grow(
     second: str, tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last piece was still in use when the next documents needed more room: "object cannot be re-sized"."""
-    monkeypatch.setattr("convert.read_chunk.STRETCH_BYTES", 50)
+    monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", 50)
     rng = random.Random(second)
     for number in range(8):
         # As in a worker that has just begun.
-        monkeypatch.setattr("convert.worker._worker.rooms", Rooms())
+        monkeypatch.setattr("convert.worker._worker.buffers", Buffers())
         folder = tmp_path / f"in-{number}"
         folder.mkdir()
         documents = [

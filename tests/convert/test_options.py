@@ -40,7 +40,10 @@ BAD = [
     ({"on_error": "x"}, "--on-error must be one of fail, skip, quarantine, got 'x'"),
     ({"max_errors": -1}, "--max-errors must be at least 0, got -1"),
     ({"special_in_text": "x"}, "--special-in-text must be one of encode, text, error, got 'x'"),
-    ({"input_format": "csv"}, "--input-format must be one of auto, text, jsonl, parquet, got 'csv'"),
+    (
+        {"input_format": "xml"},
+        "--input-format must be one of auto, text, jsonl, parquet, arrow, csv, tsv, got 'xml'",
+    ),
     ({"text_field": ""}, "--text-field must name a field, got ''"),
     ({"text_field": "\ud800"}, "--text-field must be valid text"),
     ({"text_field": "/a" * 65}, "--text-field must have at most 64 parts"),

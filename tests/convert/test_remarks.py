@@ -54,7 +54,7 @@ def test_documents_that_hold_the_end_of_a_document_as_text(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("convert.read_chunk.STRETCH_BYTES", stretch_bytes)
+    monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", stretch_bytes)
     documents = [
         text.replace(END, "") + (END * (number % 3)) for number, text in enumerate(make_documents(90, 3))
     ]
@@ -70,7 +70,7 @@ def test_documents_that_hold_the_end_of_a_document_as_text(
     assert warnings_of(capsys, name, "--tokenizer", "tok.json", *more) == []
 
 
-@pytest.mark.parametrize("name", ["a.csv", "b.TSV", "c.html", "d.htm.gz"])
+@pytest.mark.parametrize("name", ["c.html", "d.htm.gz", "e.HTML"])
 def test_tables_and_pages_are_read_as_text_not_in_silence(
     name: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
+import io
 import json
 import lzma
 import random
@@ -14,7 +16,8 @@ END = "<|endoftext|>"
 
 PACKED = ["gz", "zst", "bz2", "xz"]
 COMPRESSIONS = ["none", *PACKED]
-KINDS = [f"{form}.{c}" for form in ("txt", "jsonl") for c in COMPRESSIONS] + ["parquet.none"]
+KINDS = [f"{form}.{c}" for form in ("txt", "jsonl") for c in COMPRESSIONS]
+KINDS += ["parquet.none", "csv.none", "tsv.xz", "arrow.none", "feather.none"]
 
 
 def _zstd(data: bytes) -> bytes:
@@ -62,6 +65,21 @@ def write_kind(path: Path, documents: Sequence[str], kind: str, members: int = 1
 
         table = pyarrow.table({"id": list(range(len(documents))), "text": pyarrow.array(documents, "string")})
         pyarrow.parquet.write_table(table, path, row_group_size=5, write_page_checksum=True)
+        return path
+    if form in ("arrow", "feather"):
+        import pyarrow
+
+        table = pyarrow.table({"id": list(range(len(documents))), "text": pyarrow.array(documents, "string")})
+        make = pyarrow.ipc.new_stream if form == "arrow" else pyarrow.ipc.new_file
+        options = pyarrow.ipc.IpcWriteOptions(compression="zstd" if seed % 2 else None)
+        with make(str(path), table.schema, options=options) as writer:
+            writer.write_table(table, max_chunksize=5)
+        return path
+    if form in ("csv", "tsv"):
+        rows = io.StringIO(newline="")
+        writer = csv.writer(rows, delimiter="," if form == "csv" else "\t")
+        writer.writerows([("id", "text"), *enumerate(documents)])
+        path.write_bytes(compressed(rows.getvalue().encode(), compression, members))
         return path
     data = json_lines(documents, seed) if form == "jsonl" else END.join(documents).encode()
     path.write_bytes(compressed(data, compression, members))

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpus import read_parquet
-from corpus.parquet_pieces import cut_by_bytes, dictionary_page_bytes, joined, lengths_of
-from corpus.read_parquet import BATCH_BYTES, REPEATED_BYTES, _batch_of, _ParquetText
+from corpus import arrow_texts, read_parquet
+from corpus.arrow_texts import batch_of, cut_by_bytes, joined, lengths_of
+from corpus.read_parquet import BATCH_BYTES, REPEATED_BYTES, _ParquetText, dictionary_page_bytes
 
 MIB = 1 << 20
 
@@ -24,11 +24,12 @@ MIB = 1 << 20
 # In a process of its own: Arrow's highest account of memory is of all that a process did.
 READ = """
 import sys, numpy as np, pyarrow
-from corpus.read_parquet import _ParquetText, _batch_of
+from corpus.arrow_texts import batch_of
+from corpus.read_parquet import _ParquetText
 rows = 0
 with _ParquetText(sys.argv[1], tuple(sys.argv[2].split())) as file:
     for array in file.arrays(0):
-        batch = _batch_of(array)
+        batch = batch_of(array)
         assert bytes(memoryview(batch.text)[:5]) == b"xxxxx"
         assert set(np.diff(batch.offsets).tolist()) == {1 << 20}
         rows += len(batch)
@@ -98,7 +99,8 @@ TEXTS = ["", "é", None, "a" * 3000, "漢" * 5, None, "b", "c" * 90_000]
 def test_every_type_gives_its_rows_in_order(
     kind: str, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_parquet, "BATCH_BYTES", 200_000)
+    for module in (arrow_texts, read_parquet):
+        monkeypatch.setattr(module, "BATCH_BYTES", 200_000)
     if kind.endswith("_view"):
         rows = min(rows, 257)  # Arrow can't write more of them
     generator = random.Random(rows)
@@ -117,9 +119,9 @@ def test_every_type_gives_its_rows_in_order(
             got = [value for array in arrays for value in array.to_pylist()]
             assert [value.decode() if isinstance(value, bytes) else value for value in got] == texts
             for array in arrays:
-                batch = _batch_of(array)
+                batch = batch_of(array)
                 sizes = np.diff(batch.offsets)
-                assert len(batch) == len(array) <= read_parquet.MAX_BATCH_ROWS
+                assert len(batch) == len(array) <= arrow_texts.MAX_BATCH_ROWS
                 assert batch.offsets[-1] < 1_300_000 or len(sizes) == 1
 
 

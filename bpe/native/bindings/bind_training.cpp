@@ -117,6 +117,15 @@ void bind_training(nb::module_ &m) {
           },
           nb::arg("buffer"), nb::arg("special_tokens"), nb::arg("threads"), nb::arg("in_document") = false)
       .def(
+          "count_rows",
+          [](bpe::PretokenCounter &self, nb::object buffer, const RowOffsets &offsets, unsigned threads) {
+            const BufferView text(buffer);
+            const size_t rows = row_count(text, offsets);
+            nb::gil_scoped_release unlocked;
+            return self.count_rows(text.data(), offsets.data(), rows, threads);
+          },
+          nb::arg("buffer"), nb::arg("offsets"), nb::arg("threads"))
+      .def(
           "last_cut",
           [](const bpe::PretokenCounter &self, nb::object buffer, const Items<nb::bytes> &special_tokens) {
             const BufferView text(buffer);

@@ -51,13 +51,29 @@ bool stand_apart(const SpecialTokens &special_tokens) {
   return true;
 }
 
-// Hands the text out in pieces and counts the documents on the way; any thread may ask.
-class PieceCutter {
+// The ends of rows that lie end to end, as special tokens of no length.
+class RowEnds {
 public:
-  PieceCutter(const uint8_t *text, size_t size, const SpecialTokens &special_tokens,
-              const Automaton &automaton, const Normalizer *normalizer, bool in_document)
+  RowEnds(const uint64_t *offsets, size_t rows) : next_(offsets + 1), last_(offsets + rows) {}
+  SpecialTokens::Match next() {
+    const uint64_t end = *next_;
+    if (next_ < last_)
+      ++next_;
+    return {end, end, no_special};
+  }
+
+private:
+  const uint64_t *next_, *last_;
+};
+
+// Hands the text out in pieces and counts the documents on the way; any thread may ask. Cuts:
+// SpecialTokens::Search or RowEnds.
+template <class Cuts> class PieceCutter {
+public:
+  PieceCutter(const uint8_t *text, size_t size, Cuts cuts, const Automaton &automaton,
+              const Normalizer *normalizer, bool in_document)
       : text_(text), size_(size), automaton_(automaton), normalizer_(normalizer), in_document_(in_document),
-        search_(special_tokens, text, size), match_(search_.next()) {}
+        cuts_(std::move(cuts)), match_(cuts_.next()) {}
 
   // The next parts, in all about piece_bytes; false when there is none. Each is pretokenized by itself.
   bool next(std::vector<Part> &parts) {
@@ -73,7 +89,7 @@ public:
       }
       if (stop == match_.start && stop < size_) {
         at_ = match_.stop;
-        match_ = search_.next();
+        match_ = cuts_.next();
         in_document_ = false;
       }
       bytes += stop - start;
@@ -111,7 +127,7 @@ private:
   size_t at_ = 0;
   uint64_t documents_ = 0;
   bool in_document_;
-  SpecialTokens::Search search_;
+  Cuts cuts_;
   SpecialTokens::Match match_; // the next one at or after at_
 };
 
@@ -122,6 +138,24 @@ PretokenCounter::PretokenCounter(std::shared_ptr<const Automaton> automaton)
 
 uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialTokens &special_tokens,
                                 unsigned threads, bool &in_document) {
+  return count_cut(text, size, SpecialTokens::Search(special_tokens, text, size), threads, in_document);
+}
+
+uint64_t PretokenCounter::count_rows(const uint8_t *text, const uint64_t *offsets, size_t rows,
+                                     unsigned threads) {
+  bool in_document = false;
+  if (rows == 0)
+    return 0;
+  const uint8_t *const begin = text + offsets[0];
+  std::vector<uint64_t> own(offsets, offsets + rows + 1);
+  for (uint64_t &offset : own)
+    offset -= offsets[0];
+  return count_cut(begin, own[rows], RowEnds(own.data(), rows), threads, in_document);
+}
+
+template <class Cuts>
+uint64_t PretokenCounter::count_cut(const uint8_t *text, size_t size, Cuts cuts, unsigned threads,
+                                    bool &in_document) {
   if (!automaton_)
     throw std::invalid_argument("this counter has no pattern; only add() may be used");
   std::lock_guard busy(busy_);
@@ -130,7 +164,7 @@ uint64_t PretokenCounter::count(const uint8_t *text, size_t size, const SpecialT
       static_cast<unsigned>(std::min<size_t>(std::max(1u, threads), size / thread_bytes + 1));
   while (own_.size() < used)
     own_.emplace_back();
-  PieceCutter cutter(text, size, special_tokens, *automaton_, normalizer_.get(), in_document);
+  PieceCutter<Cuts> cutter(text, size, std::move(cuts), *automaton_, normalizer_.get(), in_document);
   std::vector<size_t> invalid(used, size);
   ThreadTeam(used).run([&](unsigned index) {
     Own &own = own_[index];

@@ -38,6 +38,9 @@ public:
   uint64_t count(const uint8_t *text, size_t size, const SpecialTokens &special_tokens, unsigned threads,
                  bool &in_document);
 
+  // The same of rows [offsets[i], offsets[i + 1]) of a text, each a document by itself.
+  uint64_t count_rows(const uint8_t *text, const uint64_t *offsets, size_t rows, unsigned threads);
+
   // Adds `count` to one pretoken; an empty one and a count of 0 are passed over.
   void add(const uint8_t *bytes, size_t size, uint64_t count);
 
@@ -67,6 +70,8 @@ private:
     RunSorter sorter;
   };
 
+  template <class Cuts>
+  uint64_t count_cut(const uint8_t *text, size_t size, Cuts cuts, unsigned threads, bool &in_document);
   void add_text(TextWindow &window, LaterPieces *later, std::string_view view, const uint8_t *readable,
                 bool begins_input, Own &own);
   void flush(Own &own);

@@ -38,7 +38,7 @@ def run(output: str, executor: Executor, **more: Any) -> Summary:
 @pytest.mark.parametrize("count", [1, 2, 3, 8])
 def test_threads(count: int, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 2000)
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 640)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (640, 640))
     run("clean", InlineEngine())
     for turn in range(4):
         options = {"validation_docs": 30, "validation_fraction": None} if turn % 2 else {}

@@ -1,0 +1,135 @@
+"""The documents of a file of records (JSON Lines, tables) as counting takes them: each a text by itself.
+
+What `convert` reads by corpus is read by the same here, with the same rules for bad records. Special tokens in the text
+of a record are text, as in a conversion. Where counting was stopped is known by how much text came before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bpe.errors import EnvironmentFailure, Refused
+from bpe.pretoken_counts.counts_facts import CountedSource
+from bpe.pretoken_counts.sources import FileRange, StreamRest, decoded_source, path_of
+from corpus.documents import Buffers, Documents, Reading
+from corpus.errors import BadInput
+from corpus.intake import Intake
+from corpus.long_line import LongLine
+from corpus.rules import IntakeRules
+from corpus.source_list import Piece
+from corpus.source_list import Source as File
+
+if TYPE_CHECKING:
+    from bpe.pretoken_counts.sources import Source
+    from corpus.batch import Batch
+    from corpus.kinds import Kind
+
+
+class Records:
+    """Used as a context. text_bytes: of the documents so far. used_bytes: about how many of the file hold them.
+
+    status: of the file when it was opened. replaced: how many U+FFFD were put in.
+    """
+
+    def __init__(self, source: Source, kind: Kind, rules: IntakeRules) -> None:
+        path = path_of(source)
+        assert path is not None
+        self.path, self.text_bytes, self.used_bytes = path, 0, 0
+        self.read_as = read_as(kind, rules)
+        self._skipped_bytes = 0
+        if isinstance(source, StreamRest):
+            check_same_reading(path, source.digest, self.read_as)
+            self._skipped_bytes = source.counted_bytes
+        try:
+            self.status = path.stat()
+            file = File(os.fspath(path), self.status.st_size, self.status.st_mtime_ns, kind=kind)
+            self._intake = Intake(rules)
+            start, stop = 0, file.size_bytes
+            if isinstance(source, FileRange):
+                start, stop = source.start, file.size_bytes if source.stop is None else source.stop
+            self._is_range, self._range_bytes = isinstance(source, FileRange), stop - start
+            self._reading = Reading(
+                0, file, Piece(0, start, stop), self._intake, b"", Buffers(), step=self._step
+            )
+        except OSError as error:
+            raise EnvironmentFailure(f"{path}: {error.strerror}") from error
+
+    def __enter__(self) -> Records:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reading.window.close()
+
+    @property
+    def replaced(self) -> int:
+        """See the class."""
+        return self._intake.replaced
+
+    @property
+    def skipped(self) -> int:
+        """How many bad records were left out."""
+        return sum(self._intake.skipped.values())
+
+    def documents(self) -> Generator[Batch | LongLine, None, None]:
+        """Documents end to end, or one in pieces, to be read to its end; what was counted before is passed over."""
+        left = self._skipped_bytes
+        events = self._reading.documents()
+        try:
+            for event in events:
+                if isinstance(event, LongLine) and not left:
+                    yield event  # whoever counts it says how much text it has, if it is good
+                elif isinstance(event, LongLine):
+                    size = sum(map(len, event.texts()))
+                    if not event.fault:
+                        left -= size
+                        self.text_bytes += size
+                elif isinstance(event, Documents):
+                    batch = event.batch
+                    first = int(batch.offsets.searchsorted(left, side="left")) if left else 0
+                    if left and first < len(batch.offsets) and int(batch.offsets[first]) != left:
+                        raise _changed(self.path)
+                    first = min(first, len(batch))
+                    passed = int(batch.offsets[first])
+                    left -= passed
+                    self.text_bytes += int(batch.offsets[-1])
+                    if first < len(batch):
+                        yield batch.rows(first, len(batch))
+                if left < 0:
+                    raise _changed(self.path)
+        except OSError as error:
+            raise EnvironmentFailure(f"{error.filename or self.path}: {error.strerror or error}") from error
+        if left:
+            raise _changed(self.path)
+
+    def counted(self, stopped: bool) -> CountedSource:
+        """What facts say of the file, read to its end unless `stopped`."""
+        if self._is_range:  # of a sample, which can't go on
+            name, size = os.path.realpath(self.path), self.status.st_size
+            return CountedSource(name, size, self._range_bytes, self.status.st_mtime_ns, digest="")
+        return decoded_source(self.path, self.status, self.read_as, stopped, self.used_bytes, self.text_bytes)
+
+    def _step(self, _: tuple[int, int] | None, done_bytes: int) -> None:
+        self.used_bytes = done_bytes
+
+
+def read_as(kind: Kind, rules: IntakeRules) -> str:
+    """How a file is read, as facts of counting that was stopped say it: "jsonl.gz text"."""
+    return kind.name if kind.format == "text" else f"{kind.name} {rules.text_field}"
+
+
+def check_same_reading(path: object, before: str, now: str) -> None:
+    """Refused if a file was read in another way when counting was stopped."""
+    if before != now:
+        raise Refused(
+            f"{path}: was counted as {before!r} (format and field) before and is read as {now!r} now; give the same "
+            "--input-format and --text-field, or count anew, without --counts"
+        )
+
+
+def _changed(path: Path) -> BadInput:
+    return BadInput(
+        f"{path}: does not hold the documents that were counted before; count anew, without --counts"
+    )

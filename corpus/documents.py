@@ -1,0 +1,162 @@
+"""The documents of a source as events, in order, and what the readers of all kinds are given and tell.
+
+A reader of a kind is a function `documents(reading)` that yields events:
+
+- `Text`: whole documents with separators between them, the way of plain text that the core takes whole;
+- `Documents`: documents end to end, from records (lines, rows);
+- `LongText`: one document in pieces, which are to be read to the last before the next event is asked for;
+- `LongLine` (corpus/long_line.py): the same of a JSON line, of which is known at its end whether it is good;
+- None: all that came so far is counted in `reading.intake`; work may be cut into shards here.
+
+Memory that events lie in is valid until the next one is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus.batch import Batch
+from corpus.blocks import BLOCK_BYTES, Block, FileRange, FileStream
+from corpus.buffers import GrowingBuffer
+from corpus.intake import Intake
+from corpus.kinds import FORMATS
+from corpus.long_line import LongLine
+from corpus.read_ahead import decompressed
+from corpus.source_list import Piece, Source
+from corpus.text_window import TextWindow
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+class Text(NamedTuple):
+    """Whole documents with separators between them; start: of the text in its source."""
+
+    text: memoryview
+    start: int
+
+
+class Documents(NamedTuple):
+    """Documents end to end; places: where each begins in its source, a byte or, if `are_rows`, a row."""
+
+    batch: Batch
+    places: NDArray[np.uint64]
+    are_rows: bool = False
+
+
+class LongText(NamedTuple):
+    """One document in pieces, each with whether it is the last; start: of the first one in the source."""
+
+    pieces: Iterator[tuple[Buffer, bool]]
+    start: int
+
+
+Event = Text | Documents | LongText | LongLine | None
+
+
+class Buffers:
+    """Memory kept from piece to piece, so that its pages are touched once. block_bytes: so much is read at a time."""
+
+    def __init__(self, block_bytes: int = BLOCK_BYTES) -> None:
+        self.block_bytes = block_bytes
+        self.text = GrowingBuffer()
+        self._values = np.empty(0, dtype=np.uint8)
+
+    def values(self, size: int) -> NDArray[np.uint8]:
+        """Memory for texts that are taken out of so many bytes of records."""
+        if len(self._values) < size + 16:
+            self._values = np.empty(max(size + 16, 2 * len(self._values)), dtype=np.uint8)
+        return self._values
+
+
+class Reading:
+    """A piece of a source on its way through the reader of its kind.
+
+    separator: of documents in text. intake: counts records, and says what becomes of bad ones. seen(offset, bytes): is
+    given what is read of the file. need(start, stop): is told which bytes of the file the documents depend on.
+    step(place, done_bytes): is told before an event what it holds, (start, stop) of the text or None, and about how
+    much of the piece is done. decoded_bytes: how much text came out of kinds whose size says little of it.
+    """
+
+    def __init__(
+        self,
+        source_index: int,
+        source: Source,
+        piece: Piece,
+        intake: Intake,
+        separator: bytes,
+        buffers: Buffers,
+        *,
+        seen: Callable[[int, memoryview], None] | None = None,
+        need: Callable[[int, int], None] | None = None,
+        step: Callable[[tuple[int, int] | None, int], None] | None = None,
+        decompress_ahead: bool = False,
+    ) -> None:
+        self.source_index, self.source, self.piece = source_index, source, piece
+        self.intake, self.rules = intake, intake.rules
+        self.separator, self.buffers = separator, buffers
+        self.window = TextWindow(source.path, source.size_bytes, buffers.text, seen)
+        self.decoded_bytes = 0
+        self._seen, self._need, self._step = seen, need, step
+        self._decompress_ahead = decompress_ahead
+
+    def __enter__(self) -> Reading:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.window.close()
+
+    def documents(self) -> Iterator[Event]:
+        """All of them; nothing of a source that cannot be read in parts, but for the piece that it begins in."""
+        kind = self.source.kind
+        if not kind.is_divisible:
+            if self.piece.start > 0:
+                return
+            self.need(0, self.source.size_bytes)
+        yield from import_module(FORMATS[kind.format].reader).documents(self)
+
+    def stream(self) -> AbstractContextManager[FileStream]:
+        """All bytes of the source, decompressed if it is compressed."""
+        source = self.source
+        if source.kind.compression == "none":
+            return FileRange(source.path, 0, source.size_bytes, self._seen)
+        return decompressed(source, self.rules.max_window_bytes, self._decompress_ahead, self._seen)
+
+    def need(self, start: int, stop: int) -> None:
+        """The documents depend on bytes [start, stop) of the file."""
+        if self._need is not None:
+            self._need(start, stop)
+
+    def step(self, start: int, stop: int, done_bytes: int) -> None:
+        """The next event holds [start, stop) of the text."""
+        if self._step is not None:
+            self._step((start, stop), done_bytes)
+
+    def rows(self, batch: Batch, places: NDArray[np.uint64], done_bytes: int = 0) -> Documents:
+        """The event of some rows of a table."""
+        if self._step is not None:
+            self._step(None, done_bytes)
+        self.decoded_bytes += int(batch.offsets[-1])
+        return Documents(batch, places, are_rows=True)
+
+    def block_seen(self, block: Block, used_bytes: int) -> None:
+        """The next event is of this block of a stream."""
+        self.step(block.start, block.start + len(block.text), used_bytes)
+        if self.source.kind.is_decoded:
+            self.decoded_bytes += len(block.text)
+
+
+def pass_over(event: Event) -> None:
+    """Read to its end what comes in pieces, for who has no use for it."""
+    if isinstance(event, LongText):
+        for _ in event.pieces:
+            pass
+    elif isinstance(event, LongLine):
+        for _ in event.texts():
+            pass

@@ -1,0 +1,194 @@
+"""Arrow IPC, as a file (Feather) or a stream: a row a record, its text in one column, read record batch by batch.
+
+A record batch belongs to the piece that its message begins in. Both forms are messages one behind the other, each with
+its length in front (https://arrow.apache.org/docs/format/Columnar.html), so the batches of a piece are found by the
+headers alone. Of a dictionary, only what comes before the first record batch is read. Memory is that of a record batch.
+Arrow has no check sums: damage within a text cannot be told from text.
+
+pyarrow is imported where the first piece is read, in a worker.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from corpus.arrow_texts import array_documents, inner_field, text_arrays, text_type
+from corpus.documents import Event, Reading
+from corpus.errors import BadInput, naming, printable
+
+_FILE_MARK = b"ARROW1\0\0"
+_CONTINUED = 0xFFFFFFFF
+_SCHEMA, _DICTIONARY, _RECORDS = 1, 2, 3
+_MOST_METADATA_BYTES = 256 << 20
+
+
+class _Message(NamedTuple):
+    """Bytes [start, stop) of the file; kind: of what is in it; rows: of a record batch."""
+
+    start: int
+    stop: int
+    kind: int
+    rows: int
+
+
+def documents(reading: Reading) -> Iterator[Event]:
+    """The documents of the record batches that begin in the piece."""
+    import pyarrow
+    import pyarrow.compute
+
+    path, size, piece = reading.source.path, reading.source.size_bytes, reading.piece
+    names = reading.rules.text_path
+    with io.FileIO(path) as file:
+        head, schema, row = b"", None, 0
+        has_dictionaries = is_needed = False
+        for message in _messages(file, path, size):
+            if message.kind != _RECORDS:
+                has_dictionaries |= message.kind == _DICTIONARY
+                if message.kind == _DICTIONARY and row:
+                    raise BadInput(
+                        f"{printable(path)}: byte {message.start}: a dictionary behind the first record batch, which "
+                        "is not read; write the column as plain strings"
+                    )
+                head += _read(file, path, message.start, message.stop)
+                if message.kind == _SCHEMA:
+                    schema = _tried(path, 0, partial(pyarrow.ipc.read_schema, pyarrow.py_buffer(head)))
+                    text_type(schema, names, path)
+                continue
+            if message.start >= piece.stop:
+                break
+            if message.start >= piece.start:
+                if not is_needed:
+                    reading.need(0, len(_FILE_MARK) + len(head))
+                    is_needed = True
+                reading.need(message.start, message.stop)
+                data = _read(file, path, message.start, message.stop)
+                # Where there are dictionaries, only a stream knows them.
+                column = _tried(
+                    path,
+                    message.start,
+                    partial(
+                        _column,
+                        head + data if has_dictionaries else data,
+                        None if has_dictionaries else schema,
+                        names,
+                        message.rows,
+                    ),
+                )
+                del data
+                first_row = row
+                for array in text_arrays([column]):
+                    yield array_documents(reading, array, first_row, message.stop - piece.start)
+                    yield None
+                    first_row += len(array)
+            row += message.rows
+
+
+def _messages(file: io.FileIO, path: str, size: int) -> Iterator[_Message]:
+    """The messages of the file in order, by their headers."""
+    place = len(_FILE_MARK) if _read(file, path, 0, min(size, len(_FILE_MARK))) == _FILE_MARK else 0
+    is_first = True
+    while place + 8 <= size:
+        mark, length = struct.unpack("<II", _read(file, path, place, place + 8))
+        begin = place + 8
+        if mark != _CONTINUED:  # before version 0.15 the length came first
+            length, begin = mark, place + 4
+        if length == 0:
+            return  # the end of the stream
+        if length > min(_MOST_METADATA_BYTES, size - begin):
+            raise _damaged(path, place, "a message goes on behind the end of the file")
+        try:
+            kind, body_bytes, rows = _header(_read(file, path, begin, begin + length))
+        except (struct.error, IndexError):
+            raise _damaged(path, place, "a header is no Arrow message") from None
+        if is_first and kind != _SCHEMA:
+            raise _damaged(path, place, "it does not begin with a schema")
+        stop = begin + length + body_bytes
+        if body_bytes < 0 or rows < 0 or stop > size:
+            raise _damaged(path, place, "a message goes on behind the end of the file")
+        yield _Message(place, stop, kind, rows)
+        is_first, place = False, stop
+    if is_first:
+        raise _damaged(path, 0, "it holds no Arrow data")
+
+
+def _header(data: bytes) -> tuple[int, int, int]:
+    """(kind, bytes of the body, rows) of a message's flatbuffer; IndexError or struct.error for what is none."""
+    (message,) = struct.unpack_from("<I", data)
+
+    def field(table: int, number: int) -> int:
+        """Where a field of the table lies, 0 if it is not there."""
+        vtable = table - struct.unpack_from("<i", data, table)[0]
+        if vtable < 0:
+            raise IndexError
+        (vtable_bytes,) = struct.unpack_from("<H", data, vtable)
+        at = 4 + 2 * number
+        offset = struct.unpack_from("<H", data, vtable + at)[0] if at < vtable_bytes else 0
+        return table + offset if offset else 0
+
+    kind_at, header_at, body_at = field(message, 1), field(message, 2), field(message, 3)
+    kind = data[kind_at] if kind_at else 0
+    body_bytes = struct.unpack_from("<q", data, body_at)[0] if body_at else 0
+    rows = 0
+    if kind == _RECORDS and header_at:
+        records = header_at + struct.unpack_from("<I", data, header_at)[0]
+        rows_at = field(records, 0)
+        rows = struct.unpack_from("<q", data, rows_at)[0] if rows_at else 0
+    return kind, body_bytes, rows
+
+
+def _read(file: io.FileIO, path: str, start: int, stop: int) -> bytes:
+    """Bytes [start, stop) of the file."""
+    file.seek(start)
+    data = b""
+    while len(data) < stop - start:
+        with naming(f"{path} at byte {start + len(data)}"):
+            more = file.read(stop - start - len(data))
+        if not more:
+            raise BadInput(
+                f"{printable(path)} changed while it was read: it ends at byte {start + len(data)} now; convert it "
+                "again when nothing writes to it"
+            )
+        data = data + more if data else more
+    return data
+
+
+def _column(data: bytes, schema: Any, names: tuple[str, ...], rows: int) -> Any:
+    """The texts of a record batch whose message `data` is, or the last of a stream if there is no schema; checked."""
+    import pyarrow
+
+    if schema is None:
+        batch = pyarrow.ipc.open_stream(data).read_next_batch()
+    else:
+        batch = pyarrow.ipc.read_record_batch(pyarrow.py_buffer(data), schema)
+    batch.validate()
+    if batch.num_rows != rows:
+        raise ValueError("it has not as many rows as its header says")
+    column = inner_field(batch.column(batch.schema.get_field_index(names[0])), names[1:])
+    is_dictionary = isinstance(column, pyarrow.DictionaryArray)
+    if is_dictionary:
+        column.indices.validate(full=True)
+        bounds = pyarrow.compute.min_max(column.indices).as_py()
+        if bounds["min"] is not None and not 0 <= bounds["min"] <= bounds["max"] < len(column.dictionary):
+            raise ValueError("a number is outside its dictionary")
+    values = column.dictionary if is_dictionary else column
+    # As bytes: whether they are UTF-8 is looked for later, row by row.
+    as_bytes = {"string": pyarrow.binary(), "large_string": pyarrow.large_binary()}.get(str(values.type))
+    (values if as_bytes is None else values.cast(as_bytes)).validate(full=True)
+    return column
+
+
+def _tried(path: str, place: int, action: Callable[[], Any]) -> Any:
+    import pyarrow
+
+    try:
+        return action()
+    except (pyarrow.ArrowException, OSError, ValueError, StopIteration) as error:
+        raise _damaged(path, place, " ".join(str(error).split())) from None
+
+
+def _damaged(path: str, place: int, detail: str) -> BadInput:
+    return BadInput(f"{printable(path)}: byte {place}: not readable as Arrow: {printable(detail)[:300]}")

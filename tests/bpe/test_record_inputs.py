@@ -1,0 +1,241 @@
+"""What is counted of files of records equals what is counted of their documents one by one, in every kind of file."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "corpus"))
+from input_kinds import KINDS, json_lines, write_kind
+
+from bpe import count_pretokens, train
+from bpe.__main__ import main
+from bpe.errors import BadArgument, MissingInput, Refused
+from bpe.pretoken_counts.count_set import CountSet
+from bpe.pretoken_counts.counting_options import CountingOptions
+from bpe.pretoken_counts.gathering import gather_counts
+from bpe.pretoken_counts.memory import MemoryBudget
+from bpe.pretoken_counts.workspace import Workspace
+from bpe.tokenizer import Tokenizer
+from corpus.errors import BadInput
+
+END = "<|endoftext|>"
+PATTERNS = ["gpt2", r"\w+|\W+"]  # by the core, and by the regex package
+
+
+def documents_of(seed: int, count: int = 40) -> list[str]:
+    rng = random.Random(seed)
+    words = [
+        "the",
+        " the",
+        "the\nend",
+        " größer",
+        "字字",
+        "🙂",
+        " 123",
+        "\r\n\r\n",
+        '"quoted", and',
+        "a\tb",
+        "x" * 60,
+    ]
+    return ["".join(rng.choices(words, k=rng.randrange(1, 30))) for _ in range(count)] + ["", "end"]
+
+
+def counted_one_by_one(documents: list[str], pattern: str = "gpt2") -> Any:
+    return count_pretokens([d.encode() for d in documents], pattern=pattern).as_dict()
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_counts_are_those_of_the_documents(kind: str, pattern: str, tmp_path: Path) -> None:
+    documents = documents_of(1)
+    path = write_kind(tmp_path / "in", documents, kind, members=2)
+    expected = counted_one_by_one(documents, pattern)
+    for threads in (1, 3):
+        found = count_pretokens([path], [END], pattern, threads)
+        assert found.as_dict() == expected
+        assert found.facts.documents == sum(map(bool, documents))
+        size = path.stat().st_size
+        assert [(s.size_bytes, s.counted_bytes, s.digest) for s in found.facts.sources] == [
+            (size, size, None)
+        ]
+
+
+def test_a_folder_of_all_kinds_and_a_glob(tmp_path: Path) -> None:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    documents: list[str] = []
+    for number, kind in enumerate(KINDS):
+        own = documents_of(number, 5)
+        write_kind(folder / f"{number:02}", own, kind)
+        documents += own
+    expected = counted_one_by_one(documents)
+    assert count_pretokens([folder], [END]).as_dict() == expected
+    assert count_pretokens([str(folder / "*")], [END]).as_dict() == expected
+    with pytest.raises(MissingInput, match=r"no\*.txt matches no file"):
+        count_pretokens([str(folder / "no*.txt")])
+
+
+def test_special_tokens_in_records_are_text(tmp_path: Path) -> None:
+    path = write_kind(tmp_path / "in", [f"a{END}b", "a"], "jsonl.none")
+    assert count_pretokens([path], [END]).as_dict() == counted_one_by_one([f"a{END}b", "a"])
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_long_line_is_counted_as_it_goes_by(
+    pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("corpus.blocks.record_blocks.__defaults__", (0, 64))
+    monkeypatch.setattr("corpus.documents.Buffers.__init__.__defaults__", (64,))
+    documents = documents_of(2)
+    path = write_kind(tmp_path / "in", documents, "jsonl.none")
+    with path.open("a") as file:
+        file.write('\n{"text": "' + "never counted " * 50 + '", oops}\n')
+    for block_bytes in (1, 50, None):
+        found = count_pretokens([path], pattern=pattern, on_error="skip", block_bytes=block_bytes)
+        assert found.as_dict() == counted_one_by_one(documents, pattern)
+
+
+def test_bad_records_stop_it_or_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b'{"text": "a b"}\n{"body": "c"}\n\n{"text": "\xff"}\n{"text": "a"}')
+    with pytest.raises(BadInput, match=r"line 2 \(byte 16\): it has no field 'text'"):
+        count_pretokens([path])
+    assert count_pretokens([path], on_error="skip").as_dict() == {b"a": 2, b" b": 1}
+    found = count_pretokens([path], on_error="skip", invalid="replace")
+    assert (found.as_dict()["\ufffd".encode()], found.facts.replaced) == (1, 1)
+    assert count_pretokens([path], text_field="body", on_error="skip").as_dict() == {b"c": 1}
+    with pytest.raises(BadArgument, match="on_error must be one of fail, skip, got 'quarantine'"):
+        count_pretokens([path], on_error="quarantine")
+    plain = count_pretokens([path], input_format="text", invalid="replace")
+    assert b"text" in plain.as_dict()
+
+
+class _Stops:
+    """Says stop after so many questions."""
+
+    def __init__(self, after: int) -> None:
+        self.after = after
+
+    def __call__(self) -> bool:
+        self.after -= 1
+        return self.after < 0
+
+
+def gathered(path: Path, folder: Path, counted: CountSet | None, stop: Any = None, **more: Any) -> CountSet:
+    options = CountingOptions([END], threads=1, block_bytes=50, stop=stop, **more)
+    with Workspace(folder) as workspace:
+        return gather_counts([path], counted, options, None, MemoryBudget.of(None), workspace)
+
+
+@pytest.mark.parametrize(
+    "kind", ["txt.gz", "jsonl.none", "jsonl.zst", "parquet.none", "csv.none", "arrow.none"]
+)
+def test_going_on_is_exact_wherever_it_stopped(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("corpus.documents.Buffers.__init__.__defaults__", (300,))
+    monkeypatch.setattr("corpus.read_csv.MAX_BATCH_ROWS", 4)
+    monkeypatch.setattr("corpus.arrow_texts.MAX_BATCH_ROWS", 4)
+    documents = documents_of(3)
+    path = write_kind(tmp_path / "in", documents, kind)
+    whole = gathered(path, tmp_path, None)
+    stops = 0
+    for after in range(0, 60, 5):
+        counted: CountSet | None = None
+        for _ in range(40):
+            counted = gathered(path, tmp_path, counted, _Stops(after))
+            counted.save(tmp_path / "kept.counts")
+            counted = CountSet.of_files([tmp_path / "kept.counts"])
+            if counted.facts.complete:
+                break
+            stops += 1
+            after += 7
+        assert counted is not None
+        assert counted.facts.complete
+        assert (counted.facts.text_bytes, counted.facts.documents) == (
+            whole.facts.text_bytes,
+            whole.facts.documents,
+        )
+        assert counted.facts.sources == whole.facts.sources
+        assert _as_dict(counted) == _as_dict(whole)
+    assert stops
+
+
+def _as_dict(counted: CountSet) -> Any:
+    with Workspace() as workspace:
+        return counted.load(MemoryBudget.of(None), workspace, 1, None, 300, 1).as_dict()
+
+
+def test_going_on_in_another_way_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("corpus.documents.Buffers.__init__.__defaults__", (300,))
+    path = write_kind(tmp_path / "in", documents_of(4), "jsonl.gz")
+    counted = gathered(path, tmp_path, None, _Stops(2))
+    assert not counted.facts.complete
+    with pytest.raises(Refused, match=r"was counted as 'jsonl.gz text' .* is read as 'jsonl.gz id' now"):
+        gathered(path, tmp_path, counted, text_field="id")
+    with pytest.raises(Refused, match=r"is read as 'text.gz' now"):
+        gathered(path, tmp_path, counted, input_format="text")
+
+
+def test_a_sample_of_json_lines_has_whole_lines(tmp_path: Path) -> None:
+    path = write_kind(tmp_path / "in", documents_of(5, 2000), "jsonl.none")
+    tokens = train([path], 300, sample_bytes=30_000)
+    assert tokens.vocab_size == 300
+    packed = write_kind(tmp_path / "packed", documents_of(5, 2000), "jsonl.gz")
+    with pytest.raises(BadArgument, match="sample_bytes needs text or JSON Lines, not compressed"):
+        train([packed], 300, sample_bytes=1000)
+
+
+def test_the_commands_read_records(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = documents_of(6, 200)
+    path = write_kind(tmp_path / "in", documents, "jsonl.gz")
+    text = tmp_path / "in.txt"
+    text.write_text(END.join(documents), newline="")
+    made = []
+    for number, name in enumerate((text, path)):
+        output = tmp_path / f"{number}.json"
+        command = ["train", str(name), "--vocab-size", "320", "--special-token", END, "--output", str(output)]
+        assert main([*command, "--quiet"]) == 0
+        made.append(output.read_bytes())
+    assert made[0] == made[1]
+    reports = []
+    for name in (text, path):
+        assert main(["report", str(tmp_path / "0.json"), str(name), "--json"]) == 0
+        report = json.loads(capfd.readouterr().out)
+        reports.append(report["text"]["bytes_per_token"])
+    assert reports[0] == reports[1]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json_lines(documents))))
+    counts = tmp_path / "stdin.counts"
+    assert main(["count", "-", "--input-format", "jsonl", "--output", str(counts), "--quiet"]) == 0
+    assert _as_dict(CountSet.of_files([counts])) == counted_one_by_one(documents)
+    tokenizer = Tokenizer.load(tmp_path / "0.json")
+    ids = tmp_path / "ids.txt"
+    command = ["encode", str(path), "--tokenizer", str(tmp_path / "0.json"), "--output", str(ids)]
+    assert main(command) == 0
+    lines = [[int(word) for word in line.split()] for line in ids.read_text().splitlines()]
+    assert lines == [tokenizer.encode(d, allowed_special=()) for d in documents if d]
+    compressed_text = tmp_path / "in.txt.gz"
+    compressed_text.write_bytes(gzip.compress(text.read_bytes()))
+    for name, output in ((text, "plain.npy"), (compressed_text, "packed.npy")):
+        command = [
+            "encode",
+            str(name),
+            "--tokenizer",
+            str(tmp_path / "0.json"),
+            "--output",
+            str(tmp_path / output),
+        ]
+        assert main(command) == 0
+    assert (tmp_path / "plain.npy").read_bytes() == (tmp_path / "packed.npy").read_bytes()
+    assert main(["train", str(path), "--text-field", "nope", "--vocab-size", "300", "--output", "x"]) == 3
+    assert "has no field 'nope'" in capfd.readouterr().err
