@@ -7,14 +7,15 @@ value. `recorded()` holds those options that decide the dataset's bytes, and onl
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bpe.threads import available_threads
 from convert.errors import UsageError
 from corpus.kinds import INPUT_FORMATS
 from corpus.rules import MAX_RECORD_BYTES, IntakeRules, pointer_path
+from stores.url import is_url
 
 DEFAULT_VALIDATION_FRACTION = 0.005
 PROGRESS_MODES = ("auto", "bar", "json", "none")
@@ -42,6 +43,7 @@ class ConvertOptions:
     executor: where tasks run: "process", workers of this machine; "dask", the cluster whose scheduler is at the address
     `scheduler`; "ray", that at `address` ("auto": the one that runs here). workers None: one a usable core; of a
     cluster, all. scratch: a folder that all workers see, for temporary shards; None: beside the output.
+    storage_options: of the stores that URLs name, such as {"region": "eu-west-1"}, above environment variables.
     text_chunk_bytes None: from the size of the corpus alone. chunk_tokens None: flat_tokens' default. UsageError (exit
     2) for a value outside its range.
     """
@@ -66,7 +68,7 @@ class ConvertOptions:
     invalid: Literal["error", "replace", "skip"] = "error"
     workers: int | None = None
     text_chunk_bytes: int | None = None
-    zarr_format: int = 2
+    zarr_format: int | None = None
     compression: str = "zstd"
     chunk_tokens: int | None = None
     overwrite: bool = False
@@ -76,6 +78,7 @@ class ConvertOptions:
     address: str = ""
     scratch: str | None = None
     start_method: str = "auto"
+    storage_options: Mapping[str, str] = field(default_factory=dict)
     stall_seconds: float = 300.0  # a worker that hangs for so long is ended; 0: never
 
     def __post_init__(self) -> None:
@@ -102,7 +105,13 @@ class ConvertOptions:
             _whole("--text-chunk-bytes", self.text_chunk_bytes, 1, 1 << 32)
         if self.chunk_tokens is not None:
             _whole("--chunk-tokens", self.chunk_tokens, 1, 1 << 28)
+        if self.zarr_format is None:
+            object.__setattr__(self, "zarr_format", 3 if is_url(self.output) else 2)
         _one_of("--zarr-format", self.zarr_format, (2, 3))
+        if self.zarr_format == 2 and is_url(self.output):
+            raise UsageError(
+                "--zarr-format must be 3 where --output is on a store: format 2 has an object for each zarr chunk"
+            )
         _one_of("--compression", self.compression, COMPRESSIONS)
         _one_of("--invalid", self.invalid, INVALID_MODES)
         self._check_intake()
@@ -112,6 +121,11 @@ class ConvertOptions:
             raise UsageError(f"--stall-timeout must be from 0 to 1000000 seconds, got {self.stall_seconds}")
         self._check_separator()
         self._check_ends()
+        given = self.storage_options
+        if not isinstance(given, Mapping) or not all(
+            isinstance(part, str) and part for pair in given.items() for part in pair
+        ):
+            raise UsageError("--storage-option must be NAME=VALUE, both of them text")
 
     def _check_executor(self) -> None:
         _one_of("--executor", self.executor, EXECUTORS)

@@ -126,6 +126,8 @@ class Plan(NamedTuple):
     def blocks(self, chunk: TextChunk) -> Iterator[tuple[int, int]]:
         """(source, block) of the blocks that begin in a text chunk, in order: those that its worker hashes."""
         for source_index, start, stop in self.pieces(chunk):
+            if self.sources.is_remote(source_index):
+                continue  # the version of an object says if its bytes are others
             for block in range(-(-start // BLOCK_BYTES), -(-stop // BLOCK_BYTES)):
                 yield source_index, block
 
@@ -134,10 +136,10 @@ class Plan(NamedTuple):
         first, last = self.source_at(chunk.start), self.source_at(chunk.stop - 1)
         first_start, last_start = self.source_starts[first], self.source_starts[last]
         stop = min(chunk.stop, self.source_starts[first + 1]) - first_start
-        where = f"{self.sources[first].path}, bytes {chunk.start - first_start} to {stop}"
+        where = f"{self.sources[first].shown}, bytes {chunk.start - first_start} to {stop}"
         if last != first:
             start = max(chunk.start - last_start, 0)
-            where += f" up to {self.sources[last].path}, bytes {start} to {chunk.stop - last_start}"
+            where += f" up to {self.sources[last].shown}, bytes {start} to {chunk.stop - last_start}"
         return f"text chunk {chunk.index} ({where})"
 
 
