@@ -20,6 +20,7 @@ from convert.errors import EngineFailure, WorkerLost, one_line
 CONNECT_SECONDS = 10
 CHECK_SECONDS = 60  # for all workers to say that they can do the work
 _LOOK_SECONDS = 2.0
+_TRIES = 4  # to fetch results, while the scheduler is there
 
 
 def _silence() -> None:
@@ -47,9 +48,7 @@ class DaskEngine(Engine):
         self._workers: dict[str, int] = {}  # threads by address
         self._workers_seen = False
         self._look()
-        self._results = distributed.as_completed(
-            loop=self._client.loop, with_results=True, raise_errors=False
-        )
+        self._done = distributed.as_completed(loop=self._client.loop)
         self._futures: dict[Any, Future[Any]] = {}  # by dask's
         self._changed = threading.Condition()
         self._is_closed = False
@@ -92,13 +91,13 @@ class DaskEngine(Engine):
             # Not pure: the same call is a task of its own, and is done again.
             task = self._client.submit(attempt, pickled(fn, *args, **kwargs), pure=False)
             self._futures[task] = future
-            self._results.add(task)
+            self._done.add(task)
             self._changed.notify()
         return future
 
     def check(self) -> None:
         """Look who is there; EngineFailure if the scheduler is gone."""
-        if self._client.status == "closed" and not self._is_closed:
+        if not self._is_closed and (self._client.status == "closed" or not self._thread.is_alive()):
             raise self._gone()
         if time.monotonic() >= self._next_look:
             self._look()
@@ -119,7 +118,7 @@ class DaskEngine(Engine):
             if self._is_closed:
                 return
             self._is_closed = True
-            self._results.clear()
+            self._done.clear()
             self._changed.notify()
         with suppress(Exception):  # it may be gone
             self._client.close(timeout=CONNECT_SECONDS)
@@ -153,20 +152,35 @@ class DaskEngine(Engine):
                 if self._is_closed:
                     return
             with suppress(StopIteration):  # closed meanwhile
-                for task, result in self._results.next_batch():
-                    self._settle(task, result)
+                finished = []
+                for task in self._done.next_batch():
+                    if task.status == "finished":
+                        finished.append(task)
+                    else:
+                        self._futures.pop(task).set_exception(self._error_of(task))
+                self._take(finished)
 
-    def _settle(self, task: Any, result: Any) -> None:
-        future = self._futures.pop(task)
-        if task.status == "finished":
-            settle(future, *result)
-        elif task.status == "error":
-            error = result[1]
-            if isinstance(error, self._killed_worker):
-                error = WorkerLost(
-                    f"the task ended {error.allowed_failures + 1} workers of the cluster, {error.last_worker.address} "
-                    f"last"
-                )
-            future.set_exception(error)
-        else:  # cancelled, as all are when the connection ends
-            future.set_exception(self._gone())
+    def _take(self, tasks: list[Any]) -> None:
+        """Give the results of finished tasks to their futures."""
+        for turn in range(_TRIES):
+            try:
+                for task, (good, value) in zip(tasks, self._client.gather(tasks), strict=True):
+                    settle(self._futures.pop(task), good, value)
+                return
+            except Exception as error:
+                if turn == _TRIES - 1 or self._client.status != "running":
+                    for task in tasks:
+                        if (future := self._futures.pop(task, None)) is not None:
+                            future.set_exception(self._gone() if isinstance(error, OSError) else error)
+                    return
+            time.sleep(turn)
+
+    def _error_of(self, task: Any) -> BaseException:
+        if task.status != "error":  # cancelled, as all are when the connection ends
+            return self._gone()
+        error: BaseException = task.exception()
+        if not isinstance(error, self._killed_worker):
+            return error
+        return WorkerLost(
+            f"the task ended {error.allowed_failures + 1} workers of the cluster, {error.last_worker.address} last"
+        )

@@ -119,7 +119,7 @@ def test_the_same_bytes_while_workers_come(corpus: Path, cluster: Cluster) -> No
 def one_more_worker(cluster: Cluster, preload: str = "") -> Iterator[subprocess.Popen[str]]:
     """Of eight threads, which nobody starts again; preload: what it does first."""
     command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.address, "--no-nanny"]
-    command += ["--nthreads", "8", "--no-dashboard", "--preload", preload + "\n"]
+    command += ["--nthreads", "8", "--no-dashboard", *(["--preload", preload + "\n"] if preload else [])]
     worker = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
     try:
         assert worker.stderr is not None
