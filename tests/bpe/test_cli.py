@@ -298,7 +298,9 @@ def test_train_refuses(capfdbinary, tmp_path, text_file):
     (tmp_path / "empty").mkdir()
     message = r"no.txt does not exist; .*/empty: no files in it; those .* are left out; no\* matches no file$"
     failed(capfdbinary, 2, message, "train", text_file, "no.txt", tmp_path / "empty", "no*", *size, *output)
-    failed(capfdbinary, 2, "/dev/zero is a device, not a file or folder", "train", "/dev/zero", *size, *output)
+    failed(
+        capfdbinary, 2, "/dev/zero is a device, not a file or folder", "train", "/dev/zero", *size, *output
+    )
     failed(capfdbinary, 2, "stdin is read once", "train", "-", "-", *size, *output)
     failed(capfdbinary, 2, "no input: name text files", "train", *size, *output)
     failed(
