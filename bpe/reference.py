@@ -14,7 +14,7 @@ Units" (2016), over bytes as in GPT-2 (Radford et al., 2019).
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,7 @@ def printable_bytes() -> list[int]:
         *range(ord("¡"), ord("¬") + 1),
         *range(ord("®"), ord("ÿ") + 1),
     ]
-    return printable + [byte for byte in range(256) if byte not in printable]
+    return printable + sorted(set(range(256)).difference(printable))
 
 
 # -- pretokens ---------------------------------------------------------------------------------------------------
@@ -120,17 +120,17 @@ def train(
     weights = list(pretoken_counts.values())
 
     pair_counts: Counter[Pair] = Counter()
-    pair_to_pretokens: dict[Pair, Counter[int]] = {}
+    pair_to_pretokens: defaultdict[Pair, Counter[int]] = defaultdict(Counter)
     for index, ids in enumerate(pretokens):
         for pair in zip(ids, ids[1:]):  # noqa: B905, RUF007 - one shorter by intent
             pair_counts[pair] += weights[index]
-            pair_to_pretokens.setdefault(pair, Counter())[index] += 1
+            pair_to_pretokens[pair][index] += 1
 
     def change(pair: Pair, index: int, occurrences: int) -> None:
         pair_counts[pair] += occurrences * weights[index]
         if pair_counts[pair] == 0:
             del pair_counts[pair]
-        inner = pair_to_pretokens.setdefault(pair, Counter())
+        inner = pair_to_pretokens[pair]
         inner[index] += occurrences
         if inner[index] == 0:
             del inner[index]
@@ -141,19 +141,21 @@ def train(
         merged = entries[pair[0]] + entries[pair[1]]
         return 0 < (max_token_bytes or 0) < len(merged) or merged in taken
 
-    def priority(pair: Pair) -> tuple[int, bytes, bytes] | tuple[int, int, int]:
+    def order(pair: Pair) -> tuple[bytes, bytes] | tuple[int, int]:
         left, right = pair
-        if is_barred(pair):
-            return -1, left, right  # behind all others
-        if tie_break == "huggingface":
-            return pair_counts[pair], -left, -right
-        return pair_counts[pair], entries[left], entries[right]
+        return (-left, -right) if tie_break == "huggingface" else (entries[left], entries[right])
 
     merges: list[tuple[bytes, bytes]] = []
-    while len(entries) < first_count + new_entries and pair_counts:
-        best = max(pair_counts, key=priority)
-        if pair_counts[best] < max(1, min_frequency) or is_barred(best):
+    barred: set[Pair] = set()  # found to be, which they stay
+    while len(entries) < first_count + new_entries:
+        most = max((count for pair, count in pair_counts.items() if pair not in barred), default=0)
+        if most < max(1, min_frequency):
             break
+        equal = [pair for pair, count in pair_counts.items() if count == most and pair not in barred]
+        barred.update(filter(is_barred, equal))
+        best = max((pair for pair in equal if pair not in barred), key=order, default=None)
+        if best is None:
+            continue
         left, right = best
         merged = entries[left] + entries[right]
         merges.append((entries[left], entries[right]))

@@ -1,8 +1,8 @@
 """python -m flat_tokens info | verify | head | report DATASET: what it is, whether it is sound, how it reads.
 
 stdout holds the answer, stderr errors and progress. Exit codes: 0, 2 usage or no such path, 3 no dataset or a
-damaged one, 4 the machine (I/O, permission), 5 worker or memory lost, 6 refused (a file is in the way), 130
-interrupted; 141 if the reader of stdout went away, without a word.
+damaged one, 4 the machine or the store (I/O, permission), 5 worker or memory lost, 6 refused (a file is in the way),
+130 interrupted; 141 if the reader of stdout went away, without a word.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from typing import Any, NoReturn
 from flat_tokens import commands
 from flat_tokens.errors import ArgumentError, FlatTokensError, complain, printable
 from flat_tokens.format import SPLITS
+from flat_tokens.storage.places import StorePath, locate
+from stores import StoreError, is_url
 
 BROKEN_PIPE = 128 + signal.SIGPIPE
 DEFAULT_WORKERS = min(os.cpu_count() or 1, 16)
@@ -34,11 +36,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     _prepare_standard_streams()
     arguments = _parser().parse_args(argv)
     try:
-        if not os.path.lexists(arguments.dataset):
-            raise ArgumentError(f"{printable(str(arguments.dataset))}: does not exist; give a dataset's path")
-        if _is_stdout_in(arguments.dataset):
+        arguments.dataset = dataset = locate("DATASET", arguments.dataset, dict(arguments.storage_option))
+        if not isinstance(dataset, StorePath) and not os.path.lexists(dataset):
+            raise ArgumentError(f"{printable(str(dataset))}: does not exist; give a dataset's path")
+        if not isinstance(dataset, StorePath) and _is_stdout_in(dataset):
             raise ArgumentError(
-                f"stdout is a file in {printable(str(arguments.dataset))}, which it would change; send it elsewhere"
+                f"stdout is a file in {printable(str(dataset))}, which it would change; send it elsewhere"
             )
         code: int = arguments.run(arguments)
         sys.stdout.flush()
@@ -55,11 +58,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         complain(f"lost a worker or memory ({type(error).__name__}); use --workers 1")
         return 5
-    except (FlatTokensError, OSError) as error:
+    except (FlatTokensError, StoreError, OSError) as error:
         if arguments.debug:
             raise
         complain(_one_line(error))
-        return error.exit_code if isinstance(error, FlatTokensError) else 4
+        return 4 if isinstance(error, OSError) else error.exit_code
 
 
 def _is_stdout_in(dataset: Path) -> bool:
@@ -95,8 +98,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"error: {printable(message, 500)}; see {self.prog} --help\n")
 
 
-def _one_line(error: FlatTokensError | OSError) -> str:
-    if isinstance(error, FlatTokensError):
+def _one_line(error: FlatTokensError | StoreError | OSError) -> str:
+    if not isinstance(error, OSError):
         return str(error)
     where = "" if error.filename is None else f"{printable(str(error.filename))}: "
     return f"{where}{error.strerror or error} (errno {error.errno})"
@@ -112,10 +115,11 @@ def _parser() -> argparse.ArgumentParser:
         "  python -m flat_tokens info owt.zarr\n"
         "  python -m flat_tokens verify owt.zarr && echo sound\n"
         "  python -m flat_tokens head owt.zarr -n 5 --split validation\n"
-        "  python -m flat_tokens report owt.zarr -o owt.html\n\n"
+        "  python -m flat_tokens report owt.zarr -o owt.html\n"
+        "  python -m flat_tokens verify s3://bucket/owt.zarr --storage-option region=eu-west-1\n\n"
         "Each command has its own --help. Exit codes: 0 done and sound, 2 arguments or no such path,\n"
-        "3 no dataset or a damaged one, 4 the machine (I/O, permission), 5 worker or memory lost, 6 refused\n"
-        "(a file is in the way), 130 interrupted.",
+        "3 no dataset or a damaged one, 4 the machine or the store (I/O, permission), 5 worker or memory\n"
+        "lost, 6 refused (a file is in the way), 130 interrupted.",
     )
     subparsers = parser.add_subparsers(required=True, metavar="info | verify | head | report")
     about = "counts, lengths, sizes, tokenizer, options, sources"
@@ -213,7 +217,20 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command.add_argument("--json", action="store_true", help=what)
     for command in (info, verify, head, report):
-        command.add_argument("dataset", type=_path, metavar="DATASET", help="its folder, such as owt.zarr")
+        command.add_argument(
+            "dataset",
+            type=_dataset,
+            metavar="DATASET",
+            help="its folder or URL, such as s3://bucket/owt.zarr",
+        )
+        command.add_argument(
+            "--storage-option",
+            action="append",
+            default=[],
+            type=_option,
+            metavar="NAME=VALUE",
+            help="a setting of the store, such as region=eu-west-1; as often as needed",
+        )
         command.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser
 
@@ -222,6 +239,17 @@ def _path(text: str) -> Path:
     if not text or "\0" in text:
         raise argparse.ArgumentTypeError(f"must be a path, got {text!r}")
     return Path(text)  # of an empty text it would make the current folder
+
+
+def _dataset(text: str) -> Path | str:
+    return text if is_url(text) else _path(text)
+
+
+def _option(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not name or not separator:
+        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {printable(text, 40)!r}")
+    return name, value
 
 
 def _whole(most: int) -> Callable[[str], int]:

@@ -2,7 +2,8 @@
 
 Only what is cheap is checked: names, data types, the counts against each other, against the manifest and against the
 first and last start, so an unfinished, foreign or half-copied directory is refused at once; `verify` checks the rest.
-Any flat-tokens dataset opens, with or without a manifest, in zarr format 2 or 3.
+Any flat-tokens dataset opens from a disk, with or without a manifest, in zarr format 2 or 3; from a store one that has
+its manifest, which is put there last.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from flat_tokens.arguments import shown
 from flat_tokens.errors import ArgumentError, DatasetError, SplitError, printable
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.storage import zarr_metadata
-from flat_tokens.storage.files import refuse_link
-from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, read_manifest
-from flat_tokens.storage.manifest_head import read_counts
+from flat_tokens.storage.files import AbsentFileError
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import MANIFEST_NAME, Manifest, SplitRecord, read_manifest
+from flat_tokens.storage.manifest_head import read_head
+from flat_tokens.storage.places import Place, StorePath, Where, is_there, locate, refuse_link
 
 
 class Fingerprinted(Protocol):
@@ -35,9 +38,9 @@ class Fingerprinted(Protocol):
 @dataclass(frozen=True)
 class Dataset:
     """A dataset: the splits `train` and `validation`, and what its manifest tells. dataset["train"] is
-    dataset.train."""
+    dataset.train. path: its folder, or where it is on a store; str(path) is the URL then."""
 
-    path: Path
+    path: Place
     zarr_format: int
     train: FlatTokensArray
     validation: FlatTokensArray
@@ -66,45 +69,58 @@ class Dataset:
         return self.train if name == "train" else self.validation
 
     @property
-    def tokenizer_path(self) -> Path | None:
+    def tokenizer_path(self) -> Place | None:
         """The tokenizer.json that the dataset was made with, None if it brought none along. DatasetError for a link."""
         manifest = self.without_sources
         if manifest is None or manifest.tokenizer is None:
             found = self.path / "tokenizer.json"
-            if manifest is not None or not found.is_file():
+            if manifest is not None or not (isinstance(found, Path) and found.is_file()):
                 return None
         else:
             found = self.path / str(manifest.tokenizer["path"])
-        for folder in (found, *found.parents):
-            if folder == self.path:
-                break
-            refuse_link(folder)
+        if isinstance(found, Path):
+            for folder in (found, *found.parents):
+                if folder == self.path:
+                    break
+                refuse_link(folder)
         return found
 
 
 def open(
-    path: str | os.PathLike[str], tokenizer: str | os.PathLike[str] | Fingerprinted | None = None
+    path: Where,
+    tokenizer: str | os.PathLike[str] | Fingerprinted | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> Dataset:
-    """The dataset at `path`. Cost: half a millisecond, however many files it has.
+    """The dataset at `path`: a folder, a URL such as "s3://bucket/owt.zarr", or a Store. Cost: half a millisecond, on a
+    store two or three requests, however many files it has.
 
     tokenizer: a tokenizer.json (or its folder, or that of vocab.json and merges.txt), or an object with
     fingerprint(), that must be the one the dataset was made with: the file that was given then, or the
-    dataset's own. DatasetError, one line, for a directory that is unfinished, foreign, damaged or of another
-    tokenizer."""
-    root = arguments.path("path", path)
+    dataset's own. storage_options: of the store (docs/flat-tokens.md). DatasetError, one line, for a directory that is
+    unfinished, foreign, damaged or of another tokenizer; StoreError where the store does not answer or refuses."""
+    root = locate("path", path, storage_options)
+    dataset = open_by_manifest(root) if isinstance(root, StorePath) else open_by_files(root)
+    if tokenizer is not None:
+        _check_tokenizer(dataset, tokenizer)
+    return dataset
+
+
+def open_by_files(root: Place) -> Dataset:
+    """The dataset at `root` by what its own metadata say, compared with the manifest's counts and with the first and
+    last start."""
     where = printable(str(root))
-    if not root.is_dir():
+    if isinstance(root, Path) and not root.is_dir():
         raise DatasetError(
             f"{where}: {'not a directory' if root.exists() else 'does not exist'}; give a dataset's path"
         )
-    promised = os.path.lexists(root / MANIFEST_NAME)  # be it a link or pipe: it is not passed over
-    counts = read_counts(root) if promised else None
+    promised = is_there(root / MANIFEST_NAME)  # be it a link or pipe: it is not passed over
+    counts = read_head(root).counts if promised else None
     group = zarr_metadata.read_group(root)
     if group is None:
         raise DatasetError(
             f"{where}: no dataset, or an unfinished one (no zarr group at its root); convert again"
         )
-    if not (root / "train").is_dir():
+    if isinstance(root, Path) and not (root / "train").is_dir():
         found = (
             "a single flat-tokens array, open its parent"
             if (root / flat_format.TOKENS_NAME).is_dir()
@@ -112,12 +128,49 @@ def open(
         )
         raise DatasetError(f"{where}: has no entry train ({found})")
     splits = {name: FlatTokensArray(root / name, name, promised) for name in flat_format.SPLITS}
+    for array in splits.values():
+        array.check_ends()
     if counts is not None:
         _check_counts(counts, splits, where)
-    dataset = Dataset(root, group[0], splits["train"], splits["validation"], promised)
-    if tokenizer is not None:
-        _check_tokenizer(dataset, tokenizer)
-    return dataset
+    return Dataset(root, group[0], splits["train"], splits["validation"], promised)
+
+
+def open_by_manifest(root: StorePath) -> Dataset:
+    """The dataset on a store by its manifest alone: metadata follow from the layout and the counts, as for the writer.
+    That the objects are so is for `verify` to find; each is whole, and was put before the manifest."""
+    where = printable(str(root))
+    try:
+        head = read_head(root)
+    except AbsentFileError:
+        raise unfinished(root) from None
+    try:
+        layout = ArrayLayout(**head.layout)
+        counts = {name: SplitRecord(**head.counts[name]) for name in flat_format.SPLITS}
+        promised = {
+            f"{root / name / file}": data
+            for name, split in counts.items()
+            for file, data in zarr_metadata.split_files(layout, *split).items()
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise DatasetError(
+            f"{where}/{MANIFEST_NAME}: {type(error).__name__} {printable(str(error), 80)} in its layout or splits; "
+            "copy the dataset to a disk to read it"
+        ) from None
+
+    def read(place: Place) -> dict[str, Any] | None:
+        data = promised.get(str(place))
+        return None if data is None else zarr_metadata.parse_json(data, place)
+
+    train, validation = (FlatTokensArray(root / name, name, True, read) for name in flat_format.SPLITS)
+    return Dataset(root, layout.zarr_format, train, validation, True)
+
+
+def unfinished(root: StorePath) -> DatasetError:
+    """What is said of a place on a store that has no manifest."""
+    return DatasetError(
+        f"{printable(str(root))}: no dataset, or an unfinished one (no {MANIFEST_NAME}); give a dataset's URL, or "
+        "convert again"
+    )
 
 
 def _check_counts(counts: Mapping[str, Any], splits: dict[str, FlatTokensArray], where: str) -> None:

@@ -1,14 +1,12 @@
 """Reading sequences and rows of one split, at random or in order.
 
-A split is opened by `opening.open`; here it is checked that its arrays and its attribute are there, of their types, and
-that the starts go from 0 to the token count.
+A split is opened by `opening.open`; here it is checked that its arrays and its attribute are there, of their types.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,8 @@ from flat_tokens.errors import ArgumentError, DatasetError, RangeError, printabl
 from flat_tokens.format import Bools, Uint32
 from flat_tokens.storage import zarr_metadata
 from flat_tokens.storage.elements import Elements
-from flat_tokens.storage.files import refuse_link
+from flat_tokens.storage.places import Place, refuse_link
+from flat_tokens.storage.zarr_metadata import ReadMetadata
 
 _ONE = np.uint32(1)
 _NO_IDS = np.empty(0, dtype=np.uint32)
@@ -70,9 +69,12 @@ class FlatTokensArray:
     encoded_tokens and seq_starts read like one-dimensional numpy arrays, from disk: `array.seq_starts[5]`,
     `array.encoded_tokens[100:200]` (docs/flat-tokens.md says what they hold)."""
 
-    def __init__(self, path: Path, name: str, promised: bool) -> None:
+    def __init__(
+        self, path: Place, name: str, promised: bool, read: ReadMetadata = zarr_metadata.read_if_there
+    ) -> None:
+        """read: gives the metadata that is in the split's folder, or must be."""
         refuse_link(path)
-        group = zarr_metadata.read_group(path)
+        group = zarr_metadata.read_group(path, read)
         if group is None:
             raise DatasetError(
                 f"{printable(str(path))}: no zarr group of this name; a flat-tokens dataset has train and validation"
@@ -86,12 +88,14 @@ class FlatTokensArray:
             flat_format.TOKENS_DTYPE,
             False,
             largest=2 * self.max_token_id + 1,
+            read=read,
         )
         self.seq_starts = Elements(
             f"{name}/{flat_format.STARTS_NAME}",
             path / flat_format.STARTS_NAME,
             flat_format.STARTS_DTYPE,
             not promised,
+            read=read,
         )
         self.token_count = len(self.encoded_tokens)
         self.seq_count = len(self.seq_starts) - 1
@@ -99,10 +103,13 @@ class FlatTokensArray:
             raise DatasetError(
                 f"{printable(str(path))}/{flat_format.STARTS_NAME}: empty; it must hold at least the token count"
             )
+
+    def check_ends(self) -> None:
+        """DatasetError unless the starts go from 0 to the token count. Reads the first and last of them."""
         first, last = self.seq_starts[0], self.seq_starts[-1]
         if first != 0 or last != self.token_count:
             raise DatasetError(
-                f"{printable(str(path))}/{flat_format.STARTS_NAME}: goes from {first} to {last}, it must go from "
+                f"{printable(str(self.path))}/{flat_format.STARTS_NAME}: goes from {first} to {last}, it must go from "
                 f"0 to the token count "
                 f"{self.token_count}; the dataset is unfinished or damaged, convert again"
             )
@@ -127,11 +134,17 @@ class FlatTokensArray:
 
         sequences([2, 0]) of the example is [[6, 7, 8], [1, 2]]. Cost: as for each alone, but that every zarr
         chunk is decoded only once."""
-        wanted = [self.sequence_range(index) for index in _indices(indices).tolist()]
-        found: list[Uint32] = [_NO_IDS] * len(wanted)
-        for at in sorted(range(len(wanted)), key=wanted.__getitem__):
-            start, stop = wanted[at]
-            found[at] = _decoded(self.encoded_tokens, start, stop)[0]
+        numbers = _indices(indices).tolist()
+        firsts = [number % max(self.seq_count, 1) for number in numbers]
+        order = sorted(range(len(numbers)), key=firsts.__getitem__)
+        wanted = [(0, 0)] * len(numbers)
+        with self.seq_starts.expecting(firsts, [first + 2 for first in firsts]):
+            for at in order:
+                wanted[at] = self.sequence_range(numbers[at])
+        found: list[Uint32] = [_NO_IDS] * len(numbers)
+        with self.encoded_tokens.expecting([start for start, _ in wanted], [stop for _, stop in wanted]):
+            for at in order:
+                found[at] = _decoded(self.encoded_tokens, *wanted[at])[0]
         return found
 
     def iter_sequences(self, start: int = 0, stop: int | None = None) -> Iterator[Uint32]:
@@ -189,8 +202,9 @@ class FlatTokensArray:
         firsts = [self.row_start(index, length) for index in _indices(indices).tolist()]
         encoded = np.empty((len(firsts), length), dtype=flat_format.TOKENS_DTYPE)
         tokens = self.encoded_tokens
-        for at in sorted(range(len(firsts)), key=firsts.__getitem__):
-            encoded[at] = tokens.peek(firsts[at], firsts[at] + length)
+        with tokens.expecting(firsts, [first + length for first in firsts]):
+            for at in sorted(range(len(firsts)), key=firsts.__getitem__):
+                encoded[at] = tokens.peek(firsts[at], firsts[at] + length)
         return Row(encoded >> _ONE, encoded)
 
     def inputs_and_targets(self, index: int, length: int) -> tuple[Uint32, Uint32]:
@@ -251,7 +265,7 @@ def _indices(values: npt.ArrayLike) -> npt.NDArray[Any]:
     return indices.astype(np.int64, copy=False)
 
 
-def _attribute(attributes: dict[str, Any], path: Path) -> int:
+def _attribute(attributes: dict[str, Any], path: Place) -> int:
     value = attributes.get(flat_format.MAX_TOKEN_ID_NAME)
     if type(value) is not int or not 0 <= value <= flat_format.LARGEST_TOKEN_ID:
         raise DatasetError(

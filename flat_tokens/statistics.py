@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from flat_tokens.packs.packing_plan import read_starts
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.storage.chunks import largest_file_bytes
 from flat_tokens.storage.elements import Elements
-from flat_tokens.storage.files import read_whole
+from flat_tokens.storage.places import read_whole, walk
 from flat_tokens.storage.zarr_metadata import StoredArray
 from flat_tokens.storage.zstd_frames import content_checksum
 
@@ -44,9 +43,8 @@ def describe(dataset: Dataset, with_lengths: bool = True, most_sources: int | No
 
 
 def _describe_split(dataset: Dataset, array: FlatTokensArray, with_lengths: bool) -> dict[str, Any]:
-    disk_bytes = sum(
-        _folder_bytes(dataset.path / elements.name) for elements in (array.encoded_tokens, array.seq_starts)
-    )
+    names = array.encoded_tokens.name, array.seq_starts.name
+    disk_bytes = sum(size for name in names for _, _, size in walk(dataset.path / name))
     stored = array.encoded_tokens.stored
     return {
         "token_count": array.token_count,
@@ -102,7 +100,3 @@ def _checksum(stored: StoredArray) -> str | None:
     except DatasetError:  # what a lost file means is for `verify` to say
         return None
     return None if content_checksum(payload) is None else "zstd"
-
-
-def _folder_bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -9,7 +9,6 @@ Cost, one core: 3 to 4 ns a token with zstd.
 
 from __future__ import annotations
 
-import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
@@ -20,13 +19,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from flat_tokens import arguments, opening
+from flat_tokens import opening
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.format import SPLITS
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.storage.elements import Elements
 from flat_tokens.storage.files import absence
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, read_manifest
+from flat_tokens.storage.places import Place, StorePath, Where, locate, walk
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify_units import ArrayUnit, UnitResult, verify_files, verify_starts, verify_tokens
 
@@ -49,7 +49,7 @@ class VerifyReport:
     file_count and byte_count count files that were read; counts of tokens and sequences are those of sound
     splits."""
 
-    path: Path
+    path: Place
     has_manifest: bool
     file_count: int
     byte_count: int
@@ -70,25 +70,29 @@ class VerifyReport:
 
 
 def verify_dataset(
-    root: str | os.PathLike[str],
+    root: Where,
     executor: Executor | None = None,
     progress: Progress | None = None,
     facts: Mapping[str, TokenFacts] | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> VerifyReport:
-    """Verify the dataset at `root` and report; damage is in the report, not raised.
+    """Verify the dataset at `root`, a path, URL or Store, and report; damage is in the report, not raised.
 
-    executor: where units run, any concurrent.futures.Executor, the calling thread if None. progress(done,
-    total) is called in the calling thread with bytes. facts: of a dataset that was written a moment ago, what
+    executor: where units run, any concurrent.futures.Executor, the calling thread if None. progress(done, total) is
+    called in the calling thread with bytes. facts: of a dataset that was written a moment ago, what
     `write_tokens_with_facts` returned for files of encoded_tokens, by path. Their bytes are read and compared with the
     manifest like all others, and the facts with seq_starts and max_token_id, but they are not decoded: a fifth of the
-    time. Without a manifest facts are not used.
-    DatasetError if there is no dataset or its manifest is unreadable: nothing could be compared then. OSError for
-    trouble of the machine."""
-    path = arguments.path("root", root)
-    if not path.is_dir():
-        raise DatasetError(f"{printable(str(path))}: not a directory; give a dataset's path")
-    manifest = read_manifest(path, most_sources=0)
-    return _Verification(path, manifest, executor, progress, facts or {}).run()
+    time. Without a manifest facts are not used. storage_options: of the store, as for `open`. On a store an object
+    takes two requests.
+    DatasetError if there is no dataset or its manifest is unreadable: nothing could be compared then. OSError and
+    StoreError for trouble of the machine and of the store."""
+    place = locate("root", root, storage_options)
+    if isinstance(place, Path) and not place.is_dir():
+        raise DatasetError(f"{printable(str(place))}: not a directory; give a dataset's path")
+    manifest = read_manifest(place, most_sources=0)
+    if manifest is None and isinstance(place, StorePath):
+        raise opening.unfinished(place)
+    return _Verification(place, manifest, executor, progress, facts or {}).run()
 
 
 class _Verification:
@@ -96,7 +100,7 @@ class _Verification:
 
     def __init__(
         self,
-        root: Path,
+        root: Place,
         manifest: Manifest | None,
         executor: Executor | None,
         progress: Progress | None,
@@ -137,36 +141,50 @@ class _Verification:
     def _open(self) -> tuple[list[FlatTokensArray], str]:
         """The splits that can be opened, and why the dataset cannot, if so."""
         try:
-            dataset = opening.open(self.root)
+            dataset = opening.open_by_files(self.root)
+            self._compare_with_manifest(dataset)
             return [dataset[name] for name in SPLITS], ""
         except DatasetError as error:
             refusal = str(error)
         splits = []
         for name in SPLITS:
             try:
-                splits.append(FlatTokensArray(self.root / name, name, self.manifest is not None))
+                array = FlatTokensArray(self.root / name, name, self.manifest is not None)
+                array.check_ends()
+                splits.append(array)
             except DatasetError as error:
                 if not self._is_damaged(name):  # else it says the same of a lost or changed file
                     self.problems.setdefault(name, str(error))
         return splits, refusal
 
+    def _compare_with_manifest(self, dataset: opening.Dataset) -> None:
+        """On a store, where readers take the manifest's word for how the arrays are stored, compare it with theirs."""
+        if not isinstance(self.root, StorePath):
+            return
+        promised = opening.open_by_manifest(self.root)
+        for name in SPLITS:
+            for theirs, its in (
+                (dataset[name].encoded_tokens, promised[name].encoded_tokens),
+                (dataset[name].seq_starts, promised[name].seq_starts),
+            ):
+                if theirs.stored != its.stored:
+                    self._report(theirs.name, "its metadata are not what the manifest says; convert again")
+
     def _list_files(self) -> None:
         """Compare the names in the directory with the manifest's; links and the like are problems in any
         case."""
-        for folder, names in _walk(self.root):
-            for name, entry_kind, size in names:
-                relative = f"{folder}{name}"
-                if entry_kind != "file":
-                    self._report(
-                        relative, f"is a {entry_kind}, it may escape the dataset; replace it by its content"
-                    )
-                    self.unread.pop(relative, None)
-                elif self.manifest is None or relative in self.unread or relative == MANIFEST_NAME:
-                    self.sizes[relative] = size
-                    if not name.startswith(".") and name != "zarr.json":
-                        self.chunk_files["/".join(relative.split("/", 2)[:2])] += 1
-                else:
-                    self._report(relative, "not in the manifest; remove it, or convert again if it should be")
+        for relative, kind, size in walk(self.root):
+            if kind != "file":
+                text = f"is a {kind}, it may escape the dataset; replace it by its content"
+                self._report(relative, text)
+                self.unread.pop(relative, None)
+            elif self.manifest is None or relative in self.unread or relative == MANIFEST_NAME:
+                self.sizes[relative] = size
+                name = relative.rpartition("/")[2]
+                if not name.startswith(".") and name != "zarr.json":
+                    self.chunk_files["/".join(relative.split("/", 2)[:2])] += 1
+            else:
+                self._report(relative, "not in the manifest; remove it, or convert again if it should be")
         for relative in self.unread.keys() - self.sizes.keys():
             self._report(relative, absence(relative))
             del self.unread[relative]  # a linked folder may have it; it is not the dataset's
@@ -257,7 +275,7 @@ class _Verification:
             yield result
 
 
-def file_units(root: Path, records: Sequence[FileRecord]) -> Iterator[tuple[Path, tuple[FileRecord, ...]]]:
+def file_units(root: Place, records: Sequence[FileRecord]) -> Iterator[tuple[Place, tuple[FileRecord, ...]]]:
     """Arguments of `verify_files`, a few files each."""
     for at in range(0, len(records), UNIT_FILES):
         yield root, tuple(records[at : at + UNIT_FILES])
@@ -282,21 +300,3 @@ def in_order(executor: Executor | None, work: Work[T], arguments: Iterable[Argum
     finally:
         for future in begun:
             future.cancel()
-
-
-def _walk(root: Path) -> Iterator[tuple[str, list[tuple[str, str, int]]]]:
-    """(folder relative to root with a final slash, [(name, kind, bytes)]) of every folder, links not
-    followed."""
-    todo = [""]
-    while todo:
-        folder = todo.pop()
-        names = []
-        with os.scandir(root / folder) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.is_dir(follow_symlinks=False):
-                    todo.append(f"{folder}{entry.name}/")
-                    continue
-                regular = entry.is_file(follow_symlinks=False)
-                kind = "file" if regular else "link" if entry.is_symlink() else "special file"
-                names.append((entry.name, kind, entry.stat(follow_symlinks=False).st_size if regular else 0))
-        yield folder, names

@@ -7,12 +7,9 @@ checks the format's rules on it. Damage is returned as problems, never raised; e
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,23 +17,15 @@ import numpy.typing as npt
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.chunks import ReadPart, decode_chunk, file_chunks, largest_file_bytes
 from flat_tokens.storage.file_digest import has_digest
-from flat_tokens.storage.files import (
-    AbsentFileError,
-    ReadBuffer,
-    absence,
-    check_length,
-    fill_from,
-    open_regular,
-    read_part,
-)
+from flat_tokens.storage.files import AbsentFileError, ReadBuffer, absence, check_length
 from flat_tokens.storage.manifest import FileRecord
+from flat_tokens.storage.places import File, Payload, Place, open_file
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.storage.zarr_metadata import StoredArray
 
 if TYPE_CHECKING:
     from flat_tokens.storage.elements import Elements
 
-READ_BYTES = 2**20
 WHOLE_SHARD_BYTES = 2**27  # of a shard that is read at once: twice that of 16 Mi tokens as they are
 STARTS_AT_ONCE = 2**20
 FOREIGN_BLOCK = 2**20  # elements at a time where the zarr library reads
@@ -49,7 +38,7 @@ class ArrayUnit(NamedTuple):
     [first_start, stop_start) of its entries tell a unit of encoded_tokens where sequences may start; None if
     unknown. facts: of the unit's files of encoded_tokens that need not be decoded, by path."""
 
-    root: Path
+    root: Place
     elements: Elements
     start: int
     stop: int
@@ -76,28 +65,20 @@ class UnitResult:
         self.problems.setdefault(path, f"{printable(path)}: {text}")
 
 
-def verify_files(root: Path, records: tuple[FileRecord, ...]) -> UnitResult:
+def verify_files(root: Place, records: tuple[FileRecord, ...]) -> UnitResult:
     """Compare files with their records, whatever they hold."""
     result = UnitResult()
     buffer = ReadBuffer.take()
     try:
         for record in records:
             try:
-                file, size = open_regular(f"{root}/{record.path}")
+                with open_file(root / record.path) as file:
+                    _compare(result, record, file.size, file.blocks(buffer))
             except DatasetError as error:
                 result.problems.setdefault(record.path, str(error))
-                continue
-            with file:
-                _compare(result, record, size, _file_blocks(file, buffer.room(READ_BYTES)))
     finally:
         buffer.give()
     return result
-
-
-def _file_blocks(file: BinaryIO, room: memoryview) -> Iterator[memoryview]:
-    """The bytes of a file, each block in the place of the one before."""
-    while count := os.readv(file.fileno(), [room]):
-        yield room[:count]
 
 
 def _compare(result: UnitResult, record: FileRecord, size: int, blocks: Iterable[bytes | memoryview]) -> None:
@@ -253,27 +234,26 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
     buffer = np.empty(stored.chunk_elements, dtype=elements.dtype)
     room = ReadBuffer()
     for file_index in range(unit.start // stored.shard_elements, -(-unit.stop // stored.shard_elements)):
-        path = stored.file_name(file_index)
+        place = stored.file_path(file_index)
         relative = f"{elements.name}/{stored.file_key(file_index)}"
         try:
             facts = unit.facts.get(relative)
-            file, size = open_regular(path)
-            with file:
-                check_length(path, size, largest_file_bytes(stored))
-                blocks, read = _opened(file, size, stored, path, room)
+            with open_file(place) as file:
+                check_length(str(place), file.size, largest_file_bytes(stored))
+                blocks, read = _opened(file, stored, room)
                 if unit.records is None:
-                    result.byte_count += size
+                    result.byte_count += file.size
                 elif (
                     relative in unit.records
                 ):  # otherwise it is reported as a file that the manifest does not list
-                    _compare(result, unit.records[relative], size, blocks)
-                for chunk_index, place in file_chunks(stored, file_index, read, size):
+                    _compare(result, unit.records[relative], file.size, blocks)
+                for chunk_index, part in file_chunks(stored, file_index, read, file.size):
                     first = chunk_index * stored.chunk_elements
-                    if place is None:
+                    if part is None:
                         text = f"zarr chunk {chunk_index} is not in the shard; restore it or convert again"
                         result.report(relative, text)
                     elif facts is None:
-                        decode_chunk(stored, read(*place), buffer, path)
+                        decode_chunk(stored, read(*part), buffer, str(place))
                         yield first, buffer[: stored.element_count - first]
             if facts is not None:
                 first = file_index * stored.shard_elements
@@ -294,13 +274,10 @@ def _blocks(unit: ArrayUnit, result: UnitResult) -> Iterator[tuple[int, npt.NDAr
             result.problems.setdefault(relative, str(error))
 
 
-def _opened(
-    file: BinaryIO, size: int, stored: StoredArray, path: str, room: ReadBuffer
-) -> tuple[Iterable[memoryview], ReadPart]:
+def _opened(file: File, stored: StoredArray, room: ReadBuffer) -> tuple[Iterable[Payload], ReadPart]:
     """The bytes of a file of zarr chunks for its digest, and what reads a part of it. A long shard is read twice, so
     that no more than a block or a zarr chunk of it is held."""
-    if stored.sharded and size > WHOLE_SHARD_BYTES:
-        return _file_blocks(file, room.room(READ_BYTES)), partial(read_part, file, path)
-    data = room.room(size)
-    fill_from(file.fileno(), data, 0, path)
+    if stored.sharded and file.size > WHOLE_SHARD_BYTES:
+        return file.blocks(room), file.part
+    data = file.whole(room)
     return (data,), lambda offset, length: data[offset : offset + length]

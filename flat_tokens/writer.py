@@ -4,7 +4,8 @@ One process calls `create_split` for each split; any number of processes call `w
 `write_starts` with runs that begin at multiples of the layout's write units and end there too, but for the
 array's last run; then one process calls `write_root`, which puts the manifest last. Invariant: no file holds
 parts of two runs, so a run can be written again after a failure with the same result. A file of a run that failed
-may be cut off: whoever goes on must write it again. All other files appear under their names only when they are whole.
+may be cut off: whoever goes on must write it again. All other files appear under their names only when they are whole,
+and so do all objects of a store, of which the manifest is put only if there is none: of two writers one succeeds.
 
 Bytes are encoded by numcodecs here: zarr is never imported, and all-zero zarr chunks are stored like any
 others (zarr leaves them out by default and reads a missing one as zeros, which hides a lost file).
@@ -30,7 +31,11 @@ from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.files import write_all
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, SplitRecord, check_relative_path
+from flat_tokens.storage.places import Place, StorePath
 from flat_tokens.storage.token_facts import TokenFacts, content_digest, token_facts
+from stores import Store
+
+Destination = Path | Store  # the dataset's folder, or the container that it is
 
 
 def load_codecs(layout: ArrayLayout) -> None:
@@ -38,22 +43,27 @@ def load_codecs(layout: ArrayLayout) -> None:
     zarr_metadata.write_chain(layout).encode(np.zeros(1, dtype=flat_format.TOKENS_DTYPE))
 
 
-def create_arrays(root: Path, split: str, layout: ArrayLayout) -> None:
-    """Make the folders of a split's arrays, so that runs can be written before the arrays' sizes are known.
+def create_arrays(root: Destination, split: str, layout: ArrayLayout) -> None:
+    """Make the folders of a split's arrays, so that runs can be written before the arrays' sizes are known; nothing on
+    a store, which has no folders.
 
     `create_split` writes the metadata, without which they can't be opened, before or after the runs."""
-    for name in (flat_format.TOKENS_NAME, flat_format.STARTS_NAME):
-        (root / split / name / ("c" if layout.zarr_format == 3 else "")).mkdir(parents=True, exist_ok=True)
+    place = _place(root)
+    if isinstance(place, Path):
+        for name in (flat_format.TOKENS_NAME, flat_format.STARTS_NAME):
+            folder = place / split / name / ("c" if layout.zarr_format == 3 else "")
+            folder.mkdir(parents=True, exist_ok=True)
 
 
 def create_split(
-    root: Path, split: str, token_count: int, seq_count: int, max_token_id: int, layout: ArrayLayout
+    root: Destination, split: str, token_count: int, seq_count: int, max_token_id: int, layout: ArrayLayout
 ) -> list[FileRecord]:
     """Write the metadata of a split, whose arrays have their final size from the start; records of the files
     written.
 
     root need not exist. A split without sequences has token_count 0, max_token_id 0, and seq_starts [0],
-    which must be written like any other. ArgumentError for counts that no sequences could have."""
+    which must be written like any other. ArgumentError for counts that no sequences could have, and for a layout that
+    is not for a store."""
     choice("split", split, flat_format.SPLITS)
     if not 0 <= seq_count <= token_count or (seq_count == 0) != (token_count == 0):
         raise ArgumentError(
@@ -61,32 +71,17 @@ def create_split(
         )
     if not 0 <= max_token_id <= flat_format.LARGEST_TOKEN_ID:
         raise ArgumentError(f"max_token_id {max_token_id} is outside [0, {flat_format.LARGEST_TOKEN_ID}]")
-    attributes = {flat_format.MAX_TOKEN_ID_NAME: int(max_token_id)}
-    records = _write_all(root, split, zarr_metadata.group_files(layout.zarr_format, attributes))
-    for name, dtype, count, chunk, shard in (
-        (
-            flat_format.TOKENS_NAME,
-            flat_format.TOKENS_DTYPE,
-            token_count,
-            layout.chunk_tokens,
-            layout.shard_tokens,
-        ),
-        (
-            flat_format.STARTS_NAME,
-            flat_format.STARTS_DTYPE,
-            seq_count + 1,
-            layout.chunk_starts,
-            layout.write_unit_starts,
-        ),
-    ):
-        files = zarr_metadata.array_files(layout, dtype, count, chunk, shard)
-        records += _write_all(root, f"{split}/{name}", files)
+    if layout.zarr_format != 3 and isinstance(_place(root), StorePath):
+        raise ArgumentError(
+            f"a dataset on a store has zarr format 3, got {layout.zarr_format}: its zarr chunks would be an object each"
+        )
     create_arrays(root, split, layout)
-    return records
+    files = zarr_metadata.split_files(layout, token_count, seq_count, max_token_id)
+    return [write_file(root, f"{split}/{name}", data) for name, data in files.items()]
 
 
 def write_tokens(
-    root: Path, split: str, layout: ArrayLayout, first_token: int, tokens: npt.NDArray[np.uint32]
+    root: Destination, split: str, layout: ArrayLayout, first_token: int, tokens: npt.NDArray[np.uint32]
 ) -> list[FileRecord]:
     """Write a run of encoded tokens from position first_token on; records of the files written.
 
@@ -106,7 +101,7 @@ def write_tokens(
 
 
 def write_tokens_with_facts(
-    root: Path,
+    root: Destination,
     split: str,
     layout: ArrayLayout,
     first_token: int,
@@ -115,7 +110,7 @@ def write_tokens_with_facts(
 ) -> list[tuple[FileRecord, TokenFacts | None]]:
     """As `write_tokens`, with the facts that `verify_dataset` takes in place of decoding each file; None for a file
     that it must decode. scratch: a folder of the same file system, where each file is written under a name of its own
-    before it is renamed: then a run may be written by several processes at once."""
+    before it is renamed: then a run may be written by several processes at once. On a store it may be without."""
     return _write_run(
         root,
         f"{split}/{flat_format.TOKENS_NAME}",
@@ -129,7 +124,7 @@ def write_tokens_with_facts(
 
 
 def write_starts(
-    root: Path,
+    root: Destination,
     split: str,
     layout: ArrayLayout,
     first_index: int,
@@ -161,7 +156,7 @@ def _as(values: npt.NDArray[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 
 def _write_run(
-    root: Path,
+    root: Destination,
     folder: str,
     layout: ArrayLayout,
     chunk_and_unit: tuple[int, int],
@@ -174,7 +169,7 @@ def _write_run(
     if first < 0 or first % unit:
         raise ArgumentError(f"{folder}: a run must begin at a multiple of the write unit {unit}, got {first}")
     codecs = zarr_metadata.write_chain(layout)
-    prefix = "c/" if layout.zarr_format == 3 else ""
+    prefix, place = "c/" if layout.zarr_format == 3 else "", _place(root)
     written = []
     for start in range(0, len(values), unit):
         part = values[start : start + unit]
@@ -188,15 +183,17 @@ def _write_run(
             facts = None
         payload = join_shard(encoded, unit // chunk) if layout.zarr_format == 3 else encoded[0]
         relative = f"{folder}/{prefix}{(first + start) // unit}"
-        if scratch is None:
-            _put(f"{root}/{relative}", payload)
+        if isinstance(place, StorePath):
+            place.store.put(relative, payload)
+        elif scratch is None:
+            _put(f"{place}/{relative}", payload)
         else:
-            _put_and_rename(f"{scratch}/{os.urandom(8).hex()}.partial", f"{root}/{relative}", payload)
+            _put_and_rename(f"{scratch}/{os.urandom(8).hex()}.partial", f"{place}/{relative}", payload)
         written.append((_record(relative, payload), facts))
     return written
 
 
-def write_file(root: Path, relative: str, payload: bytes) -> FileRecord:
+def write_file(root: Destination, relative: str, payload: bytes) -> FileRecord:
     """Write one file of the dataset, whole or not at all, and return its record. For the tokenizer and other
     companions at the dataset's root as well: write_file(root, "tokenizer.json", data). OSError passes
     through."""
@@ -204,13 +201,26 @@ def write_file(root: Path, relative: str, payload: bytes) -> FileRecord:
     return _write_whole(root, relative, payload)
 
 
-def _write_whole(root: Path, relative: str, payload: bytes) -> FileRecord:
+def _place(root: Destination) -> Place:
+    if isinstance(root, Path):
+        return root
+    return Path(root.path) if root.is_local else StorePath(root)
+
+
+def _write_whole(root: Destination, relative: str, payload: bytes) -> FileRecord:
     _put_whole(root, relative, payload)
     return _record(relative, payload)
 
 
-def _put_whole(root: Path, relative: str, payload: bytes | Iterable[bytes]) -> None:
-    path = f"{root}/{relative}"
+def _put_whole(
+    root: Destination, relative: str, payload: bytes | Iterable[bytes], if_absent: bool = False
+) -> None:
+    """if_absent: on a store AlreadyThere if another was faster; in a folder it is replaced."""
+    place = _place(root)
+    if isinstance(place, StorePath):
+        place.store.put(relative, payload, if_absent)
+        return
+    path = f"{place}/{relative}"
     folder, _, name = path.rpartition("/")
     # One name whoever writes it: what a process that died has left is replaced by the one that takes its place.
     _put_and_rename(f"{folder}/.{name}.partial", path, payload)
@@ -241,14 +251,8 @@ def _record(relative: str, payload: bytes) -> FileRecord:
     return FileRecord(relative, len(payload), file_digest((payload,)))
 
 
-def _write_all(root: Path, folder: str, files: Mapping[str, bytes]) -> list[FileRecord]:
-    (root / folder).mkdir(parents=True, exist_ok=True)
-    prefix = f"{folder}/" if folder else ""
-    return [write_file(root, f"{prefix}{name}", payload) for name, payload in files.items()]
-
-
 def write_root(
-    root: Path,
+    root: Destination,
     splits: Mapping[str, SplitRecord],
     files: Iterable[FileRecord],
     layout: ArrayLayout,
@@ -265,10 +269,11 @@ def write_root(
     tokenizer, "source_sha256": of the file or files it was read from} or None. sources, options, versions:
     plain JSON values that are kept as they are, each source written before many others are asked for; no times or
     machine names, the bytes of the manifest should follow from the inputs alone. ArgumentError if a split is
-    missing."""
+    missing; AlreadyThere (stores.errors) if there is a manifest on the store, which is then left as it is."""
     if set(splits) != set(flat_format.SPLITS):
         raise ArgumentError(f"a dataset has the splits {', '.join(flat_format.SPLITS)}, got {sorted(splits)}")
-    records = [*files, *_write_all(root, "", zarr_metadata.group_files(layout.zarr_format, {}))]
+    group = zarr_metadata.group_files(layout.zarr_format, {})
+    records = [*files, *(write_file(root, name, data) for name, data in group.items())]
     manifest = Manifest(
         splits={name: splits[name] for name in flat_format.SPLITS},
         files=tuple(sorted(records, key=lambda record: record.path)),
@@ -277,5 +282,5 @@ def write_root(
         options=options or {},
         versions=versions or {},
     )
-    _put_whole(root, MANIFEST_NAME, manifest.blocks(sources))
+    _put_whole(root, MANIFEST_NAME, manifest.blocks(sources), if_absent=True)
     return manifest

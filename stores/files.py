@@ -13,7 +13,7 @@ from typing import Protocol
 from stores.errors import StoreChanged, StoreNotFound
 from stores.local import file_version, read_into
 from stores.store import NO_OPTIONS, Entry, StorageOptions, open_store
-from stores.url import is_url, parse, split_key
+from stores.url import is_url, parse, shown_url, split_key
 
 
 class RandomFile(Protocol):
@@ -26,6 +26,10 @@ class RandomFile(Protocol):
 
     def version(self) -> str:
         """The version that is read, of a local file the present one; see `stores.store.Entry`."""
+        ...
+
+    def status(self) -> os.stat_result | None:
+        """What the system says of a local file now; None of an object, whose every read is of its version."""
         ...
 
     def expect(self, start: int, stop: int) -> None:
@@ -61,7 +65,8 @@ def open_file(
 
     folder, key = split_key(url_or_path)
     store = open_store(folder, options)
-    return RemoteFile(store, Entry(key, size, version) if size is not None else store.head(key), version)
+    entry = store.head(key) if size is None else Entry(key, size, version)
+    return RemoteFile(store, entry, shown_url(url_or_path), version)
 
 
 class LocalFile:
@@ -88,6 +93,10 @@ class LocalFile:
     def version(self) -> str:
         """See RandomFile."""
         return file_version(os.fstat(self._file))
+
+    def status(self) -> os.stat_result:
+        """See RandomFile."""
+        return os.fstat(self._file)
 
     def expect(self, start: int, stop: int) -> None:
         """See RandomFile; the system reads ahead by itself."""

@@ -149,9 +149,14 @@ class FilesystemStore:
         raise AssertionError
 
     def _explained(self, error: Exception, key: str, status: int) -> StoreError:
-        named = type(error).__name__
-        if named in ("RepositoryNotFoundError", "GatedRepoError"):
-            return explained(PermissionError("status code: 403"), self._shown(key), "hf")
+        if (
+            self._location.scheme == "hf"
+            and not key
+            and (isinstance(error, FileNotFoundError) or status == 404)
+        ):
+            return StoreNotFound(
+                f"{self.url}: there is no such repository or revision, or the token may not read it; check HF_TOKEN"
+            )
         said = PermissionError(f"status code: {status}") if status else error
         return explained(said, self._shown(key), self._location.scheme)
 

@@ -123,8 +123,7 @@ class ObjectStore:
     def put(self, key: str, data: Bytes | Iterable[Bytes], if_absent: bool = False) -> Entry:
         """See Store. if_absent: the data are held in memory and sent in one request. A put whose answer got lost is
         sent again; if it finds an object with exactly these bytes then, this is taken for its own."""
-        if self._location.scheme in ("http", "https"):
-            raise StoreError(f"{self.url}: a web server is read only; write to an object store or a folder")
+        self._check_writable()
         if if_absent:
             return self._put_if_absent(key, b"".join(as_blocks(data)))
         path, blocks = self._path(key), as_blocks(data)
@@ -151,6 +150,7 @@ class ObjectStore:
 
     def delete(self, keys: Iterable[str]) -> None:
         """See Store."""
+        self._check_writable()
         paths = [self._path(key) for key in keys]
         if paths:
             self._try("", lambda: self._client.delete(paths))
@@ -212,6 +212,10 @@ class ObjectStore:
         except Exception as error:
             raise self._explained(why if status_of(error) == 416 else error, key) from None
         return Entry(key, meta["size"], _version(meta))
+
+    def _check_writable(self) -> None:
+        if self._location.scheme in ("http", "https"):
+            raise StoreError(f"{self.url}: a web server is read only; write to an object store or a folder")
 
     def _try(self, key: str, request: Callable[[], _Result]) -> _Result:
         try:

@@ -1,5 +1,5 @@
-"""An object of a store, read at any offset: requests of 8 MiB, a few under way at once, where it is read in order; a
-read anywhere else is one small request.
+"""An object of a store, read at any offset: large requests, a few under way at once, where it is read in order; a read
+anywhere else is one small request beside them.
 """
 
 from __future__ import annotations
@@ -7,29 +7,44 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import Future
 from functools import partial
+from typing import NamedTuple
 
 from stores.errors import StoreChanged
 from stores.requests import REQUEST_BYTES, call, start
 from stores.store import Bytes, Entry, Store
 
-_AHEAD = 3  # requests under way behind the block that is read: 32 MiB a file in all
+_AHEAD = 2  # requests under way behind the block that is read
 _FIRST_BYTES = (
     128 << 10
-)  # of a read that follows no other; twice in order, then eight times as much, and so on
+)  # of a read that follows no other; the next in order is eight times as much, and so on
 _GROWTH = 8
 
 
-class RemoteFile:
-    """See `stores.files.RandomFile`. Holds one block, and has the next few under way where it reads in order."""
+class _Held(NamedTuple):
+    """Bytes of the object from `start` on."""
 
-    def __init__(self, store: Store, entry: Entry, version: str = "") -> None:
-        self._store, self._key, self.size = store, entry.key, entry.size
-        self._version = entry.version
+    start: int
+    data: memoryview
+
+    @property
+    def stop(self) -> int:
+        return self.start + len(self.data)
+
+
+_NOTHING = _Held(0, memoryview(b""))
+
+
+class RemoteFile:
+    """See `stores.files.RandomFile`. Holds a block of what is read in order, and what was last read elsewhere."""
+
+    def __init__(self, store: Store, entry: Entry, shown: str, version: str = "") -> None:
+        self._store, self._key, self.size, self._version = store, entry.key, entry.size, entry.version
+        self._shown = shown  # in messages
         if version and version != entry.version:
             raise self._changed()
-        self._start, self._block = 0, memoryview(b"")
-        self._step = _FIRST_BYTES
-        self._ahead: deque[tuple[int, Future[Bytes]]] = deque()
+        self._in_order = self._aside = _NOTHING
+        self._ahead: deque[tuple[int, int, Future[Bytes]]] = deque()  # (start, stop, ...)
+        self._step = REQUEST_BYTES
         self._asked_stop = self._limit = 0  # where the requests under way end; none is made behind the limit
 
     def __enter__(self) -> RemoteFile:
@@ -42,64 +57,73 @@ class RemoteFile:
         """See RandomFile."""
         return self._version
 
+    def status(self) -> None:
+        """See RandomFile."""
+
     def expect(self, start: int, stop: int) -> None:
-        """See RandomFile; the requests begin at once."""
-        self._ahead.clear()
-        self._step, self._limit = REQUEST_BYTES, min(stop, self.size)
-        self._asked_stop = start
-        if not self._start <= start < self._start + len(self._block):
-            self._ask()
+        """See RandomFile; the requests begin at once, and are of one size."""
+        length = max(0, min(stop, self.size) - start)
+        requests = max(1, -(-length // REQUEST_BYTES))
+        self._begin(start, start + length, -(-length // requests))
 
     def readinto_at(self, offset: int, view: memoryview) -> int:
         """See RandomFile."""
         if offset >= self.size or not len(view):
             return 0
-        if not self._start <= offset < self._start + len(self._block):
-            self._fetch(offset, len(view))
-        place = offset - self._start
-        count = min(len(view), len(self._block) - place)
-        view[:count] = self._block[place : place + count]
+        held = self._in_order
+        if not held.start <= offset < held.stop:
+            held = self._aside
+            if not held.start <= offset < held.stop:
+                held = self._fetch(offset, len(view))
+        place = offset - held.start
+        count = min(len(view), len(held.data) - place)
+        view[:count] = held.data[place : place + count]
         return count
 
     def close(self) -> None:
         """See RandomFile."""
         self._ahead.clear()
-        self._block = memoryview(b"")
+        self._in_order = self._aside = _NOTHING
 
-    def _fetch(self, offset: int, wanted: int) -> None:
-        """Make the block one that begins at `offset`."""
-        in_order = offset == self._start + len(self._block) and len(self._block) > 0
-        if not (self._ahead and self._ahead[0][0] == offset):
-            self._ahead.clear()
-            if offset >= self._limit or offset != self._asked_stop:
-                self._limit = self.size if in_order else 0
-                self._step = min(REQUEST_BYTES, self._step * _GROWTH) if in_order else _FIRST_BYTES
-            self._asked_stop = offset
-            if self._limit:
-                self._ask()
-        if self._ahead:
-            future = self._ahead.popleft()[1]
+    def _fetch(self, offset: int, wanted: int) -> _Held:
+        if self._aside.stop == offset > 0 and not self._is_under_way(
+            offset
+        ):  # the second in order begins a sequence
+            self._begin(offset, self.size, _FIRST_BYTES * _GROWTH)
+        if self._is_under_way(offset):
+            while self._ahead[0][1] <= offset:
+                self._ahead.popleft()
+            begin, _, future = self._ahead.popleft()
             self._ask()
-            block = future.result()
-        else:
-            stop = min(self.size, offset + max(wanted, _FIRST_BYTES))
-            self._asked_stop = stop
-            (block,) = call(partial(self._store.read_ranges, self._key, [(offset, stop)], self._version))
+            self._in_order = self._received(begin, future.result())
+            return self._in_order
+        stop = min(self.size, offset + max(wanted, _FIRST_BYTES))
+        (block,) = call(partial(self._store.read_ranges, self._key, [(offset, stop)], self._version))
+        self._aside = self._received(offset, block)
+        return self._aside
+
+    def _is_under_way(self, offset: int) -> bool:
+        return bool(self._ahead) and self._ahead[0][0] <= offset < self._ahead[-1][1]
+
+    def _received(self, begin: int, block: Bytes) -> _Held:
         if not len(block):
             raise self._changed()
-        self._start, self._block = offset, memoryview(block)
+        return _Held(begin, memoryview(block))
+
+    def _begin(self, begin: int, limit: int, step: int) -> None:
+        self._ahead.clear()
+        self._asked_stop, self._limit, self._step = begin, limit, step
+        self._ask()
 
     def _ask(self) -> None:
-        """Have requests under way up to the limit, one while the steps still grow."""
-        count = _AHEAD if self._step == REQUEST_BYTES else 1
-        while len(self._ahead) < count and self._asked_stop < self._limit:
+        """Have requests under way up to the limit."""
+        while self._asked_stop < self._limit and len(self._ahead) < _AHEAD:
             begin, stop = self._asked_stop, min(self._asked_stop + self._step, self._limit)
-            self._ahead.append(
-                (begin, start(partial(self._store.read, self._key, begin, stop, self._version)))
-            )
+            read = partial(self._store.read, self._key, begin, stop, self._version)
+            self._ahead.append((begin, stop, start(read)))
             self._asked_stop = stop
+            if self._limit == self.size:  # a sequence that nobody said the end of: it may be long
+                self._step = min(REQUEST_BYTES, self._step * _GROWTH)
 
     def _changed(self) -> StoreChanged:
-        return StoreChanged(
-            f"{self._store.url}/{self._key} was written to since the work was planned; run the command again"
-        )
+        return StoreChanged(f"{self._shown} was written to since the work was planned; run the command again")

@@ -16,7 +16,9 @@ from typing import TypeVar
 
 from stores.store import Bytes
 
-REQUEST_BYTES = 8 << 20  # of a long read: large enough that the time to the first byte is a small part
+REQUEST_BYTES = (
+    12 << 20
+)  # of a long read: the time to the first byte is a small part, and a GB takes few requests
 _GAP_BYTES = (
     1 << 20
 )  # what lies between two ranges is read too if it is no more: cheaper than another request

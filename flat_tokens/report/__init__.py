@@ -8,6 +8,7 @@ from __future__ import annotations
 from flat_tokens.opening import Dataset
 from flat_tokens.report.figures import Bounds, gather
 from flat_tokens.report.page import render
+from flat_tokens.storage.places import name_of
 
 __all__ = ["Bounds", "gather", "render", "report_html"]
 
@@ -17,4 +18,4 @@ def report_html(dataset: Dataset, bounds: Bounds | None = None, name: str | None
 
     Cost: some 10 s and 300 MB at most with the default bounds, whatever the size of the dataset. DatasetError
     for damage that is met on the way."""
-    return render(gather(dataset, bounds or Bounds()), name or dataset.path.absolute().name)
+    return render(gather(dataset, bounds or Bounds()), name or name_of(dataset.path))

@@ -10,10 +10,11 @@ from flat_tokens import opening
 from flat_tokens.errors import ArgumentError, RefusedError, printable
 from flat_tokens.report.figures import Bounds, gather
 from flat_tokens.report.page import MARK, render
+from flat_tokens.storage.places import Place, name_of
 
 
 def write_report(
-    dataset: Path, output: str | None, bounds: Bounds, tokenizer: Path | None, overwrite: bool
+    dataset: Place, output: str | None, bounds: Bounds, tokenizer: Path | None, overwrite: bool
 ) -> Path | None:
     """Write the page, and return where it is; None after "-", which is stdout.
 
@@ -21,7 +22,7 @@ def write_report(
     RefusedError for a file that is no report, unless `overwrite`."""
     if tokenizer is not None and not tokenizer.is_file():
         raise ArgumentError(f"--tokenizer {printable(str(tokenizer))}: no such file")
-    name = dataset.absolute().name
+    name = name_of(dataset)
     if output == "-":
         sys.stdout.write(_page(dataset, name, bounds, tokenizer))
         return None
@@ -39,11 +40,11 @@ def write_report(
     return path
 
 
-def _page(dataset: Path, name: str, bounds: Bounds, tokenizer: Path | None) -> str:
+def _page(dataset: Place, name: str, bounds: Bounds, tokenizer: Path | None) -> str:
     return render(gather(opening.open(dataset), bounds, tokenizer), name)
 
 
-def _check_place(path: Path, dataset: Path, tokenizer: Path | None, overwrite: bool) -> None:
+def _check_place(path: Path, dataset: Place, tokenizer: Path | None, overwrite: bool) -> None:
     where = printable(str(path))
     if path.is_dir():
         raise ArgumentError(f"--output {where}: is a folder; name a file in it")
@@ -56,7 +57,7 @@ def _check_place(path: Path, dataset: Path, tokenizer: Path | None, overwrite: b
         for resolved in (path.resolve(), path.parent.resolve())
         for place in (resolved, *resolved.parents)
     ]
-    if dataset.is_dir() and dataset.resolve() in places:
+    if isinstance(dataset, Path) and dataset.is_dir() and dataset.resolve() in places:
         raise ArgumentError(
             f"--output {where}: lies in the dataset, which verify would then find changed; name another"
         )

@@ -112,24 +112,25 @@ class ChunkReader:
         """(i, offset, encoded) for ranges [starts[i], stops[i]) that rise: the part of range i from `offset`
         on that lies in one zarr chunk. Each zarr chunk is read once; `encoded` is valid until the next."""
         chunk = self.chunk_tokens
-        first = 0
-        while first < len(starts):
-            index = int(starts[first]) // chunk
-            last = first
-            open_ranges = [first]
-            while open_ranges:  # zarr chunk by zarr chunk, until no range goes on into the next
-                base = index * chunk
-                values = self.load(index)
-                while last + 1 < len(starts) and starts[last + 1] < base + chunk:
-                    last += 1
-                    open_ranges.append(last)
-                for i in open_ranges:
-                    start, stop = int(starts[i]), int(stops[i])
-                    low = max(start, base)
-                    yield i, low - start, values[low - base : min(stop, base + chunk) - base]
-                open_ranges = [i for i in open_ranges if stops[i] > base + chunk]
-                index += 1
-            first = last + 1
+        with self.tokens.expecting(starts, stops):
+            first = 0
+            while first < len(starts):
+                index = int(starts[first]) // chunk
+                last = first
+                open_ranges = [first]
+                while open_ranges:  # zarr chunk by zarr chunk, until no range goes on into the next
+                    base = index * chunk
+                    values = self.load(index)
+                    while last + 1 < len(starts) and starts[last + 1] < base + chunk:
+                        last += 1
+                        open_ranges.append(last)
+                    for i in open_ranges:
+                        start, stop = int(starts[i]), int(stops[i])
+                        low = max(start, base)
+                        yield i, low - start, values[low - base : min(stop, base + chunk) - base]
+                    open_ranges = [i for i in open_ranges if stops[i] > base + chunk]
+                    index += 1
+                first = last + 1
 
 
 class PackedRows:
@@ -202,21 +203,22 @@ def _copy_stretches(
     borders = np.flatnonzero(np.diff(indexes[kept], prepend=-1, append=-1)).tolist()
     numbers, to = indexes[kept].tolist(), targets[kept].tolist()
     low, high = (lows[kept] % chunk).tolist(), (highs[kept] - indexes[kept] * chunk).tolist()
-    for first, stop in itertools.pairwise(borders):
-        index, at = numbers[first], to[first]
-        room = None
-        if stop - first == 1 and high[first] - low[first] == chunk and chunks.decodes:
-            room = window.room(at, chunk)
-        if room is not None:
-            chunks.load(index, room)
-            continue
-        pieces = list(zip(low[first:stop], high[first:stop], to[first:stop], strict=True))
-        put = _Put(window, pieces, chunks.scratch)
-        took = None if chunks.scratch is None else put
-        put.values = chunks.load(index, None, high[stop - 1], is_checked=False, took=took)
-        put(len(put.values))
-        if put.largest > chunks.tokens.largest:
-            chunks.load(index)  # compares, and says where
-    for at, index in zip(targets[is_in_front].tolist(), indexes[is_in_front].tolist(), strict=True):
-        if not window.is_start(at + 1):
-            window.put_in_front(at, chunks.last_token(index))
+    with chunks.tokens.expecting(begins, stops):
+        for first, stop in itertools.pairwise(borders):
+            index, at = numbers[first], to[first]
+            room = None
+            if stop - first == 1 and high[first] - low[first] == chunk and chunks.decodes:
+                room = window.room(at, chunk)
+            if room is not None:
+                chunks.load(index, room)
+                continue
+            pieces = list(zip(low[first:stop], high[first:stop], to[first:stop], strict=True))
+            put = _Put(window, pieces, chunks.scratch)
+            took = None if chunks.scratch is None else put
+            put.values = chunks.load(index, None, high[stop - 1], is_checked=False, took=took)
+            put(len(put.values))
+            if put.largest > chunks.tokens.largest:
+                chunks.load(index)  # compares, and says where
+        for at, index in zip(targets[is_in_front].tolist(), indexes[is_in_front].tolist(), strict=True):
+            if not window.is_start(at + 1):
+                window.put_in_front(at, chunks.last_token(index))

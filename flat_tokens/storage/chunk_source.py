@@ -21,6 +21,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,13 @@ import numpy.typing as npt
 
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.chunk_cache import ChunkCache
-from flat_tokens.storage.chunks import decode_again, decode_chunk, largest_file_bytes, last_element
+from flat_tokens.storage.chunks import Positions, decode_again, decode_chunk, largest_file_bytes, last_element
 from flat_tokens.storage.codecs import crc32c_bytes
-from flat_tokens.storage.files import AbsentFileError, ReadBuffer, read_into
+from flat_tokens.storage.files import AbsentFileError, ReadBuffer
 from flat_tokens.storage.mapped_stream import LARGEST_MAP_COUNT, MappedStream
 from flat_tokens.storage.mapping import map_file
-from flat_tokens.storage.shards import KEPT_INDEXES, Shards
+from flat_tokens.storage.payloads import FilePayloads, payloads_of
+from flat_tokens.storage.shards import KEPT_INDEXES
 from flat_tokens.storage.zarr_metadata import StoredArray
 from flat_tokens.storage.zstd_frames import Took
 
@@ -55,14 +57,14 @@ class ChunkSource:
 
     def __init__(self, stored: StoredArray, missing_is_zero: bool, largest: int | None = None) -> None:
         self.stored = stored
-        self.is_raw = not stored.codecs.filters and stored.codecs.compressor is None
         self._missing_is_zero = missing_is_zero
         self._largest = largest
         self._dtype = np.dtype(stored.dtype)
         self._chunk_bytes = stored.chunk_elements * self._dtype.itemsize
-        self._largest_file_bytes = largest_file_bytes(stored)
         self._largest_cached = max(2, CACHE_BYTES // self._chunk_bytes)
         self.forget()
+        codecs = stored.codecs
+        self.is_raw = self._payloads.is_mappable and not codecs.filters and codecs.compressor is None
         _SOURCES.add(self)
 
     def forget(self) -> None:
@@ -73,7 +75,7 @@ class ChunkSource:
         self._decoded = ChunkCache(self._largest_cached, self.stored.chunk_elements, self._dtype)
         self._last_copied = -2
         self._states: dict[int, bytearray] = {}
-        self._shards = Shards(self.stored)
+        self._payloads = payloads_of(self.stored)
         self._stream: MappedStream | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -158,7 +160,7 @@ class ChunkSource:
             return len(out)
         buffer = ReadBuffer.take()
         try:
-            payload, path = self._payload(index, buffer)
+            payload, path = self._payloads.read(index, buffer)
             states, place = self._states.get(index // STATE_PAGE), index % STATE_PAGE
             state = UNREAD if states is None else states[place]
             is_sound = state == SOUND
@@ -189,28 +191,25 @@ class ChunkSource:
             return None
         buffer = ReadBuffer.take()
         try:
-            return last_element(self.stored, *self._payload(index, buffer))
+            return last_element(self.stored, *self._payloads.read(index, buffer))
         except AbsentFileError:
             return None  # what that means is for `decode` to say
         finally:
             buffer.give()
 
-    def _payload(self, index: int, buffer: ReadBuffer) -> tuple[bytes | memoryview, str]:
-        """The encoded bytes of a zarr chunk, perhaps in `buffer`, and the name of their file."""
-        stored = self.stored
-        path = stored.file_name(index * stored.chunk_elements // stored.shard_elements)
-        if stored.sharded:
-            return self._shards.part(index), path
-        return read_into(path, self._largest_file_bytes, buffer), path
+    def expecting(self, starts: Positions, stops: Positions) -> AbstractContextManager[None]:
+        """See Payloads.expecting."""
+        return self._payloads.expecting(starts, stops)
 
     def _map(self, index: int) -> Values:
+        assert isinstance(self._payloads, FilePayloads)
         stored = self.stored
         file_index = index * stored.chunk_elements // stored.shard_elements
-        path = stored.file_path(file_index)
-        where = printable(str(path))
+        path = stored.file_name(file_index)
+        where = printable(path)
         data = self._files.get(file_index)
         if data is None:
-            data = map_file(path, self._largest_file_bytes)
+            data = map_file(path, largest_file_bytes(stored))
             if stored.sharded:  # its other zarr chunks lie in the same mapping
                 with self._lock:
                     self._files[file_index] = data
@@ -219,7 +218,7 @@ class ChunkSource:
         extra = 4 * stored.codecs.crc32c
         offset, length = 0, len(data)
         if stored.sharded:
-            offset, length = self._shards.entry(index)
+            offset, length = self._payloads.shards.entry(index)
         if length != self._chunk_bytes + extra:
             raise DatasetError(
                 f"{where}: zarr chunk {index} has {length} bytes, it must have {self._chunk_bytes + extra}; "
@@ -239,7 +238,7 @@ def check_largest(values: Values, largest: int | None, where: str | StoredArray,
     if largest is not None and len(values) and int(values.max()) > largest:
         at = int(values.argmax())
         if isinstance(where, StoredArray):
-            where = str(where.file_path((first + at) // where.shard_elements))
+            where = where.file_name((first + at) // where.shard_elements)
         raise DatasetError(
             f"{printable(where)}: id {values[at] >> 1} at position {first + at} is above max_token_id "
             f"{largest >> 1}; the dataset is damaged, convert again"

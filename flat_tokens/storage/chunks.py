@@ -8,8 +8,7 @@ half a millisecond a read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,8 @@ from flat_tokens.storage.zstd_frames import Took
 
 ABSENT = 2**64 - 1
 ShardIndex = npt.NDArray[np.uint64]
+Int64 = npt.NDArray[np.int64]
+Positions = Int64 | Sequence[int]  # of elements in an array
 ReadPart = Callable[[int, int], bytes | memoryview]
 
 
@@ -33,6 +34,13 @@ def pad(values: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
     padded = np.zeros(length, dtype=values.dtype)
     padded[: len(values)] = values
     return padded
+
+
+def chunks_of(starts: Positions, stops: Positions, chunk_elements: int) -> Int64:
+    """The zarr chunks that ranges [starts[i], stops[i]) lie in, rising, each once. [0, 5], [3, 9], 4 -> [0, 1, 2]."""
+    firsts = np.asarray(starts, dtype=np.int64) // chunk_elements
+    counts = np.maximum(-(-np.asarray(stops, dtype=np.int64) // chunk_elements) - firsts, 0)
+    return np.unique(np.arange(counts.sum()) + np.repeat(firsts - np.cumsum(counts) + counts, counts))
 
 
 def join_shard(encoded: list[bytes], chunks_per_shard: int) -> bytes:
@@ -62,7 +70,7 @@ def decode_chunk(
     stored: StoredArray,
     payload: bytes | memoryview,
     values: npt.NDArray[Any],
-    path: Path | str,
+    path: str,
     took: Took | None = None,
 ) -> None:
     """Fill `values`, one whole zarr chunk, from its encoded bytes; DatasetError names the file. took: see
@@ -77,7 +85,7 @@ def decode_again(
     stored: StoredArray,
     payload: bytes | memoryview,
     values: npt.NDArray[Any],
-    path: Path | str,
+    path: str,
     count: int,
     took: Took | None = None,
 ) -> int:
@@ -89,7 +97,7 @@ def decode_again(
         raise _damaged(path, error) from None
 
 
-def last_element(stored: StoredArray, payload: bytes | memoryview, path: Path | str) -> int | None:
+def last_element(stored: StoredArray, payload: bytes | memoryview, path: str) -> int | None:
     """The last element of a zarr chunk, None where it must be decoded for it; see CodecChain.last_element. DatasetError
     names the file."""
     itemsize = np.dtype(stored.dtype).itemsize
@@ -99,8 +107,8 @@ def last_element(stored: StoredArray, payload: bytes | memoryview, path: Path | 
         raise _damaged(path, error) from None
 
 
-def _damaged(path: Path | str, error: ValueError) -> DatasetError:
-    return DatasetError(f"{printable(str(path))}: {error}; restore it or convert again")
+def _damaged(path: str, error: ValueError) -> DatasetError:
+    return DatasetError(f"{printable(path)}: {error}; restore it or convert again")
 
 
 def file_chunks(
@@ -116,7 +124,7 @@ def file_chunks(
     if not stored.sharded:
         yield first, (0, size)
         return
-    path = stored.file_path(file_index)
+    path = stored.file_name(file_index)
     index_bytes = index_length(stored)
     at = size - index_bytes if stored.index_at_end else 0
     index = parse_index(stored, read(max(at, 0), min(index_bytes, size)), size, path)
@@ -130,9 +138,7 @@ def index_length(stored: StoredArray) -> int:
     return 16 * (stored.shard_elements // stored.chunk_elements) + 4 * stored.index_crc32c
 
 
-def parse_index(
-    stored: StoredArray, data: bytes | memoryview, file_bytes: int, path: Path | str
-) -> ShardIndex:
+def parse_index(stored: StoredArray, data: bytes | memoryview, file_bytes: int, path: str) -> ShardIndex:
     """The index of a shard, uint64[zarr chunks, 2] of offset and length, every entry inside the file and no longer than
     a zarr chunk can be; DatasetError."""
     if len(data) != index_length(stored):
@@ -153,5 +159,5 @@ def parse_index(
     return index
 
 
-def _wrong_index(path: Path | str, what: str) -> DatasetError:
-    return DatasetError(f"{printable(str(path))}: {what}; restore it or convert again")
+def _wrong_index(path: str, what: str) -> DatasetError:
+    return DatasetError(f"{printable(path)}: {what}; restore it or convert again")

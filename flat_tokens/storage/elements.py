@@ -10,7 +10,7 @@ promises it (zarr itself writes none for it).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
 from typing import Any
 
@@ -21,12 +21,15 @@ from flat_tokens.arguments import integer, shown
 from flat_tokens.errors import ArgumentError, DatasetError, RangeError
 from flat_tokens.storage import zarr_metadata
 from flat_tokens.storage.chunk_source import ChunkSource, check_largest
+from flat_tokens.storage.chunks import Positions
 from flat_tokens.storage.foreign import ForeignArray
 from flat_tokens.storage.mapped_stream import MappedStream
-from flat_tokens.storage.zarr_metadata import ForeignLayoutError, StoredArray
+from flat_tokens.storage.places import Place, StorePath
+from flat_tokens.storage.zarr_metadata import ForeignLayoutError, ReadMetadata, StoredArray
 from flat_tokens.storage.zstd_frames import Took
 
 NOTHING_NEEDED: Mapping[int, int] = MappingProxyType({})
+_NOTHING = nullcontext()
 FOREIGN_BLOCK = 2**18  # elements that are asked of zarr at once
 
 
@@ -40,10 +43,11 @@ class Elements:
     def __init__(
         self,
         name: str,
-        path: Path,
+        path: Place,
         dtype: np.dtype[Any],
         lone_zero_may_miss: bool,
         largest: int | None = None,
+        read: ReadMetadata = zarr_metadata.read_if_there,
     ) -> None:
         self.name = name
         self.dtype = dtype
@@ -52,9 +56,11 @@ class Elements:
         self.stored: StoredArray | None = None
         self._source: ChunkSource | None = None
         try:
-            self.stored = zarr_metadata.read_array(path)
+            self.stored = zarr_metadata.read_array(path, read)
             stored_dtype = np.dtype(self.stored.dtype)
         except ForeignLayoutError as error:
+            if isinstance(path, StorePath):
+                raise  # zarr would need a way of its own to the store
             self._foreign = ForeignArray(path, error)
             stored_dtype = self._foreign.dtype
         if stored_dtype != dtype:
@@ -147,8 +153,9 @@ class Elements:
             for index in range(start // self.chunk_elements, -(-stop // self.chunk_elements)):
                 needed[index] = max(needed.get(index, 0), stop - index * self.chunk_elements)
         found = [np.empty(stop - start, dtype=self.dtype) for start, stop in ranges]
-        for (start, _), out in zip(ranges, found, strict=True):
-            self.read_into(start, out, needed)
+        with self.expecting([start for start, _ in ranges], [stop for _, stop in ranges]):
+            for (start, _), out in zip(ranges, found, strict=True):
+                self.read_into(start, out, needed)
         return found
 
     def read_into(
@@ -159,15 +166,26 @@ class Elements:
         if self._source is None:
             out[:] = self._read_foreign(start, start + len(out))
             return
+        index, offset = divmod(start, self.chunk_elements)
+        stop = offset + len(out)
+        if 0 < len(out) and stop <= self.chunk_elements:
+            self._source.copy(index, offset, stop, out, needed.get(index, 0))
+        else:
+            self._copy_chunks(self._source, start, out, needed)
+        check_largest(out, self._largest, self._where, start)
+
+    def _copy_chunks(
+        self, source: ChunkSource, start: int, out: npt.NDArray[Any], needed: Mapping[int, int]
+    ) -> None:
         chunk = self.chunk_elements
         at, stop = start, start + len(out)
-        while at < stop:
-            index, offset = divmod(at, chunk)
-            count = min(chunk - offset, stop - at)
-            into = out[at - start : at - start + count]
-            self._source.copy(index, offset, offset + count, into, needed.get(index, 0))
-            at += count
-        check_largest(out, self._largest, self._where, start)
+        with source.expecting((start,), (stop,)):
+            while at < stop:
+                index, offset = divmod(at, chunk)
+                count = min(chunk - offset, stop - at)
+                into = out[at - start : at - start + count]
+                source.copy(index, offset, offset + count, into, needed.get(index, 0))
+                at += count
 
     def peek(self, start: int, stop: int, is_checked: bool = True) -> npt.NDArray[Any]:
         """The elements [start, stop), which must be inside the array; a read-only view where they are mapped
@@ -186,6 +204,12 @@ class Elements:
                     check_largest(values, self._largest, self._where, start)
                 return values
         return self.read(start, stop)
+
+    def expecting(self, starts: Positions, stops: Positions) -> AbstractContextManager[None]:
+        """In this context the calling thread reads the elements [starts[i], stops[i]), about in their order in the
+        array: from a store several requests are under way at once then. From a disk it changes nothing, nor does it
+        within another such context."""
+        return _NOTHING if self._source is None else self._source.expecting(starts, stops)
 
     def stream(self) -> MappedStream | None:
         """All elements as one mapped array, None where they are not stored so that this is possible."""
@@ -232,11 +256,12 @@ class Elements:
             raise RangeError(f"{self.name}: [{start}, {stop}) is outside [0, {self._count})")
         chunk = self.chunk_elements
         scratch = None if self.is_mapped else np.empty(chunk, dtype=self.dtype)
-        for index in range(start // chunk, -(-stop // chunk)):
-            first = index * chunk
-            values = self.load_chunk(index, scratch)
-            low = max(start - first, 0)
-            yield first + low, values[low : stop - first]
+        with self.expecting((start,), (stop,)):
+            for index in range(start // chunk, -(-stop // chunk)):
+                first = index * chunk
+                values = self.load_chunk(index, scratch)
+                low = max(start - first, 0)
+                yield first + low, values[low : stop - first]
 
     def foreign_bytes(self, start: int, stop: int) -> int:
         """The bytes of the files whose first element is in [start, stop), of an array that zarr reads."""

@@ -7,11 +7,10 @@ plain text.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from flat_tokens.errors import DatasetError, printable
-from flat_tokens.storage.files import read_whole
+from flat_tokens.storage.places import Place, read_whole
 from flat_tokens.storage.zarr_metadata import parse_json
 
 LARGEST_TOKENIZER_BYTES = 2**27  # four times that of 262,144 entries
@@ -23,7 +22,7 @@ def _byte_of_char() -> dict[str, int]:
     return {chr(byte): byte for byte in stand_alone} | {chr(256 + i): byte for i, byte in enumerate(others)}
 
 
-def load_entries(path: Path) -> dict[int, bytes]:
+def load_entries(path: Place) -> dict[int, bytes]:
     """Id -> bytes of every entry of a tokenizer.json. DatasetError if it is not of that form."""
     value = parse_json(read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True), path)
     byte_of_char = _byte_of_char()
@@ -52,7 +51,7 @@ def decode(ids: list[int], entries: dict[int, bytes]) -> str:
     return b"".join(entries.get(id_, f"<{id_}>".encode()) for id_ in ids).decode("utf-8", "replace")
 
 
-def load_special_ids(path: Path) -> frozenset[int]:
+def load_special_ids(path: Place) -> frozenset[int]:
     """The ids of a tokenizer.json's special tokens; empty if it names none."""
     value = parse_json(read_whole(path, LARGEST_TOKENIZER_BYTES, follow_link=True), path)
     added = value.get("added_tokens") if isinstance(value, dict) else None

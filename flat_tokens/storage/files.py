@@ -8,15 +8,17 @@ dataset's own path may be a link, and the folders above it."""
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, ClassVar
+from typing import Any, BinaryIO, ClassVar, cast
 
 from flat_tokens.errors import DatasetError, printable
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+READ_BYTES = 2**20  # of a file that is read from one end to the other
 _LINK_ERRORS = (errno.ELOOP, errno.EMLINK)  # of O_NOFOLLOW: Linux and macOS; FreeBSD
 
 
@@ -107,6 +109,44 @@ def read_part(file: BinaryIO, path: Path | str, offset: int, length: int) -> byt
     part = memoryview(bytearray(length))
     fill_from(file.fileno(), part, offset, path)
     return part
+
+
+class RegularFile:
+    """A regular file, opened; see places.File."""
+
+    def __init__(self, path: Path | str) -> None:
+        self._path = path
+        self._file, self.size = open_regular(path)
+
+    def part(self, offset: int, length: int) -> bytes | memoryview:
+        """See File.part."""
+        return read_part(self._file, self._path, offset, length)
+
+    def parts(self, ranges: Sequence[tuple[int, int]]) -> list[bytes | memoryview]:
+        """See File.parts."""
+        return [self.part(start, stop - start) for start, stop in ranges]
+
+    def whole(self, buffer: ReadBuffer) -> memoryview:
+        """See File.whole."""
+        data = buffer.room(self.size)
+        fill_from(self._file.fileno(), data, 0, self._path)
+        return data
+
+    def blocks(self, buffer: ReadBuffer) -> Iterator[memoryview]:
+        """See File.blocks."""
+        room = buffer.room(READ_BYTES)
+        while count := os.readv(self._file.fileno(), [room]):
+            yield room[:count]
+
+    def reader(self) -> io.BufferedReader[Any]:
+        """See File.reader."""
+        return io.BufferedReader(cast(io.RawIOBase, self._file), 1 << 16)
+
+    def __enter__(self) -> RegularFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
 
 
 def check_length(path: Path | str, size: int, limit_bytes: int) -> None:

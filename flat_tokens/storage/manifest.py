@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.format import FORMAT_NAME, FORMAT_VERSION, LARGEST_TOKEN_ID, SPLITS
 from flat_tokens.storage.file_digest import SHA256_DIGITS, XXH64_DIGITS
-from flat_tokens.storage.files import read_whole
+from flat_tokens.storage.files import AbsentFileError
 from flat_tokens.storage.manifest_lines import SELF_HASH_NAME, SELF_HASH_ZEROS, read_lines
+from flat_tokens.storage.places import Place, read_whole
 from flat_tokens.storage.zarr_metadata import parse_json
 
 MANIFEST_NAME = "manifest.json"
@@ -123,15 +122,16 @@ def _listed(name: str, texts: Iterable[str]) -> Iterator[bytes]:
     yield f"{line}\n],\n".encode("ascii")
 
 
-def read_manifest(root: Path, most_sources: int | None = None) -> Manifest | None:
+def read_manifest(root: Place, most_sources: int | None = None) -> Manifest | None:
     """The manifest of the dataset at `root`, None if it has none. DatasetError names what is wrong with it.
 
     Of the sources, which take half a kilobyte each, no more than the first most_sources are kept; all are checked
     all the same."""
     path = root / MANIFEST_NAME
-    if not os.path.lexists(path):
+    try:
+        found = read_lines(path, LARGEST_MANIFEST_BYTES, most_sources)
+    except AbsentFileError:
         return None
-    found = read_lines(path, LARGEST_MANIFEST_BYTES, most_sources)
     left_out = 0
     if found is None:
         data = read_whole(path, LARGEST_WHOLE_BYTES)

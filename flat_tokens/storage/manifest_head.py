@@ -10,38 +10,46 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from flat_tokens.format import FORMAT_NAME
-from flat_tokens.storage.files import open_regular
 from flat_tokens.storage.manifest import DIGESTS, MANIFEST_NAME, read_manifest
 from flat_tokens.storage.manifest_lines import SELF_HASH_NAME
+from flat_tokens.storage.places import Place, open_file
 
 HEAD_BYTES = 4096
+TAIL_BYTES = 256
 _END = re.compile(rb'\n"' + SELF_HASH_NAME.encode("ascii") + rb'": "[0-9a-f]{64}"\n\}\n\Z')
 _OWN_START = re.compile(
     rf'\{{\n"format": "{FORMAT_NAME}",\n"format_version": (?:{"|".join(map(str, DIGESTS))}),\n"splits": '.encode()
 )
 
 
-def read_counts(root: Path) -> Mapping[str, Any]:
-    """Per split what the manifest at `root` says of token_count, seq_count and max_token_id.
+class ManifestHead(NamedTuple):
+    """counts: per split what the manifest says of token_count, seq_count and max_token_id. layout: that of the
+    arrays."""
 
-    Cost: two reads of 4 KiB, whatever the manifest's length. DatasetError names what is wrong with it."""
-    path = root / MANIFEST_NAME
-    file, size = open_regular(path)
-    with file:
-        head = os.pread(file.fileno(), HEAD_BYTES, 0)
-        tail = os.pread(file.fileno(), 256, max(size - 256, 0))
+    counts: Mapping[str, Any]
+    layout: Mapping[str, Any]
+
+
+def read_head(root: Place) -> ManifestHead:
+    """What stands in front in the manifest of the dataset at `root`.
+
+    Cost: two reads of some kilobytes, whatever the manifest's length. DatasetError names what is wrong with it."""
+    with open_file(root / MANIFEST_NAME) as file:
+        size = file.size
+        head, tail = file.parts([(0, min(HEAD_BYTES, size)), (max(size - TAIL_BYTES, 0), size)])
     start = _OWN_START.match(head)
     if start and _END.search(tail):
         with contextlib.suppress(ValueError):
-            splits = json.loads(head[start.end() : head.index(b"\n", start.end())].rstrip(b","))
-            if isinstance(splits, dict) and all(isinstance(split, dict) for split in splits.values()):
-                return splits
+            splits, layout, _ = bytes(head[start.end() :]).split(b",\n", 2)
+            counts = json.loads(splits)
+            if isinstance(counts, dict) and all(isinstance(split, dict) for split in counts.values()):
+                return ManifestHead(counts, json.loads(layout.removeprefix(b'"layout": ')))
     manifest = read_manifest(root, most_sources=0)
-    return {} if manifest is None else {name: split._asdict() for name, split in manifest.splits.items()}
+    if manifest is None:
+        return ManifestHead({}, {})
+    return ManifestHead({name: split._asdict() for name, split in manifest.splits.items()}, manifest.layout)

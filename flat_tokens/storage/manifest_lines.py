@@ -24,10 +24,10 @@ import hashlib
 import io
 import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from flat_tokens.storage.files import check_length, open_regular
+from flat_tokens.storage.files import check_length
+from flat_tokens.storage.places import Place, open_file
 
 SELF_HASH_NAME = "manifest_sha256"
 SELF_HASH_ZEROS = "0" * 64
@@ -51,13 +51,12 @@ class ManifestLines(NamedTuple):
     digest: str  # that it should state
 
 
-def read_lines(path: Path, limit_bytes: int, most_sources: int | None) -> ManifestLines | None:
+def read_lines(path: Place, limit_bytes: int, most_sources: int | None) -> ManifestLines | None:
     """The manifest's value, with so many of its sources at most. None: with all of them.
 
     None if it is not written as above; DatasetError if it is no regular file or longer than limit_bytes."""
-    file, size = open_regular(path)
-    with file, io.BufferedReader(cast(io.RawIOBase, file), 1 << 16) as buffered:
-        check_length(path, size, limit_bytes)
+    with open_file(path) as file, file.reader() as buffered:
+        check_length(str(path), file.size, limit_bytes)
         lines = _Lines(buffered)
         value: dict[str, Any] = {}
         sources_left_out = 0

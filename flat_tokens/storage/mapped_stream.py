@@ -66,7 +66,7 @@ class MappedStream:
         is_done = self._is_mapped if is_alone else self._is_sound
         for index in np.flatnonzero(is_wanted & ~is_done).tolist():
             if not self._is_mapped[index]:
-                path = self._stored.file_path(index)
+                path = self._stored.file_name(index)
                 map_into(self._reserved, index * self._chunk_bytes, self._chunk_bytes, path, not is_alone)
                 self._is_mapped[index] = True
             if not is_alone:

@@ -48,7 +48,7 @@ def _libc() -> Any:
     return library
 
 
-def map_file(path: Path, limit_bytes: int) -> npt.NDArray[np.uint8]:
+def map_file(path: Path | str, limit_bytes: int) -> npt.NDArray[np.uint8]:
     """The bytes of a regular file of at most limit_bytes, uint8[size], read-only and shared with the page cache.
 
     Cost: 10 us, and 10 us for each 100 KiB up to 2 MiB; above, a page fault when a page is touched first.
@@ -69,7 +69,9 @@ def reserve(size: int) -> npt.NDArray[np.uint8]:
     return _array(_map(None, size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, None), size)
 
 
-def map_into(reserved: npt.NDArray[np.uint8], offset: int, size: int, path: Path, populate: bool) -> None:
+def map_into(
+    reserved: npt.NDArray[np.uint8], offset: int, size: int, path: Path | str, populate: bool
+) -> None:
     """Put a file of exactly `size` bytes at `offset` of what `reserve` gave; both are whole pages, but for the
     file's end at the end of the reservation. Done twice it changes nothing. populate: all of it will be read.
     DatasetError as map_file."""
@@ -83,7 +85,7 @@ def map_into(reserved: npt.NDArray[np.uint8], offset: int, size: int, path: Path
         _map(reserved.ctypes.data + offset, size, flags, file.fileno(), path)
 
 
-def _map(address: int | None, size: int, flags: int, descriptor: int, path: Path | None) -> int:
+def _map(address: int | None, size: int, flags: int, descriptor: int, path: Path | str | None) -> int:
     mapped: int = _libc().mmap(address, size, PROT_READ, flags, descriptor, 0)
     if mapped == ctypes.c_void_p(-1).value:
         number = ctypes.get_errno()

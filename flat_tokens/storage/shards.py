@@ -24,6 +24,18 @@ KEPT_INDEXES = 64  # 4 KiB each by default
 KEPT_INDEX_BYTES = 2**23  # of all of them, but the last one is kept in any case
 
 
+def present_entry(entries: ShardIndex, index: int, inside: int, where: str) -> tuple[int, int]:
+    """Offset and length in its shard, which is named `where`, of zarr chunk `index` of the array, which is the shard's
+    zarr chunk `inside`; AbsentFileError if it has none."""
+    offset, length = (int(value) for value in entries[inside])
+    if offset == ABSENT:
+        raise AbsentFileError(
+            f"{printable(where)}: zarr chunk {index} is not in the shard; zarr would read zeros. "
+            "Restore it or convert again"
+        )
+    return offset, length
+
+
 class Shards:
     """The shards of a stored array. Not to be taken into the child of a fork: make a new one."""
 
@@ -37,14 +49,7 @@ class Shards:
     def entry(self, index: int) -> tuple[int, int]:
         """Offset and length in its file of zarr chunk `index` of the array; AbsentFileError if it has none."""
         file_index, inside = divmod(index, self._per_file)
-        offset, length = (int(value) for value in self._index(file_index)[inside])
-        if offset == ABSENT:
-            where = printable(str(self._stored.file_path(file_index)))
-            raise AbsentFileError(
-                f"{where}: zarr chunk {index} is not in the shard; zarr would read zeros. "
-                "Restore it or convert again"
-            )
-        return offset, length
+        return present_entry(self._index(file_index), index, inside, self._stored.file_name(file_index))
 
     def part(self, index: int) -> bytes | memoryview:
         """The encoded bytes of zarr chunk `index` of the array."""
@@ -57,14 +62,14 @@ class Shards:
     def _index(self, file_index: int) -> ShardIndex:
         index = self._indexes.get(file_index)
         if index is None:
-            stored, path = self._stored, self._stored.file_path(file_index)
+            stored, path = self._stored, self._stored.file_name(file_index)
             file, size = open_regular(path)
             with file:
                 length = index_length(stored)
                 check_length(path, size, largest_file_bytes(stored))
                 if size < length:
                     raise DatasetError(
-                        f"{printable(str(path))}: too short for the index of a shard; restore it or convert again"
+                        f"{printable(path)}: too short for the index of a shard; restore it or convert again"
                     )
                 file.seek(size - length if stored.index_at_end else 0)
                 index = parse_index(stored, file.read(length), size, path)

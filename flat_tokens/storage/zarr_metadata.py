@@ -10,18 +10,17 @@ reason there are no filters: tensorstore knows none. zarr is not imported: 0.2 s
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from flat_tokens import format as flat_format
 from flat_tokens.errors import DatasetError, printable
 from flat_tokens.storage.codecs import CodecChain, UnknownCodecError
-from flat_tokens.storage.files import read_whole, refuse_link
 from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.places import Place, is_there, read_whole, refuse_link
 
 # What no dataset goes beyond. What is parsed or held by a reader is bounded by these, not by what a file claims.
 LARGEST_METADATA_BYTES = 2**22  # a few hundred are usual; parsed it takes up to 25 times as much
@@ -29,6 +28,10 @@ MOST_CONTAINERS = 2**22  # lists and objects of a JSON file: 64 bytes each, of a
 LARGEST_FILE_COUNT = 2**32  # an ext4 file system has no more; 10^15 tokens in files of the default size
 LARGEST_CHUNK_BYTES = 2**31  # what Blosc takes at once
 LARGEST_SHARD_CHUNKS = 2**20  # 16 MiB of index; a random row reads 16 bytes of it. 256 are the default
+
+
+# The object in a metadata file, None if there is no such file.
+ReadMetadata = Callable[[Place], dict[str, Any] | None]
 
 
 class ForeignLayoutError(DatasetError):
@@ -43,7 +46,7 @@ class StoredArray(NamedTuple):
     same in format 2. element_count may be 0. sharded: whether a file has a shard index at its end (or
     start)."""
 
-    path: Path
+    path: Place
     zarr_format: int
     dtype: str
     element_count: int
@@ -61,7 +64,7 @@ class StoredArray(NamedTuple):
         """Files that a complete array has."""
         return -(-self.element_count // self.shard_elements)
 
-    def file_path(self, file_index: int) -> Path:
+    def file_path(self, file_index: int) -> Place:
         """The file with the elements [file_index * shard_elements, ...)."""
         return self.path / self.file_key(file_index)
 
@@ -123,6 +126,21 @@ def array_files(
     return {"zarr.json": _json_bytes(array)}
 
 
+def split_files(layout: ArrayLayout, token_count: int, seq_count: int, max_token_id: int) -> dict[str, bytes]:
+    """Metadata of a split and of its arrays: path in the split's folder -> content."""
+    tokens = array_files(
+        layout, flat_format.TOKENS_DTYPE, token_count, layout.chunk_tokens, layout.write_unit_tokens
+    )
+    starts = array_files(
+        layout, flat_format.STARTS_DTYPE, seq_count + 1, layout.chunk_starts, layout.write_unit_starts
+    )
+    return {
+        **group_files(layout.zarr_format, {flat_format.MAX_TOKEN_ID_NAME: int(max_token_id)}),
+        **{f"{flat_format.TOKENS_NAME}/{name}": data for name, data in tokens.items()},
+        **{f"{flat_format.STARTS_NAME}/{name}": data for name, data in starts.items()},
+    }
+
+
 @lru_cache(maxsize=16)
 def write_chain(layout: ArrayLayout) -> CodecChain:
     """The codecs that the writer uses; zstd frames carry a checksum of their content, in format 3 crc32c follows."""
@@ -161,12 +179,12 @@ def _json_bytes(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=2) + "\n").encode("ascii")
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Place) -> dict[str, Any]:
     """The object in a JSON file; DatasetError if it is not there or cannot be one."""
     return parse_json(read_whole(path, LARGEST_METADATA_BYTES), path)
 
 
-def parse_json(data: bytes, path: Path) -> dict[str, Any]:
+def parse_json(data: bytes, path: Place) -> dict[str, Any]:
     """The object in the bytes of a JSON file; DatasetError names the file."""
     if data.count(b"[") + data.count(b"{") > MOST_CONTAINERS:
         what = f"more than {MOST_CONTAINERS} lists and objects cannot be"
@@ -184,40 +202,40 @@ def parse_json(data: bytes, path: Path) -> dict[str, Any]:
     return value
 
 
-def read_group(path: Path) -> tuple[int, dict[str, Any]] | None:
+def read_if_there(path: Place) -> dict[str, Any] | None:
+    """As read_json, None if the file is not there."""
+    return read_json(path) if is_there(path) else None  # an error's text takes ten times as long
+
+
+def read_group(path: Place, read: ReadMetadata = read_if_there) -> tuple[int, dict[str, Any]] | None:
     """(zarr format, attributes) of the group at `path`, None if there is no group."""
-    node = read_if_there(path / "zarr.json")
+    node = read(path / "zarr.json")
     if node is not None:
         attributes = node.get("attributes", {})
         if node.get("node_type") == "group" and node.get("zarr_format") == 3 and isinstance(attributes, dict):
             return 3, attributes
         return None
-    node = read_if_there(path / ".zgroup")
+    node = read(path / ".zgroup")
     if node is None or node.get("zarr_format") != 2:
         return None
-    return 2, read_if_there(path / ".zattrs") or {}
+    return 2, read(path / ".zattrs") or {}
 
 
-def read_array(path: Path) -> StoredArray:
+def read_array(path: Place, read: ReadMetadata = read_if_there) -> StoredArray:
     """How the array at `path` is stored. DatasetError if it is no array of one dimension, or a link leads out of it;
     ForeignLayoutError if zarr may read it but this package does not."""
     refuse_link(path)
     for name, parse in (("zarr.json", _parse_v3), (".zarray", _parse_v2)):
-        node = read_if_there(path / name)
+        node = read(path / name)
         if node is not None:
             stored = _guarded(path, path / name, node, parse)
             if stored.key_prefix.endswith("/"):
-                refuse_link(f"{path}/{stored.key_prefix[:-1]}")
+                refuse_link(path / stored.key_prefix[:-1])
             return stored
     raise DatasetError(f"{printable(str(path))}: no zarr array here (neither .zarray nor zarr.json)")
 
 
-def read_if_there(path: Path) -> dict[str, Any] | None:
-    """As read_json, None if the file is not there."""
-    return read_json(path) if os.path.lexists(path) else None  # an error's text takes ten times as long
-
-
-def _guarded(path: Path, file: Path, node: dict[str, Any], parse: Any) -> StoredArray:
+def _guarded(path: Place, file: Place, node: dict[str, Any], parse: Any) -> StoredArray:
     try:
         stored: StoredArray = parse(path, node)
     except UnknownCodecError as error:
@@ -232,7 +250,7 @@ def _guarded(path: Path, file: Path, node: dict[str, Any], parse: Any) -> Stored
     return stored
 
 
-def check_sizes(stored: StoredArray, file: Path) -> None:
+def check_sizes(stored: StoredArray, file: Place) -> None:
     """DatasetError for an array of more files, or of larger zarr chunks or shards, than a reader takes on. file: what
     says so."""
     if stored.file_count > LARGEST_FILE_COUNT:
@@ -254,7 +272,7 @@ def _length(value: Any, least: int, what: str) -> int:
     return value[0]
 
 
-def _parse_v2(path: Path, node: dict[str, Any]) -> StoredArray:
+def _parse_v2(path: Place, node: dict[str, Any]) -> StoredArray:
     if node["zarr_format"] != 2 or node.get("fill_value") not in (0, None):
         raise ValueError("zarr_format must be 2 and fill_value 0")
     chunk = _length(node["chunks"], 1, "chunks")
@@ -287,7 +305,7 @@ def _dtype(text: Any) -> str:
     return text
 
 
-def _parse_v3(path: Path, node: dict[str, Any]) -> StoredArray:
+def _parse_v3(path: Place, node: dict[str, Any]) -> StoredArray:
     if node["zarr_format"] != 3 or node["node_type"] != "array" or node["fill_value"] != 0:
         raise ValueError("zarr_format must be 3, node_type array and fill_value 0")
     if node["chunk_grid"]["name"] != "regular" or node.get("storage_transformers"):

@@ -99,7 +99,14 @@ def test_the_reference_says_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", ["llama", "gemma", "unknown-fused", "random-merges", "clip"])
 def test_every_character(name: str) -> None:
     ours, theirs = both(name)
-    characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    # All that are assigned, and of the rest, which is all alike, one in a hundred.
+    points = [
+        *range(0x34000),
+        *range(0x34000, 0xE0000, 101),
+        *range(0xE0000, 0xE1000),
+        *range(0xE1000, 0x110000, 101),
+    ]
+    characters = [chr(point) for point in points if not 0xD800 <= point < 0xE000]
     for start in range(0, len(characters), 1 << 14):
         some = characters[start : start + (1 << 14)]
         for text in ("".join(some), "t".join(some[:2000]), "中".join(some[:2000])):

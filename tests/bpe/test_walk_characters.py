@@ -4,6 +4,7 @@ rule and variant."""
 from __future__ import annotations
 
 import random
+from functools import cache
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from pretoken_ends import automaton_of, pretoken_ends
 
 from bpe import _core
 from bpe.patterns import PATTERNS
-from bpe.reference import count_pretokens, encode, train
+from bpe.reference import encode
+from bpe.training import train
 
 SEPARATOR = b"<|endoftext|>"
 # Letters that often stand together, other letters, and what is no letter but has three bytes: others, whitespace,
@@ -52,10 +54,16 @@ def text_of(rng: random.Random, size: int) -> str:
     return "".join(parts)
 
 
+@cache
+def trained() -> list[tuple[bytes, bytes]]:
+    """Merges that training finds in such text."""
+    return train([text_of(random.Random(1), 9000).encode()], 256 + 500).merges
+
+
+@cache
 def vocabulary(kind: str) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
-    """Merges that training finds in such text; then more of them, and entries that no merges make."""
-    rng = random.Random(1)
-    merges = train(count_pretokens([text_of(rng, 3000) for _ in range(3)]), 500)
+    """Those merges; then more of them, and entries that no merges make."""
+    merges = [*trained()]
     entries = dict.fromkeys(
         [*(bytes([value]) for value in range(256)), *(left + right for left, right in merges)]
     )
@@ -91,16 +99,10 @@ def vocabulary(kind: str) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
     }, merges
 
 
-VOCABULARIES = {kind: vocabulary(kind) for kind in KINDS}
-
-
-@pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("rule", ["merges", "merges whole", "ranks"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_texts_equal_the_reference(variant: str, kind: str, rule: str, pattern: str) -> None:
-    entries, merges = VOCABULARIES[kind]
-    listed, whole = None if rule == "ranks" else merges, rule != "merges"
-    encoder = _core.TokenizerCore(entries, listed, {}, automaton_of(pattern), whole)
+@cache
+def texts_and_ids(kind: str, rule: str, pattern: str) -> tuple[list[str], list[list[int]]]:
+    """Texts, and their ids by the reference, which every variant must make."""
+    entries, merges = vocabulary(kind)
     rng = random.Random(f"{kind} {rule} {pattern}")
     texts = [text_of(rng, size) for size in [1, 2, 3, 15, 16, 17, 40, 40, 80, 80, 300, 300]]
     texts += [
@@ -108,7 +110,18 @@ def test_texts_equal_the_reference(variant: str, kind: str, rule: str, pattern: 
         for pair in [("天", "，"), ("，", "天"), ("麟", "書"), ("…", "。")]
         for end in ["", "\n", "a"]
     ]
-    expected = [encode(text, entries, listed, {}, pattern, whole) for text in texts]
+    listed = None if rule == "ranks" else merges
+    return texts, [encode(text, entries, listed, {}, pattern, rule != "merges") for text in texts]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("rule", ["merges", "merges whole", "ranks"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_equal_the_reference(variant: str, kind: str, rule: str, pattern: str) -> None:
+    entries, merges = vocabulary(kind)
+    listed = None if rule == "ranks" else merges
+    encoder = _core.TokenizerCore(entries, listed, {}, automaton_of(pattern), rule != "merges")
+    texts, expected = texts_and_ids(kind, rule, pattern)
     tokens, offsets = encoder.encode_documents(SEPARATOR.join(text.encode() for text in texts), SEPARATOR, 1)
     for i, text in enumerate(texts):
         assert tokens[offsets[i] : offsets[i + 1]].tolist() == expected[i], repr(text)
@@ -121,7 +134,7 @@ def test_texts_equal_the_reference(variant: str, kind: str, rule: str, pattern: 
 )
 def test_long_runs_equal_what_their_pretokens_are(variant: str, pattern: str, line: str) -> None:
     """More ids than the room a walk has, and one pretoken as long as that."""
-    entries, merges = VOCABULARIES["with parts"]
+    entries, merges = vocabulary("with parts")
     text = (line * 3000).encode()
     with_pattern = _core.TokenizerCore(entries, merges, {}, automaton_of(pattern), False)
     given = _core.TokenizerCore(entries, merges, {}, None, False)
@@ -133,7 +146,7 @@ def test_long_runs_equal_what_their_pretokens_are(variant: str, pattern: str, li
 
 def test_a_text_may_end_anywhere(variant: str) -> None:
     """Nothing behind the end is read: each text is the end of its buffer, and another text goes on behind it."""
-    entries, merges = VOCABULARIES["trained"]
+    entries, merges = vocabulary("trained")
     encoder = _core.TokenizerCore(entries, merges, {}, automaton_of("cl100k"), False)
     text = "天地人和龍鳳麟書あいカー한天地人和，龍鳳。\n"
     for size in range(1, len(text) + 1):

@@ -238,7 +238,7 @@ def test_quarantined_records_keep_their_lines(here: Path, monkeypatch: pytest.Mo
     ] * 2
     for nth in (3, 6, 9, 12):
         leave_partial(here, monkeypatch, nth, **more)
-        run(here, "out", PlainExecutor, **more)
+        run(here, "out", PlainExecutor(), **more)
         assert tree(here / "out") == tree(here / "clean")
         (here / "out").rename(here / f"{nth}")
     with pytest.raises(BadInput, match="more than 17 bad records"):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_datasets import write_dataset
 
 import flat_tokens
 from flat_tokens import Loader, PackedSequences
@@ -36,15 +37,14 @@ Batches = Iterator[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def train(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    from conftest import write_dataset
-
     generator = np.random.default_rng(0)
     documents = []
     for length in generator.integers(4, SEQ_LEN, 600).tolist():
         at = int(generator.integers(IDS))
         documents.append([int(CYCLE[(at + i) % IDS]) for i in range(length)])
     path = tmp_path_factory.mktemp("next") / "d"
-    return flat_tokens.open(write_dataset(path, documents, [], ArrayLayout.create())).train
+    write_dataset(path, documents, [], ArrayLayout.create())
+    return flat_tokens.open(path).train
 
 
 def by_batches(train: Any) -> Batches:

@@ -19,6 +19,7 @@ import flat_tokens
 from flat_tokens import format as flat_format
 from flat_tokens import verify, verify_units, writer
 from flat_tokens.errors import DatasetError
+from flat_tokens.storage import files
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord, SplitRecord, read_manifest
 from flat_tokens.storage.manifest_lines import SELF_HASH_ZEROS
@@ -285,7 +286,7 @@ def test_starts_are_compared_a_few_at_a_time(
 def test_a_long_shard_is_not_held_as_a_whole(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = flat_tokens.verify_dataset(sound)
     monkeypatch.setattr(verify_units, "WHOLE_SHARD_BYTES", 0)
-    monkeypatch.setattr(verify_units, "READ_BYTES", 7)
+    monkeypatch.setattr(files, "READ_BYTES", 7)
     assert flat_tokens.verify_dataset(sound) == whole
     for path in files_of(sound / "train"):
         data = path.read_bytes()

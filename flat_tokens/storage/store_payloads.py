@@ -1,0 +1,172 @@
+"""The encoded zarr chunks of an array on an object store, read as few large ranges, several at once.
+
+A shard is asked for its size and version and for its index when it is touched first (two requests), then for ranges of
+neighbouring zarr chunks (one request each). What will be read soon is announced by `expecting`: it is cut into pieces
+of up to PIECE_BYTES, and as these are used up the next ones are fetched, at most PIECES_AHEAD at a time, so that memory
+is bounded however much is announced. Invariant: the index and all zarr chunks of a shard are of one version of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from flat_tokens.storage.chunks import (
+    Int64,
+    Positions,
+    ShardIndex,
+    chunks_of,
+    index_length,
+    largest_file_bytes,
+    parse_index,
+)
+from flat_tokens.storage.files import ReadBuffer, check_length
+from flat_tokens.storage.places import Payload, StorePath
+from flat_tokens.storage.shards import present_entry
+from flat_tokens.storage.zarr_metadata import StoredArray
+from stores.requests import start
+
+PIECE_BYTES = 2**22  # decoded; what is fetched is less
+PIECES_AHEAD = 16  # enough for 100 MB/s at 40 ms a request of 256 KiB
+KEPT_SHARD_BYTES = 2**25  # of indexes: 8,192 shards of the default size, at least the last one
+
+
+class _Shard(NamedTuple):
+    version: str
+    entries: ShardIndex
+
+
+class StorePayloads:
+    """See payloads.Payloads. Not to be taken into the child of a fork."""
+
+    is_mappable = False
+
+    def __init__(self, stored: StoredArray) -> None:
+        assert isinstance(stored.path, StorePath)
+        self._stored = stored
+        self._place = stored.path
+        self._per_file = stored.shard_elements // stored.chunk_elements
+        self._most_shards = max(1, KEPT_SHARD_BYTES // index_length(stored))
+        self._lock = threading.Lock()
+        self._shards: OrderedDict[int, Future[_Shard]] = OrderedDict()
+        self._of_thread = threading.local()
+
+    def read(self, index: int, _: ReadBuffer) -> tuple[Payload, str]:
+        """See Payloads."""
+        plan: _Plan | None = getattr(self._of_thread, "plan", None)
+        payload = None if plan is None or plan.is_ended else plan.take(index)
+        if payload is None:
+            payload = self.fetch(index // self._per_file, [index])[0]
+        return payload, str(self._object(index // self._per_file))
+
+    @contextmanager
+    def expecting(self, starts: Positions, stops: Positions) -> Iterator[None]:
+        """See Payloads."""
+        outer: _Plan | None = getattr(self._of_thread, "plan", None)
+        if outer is not None and not outer.is_ended:
+            yield
+            return
+        plan = self._of_thread.plan = _Plan(self, chunks_of(starts, stops, self._stored.chunk_elements))
+        try:
+            yield
+        finally:
+            plan.end()
+
+    def pieces(self, indexes: list[int]) -> Iterator[tuple[int, list[int]]]:
+        """(shard, zarr chunks in it), in the order given, of up to PIECE_BYTES."""
+        item_bytes = np.dtype(self._stored.dtype).itemsize
+        most = max(1, PIECE_BYTES // (self._stored.chunk_elements * item_bytes))
+        for shard, group in itertools.groupby(indexes, lambda index: index // self._per_file):
+            while piece := list(itertools.islice(group, most)):
+                yield shard, piece
+
+    def fetch(self, shard: int, indexes: list[int]) -> list[Payload]:
+        """The encoded bytes of some zarr chunks of a shard. DatasetError, AbsentFileError, StoreError."""
+        place = self._object(shard)
+        if not self._stored.sharded:
+            limit = largest_file_bytes(self._stored)
+            with place.reading():
+                payload = place.store.read(place.key, 0, limit + 1)
+            check_length(str(place), len(payload), limit)
+            return [memoryview(payload)] * len(indexes)
+        version, entries = self._shard(shard)
+        first = shard * self._per_file
+        wanted = [present_entry(entries, index, index - first, str(place)) for index in indexes]
+        return place.parts([(offset, offset + length) for offset, length in wanted], version)
+
+    def _object(self, shard: int) -> StorePath:
+        return self._place / self._stored.file_key(shard)
+
+    def _shard(self, number: int) -> _Shard:
+        """What is known of a shard, asked for once, whichever thread is first."""
+        with self._lock:
+            known = self._shards.get(number)
+            if known is None:
+                mine = self._shards[number] = Future()
+                while len(self._shards) > self._most_shards:
+                    self._shards.popitem(last=False)
+            else:
+                self._shards.move_to_end(number)
+        if known is not None:
+            return known.result()
+        try:
+            mine.set_result(self._ask(self._object(number)))
+        except BaseException as error:
+            with self._lock:
+                self._shards.pop(number, None)
+            mine.set_exception(error)
+        return mine.result()
+
+    def _ask(self, place: StorePath) -> _Shard:
+        stored = self._stored
+        with place.reading():
+            _, size, version = place.store.head(place.key)
+            check_length(str(place), size, largest_file_bytes(stored))
+            length = index_length(stored)
+            at = max(size - length, 0) if stored.index_at_end else 0
+        (data,) = place.parts([(at, min(at + length, size))], version)
+        return _Shard(version, parse_index(stored, data, size, str(place)))
+
+
+class _Plan:
+    """Zarr chunks that one thread reads soon, by rising number. Nothing is asked for before the first is: it may be
+    that those in front are kept decoded."""
+
+    def __init__(self, payloads: StorePayloads, indexes: Int64) -> None:
+        self._payloads = payloads
+        self._indexes = indexes
+        self._pieces: Iterator[tuple[int, list[int]]] | None = None
+        self._begun: deque[tuple[list[int], Future[list[Payload]]]] = deque()
+        self._found: dict[int, Payload] = {}
+        self.is_ended = False
+
+    def take(self, index: int) -> Payload | None:
+        """The encoded bytes, waited for; None where they were not announced, are far ahead, or were given already."""
+        if self._pieces is None:
+            first = int(np.searchsorted(self._indexes, index))
+            self._pieces = self._payloads.pieces(self._indexes[first:].tolist())
+            self._begin(self._pieces)
+        if any(index in piece for piece, _ in self._begun):
+            while index not in self._found:
+                piece, future = self._begun.popleft()
+                self._found.update(zip(piece, future.result(), strict=True))
+            self._begin(self._pieces)
+        return self._found.pop(index, None)
+
+    def end(self) -> None:
+        """What was not taken is not needed."""
+        self.is_ended = True
+        self._found.clear()
+        self._begun.clear()
+
+    def _begin(self, pieces: Iterator[tuple[int, list[int]]]) -> None:
+        for shard, indexes in itertools.islice(pieces, PIECES_AHEAD - len(self._begun)):
+            self._begun.append((indexes, start(partial(self._payloads.fetch, shard, indexes))))

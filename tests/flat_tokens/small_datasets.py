@@ -1,0 +1,55 @@
+"""Datasets written from sequences in memory, as a converter would."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from flat_tokens import format as flat_format
+from flat_tokens import writer
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import SplitRecord
+
+Sequences = Sequence[Sequence[int]]
+
+EXAMPLE = [[1, 2], [3, 4, 5], [6, 7, 8]]
+TOKENIZER = {
+    "version": "1.0",
+    "model": {
+        "type": "BPE",
+        "vocab": {chr(ord("a") + i): i for i in range(26)} | {"Ġ": 26, "Ċ": 27},
+        "merges": [],
+    },
+    "added_tokens": [{"id": 28, "content": "<|end|>", "special": True}],
+}
+
+
+def write_dataset(
+    root: writer.Destination, train: Sequences, validation: Sequences, layout: ArrayLayout
+) -> None:
+    """Write a whole dataset to a folder or a store."""
+    data = json.dumps(TOKENIZER).encode()
+    if isinstance(root, Path):
+        root.mkdir(parents=True, exist_ok=True)
+    records = [writer.write_file(root, "tokenizer.json", data)]
+    digest = hashlib.sha256(data).hexdigest()
+    tokenizer = {"path": "tokenizer.json", "sha256": digest, "fingerprint": "f" * 64}
+    splits = {}
+    for name, sequences in (("train", train), ("validation", validation)):
+        encoded, starts, max_token_id = flat_format.from_sequences(sequences)
+        splits[name] = SplitRecord(len(encoded), len(sequences), max_token_id)
+        records += writer.create_split(root, name, len(encoded), len(sequences), max_token_id, layout)
+        records += writer.write_tokens(root, name, layout, 0, encoded)
+        records += writer.write_starts(root, name, layout, 0, starts)
+    writer.write_root(
+        root,
+        splits,
+        records,
+        layout,
+        tokenizer=tokenizer,
+        sources=[{"path": "a.txt", "bytes": 3}],
+        options={"seed": 0},
+        versions={"flat_tokens": "test"},
+    )

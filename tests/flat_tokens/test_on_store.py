@@ -1,0 +1,361 @@
+"""Datasets on an object store: what is read equals what a disk gives, and takes few requests."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from counting_store import CountingStore, copy_dataset
+from small_datasets import write_dataset
+
+import flat_tokens
+from flat_tokens import Loader, Mixture, PackedSequences
+from flat_tokens.errors import ArgumentError, DatasetError
+from flat_tokens.storage import store_payloads
+from flat_tokens.storage.layout import ArrayLayout
+from stores import open_store
+
+pytest.importorskip("obstore", reason="obstore is not installed")
+
+LAYOUTS = [
+    ArrayLayout.create(3, 64, 512),
+    ArrayLayout.create(3, 64, 256, "none"),
+    ArrayLayout.create(3, 16, 4096, "lz4"),
+    ArrayLayout.create(3),
+    ArrayLayout.create(2, 64),
+]
+Pair = tuple[flat_tokens.Dataset, flat_tokens.Dataset, CountingStore]
+
+
+def new_store() -> CountingStore:
+    return CountingStore(open_store(f"memory://{uuid4().hex}/d.zarr"))
+
+
+def sequences(seed: int, count: int) -> list[list[int]]:
+    rng = random.Random(seed)
+    return [[rng.randint(0, 27) for _ in range(rng.randint(1, 30))] for _ in range(count)]
+
+
+@pytest.fixture(
+    scope="module",
+    params=LAYOUTS,
+    ids=lambda layout: f"v{layout.zarr_format}-{layout.compression}-{layout.chunk_tokens}",
+)
+def written(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, CountingStore]:
+    """A dataset on a disk and on a store."""
+    root = tmp_path_factory.mktemp("pair") / "d.zarr"
+    write_dataset(root, sequences(1, 900), sequences(2, 20), request.param)
+    return root, copy_dataset(root, new_store())
+
+
+@pytest.fixture
+def pair(written: tuple[Path, CountingStore]) -> Pair:
+    """The same dataset opened from both; the store's requests are counted from then on."""
+    root, store = written
+    store.requests.clear()
+    return flat_tokens.open(root), flat_tokens.open(store), store
+
+
+def test_opening_takes_three_requests_at_most(pair: Pair) -> None:
+    on_disk, dataset, store = pair
+    assert store.requests == {"head": 1, "read": store.requests["read"]}
+    assert store.requests["read"] <= 2
+    for split in ("train", "validation"):
+        for name in ("token_count", "seq_count", "max_token_id"):
+            assert getattr(dataset[split], name) == getattr(on_disk[split], name)
+    assert str(dataset.path) == store.url
+    assert dataset.manifest == on_disk.manifest
+    assert str(dataset.tokenizer_path) == f"{store.url}/tokenizer.json"
+
+
+def test_sequences_rows_and_elements_are_equal(pair: Pair) -> None:
+    on_disk, dataset, _ = pair
+    rng = random.Random(3)
+    for split in ("train", "validation"):
+        its, theirs = dataset[split], on_disk[split]
+        assert np.array_equal(its.encoded_tokens[:], theirs.encoded_tokens[:])
+        assert np.array_equal(its.seq_starts[:], theirs.seq_starts[:])
+        numbers = [rng.randrange(-its.seq_count, its.seq_count) for _ in range(50)]
+        for index, mine, other in zip(
+            numbers, its.sequences(numbers), theirs.sequences(numbers), strict=True
+        ):
+            assert mine.tolist() == other.tolist() == its.sequence(index).tolist()
+        rows = [rng.randrange(its.row_count(17)) for _ in range(20)]
+        for mine, other in zip(its.rows(rows, 17), theirs.rows(rows, 17), strict=True):
+            assert np.array_equal(mine, other)
+        for first, values in its.encoded_tokens.blocks(5, its.token_count - 3):
+            assert np.array_equal(values, theirs.encoded_tokens[first : first + len(values)])
+        assert [s.tolist() for s in its] == [s.tolist() for s in theirs]
+
+
+LOADERS: list[dict[str, Any]] = [
+    {"seq_len": 16, "batch_size": 8},
+    {"seq_len": 16, "batch_size": 8, "block_tokens": 64, "shuffle_blocks": 5},
+    {"seq_len": 100, "batch_size": 6, "host_index": 1, "host_count": 2, "block_tokens": 300},
+    {"seq_len": 64, "batch_size": 4, "shuffle": False},
+    {"seq_len": 16, "batch_size": 8, "packed": False, "block_tokens": 256},
+    {"seq_len": 7, "batch_size": 8, "packed": False, "long_sequences": "truncate"},
+]
+
+
+@pytest.mark.parametrize("options", LOADERS, ids=str)
+@pytest.mark.parametrize("prefetch", [False, True])
+def test_batches_are_equal(pair: Pair, options: dict[str, Any], prefetch: bool) -> None:
+    on_disk, dataset, _ = pair
+    its, theirs = Loader(dataset.train, **options), Loader(on_disk.train, **options)
+    steps = its.steps_per_epoch
+    for mine, other in zip(
+        its.from_step(0, steps + 3, prefetch=prefetch), theirs.from_step(0, steps + 3), strict=True
+    ):
+        assert_equal(mine, other)
+    for step in (steps // 2, 0, 5 * steps + 1):  # each read alone
+        assert_equal(its.batch(step), theirs.batch(step))
+
+
+def assert_equal(mine: Any, other: Any) -> None:
+    assert np.array_equal(mine.inputs, other.inputs)
+    assert np.array_equal(mine.targets, other.targets)
+    assert np.array_equal(mine.positions, other.positions)
+
+
+def test_mixtures_and_packs_are_equal(pair: Pair) -> None:
+    on_disk, dataset, _ = pair
+    its, theirs = (
+        Mixture([both.train, both.validation], [3, 1], seq_len=8, batch_size=8, block_tokens=64)
+        for both in (dataset, on_disk)
+    )
+    for mine, other in zip(its.from_step(0, 40), theirs.from_step(0, 40), strict=True):
+        assert_equal(mine, other)
+    for strategy in ("greedy", "best-fit"):
+        packs, others = (PackedSequences(both.train, 64, strategy=strategy) for both in (dataset, on_disk))
+        assert len(packs) == len(others)
+        order = packs.shuffled(1)[:30].tolist()
+        assert np.array_equal(packs.batch(order).tokens, others.batch(order).tokens)
+
+
+def test_a_window_is_few_ranges_and_an_index_is_read_once(make_dataset: Any, random_sequences: Any) -> None:
+    layout = ArrayLayout.create(3, 64, 1024)
+    root = make_dataset(random_sequences(1, 900, 30), [], layout)
+    store = copy_dataset(root, new_store())
+    train = flat_tokens.open(store).train
+    shards = -(-train.token_count // 1024)
+    store.requests.clear()
+    loader = Loader(train, seq_len=64, batch_size=4)  # one window is all of it
+    list(loader)
+    # Each shard's size and index, then a range of each, and the rows of the first batch.
+    assert store.requests["head"] == shards
+    assert 2 * shards <= store.requests["read"] <= 2 * shards + 8
+    store.requests.clear()
+    assert len(loader.batch(3 * loader.steps_per_epoch).inputs) == 4
+    assert store.requests["head"] == 0
+    assert store.requests["read"] <= 8  # rows, with the token in front
+    store.requests.clear()
+    train.encoded_tokens[:]
+    assert store.requests == {"read": shards}
+    again = flat_tokens.open(store).train
+    store.requests.clear()
+    again.sequence(5)
+    assert store.requests == {
+        "head": 2,
+        "read": 4,
+    }  # size and index of a shard of each array, a zarr chunk of each
+
+
+def test_reading_ahead_is_bounded(
+    make_dataset: Any, random_sequences: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much is announced, no more than PIECES_AHEAD pieces are under way or waiting."""
+    layout = ArrayLayout.create(3, 16, 64)
+    root = make_dataset(random_sequences(1, 900, 30), [], layout)
+    tokens = flat_tokens.open(copy_dataset(root, new_store())).train.encoded_tokens
+    begun: list[int] = []
+    fetch = store_payloads.StorePayloads.fetch
+
+    def counted(self: Any, shard: int, indexes: list[int]) -> Any:
+        begun.append(shard)
+        return fetch(self, shard, indexes)
+
+    monkeypatch.setattr(store_payloads.StorePayloads, "fetch", counted)
+    monkeypatch.setattr(store_payloads, "PIECES_AHEAD", 3)
+    for used, _ in enumerate(tokens.blocks(0, len(tokens))):
+        assert len(begun) <= used // 4 + 4
+    assert sorted(begun) == list(range(-(-len(tokens) // 64)))
+
+
+def test_threads_read_at_once(pair: Pair) -> None:
+    on_disk, dataset, _ = pair
+    numbers = list(range(on_disk.train.seq_count))
+    expected = [sequence.tolist() for sequence in on_disk.train.sequences(numbers)]
+
+    def read(seed: int) -> bool:
+        order = random.Random(seed).sample(numbers, 200)
+        found = dataset.train.sequences(order)
+        return all(mine.tolist() == expected[index] for index, mine in zip(order, found, strict=True))
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(read, range(8)))
+
+
+def test_what_is_not_finished_is_not_opened(make_dataset: Any) -> None:
+    root = make_dataset(layout=ArrayLayout.create(3))
+    store = copy_dataset(root, new_store())
+    store.delete(["manifest.json"])
+    for open_it in (flat_tokens.open, flat_tokens.verify_dataset):
+        with pytest.raises(
+            DatasetError, match=r"^memory://.*d\.zarr: no dataset, or an unfinished one .no manifest"
+        ):
+            open_it(store)
+
+
+DAMAGE: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "object gone": (
+        lambda s: s.delete(["train/encoded_tokens/c/0"]),
+        "c/0: not there; zarr would read it as zeros",
+    ),
+    "object cut": (
+        lambda s: s.put("train/encoded_tokens/c/0", s.read("train/encoded_tokens/c/0", 0, 9)),
+        "c/0: too short for the index of a shard",
+    ),
+    "object empty": (lambda s: s.put("train/encoded_tokens/c/0", b""), "c/0: too short for the index"),
+    "flipped": (
+        lambda s: s.put("train/encoded_tokens/c/0", flipped(s.read("train/encoded_tokens/c/0"), 9)),
+        "c/0: crc32c differs",
+    ),
+    "index flipped": (
+        lambda s: s.put("train/encoded_tokens/c/0", flipped(s.read("train/encoded_tokens/c/0"), -9)),
+        "c/0: crc32c of the shard's index differs",
+    ),
+}
+
+
+def flipped(data: Any, at: int) -> bytes:
+    changed = bytearray(data)
+    changed[at] ^= 4
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_errors_name_the_object(make_dataset: Any, damage: str) -> None:
+    store = copy_dataset(make_dataset(layout=ArrayLayout.create(3, 4, 16)), new_store())
+    train = flat_tokens.open(store).train
+    harm, message = DAMAGE[damage]
+    harm(store)
+    loader = Loader(train, seq_len=2, batch_size=1)
+    for read in (lambda: train.sequence(1), lambda: list(loader), lambda: train.rows([0, 1], 3)):
+        with pytest.raises(DatasetError) as caught:
+            read()
+        assert message in str(caught.value)
+        assert str(caught.value).startswith(store.url)
+        assert "\n" not in str(caught.value)
+
+
+def test_an_object_that_is_replaced_while_it_is_read(make_dataset: Any) -> None:
+    store = copy_dataset(make_dataset(layout=ArrayLayout.create(3, 4, 16)), new_store())
+    train = flat_tokens.open(store).train
+    train.sequence(0)
+    key = "train/encoded_tokens/c/0"
+    store.put(key, flipped(store.read(key), -30))
+    with pytest.raises(DatasetError, match="c/0 was written to since"):
+        train.encoded_tokens[4:8]
+
+
+def test_a_manifest_that_tells_no_layout(make_dataset: Any) -> None:
+    root = make_dataset(layout=ArrayLayout.create(3))
+    store = copy_dataset(root, new_store())
+    manifest = flat_tokens.open(root).manifest
+    assert manifest is not None
+    object.__setattr__(manifest, "layout", {"chunks": 3})
+    store.put("manifest.json", manifest.to_bytes())
+    with pytest.raises(DatasetError, match=r"manifest\.json: TypeError .*; copy the dataset to a disk"):
+        flat_tokens.open(store)
+
+
+def test_a_file_url_is_a_folder(make_dataset: Any) -> None:
+    root = make_dataset()
+    dataset = flat_tokens.open(f"file://{root}")
+    assert dataset.path == root
+    assert dataset.train.encoded_tokens.is_decoded
+    assert flat_tokens.verify_dataset(f"file://{root}").ok
+
+
+def test_wrong_calls(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="path must be a path"):
+        flat_tokens.open(3)  # type: ignore[arg-type]
+    with pytest.raises(DatasetError, match="does not exist"):
+        flat_tokens.open(tmp_path / "s3:/bucket")
+
+
+# -- a real server, other processes
+
+
+@pytest.fixture(scope="module")
+def on_server(moto: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str, str]]:
+    """A dataset on a disk, its URL on an S3 server, and the options to get there."""
+    from servers import BUCKET, s3_options
+
+    root = tmp_path_factory.mktemp("served") / "d.zarr"
+    write_dataset(root, sequences(5, 600), sequences(6, 9), ArrayLayout.create(3, 64, 1024))
+    url = f"s3://{BUCKET}/{uuid4().hex}/d.zarr"
+    copy_dataset(root, open_store(url, s3_options(moto)))
+    return root, url, s3_options(moto)
+
+
+def test_a_loader_on_a_server(on_server: Any) -> None:
+    root, url, options = on_server
+    its = Loader(flat_tokens.open(url, storage_options=options).train, seq_len=32, batch_size=8)
+    theirs = Loader(flat_tokens.open(root).train, seq_len=32, batch_size=8)
+    for mine, other in zip(its, theirs, strict=True):
+        assert_equal(mine, other)
+    assert flat_tokens.open(url, root, options).train.seq_count == 600
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        assert_equal(pool.submit(pickle.loads(pickle.dumps(its)).batch, 7).result(), theirs.batch(7))
+
+
+def test_verify_on_a_server_in_processes(on_server: Any) -> None:
+    root, url, options = on_server
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        report = flat_tokens.verify_dataset(url, pool, storage_options=options)
+    expected = flat_tokens.verify_dataset(root)
+    assert report.ok
+    assert (report.file_count, report.byte_count, report.token_count) == (
+        expected.file_count,
+        expected.byte_count,
+        expected.token_count,
+    )
+
+
+def test_commands_on_a_server(on_server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from flat_tokens.__main__ import main
+
+    root, url, options = on_server
+    given = [word for name, value in options.items() for word in ("--storage-option", f"{name}={value}")]
+    for command in (["info"], ["head", "-n", "2"], ["verify", "--workers", "2"]):
+        assert main([*command, url, *given]) == 0
+        on_store = capsys.readouterr().out
+        assert main([*command, str(root)]) == 0
+        assert on_store.replace(url, "D") == capsys.readouterr().out.replace(str(root), "D")
+    page = tmp_path / "page.html"
+    assert main(["report", url, "-o", str(page), *given]) == 0
+    assert "d.zarr" in page.read_text()
+    capsys.readouterr()
+    wrong = url.replace("d.zarr", "e.zarr")
+    assert main(["info", wrong, *given]) == 3
+    assert capsys.readouterr().err == (
+        f"error: {wrong}: no dataset, or an unfinished one (no manifest.json); give a dataset's URL, or convert again\n"
+    )
+    assert main(["verify", wrong, *given]) == 3
+    assert main(["info", url.replace("s3:", "s9:")]) == 2
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["info", url, "--storage-option", "region"])
+    assert "--storage-option: must be NAME=VALUE" in capsys.readouterr().err

@@ -1,0 +1,153 @@
+"""Verification of a dataset on a store: what is found on a disk is found there."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from counting_store import CountingStore, copy_dataset
+from edit_json import edit_json
+
+import flat_tokens
+from flat_tokens.errors import DatasetError
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import FileRecord, read_manifest
+from stores import open_store
+
+pytest.importorskip("obstore", reason="obstore is not installed")
+
+LAYOUTS = [
+    pytest.param(ArrayLayout.create(3, 8, 32), id="zstd"),
+    pytest.param(ArrayLayout.create(3, 8, 32, "none"), id="none"),
+]
+
+
+@pytest.fixture(params=LAYOUTS)
+def sound(request: pytest.FixtureRequest, make_dataset: Any, random_sequences: Any) -> Path:
+    root: Path = make_dataset(random_sequences(1, 60), random_sequences(2, 5), request.param)
+    return root
+
+
+def on_store(root: Path) -> CountingStore:
+    return CountingStore(copy_dataset(root, open_store(f"memory://{uuid4().hex}/d.zarr")))
+
+
+def found(root: Any) -> str:
+    """What verify has to say, without the place, empty if nothing."""
+    try:
+        lines = "\n".join(flat_tokens.verify_dataset(root).problems)
+    except DatasetError as error:
+        lines = str(error)
+    return lines.replace(root.url if isinstance(root, CountingStore) else str(root), "D")
+
+
+def test_a_sound_dataset_takes_two_requests_an_object(sound: Path) -> None:
+    store, objects = on_store(sound), sum(path.is_file() for path in sound.rglob("*"))
+    report = flat_tokens.verify_dataset(store)
+    expected = flat_tokens.verify_dataset(sound)
+    assert report.problems == ()
+    assert str(report.path) == store.url
+    assert (report.file_count, report.byte_count, report.token_count, report.seq_count) == (
+        expected.file_count,
+        expected.byte_count,
+        expected.token_count,
+        expected.seq_count,
+    )
+    assert store.requests["list"] == 1
+    # Of each object its size and its bytes; and what opening reads, and the starts that units of tokens compare.
+    assert store.requests.total() < 2 * objects + 90
+
+
+def test_every_object_that_is_changed_cut_or_missing_is_found(sound: Path) -> None:
+    rng = random.Random(0)
+    for path in sorted(path for path in sound.rglob("*") if path.is_file()):
+        data = path.read_bytes()
+        flipped = bytearray(data)
+        flipped[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        for harmed in (bytes(flipped), data[: rng.randrange(1, len(data))], data + b"\0", b"", None):
+            if harmed is None:
+                path.unlink()
+            else:
+                path.write_bytes(harmed)
+            its, theirs = found(on_store(sound)), found(sound)
+            name = path.relative_to(sound).as_posix()
+            assert its, name
+            if path.name == "manifest.json" and harmed is None:
+                assert "no dataset, or an unfinished one (no manifest.json)" in its
+            elif harmed:  # of an empty file a disk tells in other words
+                assert its == theirs, name
+        path.write_bytes(data)
+    assert not found(on_store(sound))
+
+
+def test_swapped_and_extra_objects(sound: Path) -> None:
+    folder = sound / "train/encoded_tokens/c"
+    (folder / "0").rename(folder / "spare")
+    (folder / "1").rename(folder / "0")
+    (folder / "spare").rename(folder / "1")
+    (folder / "more").write_bytes(b"")
+    its = found(on_store(sound))
+    assert its == found(sound)
+    assert "train/encoded_tokens/c/more: not in the manifest" in its
+    assert "train/encoded_tokens/c/0: " in its
+
+
+LIES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "shape": (
+        lambda root: edit_json(root / "train/encoded_tokens/zarr.json", shape=[9]),
+        "train/encoded_tokens/zarr.json: ",
+    ),
+    "largest id": (
+        lambda root: edit_json(root / "train/zarr.json", attributes={"max_token_id": 30}),
+        "train/encoded_tokens: max_token_id is 30, but the largest id is 27",
+    ),
+    "split lost": (lambda root: shutil.rmtree(root / "validation"), "validation/zarr.json: not there"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_metadata_that_say_something_else(sound: Path, lie: str) -> None:
+    harm, message = LIES[lie]
+    harm(sound)
+    its = found(on_store(sound))
+    assert message in its
+    assert its == found(sound)
+
+
+def test_a_manifest_of_another_layout_than_the_arrays(sound: Path) -> None:
+    """Readers on a store take its word; on a disk they read the arrays' own metadata."""
+    manifest = read_manifest(sound)
+    assert manifest is not None
+    object.__setattr__(manifest, "layout", {**manifest.layout, "chunk_tokens": 16})
+    (sound / "manifest.json").write_bytes(manifest.to_bytes())
+    assert not found(sound)
+    line = "train/encoded_tokens: its metadata are not what the manifest says; convert again"
+    assert line in found(on_store(sound))
+
+
+def test_what_changes_while_it_is_verified(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = on_store(sound)
+    key = "train/encoded_tokens/c/0"
+
+    class Changing(CountingStore):
+        def head(self, key_: str) -> Any:
+            entry = super().head(key_)
+            if key_ == key:
+                self.put(key, b"other")
+            return entry
+
+    problems = flat_tokens.verify_dataset(Changing(store.store)).problems
+    assert len(problems) == 1
+    assert f"{key} was written to since" in problems[0]
+
+
+def test_records_of_an_object_are_those_of_its_file(sound: Path) -> None:
+    manifest = flat_tokens.open(on_store(sound)).manifest
+    assert manifest is not None
+    assert manifest == read_manifest(sound)
+    assert all(isinstance(record, FileRecord) for record in manifest.files)

@@ -1,0 +1,98 @@
+"""Writing to an object store: the objects are the files of a folder, and of two manifests one wins."""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from counting_store import CountingStore
+from small_datasets import EXAMPLE, write_dataset
+
+import flat_tokens
+from flat_tokens import format as flat_format
+from flat_tokens import writer
+from flat_tokens.errors import ArgumentError
+from flat_tokens.storage.layout import ArrayLayout
+from stores import AlreadyThere, Store, open_store
+
+pytest.importorskip("obstore", reason="obstore is not installed")
+
+
+def tree(store: Store) -> dict[str, bytes]:
+    return {entry.key: bytes(store.read(entry.key)) for entry in store.list()}
+
+
+def new_store() -> CountingStore:
+    return CountingStore(open_store(f"memory://{uuid4().hex}/d.zarr"))
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4", "none"])
+def test_objects_are_the_files(tmp_path: Path, random_sequences: Any, compression: str) -> None:
+    layout = ArrayLayout.create(3, 8, 32, compression)
+    train, validation = random_sequences(1, 60), random_sequences(2, 5)
+    store = new_store()
+    (tmp_path / "local").mkdir()
+    for root in (tmp_path / "d", open_store(tmp_path / "local"), store):
+        write_dataset(root, train, validation, layout)
+    folder = tree(open_store(tmp_path / "d"))
+    assert tree(open_store(tmp_path / "local")) == folder
+    assert tree(store.store) == folder
+    assert store.requests == {"put": len(folder)}
+    assert flat_tokens.verify_dataset(store).ok
+
+
+def test_the_first_manifest_wins(tmp_path: Path) -> None:
+    store = new_store()
+    layout = ArrayLayout.create(3)
+    write_dataset(store, EXAMPLE, [], layout)
+    before = tree(store.store)
+    with pytest.raises(AlreadyThere, match=r"^memory://.*manifest\.json exists already"):
+        write_dataset(store, EXAMPLE, [], layout)
+    assert tree(store.store) == before
+    for _ in range(2):  # a folder's caller sees to that itself
+        write_dataset(tmp_path / "d", EXAMPLE, [], layout)
+
+
+def test_format_2_is_not_for_stores() -> None:
+    with pytest.raises(ArgumentError, match="a dataset on a store has zarr format 3, got 2"):
+        writer.create_split(new_store(), "train", 8, 3, 8, ArrayLayout.create(2))
+
+
+def write_run(url: str, options: dict[str, str], layout: ArrayLayout, first: int, tokens: Any) -> Any:
+    return writer.write_tokens_with_facts(open_store(url, options), "train", layout, first, tokens)
+
+
+def test_several_processes_write_one_split(moto: str, random_sequences: Any) -> None:
+    """Each run twice, as where a worker is declared lost and goes on writing."""
+    from servers import BUCKET, s3_options
+
+    options, url = s3_options(moto), f"s3://{BUCKET}/{uuid4().hex}/d.zarr"
+    layout = ArrayLayout.create(3, 16, 64)
+    encoded, starts, largest = flat_format.from_sequences(random_sequences(3, 100))
+    store = open_store(url, options)
+    records = writer.create_split(store, "train", len(encoded), 100, largest, layout)
+    records += writer.create_split(store, "validation", 0, 0, 0, layout)
+    records += writer.write_starts(store, "validation", layout, 0, np.zeros(1, np.uint64))
+    records += writer.write_starts(store, "train", layout, 0, starts)
+    facts = {}
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        runs = [
+            pool.submit(write_run, url, options, layout, first, encoded[first : first + 64])
+            for first in [*range(0, len(encoded), 64)] * 2
+        ]
+        for run in runs:
+            for record, known in run.result():
+                facts[record.path] = known
+                records += [record] if record not in records else []
+    counts = {
+        "train": writer.SplitRecord(len(encoded), 100, largest),
+        "validation": writer.SplitRecord(0, 0, 0),
+    }
+    writer.write_root(store, counts, records, layout)
+    assert flat_tokens.verify_dataset(store, facts=facts).ok
+    assert flat_tokens.verify_dataset(store).problems == ()
