@@ -91,7 +91,7 @@ def name_of(source: Source) -> str:
 
 
 def total_bytes(sources: Iterable[Source]) -> int | None:
-    """The bytes of all sources, None if a pipe is among them, or a file that is not there, as is told when it is read."""
+    """The bytes of all sources, None if a pipe is among them; a file that is not there is told when it is read."""
     total: int | None = 0
     for source in sources:
         path = path_of(source)
