@@ -72,6 +72,13 @@ def _whole(text: str) -> int:
         raise argparse.ArgumentTypeError(f"must be a whole number, got {shown(text)}") from None
 
 
+def _name_and_value(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise argparse.ArgumentTypeError("must be NAME=VALUE, such as region=eu-west-1")
+    return name, value
+
+
 def _count_or_none(text: str) -> int | None:
     return None if text.lower() == "none" else _whole(text)
 
@@ -114,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
         "inputs",
         nargs="*",
         metavar="INPUT",
-        help="files, folders (all files in them), quoted globs, or - for standard input",
+        help="files, folders (all files in them), quoted globs, URLs (s3, gs, az, https, hf), or - for standard input",
     )
     add(
         "--tokenizer",
@@ -171,6 +178,15 @@ def _parser() -> argparse.ArgumentParser:
         default=128 << 20,
         metavar="SIZE",
         help="memory that a zst or xz file may ask for (default 128Mi)",
+    )
+    add(
+        "--storage-option",
+        type=_name_and_value,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of the store that a URL names, such as region=eu-west-1; may be repeated (default: by its environment "
+        "variables)",
     )
     add = parser.add_argument_group("bad records").add_argument
     add(
@@ -318,6 +334,7 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[ConvertOptions, argparse.
         address=parsed.address,
         scratch=parsed.scratch,
         start_method=parsed.start_method,
+        storage_options=dict(parsed.storage_option),
         stall_seconds=parsed.stall_timeout,
     )
     return options, parsed

@@ -6,13 +6,13 @@ from functools import partial
 
 from convert import worker
 from convert.context import Context
+from convert.driver.log import Log, Recorded, threshold_entry
 from convert.engine.tasks import run_tasks
 from convert.errors import Refused
 from convert.held_out import SmallestHashes
-from convert.journal import Journal, Recorded
 
 
-def choose_threshold(context: Context, journal: Journal, recorded: Recorded) -> int:
+def choose_threshold(context: Context, log: Log, recorded: Recorded) -> int:
     """The hash below which the documents of --validation-docs lie; reads the whole corpus, but only once."""
     plan, workspace = context.plan, context.workspace
     count = context.options.validation_docs or 0
@@ -34,5 +34,5 @@ def choose_threshold(context: Context, journal: Journal, recorded: Recorded) -> 
             f"an input is other text than when {workspace.root} was begun, though it has its former size and time: "
             f"other documents would be the {count} of --validation-docs; begin anew with --overwrite"
         )
-    journal.keep_threshold(count, threshold)
+    log.append([threshold_entry(count, threshold)])
     return threshold

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +23,7 @@ from bpe.formats.by_path import files_of
 from bpe.tokenizer import Tokenizer
 from convert.context import Context
 from convert.crashes import with_place
-from convert.encode_and_merge import EncodeAndMerge, keeping_finished
+from convert.driver.encode_and_merge import EncodeAndMerge
 from convert.engine.choose import open_engine
 from convert.engine.ending import ending
 from convert.engine.engine import Engine
@@ -46,6 +46,7 @@ from corpus.sources import STANDARD_INPUT, check_unchanged, refuse, search_sourc
 from flat_tokens.storage.durability import Syncer
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.writer import load_codecs
+from stores import shown_url
 
 if TYPE_CHECKING:
     from convert.summary import Summary
@@ -85,14 +86,14 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
     """Find the sources and refuse what can be refused; nothing is written. started: as for `convert`."""
     times = Times(started)
     progress = make_progress(options.progress)
-    workspace = Workspace(options.output, options.overwrite)
+    workspace = Workspace(options.output, options.overwrite, options.scratch)
     workspace.check_output()
     _check_place(options)
     named = [path for path in options.inputs if path != STANDARD_INPUT]
     if options.input_format == "auto":
         for path in filter(is_marked_up, [*named, *options.validation]):
             progress.note(
-                f"warning: {printable(path)} is read as plain text, marks and all; extract the text first, "
+                f"warning: {printable(shown_url(path))} is read as plain text, marks and all; extract the text first, "
                 "or say --input-format text"
             )
     sources = SourceList()
@@ -148,6 +149,8 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
         sources = _with_standard_input(options, workspace)
     plan = make_plan(sources, options.text_chunk_bytes)
     check_space(tokenizer, plan, layout, options)
+    if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
+        progress.note(f"going on from {workspace.root}")
     job = Job(
         tokenizer,
         tokenizer.max_token_id,
@@ -157,15 +160,14 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
         options.seed,
         hash_threshold(options.fraction),
         options.intake_rules,
+        workspace.scratch,
         workspace.shards,
         workspace.dataset,
         layout,
-        decompress_ahead=_compressed_files(plan) < engine.worker_count,
+        decompress_ahead=plan.compressed_count < engine.worker_count,
     )
-    if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
-        progress.note(f"going on from {workspace.root}")
     pool = TaskPool(engine)
-    with keeping_finished(pool, workspace), ending(engine, progress.note), pool:
+    with ExitStack() as finished, ending(engine, progress.note), pool:
         key = hand_out(job, workspace.job, engine, _most_tasks(plan))
         times.lap("start")
         syncer = Syncer()
@@ -173,6 +175,7 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
         context = Context(options, recorded, plan, layout, workspace, progress, key, engine, pool, syncer)
         try:
             work = EncodeAndMerge(context)
+            finished.enter_context(work.noting_finished())
             with progress.stage("encode", plan.total_bytes) as stage:
                 work.begin(stage)
                 from convert.finish import (
@@ -182,7 +185,7 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
                 finish = Finish(context, tokenizer, ends, source)
                 work.encode(stage)
             if touched := check_unchanged(plan.sources):
-                check_meanwhile(context, touched, work.assembly.records())
+                check_meanwhile(context, touched, work.ledger)
             times.lap("encode")
             with progress.stage("merge", work.run_bytes) as stage:
                 work.merge(stage)
@@ -212,7 +215,9 @@ def _find_sources(
     options: ConvertOptions, inputs: Sequence[str], standard_input: Source | None = None
 ) -> SourceList:
     """The sources; UsageError too for an output that lies inside an input folder or the other way round."""
-    sources, problems = search_sources(inputs, options.validation, options.input_format, standard_input)
+    sources, problems = search_sources(
+        inputs, options.validation, options.input_format, standard_input, options.storage_options
+    )
     named = [argument for argument in (*inputs, *options.validation) if argument != STANDARD_INPUT]
     refuse([*problems, *overlaps(named, sources, options.output)])
     return sources
@@ -225,7 +230,3 @@ def _most_tasks(plan: Plan) -> int:
     """
     packed = any(kind.is_decoded for kind in plan.sources.kinds)
     return sys.maxsize if packed else max(1, plan.chunk_count)
-
-
-def _compressed_files(plan: Plan) -> int:
-    return sum(count for kind, (count, _) in plan.sources.by_kind().items() if not kind.is_divisible)

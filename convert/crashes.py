@@ -6,12 +6,12 @@ same text ends it too, that is known: the text is a stretch of some records, or 
 
 from __future__ import annotations
 
-import io
 from contextlib import suppress
 
 from convert.errors import WorkerLost, printable
 from convert.plan import Plan
 from convert.workspace import Workspace
+from stores import StoreError
 
 KEPT_BYTES = 8 << 20  # a stretch has 1 MiB, a block of lines up to 8
 
@@ -22,14 +22,16 @@ def with_place(error: WorkerLost, plan: Plan, workspace: Workspace) -> WorkerLos
         return error
     source_index, start, stop = error.place
     source = plan.sources[source_index]
-    where = f"bytes {start} to {stop} of {printable(source.path)}"
+    where = f"bytes {start} to {stop} of {printable(source.shown)}"
     if not source.kind.is_divisible:
         where += ", decompressed"
     message = f"{error}; it was at {where}"
     if error.crashed and source.kind.is_divisible:
-        with suppress(OSError), io.FileIO(source.path) as file:
-            file.seek(start)
-            text = file.read(min(stop - start, KEPT_BYTES)) or b""
+        with suppress(OSError, StoreError), source.open() as file:
+            text = bytearray(min(stop - start, KEPT_BYTES))
+            with memoryview(text) as view:
+                got = file.readinto_at(start, view)
+            del text[got:]
             workspace.crashed_text.write_bytes(text)
             message += f", which {workspace.crashed_text} holds for the report"
     lost = WorkerLost(message)

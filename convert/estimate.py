@@ -230,7 +230,7 @@ def _samples(plan: Plan, rules: IntakeRules, separator: bytes, faults: dict[int,
             faults.setdefault(index, one_line(error))
             continue
         if sample.fault:
-            faults.setdefault(index, f"{printable(source.path)}: {sample.fault}")
+            faults.setdefault(index, f"{printable(source.shown)}: {sample.fault}")
         if sample.source_bytes:
             yield sample
 
@@ -259,8 +259,8 @@ def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) ->
     if source.kind.is_divisible:
         stop = min(start + SAMPLE_BYTES, source.size_bytes)
         data = bytearray(stop - start)
-        with FileRange(source.path, start, stop) as stream:
-            used = _fill(stream, data)
+        with source.open() as file:
+            used = _fill(FileRange(file, source.shown, start, stop), data)
         if source.kind.format == "jsonl":
             first = 0 if start == 0 else data.find(b"\n") + 1
             last = len(data) if stop == source.size_bytes else data.rfind(b"\n") + 1
@@ -271,7 +271,9 @@ def _sample(source: Source, start: int, rules: IntakeRules, separator: bytes) ->
             data, used = data[first:last], last - first
     else:
         data = bytearray(4 * SAMPLE_BYTES)
-        with DecompressedFile(source.path, source.kind.compression, rules.max_window_bytes) as stream:
+        with DecompressedFile(
+            source.open(), source.shown, source.kind.compression, rules.max_window_bytes
+        ) as stream:
             filled = _fill(stream, data)
             used = stream.used_bytes
         data = data[:filled]

@@ -11,14 +11,13 @@ from concurrent.futures import BrokenExecutor
 from bpe.end_tokens import EndTokens, usual_end
 from bpe.tokenizer import Tokenizer
 from convert.context import Context
-from convert.encode_and_merge import EncodeAndMerge
+from convert.driver.encode_and_merge import EncodeAndMerge
+from convert.driver.ledger import Ledger
 from convert.errors import BrokenInvariant, StorageError, WorkerLost
-from convert.intake import QUARANTINE_NAME, total_intake
+from convert.intake import QUARANTINE_NAME
 from convert.provenance import save_tokenizer, write_manifest, write_quarantine
 from convert.remarks import remarks
-from convert.shards.assembly import Assembly
-from convert.shards.shard import SPLITS, ShardRecord
-from convert.summary import Summary, check_conservation, total_counts
+from convert.summary import Summary
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
@@ -45,55 +44,43 @@ class Finish:
         self._tokenizer_file, self._tokenizer_facts = save_tokenizer(
             tokenizer, context.workspace.dataset, source
         )
-        self._records: list[ShardRecord] = []
         self._quarantine: list[FileRecord] = []
         self._files: list[FileRecord] = []
 
     def write(self, work: EncodeAndMerge) -> None:
         """Write all but the arrays' data, the manifest last, when documents in are documents out."""
-        context, assembly = self._context, work.assembly
+        context, ledger = self._context, work.ledger
         dataset = context.workspace.dataset
-        self._records = list(assembly.records())
-        check_conservation(context.plan, self._records)
+        ledger.check_whole()
         if context.options.on_error == "quarantine":
-            shards = context.workspace.shards
-            self._quarantine = write_quarantine(dataset, shards, context.plan, self._records)
+            shards = context.workspace.scratch
+            self._quarantine = write_quarantine(dataset, shards, context.plan, ledger.intakes)
         self._files = [
             self._tokenizer_file,
             *self._quarantine,
-            *assembly.files,
-            *self._write_metadata(assembly),
+            *ledger.files,
+            *self._write_metadata(ledger),
         ]
         listed = write_manifest(
             dataset,
             context.plan,
-            self._records,
+            ledger,
             self._files,
             context.layout,
             self._tokenizer_facts,
             {**context.recorded, "on_error": context.options.on_error},
         ).files  # of the sources, perhaps a million, nothing is kept
         # What is not on the disk yet goes there while it is read back from memory.
-        merged = {file.path for file in assembly.files}
+        merged = {file.path for file in ledger.files}
         rest = [file.path for file in listed if file.path not in merged]
         context.syncer.add(dataset / path for path in [*rest, MANIFEST_NAME])
 
-    def _write_metadata(self, assembly: Assembly) -> list[FileRecord]:
+    def _write_metadata(self, ledger: Ledger) -> list[FileRecord]:
         """The files that say how large both splits' arrays are, which is known by now."""
-        context, files = self._context, []
-        for split in SPLITS:
-            total, counts = assembly.total(split), total_counts(self._records, split)
-            if (total.tokens, total.sequences) != (counts.tokens, counts.sequences):
-                raise BrokenInvariant(
-                    f"{split}: the merge tree holds {total.tokens} tokens, the shards {counts.tokens}"
-                )
+        dataset, layout, files = self._context.workspace.dataset, self._context.layout, []
+        for split, counts in ledger.counts.items():
             files += create_split(
-                context.workspace.dataset,
-                split,
-                total.tokens,
-                total.sequences,
-                total.max_token_id,
-                context.layout,
+                dataset, split, counts.tokens, counts.sequences, counts.max_token_id, layout
             )
         return files
 
@@ -108,7 +95,9 @@ class Finish:
 
         with stage:
             try:
-                report = verify_dataset(dataset, context.engine, advance, known_facts(work.assembly.facts))
+                report = verify_dataset(
+                    dataset.absolute(), context.engine, advance, known_facts(work.ledger.facts)
+                )
             except BrokenExecutor as error:
                 raise WorkerLost(
                     f"{error}, while it verified; run the same command again to go on"
@@ -119,25 +108,26 @@ class Finish:
                 f"what was read back is not what was written: {report.problems[0]}; "
                 f"check the disk and run the same command again"
             )
-        total = total_counts(self._records)
-        if (report.token_count, report.seq_count) != (total.tokens, total.sequences):
+        counts = work.ledger.counts.values()
+        tokens, sequences = sum(own.tokens for own in counts), sum(own.sequences for own in counts)
+        if (report.token_count, report.seq_count) != (tokens, sequences):
             raise BrokenInvariant(
                 f"{report.token_count} tokens in {report.seq_count} sequences were read back, "
-                f"{total.tokens} in {total.sequences} were encoded"
+                f"{tokens} in {sequences} were encoded"
             )
 
     def summary(self, work: EncodeAndMerge, seconds: dict[str, float]) -> Summary:
         """What it came to, and what a person should know of it. seconds: by stage."""
-        context = self._context
-        intake = total_intake(record.intake for record in self._records)
+        context, ledger = self._context, work.ledger
+        intake = ledger.intake
         summary = Summary(
             output=context.options.output,
             source_count=len(context.plan.sources),
             source_bytes=context.plan.total_bytes,
             disk_bytes=sum(file.bytes for file in self._files),
-            array_bytes=sum(file.bytes for file in work.assembly.files),
-            splits={split: total_counts(self._records, split) for split in SPLITS},
-            replaced=sum(record.replaced for record in self._records),
+            array_bytes=sum(file.bytes for file in ledger.files),
+            splits=ledger.counts,
+            replaced=ledger.replaced,
             intake=intake,
             first_words=self._tokenizer.decode(list(intake.first_ids)),
             quarantine=QUARANTINE_NAME if self._quarantine else "",
@@ -145,7 +135,7 @@ class Finish:
             without_checksums=_without_checksums(context.layout),
             usual_end=usual_end(self._tokenizer),
             text_chunks=context.plan.chunk_count,
-            shards=len(self._records),
+            shards=ledger.shard_count,
             reused_shards=work.reused,
             workers=context.engine.worker_count,
             seconds=seconds,

@@ -190,7 +190,7 @@ def quarantine_lines(
             for line in _lines(quarantine_path(folder, shard)):
                 entry = json.loads(line)
                 source_index = entry["source"]
-                entry["source"] = recorded_path(sources[source_index].path)
+                entry["source"] = recorded_path(sources[source_index].shown)
                 if "line" in entry:
                     entry["line"] += lines_before[source_index] + 1
                 yield json.dumps(entry).encode() + b"\n"

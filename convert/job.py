@@ -23,6 +23,7 @@ from convert.errors import BrokenInvariant, EngineFailure, StorageError, naming
 from convert.plan import Plan
 from corpus.rules import IntakeRules
 from flat_tokens.storage.layout import ArrayLayout
+from stores import is_url
 
 if TYPE_CHECKING:
     from convert.engine.engine import Engine
@@ -31,9 +32,9 @@ _MOST_JOBS = 4  # conversions at a time in one process; others are read again
 
 
 class Job(NamedTuple):
-    """threshold: a document whose hash is below it is validation, 0 to 2^64. decompress_ahead: by a thread beside,
-    since there are workers enough that have nothing to do. folder: that inputs are named from, None if by whole paths
-    or to all workers alike."""
+    """threshold: a document whose hash is below it is validation, 0 to 2^64. shards: a folder; temporary: one on
+    the file system of the dataset. decompress_ahead: by a thread beside, since there are workers enough that have
+    nothing to do. folder: that inputs are named from, None if by whole paths or to all workers alike."""
 
     tokenizer: Tokenizer
     max_token_id: int
@@ -44,6 +45,7 @@ class Job(NamedTuple):
     threshold: int
     rules: IntakeRules
     shards: Path
+    temporary: Path
     dataset: Path
     layout: ArrayLayout
     decompress_ahead: bool = False
@@ -99,9 +101,14 @@ def find_job(key: JobKey) -> Job:
 def write_job(job: Job, path: Path) -> JobKey:
     """Put the job into a file, for processes that do not inherit it."""
     here = Path.cwd()
-    is_relative = not all(map(os.path.isabs, job.plan.sources.folders()))
+    is_relative = not all(
+        Path(folder).is_absolute() or is_url(folder) for folder in job.plan.sources.folders()
+    )
     job = job._replace(
-        shards=here / job.shards, dataset=here / job.dataset, folder=here if is_relative else None
+        shards=here / job.shards,
+        temporary=here / job.temporary,
+        dataset=here / job.dataset,
+        folder=here if is_relative else None,
     )
     data = pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
     with naming(path):
@@ -120,15 +127,19 @@ def program_version() -> str:
 
 def check_worker(key: JobKey) -> None:
     """EngineFailure if this process can't do tasks of the job: another version, or a folder that it does not see."""
-    here = f"a worker on {socket.gethostname()}"
     if key.version != program_version():
         raise EngineFailure(
-            f"{here} has {program_version()}, but this is {key.version}; install the same on all workers"
+            f"a worker on {socket.gethostname()} has {program_version()}, but the command is {key.version}; install "
+            f"the same on all workers"
         )
-    if not os.access(Path(key.path).parent, os.R_OK | os.W_OK | os.X_OK) or not Path(key.path).exists():
+    _require_open(Path(key.path).parent)
+
+
+def _require_open(folder: Path) -> None:
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         raise EngineFailure(
-            f"{here} can't use {Path(key.path).parent}; the folders of --output and --scratch must be there for all "
-            f"workers under the same path, and open to them"
+            f"a worker on {socket.gethostname()} can't use {folder}; the folders of --output and --scratch must be "
+            f"there for all workers under the same path, and open to them"
         )
 
 
@@ -143,6 +154,8 @@ def _read_job(key: JobKey) -> Job:
             f"{key.path} is not what the conversion wrote there; every worker must see its --output folder"
         )
     job: Job = pickle.loads(data)
+    for folder in (job.shards, job.temporary, job.dataset):
+        _require_open(folder)
     if job.folder is not None and not (job.folder.exists() and job.folder.samefile(".")):
         raise EngineFailure(
             f"a worker on {socket.gethostname()} runs in {Path.cwd()}, and inputs are named from {job.folder}; give "

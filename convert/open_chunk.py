@@ -42,13 +42,14 @@ class OpenChunk:
         """About how much of the chunk's work is done (`Plan.work_bytes`)."""
         return self._reader.done_bytes
 
-    def encode(self, spare: str | None = None) -> ShardRecord:
-        """The next shard; spare: a file to write over (convert/shards/shard_files.py)."""
+    def encode(self, spares: list[str]) -> ShardRecord:
+        """The next shard; spares: files to write over (convert/shards/shard_files.py), those that it uses are taken
+        out."""
         job, clock, intake = self.job, self.clock, self._intake
         shard_id = ShardId(self.chunk.index, self.number)
         intake.begin(shard_id)
         dtype = token_dtype(job.max_token_id)
-        with ShardWriter(job.shards, shard_id, dtype, job.max_token_id, job.ends, spare) as shard:
+        with ShardWriter(job.shards, shard_id, dtype, job.max_token_id, job.ends, spares) as shard:
             encoder = DocumentEncoder(
                 job.tokenizer, job.separator, job.seed, self._threshold, shard, intake, clock
             )

@@ -7,8 +7,8 @@ value. `recorded()` holds those options that decide the dataset's bytes, and onl
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bpe.threads import available_threads
@@ -42,6 +42,7 @@ class ConvertOptions:
     executor: where tasks run: "process", workers of this machine; "dask", the cluster whose scheduler is at the address
     `scheduler`; "ray", that at `address` ("auto": the one that runs here). workers None: one a usable core; of a
     cluster, all. scratch: a folder that all workers see, for temporary shards; None: beside the output.
+    storage_options: of the stores that URLs name, such as {"region": "eu-west-1"}, above environment variables.
     text_chunk_bytes None: from the size of the corpus alone. chunk_tokens None: flat_tokens' default. UsageError (exit
     2) for a value outside its range.
     """
@@ -76,6 +77,7 @@ class ConvertOptions:
     address: str = ""
     scratch: str | None = None
     start_method: str = "auto"
+    storage_options: Mapping[str, str] = field(default_factory=dict)
     stall_seconds: float = 300.0  # a worker that hangs for so long is ended; 0: never
 
     def __post_init__(self) -> None:
@@ -112,6 +114,11 @@ class ConvertOptions:
             raise UsageError(f"--stall-timeout must be from 0 to 1000000 seconds, got {self.stall_seconds}")
         self._check_separator()
         self._check_ends()
+        given = self.storage_options
+        if not isinstance(given, Mapping) or not all(
+            isinstance(part, str) and part for pair in given.items() for part in pair
+        ):
+            raise UsageError("--storage-option must be NAME=VALUE, both of them text")
 
     def _check_executor(self) -> None:
         _one_of("--executor", self.executor, EXECUTORS)

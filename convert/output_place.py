@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from corpus.source_list import Source
+from stores import is_url
 
 _STANDARD_INPUT = Path("/proc/self/fd/0")
 
@@ -21,6 +22,8 @@ def overlaps(arguments: Iterable[str], sources: Iterable[Source], output: str) -
     """What is wrong with an output, given the arguments, without "-", and the files that they stand for."""
     target = os.path.realpath(output)
     for argument in arguments:
+        if is_url(argument):
+            continue
         place = os.path.realpath(argument)
         if place == target:
             yield f"--output {output} is the input {argument}; choose another output"
@@ -39,8 +42,8 @@ def overlaps(arguments: Iterable[str], sources: Iterable[Source], output: str) -
 
 
 def _files(sources: Iterable[Source]) -> Iterator[str]:
-    """The paths, without that of standard input, which is put into the partial folder."""
-    return (source.path for source in sources if source.digest is None)
+    """The local paths, without that of standard input, which is put into the partial folder."""
+    return (source.path for source in sources if source.digest is None and not source.version)
 
 
 def overlaps_of_files(what: str, paths: Iterable[str | Path], output: str) -> Iterator[str]:

@@ -98,6 +98,18 @@ class Plan(NamedTuple):
         kind = self.sources[piece.source_index].kind
         return kind.is_decoded and (kind.is_divisible or piece.start == 0)
 
+    def is_compressed(self, chunk: TextChunk) -> bool:
+        """Whether the chunk has all of a file to read that nobody can begin in its middle, a compressed one mostly."""
+        return self.compressed_count > 0 and any(
+            piece.start == 0 and not self.sources[piece.source_index].kind.is_divisible
+            for piece in self.pieces(chunk)
+        )
+
+    @property
+    def compressed_count(self) -> int:
+        """How many files there are that nobody can begin in their middle."""
+        return sum(count for kind, (count, _) in self.sources.by_kind().items() if not kind.is_divisible)
+
     def work_bytes(self, chunk: TextChunk) -> int:
         """How many bytes the chunk's tasks read, about. Summed over all chunks it is the size of the corpus."""
         if all(kind.is_divisible for kind in self.sources.kinds):
@@ -114,6 +126,8 @@ class Plan(NamedTuple):
     def blocks(self, chunk: TextChunk) -> Iterator[tuple[int, int]]:
         """(source, block) of the blocks that begin in a text chunk, in order: those that its worker hashes."""
         for source_index, start, stop in self.pieces(chunk):
+            if self.sources.is_remote(source_index):
+                continue  # the version of an object says if its bytes are others
             for block in range(-(-start // BLOCK_BYTES), -(-stop // BLOCK_BYTES)):
                 yield source_index, block
 
@@ -122,10 +136,10 @@ class Plan(NamedTuple):
         first, last = self.source_at(chunk.start), self.source_at(chunk.stop - 1)
         first_start, last_start = self.source_starts[first], self.source_starts[last]
         stop = min(chunk.stop, self.source_starts[first + 1]) - first_start
-        where = f"{self.sources[first].path}, bytes {chunk.start - first_start} to {stop}"
+        where = f"{self.sources[first].shown}, bytes {chunk.start - first_start} to {stop}"
         if last != first:
             start = max(chunk.start - last_start, 0)
-            where += f" up to {self.sources[last].path}, bytes {start} to {chunk.stop - last_start}"
+            where += f" up to {self.sources[last].shown}, bytes {start} to {chunk.stop - last_start}"
         return f"text chunk {chunk.index} ({where})"
 
 

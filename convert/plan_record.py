@@ -5,6 +5,7 @@
     ["more.jsonl.gz", ...]
     ]}
 
+The digest is that of standard input, or the version of an object in a store, which has no times here.
 JSON, but written and compared line by line: a million sources took 2 kB each as records and texts. The members of a
 source are FIELDS; MARKS only say whether its bytes may be others (convert/touched.py), they may differ.
 """
@@ -68,9 +69,11 @@ def plan_record(plan: Plan, tokenizer_sha256: str, options: Mapping[str, Any]) -
 def _line(source: Source) -> bytes:
     """A source as JSON. Not by json.dumps, which takes half as long again for a million."""
     times = "null, null, null"
-    if source.digest is None:
+    if source.digest is None and not source.version:
         times = f"{source.mtime_ns}, {source.changed_ns}, {source.inode}"
-    texts = (_text(text) for text in (source.digest, source.split, source.kind.name))
+    texts = (
+        _text(text) for text in (source.digest or source.version or None, source.split, source.kind.name)
+    )
     path = _text(recorded_path(source.name))
     return f"[{path}, {source.size_bytes}, {times}, {', '.join(texts)}]".encode("ascii")
 

@@ -7,20 +7,18 @@ options and version alone.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from itertools import chain, islice
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bpe import _core
 from bpe.errors import EnvironmentFailure
 from bpe.tokenizer import Tokenizer
+from convert.driver.ledger import Ledger
 from convert.errors import naming
-from convert.intake import QUARANTINE_NAME, quarantine_lines, total_intake
-from convert.plan import Plan
-from convert.shards.shard import SPLITS, ShardRecord
-from convert.summary import total_counts
-from corpus.digest import BLOCK_BYTES, DIGEST_NAME, each_digest, source_digest
+from convert.intake import QUARANTINE_NAME, IntakeCounts, quarantine_lines
+from convert.plan import Plan, ShardId
+from corpus.digest import BLOCK_BYTES, DIGEST_BYTES, DIGEST_NAME, source_digest
 from corpus.sources import recorded_path
 from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.layout import ArrayLayout
@@ -56,17 +54,18 @@ def save_tokenizer(
     return FileRecord(TOKENIZER_NAME, len(data), file_digest((data,))), facts
 
 
-def write_quarantine(dataset: Path, shards: Path, plan: Plan, records: list[ShardRecord]) -> list[FileRecord]:
+def write_quarantine(
+    dataset: Path, shards: Path, plan: Plan, intakes: Sequence[tuple[ShardId, IntakeCounts]]
+) -> list[FileRecord]:
     """Put the quarantined records of all chunks beside the data, as quarantine.jsonl; its record, none without any."""
-    if not any(record.intake.quarantine_bytes >= 0 for record in records):
+    if not any(intake.quarantine_bytes >= 0 for _, intake in intakes):
         return []
     path = dataset / QUARANTINE_NAME
     size = 0
-    counts = ((record.id, record.intake) for record in records)
 
     def written() -> Iterator[bytes]:
         nonlocal size
-        for line in quarantine_lines(shards, plan.sources, counts):
+        for line in quarantine_lines(shards, plan.sources, intakes):
             size += file.write(line)
             yield line
 
@@ -78,7 +77,7 @@ def write_quarantine(dataset: Path, shards: Path, plan: Plan, records: list[Shar
 def write_manifest(
     dataset: Path,
     plan: Plan,
-    records: list[ShardRecord],
+    ledger: Ledger,
     files: list[FileRecord],
     layout: ArrayLayout,
     tokenizer: Mapping[str, str],
@@ -88,23 +87,19 @@ def write_manifest(
 
     tokenizer: what `save_tokenizer` says of it. options: of the conversion, as the manifest keeps them.
     """
-    intake = total_intake(record.intake for record in records)
-    splits = {}
-    for split in SPLITS:
-        counts = total_counts(records, split)
-        splits[split] = SplitRecord(counts.tokens, counts.sequences, counts.max_token_id)
+    intake, counts = ledger.intake, ledger.counts
     return write_root(
         dataset,
-        splits,
+        {split: SplitRecord(own.tokens, own.sequences, own.max_token_id) for split, own in counts.items()},
         files,
         layout,
         tokenizer=tokenizer,
-        sources=_source_facts(plan, records),
+        sources=_source_facts(plan, ledger.digests),
         options={
             **options,
-            "documents": {split: total_counts(records, split).documents for split in SPLITS},
-            "empty_documents": {split: total_counts(records, split).empty for split in SPLITS},
-            "replaced": sum(record.replaced for record in records),
+            "documents": {split: own.documents for split, own in counts.items()},
+            "empty_documents": {split: own.empty for split, own in counts.items()},
+            "replaced": ledger.replaced,
             "skipped": intake.skipped,
             "blank_lines": intake.blank,
             "with_special_tokens": intake.with_special,
@@ -113,17 +108,19 @@ def write_manifest(
     )
 
 
-def _source_facts(plan: Plan, records: list[ShardRecord]) -> Iterator[dict[str, Any]]:
-    """What the manifest says of each source; one at a time, since there may be a million."""
-    # In the order of the blocks, as the records are in that of the text chunks.
-    digests = chain.from_iterable(each_digest(record.digests) for record in records)
+def _source_facts(plan: Plan, digests: bytes | bytearray) -> Iterator[dict[str, Any]]:
+    """What the manifest says of each source; one at a time, since there may be a million. digests: of all their blocks,
+    in order."""
+    stop = 0
     for source in plan.sources:
-        own = b"".join(islice(digests, -(-source.size_bytes // BLOCK_BYTES)))
+        content = {"version": source.version}
+        if not source.version:
+            start, stop = stop, stop + -(-source.size_bytes // BLOCK_BYTES) * DIGEST_BYTES
+            content = {"digest": source_digest(bytes(digests[start:stop])), "digest_of": DIGEST_NAME}
         yield {
             "path": recorded_path(source.name),
             "bytes": source.size_bytes,
-            "digest": source_digest(own),
-            "digest_of": DIGEST_NAME,
+            **content,
             "split": source.split or "by hash",
             "kind": source.kind.name,
         }

@@ -74,6 +74,7 @@ class ChunkReader:
             self.done_bytes = done_before + done_bytes
             take_step(None if place is None else (index, *place), self.done_bytes)
 
+        with_digests = self._with_digests and not source.version  # which stands for the bytes of an object
         with Reading(
             index,
             source,
@@ -81,7 +82,7 @@ class ChunkReader:
             self._intake,
             job.separator,
             self._buffers,
-            seen=seen if self._with_digests else None,
+            seen=seen if with_digests else None,
             need=own.need,
             step=step,
             decompress_ahead=job.decompress_ahead,
@@ -91,7 +92,7 @@ class ChunkReader:
             for event in reading.documents():
                 self.decoded_bytes = decoded_before + reading.decoded_bytes
                 yield Found(index, source, event)
-            if not self._with_digests:
+            if not with_digests:
                 return
             clock.lap("read")
             self.edges.extend((index, *edge) for edge in own.edges(reading.window))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bpe.end_tokens import NO_ENDS, EndTokens
-from convert.errors import BrokenInvariant, printable
+from convert.errors import printable
 from convert.intake import IntakeCounts
-from convert.plan import Plan, ShardId
-from convert.shards.shard import SPLITS, ShardRecord, SplitCounts
-from corpus.digest import DIGEST_BYTES
+from convert.shards.shard import SplitCounts
 from corpus.sizes import bytes_text, counted
 
 FIRST_WORDS = 80  # characters
@@ -137,64 +135,3 @@ class Summary:
 
 def _times(seconds: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.2f}" for name, value in seconds.items())
-
-
-def total_counts(records: Iterable[ShardRecord], *splits: str) -> SplitCounts:
-    """The counts of some splits, by default all, over all shards."""
-    counts = [record.split(split) for record in records for split in splits or SPLITS]
-    return SplitCounts(
-        sum(c.documents for c in counts),
-        sum(c.empty for c in counts),
-        sum(c.sequences for c in counts),
-        sum(c.tokens for c in counts),
-        max((c.max_token_id for c in counts), default=0),
-    )
-
-
-def check_conservation(plan: Plan, records: Sequence[ShardRecord]) -> None:
-    """Raise BrokenInvariant unless every byte, block and document of the sources is accounted for.
-
-    Each text chunk once, with all its shards in order, their bytes the corpus, each block of each source hashed once,
-    and in each shard and split documents = written + empty.
-    """
-    if [record.id for record in records] != list(_expected_shards(plan, records)):
-        raise BrokenInvariant(
-            f"{len(records)} shards do not match the {plan.chunk_count} text chunks of the plan"
-        )
-    text_bytes = sum(record.text_bytes for record in records)
-    if text_bytes != plan.total_bytes:
-        raise BrokenInvariant(
-            f"text chunks of {text_bytes} bytes were encoded, the sources have {plan.total_bytes}"
-        )
-    for record in records:
-        what = f"text chunk {record.id.chunk_index}"
-        if record.id.number:
-            what += f", shard {record.id.number}"
-        blocks = len(record.digests) / DIGEST_BYTES
-        expected = sum(1 for _ in plan.blocks(plan.chunk(record.id.chunk_index))) if record.is_last else 0
-        if blocks != expected:
-            raise BrokenInvariant(
-                f"{what}: {blocks:g} blocks of the sources were hashed, {expected} begin there"
-            )
-        for split in SPLITS:
-            counts = record.split(split)
-            if counts.documents != counts.sequences + counts.empty:
-                raise BrokenInvariant(
-                    f"{what}, {split}: {counts.documents} documents are not "
-                    f"{counts.sequences} written + {counts.empty} empty"
-                )
-        taken = record.train.documents + record.validation.documents
-        if record.intake.records != taken + record.intake.skipped_count:
-            raise BrokenInvariant(
-                f"{what}: {record.intake.records} records are not {taken} documents + "
-                f"{record.intake.skipped_count} skipped"
-            )
-
-
-def _expected_shards(plan: Plan, records: Sequence[ShardRecord]) -> Iterator[ShardId]:
-    """Those that there are if each text chunk ends where `records` says so, and all are there."""
-    index = number = 0
-    for record in records:
-        yield ShardId(index, number)
-        index, number = (index + 1, 0) if record.is_last else (index, number + 1)
-    yield from map(ShardId, range(index, plan.chunk_count))

@@ -14,18 +14,18 @@ from itertools import groupby, islice
 
 from convert import worker
 from convert.context import Context
+from convert.driver.ledger import Edge, Ledger
 from convert.engine.tasks import run_tasks
 from convert.errors import BadInput, Refused, printable
 from convert.plan import Plan
-from convert.shards.shard import ShardRecord
 from convert.workspace import Workspace
 from corpus.digest import block_part, each_digest
 
 _SOURCES_AT_ONCE = 256  # a task costs as much as reading a few small files
 
 
-def check_touched(context: Context, records: Iterable[ShardRecord]) -> None:
-    """Refused (exit 6) if a source of `workspace.touched` is not what the shards of `records` were made from.
+def check_touched(context: Context, ledger: Ledger) -> None:
+    """Refused (exit 6) if a source of `workspace.touched` is not what the shards of `ledger` were made from.
 
     If all are, the plan says so, and they are no longer touched.
     """
@@ -33,7 +33,7 @@ def check_touched(context: Context, records: Iterable[ShardRecord]) -> None:
     context.progress.note(
         f"{_names(workspace, plan)} may have been edited, with size and time set back; what was encoded is compared"
     )
-    found = _first_changed(context, workspace.touched, records)
+    found = _first_changed(context, workspace.touched, ledger)
     if found is not None:
         source, (start, stop) = found
         raise Refused(
@@ -44,9 +44,9 @@ def check_touched(context: Context, records: Iterable[ShardRecord]) -> None:
     workspace.settle()
 
 
-def check_meanwhile(context: Context, touched: Sequence[int], records: Iterable[ShardRecord]) -> None:
-    """BadInput (exit 3) if one of the sources `touched` is not what the shards of `records` were made from just now."""
-    found = _first_changed(context, touched, records)
+def check_meanwhile(context: Context, touched: Sequence[int], ledger: Ledger) -> None:
+    """BadInput (exit 3) if one of the sources `touched` is not what the shards of `ledger` were made from just now."""
+    found = _first_changed(context, touched, ledger)
     if found is not None:
         source, (start, stop) = found
         raise BadInput(
@@ -56,7 +56,7 @@ def check_meanwhile(context: Context, touched: Sequence[int], records: Iterable[
 
 
 def _first_changed(
-    context: Context, touched: Sequence[int], records: Iterable[ShardRecord]
+    context: Context, touched: Sequence[int], ledger: Ledger
 ) -> tuple[int, tuple[int, int]] | None:
     """A source and the bytes of it that are others now; None if there is none."""
     plan = context.plan
@@ -64,7 +64,7 @@ def _first_changed(
     def describe(sources: Sequence[worker.SourceParts]) -> str:
         return f"a check of {plan.sources[sources[0][0]].path}"
 
-    tasks = _tasks(touched, plan, records)
+    tasks = _tasks(touched, plan, ledger)
     compare = partial(worker.changed_part, key=context.job_key)
     for _, changed in run_tasks(context.engine, compare, tasks, context.window, describe):
         if changed is not None:
@@ -72,27 +72,25 @@ def _first_changed(
     return None
 
 
-def _tasks(
-    touched: Sequence[int], plan: Plan, records: Iterable[ShardRecord]
-) -> Iterator[list[worker.SourceParts]]:
+def _tasks(touched: Sequence[int], plan: Plan, ledger: Ledger) -> Iterator[list[worker.SourceParts]]:
     """Some sources at a time, of one text chunk: neither are there too many tasks, nor is one too long."""
     is_touched = bytearray(len(plan.sources))
     for number in touched:
         is_touched[number] = True
-    for record in records:
-        found = (parts for parts in _parts(plan, record) if is_touched[parts[0]])
+    for chunk_index, digests, edges in ledger.parts_read():
+        found = (parts for parts in _parts(plan, chunk_index, digests, edges) if is_touched[parts[0]])
         while some := list(islice(found, _SOURCES_AT_ONCE)):
             yield some
 
 
-def _parts(plan: Plan, record: ShardRecord) -> Iterator[worker.SourceParts]:
-    """What the shards of a text chunk were made from, as the last one says."""
-    if not record.is_last:
-        return
+def _parts(
+    plan: Plan, chunk_index: int, digests: bytes, chunk_edges: Iterable[Edge]
+) -> Iterator[worker.SourceParts]:
+    """What the shards of a text chunk were made from."""
     edges: dict[int, list[tuple[int, int, str]]] = {}
-    for source, start, stop, digest in record.edges:
+    for source, start, stop, digest in chunk_edges:
         edges.setdefault(source, []).append((start, stop, digest))
-    blocks = zip(plan.blocks(plan.chunk(record.id.chunk_index)), each_digest(record.digests), strict=True)
+    blocks = zip(plan.blocks(plan.chunk(chunk_index)), each_digest(digests), strict=True)
     for source, own in groupby(blocks, lambda block: block[0][0]):
         size = plan.sources[source].size_bytes
         parts = [block_part(number, size, digest) for (_, number), digest in own]

@@ -19,30 +19,32 @@ from bpe.errors import InvalidText
 from convert.clock import Clock
 from convert.errors import BadInput, DataLost, naming, one_line
 from convert.held_out import DocumentHasher
-from convert.intake import ShardIntake, is_quarantine_intact, needs_quarantine
+from convert.intake import ShardIntake
 from convert.job import Job, JobKey, find_job
 from convert.open_chunk import OpenChunk
 from convert.plan import ShardId, TextChunk
 from convert.read_chunk import ChunkReader
-from convert.shards.merge import WrittenFile, write_run
 from convert.shards.runs import Run
-from convert.shards.shard import PARTS, ShardRecord
-from convert.shards.shard_reader import Damage, DamagedShard, is_intact
+from convert.shards.shard import ShardRecord
+from convert.shards.shard_files import delete_files
+from convert.shards.shard_reader import Damage, DamagedShard
+from convert.shards.write_run import WrittenFile, write_run
 from corpus.blocks import BLOCK_BYTES
 from corpus.digest import first_changed
 from corpus.documents import Buffers
 from flat_tokens.verify_units import verify_files
+from stores import StoreError
 
 SourceParts = tuple[int, Sequence[tuple[int, int, str]]]  # source, (start, stop, hex digest) of parts of it
 
 
 @dataclass(frozen=True)
 class ChunkResult:
-    """What comes back from a text chunk: the records of its next shards, whether they were there from an earlier run,
+    """What comes back from a text chunk: the records of some of its shards, whether there are no others for the lane,
     about how much of the chunk's work is done by now, seconds by step."""
 
     records: tuple[ShardRecord, ...]
-    reused: bool = False
+    ended: bool = True
     done_bytes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -90,54 +92,50 @@ _worker = _Worker()
 def encode_chunk(
     chunk: TextChunk,
     key: JobKey,
-    spare: str | None = None,
+    spares: Sequence[str] = (),
     threshold: int | None = None,
     number: int = 0,
-    earlier: ShardRecord | None = None,
-    needed_parts: tuple[str, ...] = PARTS,
+    step: int = 1,
     to_end: bool = True,
 ) -> ChunkResult:
-    """Encode documents of a text chunk into its `number`-th shard, or take over that of an earlier run if it is intact.
+    """Encode documents of a text chunk into its `number`-th shard, if it has so many.
 
-    spare: a file to write over (convert/shards/shard_files.py). threshold: in place of the job's, if it came later.
-    earlier: the record of an earlier run's shard; needed_parts: those of PARTS that have to be there for it to be taken
-    over. to_end: the shards behind it too, up to the chunk's last. Else what is open stays so, and the next shard is
-    cheap if this worker gets it; any other reads the chunk from its beginning, and passes over what is encoded.
+    spares: files to write over (convert/shards/shard_files.py); those that are not needed are deleted. threshold: in
+    place of the job's, if it came later. to_end: every step-th shard behind it too, up to the chunk's last. Else
+    what is open stays so, and the shard `step` behind it is cheap if this worker gets it; any other reads the chunk
+    from its beginning, and passes over what others encode.
 
     Some MiB at a time, so memory depends neither on the chunk nor on its documents.
     InvalidText (exit 3) names file and byte, BadInput a bad record or a file that changed, OSError what the system
     refused.
     """
     job = find_job(key)
-    if earlier is not None and _is_usable(job, earlier, needed_parts):
-        return ChunkResult((earlier,), reused=True)
     records: list[ShardRecord] = []
+    unused = list(spares)
     with _worker.opened(job, chunk, threshold, number) as opened:
-        while opened.number < number:
-            opened.pass_over()
         opened.clock.start()
-        while not records or (to_end and not records[-1].is_last):
-            records.append(opened.encode(spare))
-            spare = None
-    return ChunkResult(tuple(records), False, opened.done_bytes, opened.clock.seconds)
-
-
-def _is_usable(job: Job, earlier: ShardRecord, needed_parts: tuple[str, ...]) -> bool:
-    if needs_quarantine(earlier.intake, job.rules) and not is_quarantine_intact(
-        job.shards, earlier.id, earlier.intake
-    ):
-        return False
-    return is_intact(job.shards, earlier, needed_parts)
+        while not opened.is_done:
+            if opened.number < number:
+                opened.pass_over()
+                continue
+            records.append(opened.encode(unused))
+            number += step
+            if not to_end:
+                break
+    delete_files(job.shards, unused)
+    return ChunkResult(tuple(records), opened.is_done, opened.done_bytes, opened.clock.seconds)
 
 
 def encode_again(
-    chunk: TextChunk, key: JobKey, damage: Damage, spare: str | None, threshold: int | None
+    chunk: TextChunk, key: JobKey, damage: Damage, spares: Sequence[str], threshold: int | None
 ) -> ShardRecord:
     """Make a damaged shard once more from its sources; DataLost if they are not what they were."""
-    number = damage.shard.number
     try:
-        return encode_chunk(chunk, key, spare, threshold, number, to_end=False).records[0]
-    except (BadInput, InvalidText, FileNotFoundError, PermissionError) as error:
+        records = encode_chunk(chunk, key, spares, threshold, damage.shard.number, 0, False).records
+        if not records:
+            raise BadInput("there is less text than there was")
+        return records[0]
+    except (BadInput, InvalidText, StoreError, FileNotFoundError, PermissionError) as error:
         raise DataLost(f"{damage.text}, and it can't be encoded again: {one_line(error)}") from error
 
 
@@ -163,18 +161,20 @@ def changed_part(sources: Sequence[SourceParts], key: JobKey) -> tuple[int, tupl
     """The first source, and the first of its parts (start, stop, digest), that is not what it was when its shard was
     made."""
     for source_index, parts in sources:
-        changed = first_changed(find_job(key).plan.sources[source_index].path, parts)
+        changed = first_changed(find_job(key).plan.sources[source_index], parts)
         if changed is not None:
             return source_index, changed
     return None
 
 
-def merge_run(run: Run, key: JobKey) -> list[WrittenFile] | Damage:
-    """Write one run of the dataset's arrays; its files, or which of its shards is damaged."""
+def merge_run(run: Run, key: JobKey, unneeded: Sequence[str] = ()) -> list[WrittenFile] | Damage:
+    """Write one run of the dataset's arrays; its files, or which of its shards is damaged. unneeded: files of shards
+    that are written, to be deleted."""
     job = find_job(key)
+    delete_files(job.shards, unneeded)
     try:
         with naming(job.dataset / run.split):
-            return write_run(job.dataset, job.shards, job.layout, run)
+            return write_run(job.dataset, job.shards, job.layout, run, job.temporary)
     except DamagedShard as error:
         return error.damage
 

@@ -4,7 +4,7 @@
     lock        held while a run is at work          dataset/    the dataset as it is written
     stacks.txt  where workers hung that were ended   replaced/   the former output, with --overwrite, for a moment
     stdin       what "-" among the inputs gave                crashed-text  which the encoder crashed at
-    job         for workers that this process does not start
+    job         for workers that this process does not start   scratch   where shards lie instead, with --scratch
 
 A folder is ours if it has our plan.json; only files of these names are ever deleted. An output is replaced only if it
 is a dataset of ours without foreign files. Two renames publish; the only moment without an output under the final
@@ -14,18 +14,18 @@ name is between them, and only if there was one before.
 from __future__ import annotations
 
 import os
-import shutil
 from array import array
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from convert.driver.log import Log
 from convert.errors import BrokenInvariant, Refused, StorageError, UsageError, naming, printable
 from convert.existing_output import is_empty_folder, not_ours
 from convert.folder_lock import FolderLock
-from convert.journal import Journal
 from convert.plan_record import PlanRecord, RecordFile, changed_source, compare, told
+from convert.scratch import NOTE_NAME, check_scratch, note_scratch, noted_scratch, remove_folder
 from flat_tokens.storage.durability import sync, sync_folders
 from flat_tokens.storage.manifest import MANIFEST_NAME
 
@@ -40,20 +40,25 @@ CRASH_NAME = "crashed-text"
 JOB_NAME = "job"
 SHOWN_DIFFERENCES = 4
 _OWN_NAMES = {PLAN_NAME, PLAN_NAME + ".tmp", LOCK_NAME, SHARDS_NAME, DATASET_NAME}
-_OWN_NAMES |= {REPLACED_NAME, STACKS_NAME, INPUT_NAME, CRASH_NAME, JOB_NAME}
+_OWN_NAMES |= {REPLACED_NAME, STACKS_NAME, INPUT_NAME, CRASH_NAME, JOB_NAME, NOTE_NAME, NOTE_NAME + ".tmp"}
 _BUFFER_BYTES = 1 << 20
 
 
 class Workspace:
-    """The partial folder of one output; `open` takes it, `publish` ends it."""
+    """The partial folder of one output; `open` takes it, `publish` ends it.
 
-    def __init__(self, output: str | Path, overwrite: bool = False) -> None:
+    shards: the journal, and files before they have their names. scratch: shards, in the same folder or in one of the
+    given folder; of a run that goes on where they are, known once it is open.
+    """
+
+    def __init__(self, output: str | Path, overwrite: bool = False, scratch: str | None = None) -> None:
         # "out.zarr/" and "out.zarr" are one place.
         self.output = Path(output)
         if self.output.name in ("", ".."):  # ".", "/", "a/.."
             raise UsageError(f"--output {self.output} is a folder, not the name of a dataset to make")
         self.root = self.output.with_name(self.output.name + ".partial")
-        self.shards = self.root / SHARDS_NAME
+        self.shards = self.scratch = self.root / SHARDS_NAME
+        self._scratch_folder = scratch
         self.dataset = self.root / DATASET_NAME
         self.stacks = self.root / STACKS_NAME
         # Of the sources of an earlier run that goes on, by number: those whose bytes may be others by now.
@@ -87,6 +92,7 @@ class Workspace:
             raise StorageError(
                 f"the folder {self.output.parent} for --output does not exist; create it first"
             )
+        check_scratch(self._scratch_folder)
 
     def open(self, plan: PlanRecord) -> bool:
         """Take the folder for `plan`; True if it holds work of an earlier run with the same plan, which goes on.
@@ -102,8 +108,12 @@ class Workspace:
         goes_on = self._compare(plan)
         if not goes_on:
             self._clear()
-        self.shards.mkdir(exist_ok=True)
-        self.dataset.mkdir(exist_ok=True)
+        noted = noted_scratch(self.root)
+        if not goes_on and self._scratch_folder is not None:
+            noted = note_scratch(self.root, self._scratch_folder, self.output.name)
+        self.scratch = noted or self.shards
+        for folder in (self.shards, self.dataset, self.scratch):
+            folder.mkdir(exist_ok=True)
         self._plan = plan
         if not goes_on:
             self.settle()
@@ -226,7 +236,7 @@ class Workspace:
 
     def _holds_work(self) -> bool:
         """Whether anything was finished; former versions kept a file for each record."""
-        return Journal(self.shards).holds_work or any(self.shards.glob("*.json"))
+        return Log(self.shards).holds_work or any(self.shards.glob("*.json"))
 
     def _remove(self) -> None:
         """Remove the folder, which stays locked by its deleted file."""
@@ -241,9 +251,10 @@ class Workspace:
         self.crashed_text.unlink(missing_ok=True)
         self.job.unlink(missing_ok=True)
         for name in (SHARDS_NAME, DATASET_NAME, REPLACED_NAME):
-            folder = self.root / name
-            if folder.exists():
-                shutil.rmtree(folder)
+            remove_folder(self.root / name)
+        if (scratch := noted_scratch(self.root)) is not None:
+            remove_folder(scratch)
+            (self.root / NOTE_NAME).unlink()
 
 
 def _value(value: Any) -> str:

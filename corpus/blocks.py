@@ -6,7 +6,6 @@ many whole records as fit, and a record that does not comes in pieces, so memory
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
@@ -14,6 +13,7 @@ from corpus import _core
 from corpus.buffers import GrowingBuffer
 from corpus.errors import BadInput, naming
 from corpus.overlapping import overlaps_itself
+from stores import RandomFile
 
 BLOCK_BYTES = 4 << 20
 _SCAN_BYTES = 1 << 20
@@ -130,25 +130,24 @@ def _last_separator(buffer: bytearray, separator: bytes, searched: int, held: in
 
 
 class FileRange:
-    """Bytes [start, stop) of a file as a stream; open as a context. A file that ends before `stop` is an error.
+    """Bytes [start, stop) of a file as a stream. A file that ends before `stop` is an error.
 
-    seen(offset, bytes): is given what is read of the file.
+    path: what the file is called. seen(offset, bytes): is given what is read of the file.
     """
 
     def __init__(
-        self, path: str, start: int, stop: int, seen: Callable[[int, memoryview], None] | None = None
+        self,
+        file: RandomFile,
+        path: str,
+        start: int,
+        stop: int,
+        seen: Callable[[int, memoryview], None] | None = None,
     ) -> None:
         self.path = path
-        self._file = io.FileIO(path)
-        self._file.seek(start)
+        self._file = file
+        file.expect(start, stop)
         self._start, self._place, self._stop = start, start, stop
         self._seen = seen
-
-    def __enter__(self) -> FileRange:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
 
     @property
     def used_bytes(self) -> int:
@@ -161,7 +160,7 @@ class FileRange:
         if room == 0:
             return 0
         with naming(self.path):
-            got = self._file.readinto(buffer[:room]) or 0
+            got = self._file.readinto_at(self._place, buffer[:room])
         if not got:
             raise BadInput(
                 f"{self.path} changed while it was read: it ends at byte {self._place} now; "
@@ -173,30 +172,29 @@ class FileRange:
         return got
 
 
-def own_lines(path: str, size: int, start: int, stop: int) -> tuple[int, int]:
+def own_lines(file: RandomFile, path: str, size: int, start: int, stop: int) -> tuple[int, int]:
     """[begin, end) of the lines whose first byte lies in [start, stop) of a file of `size` bytes; empty if none does.
 
     The last one is whole, LF included. Memory is constant, however long lines are.
     """
-    with io.FileIO(path) as file:
-        begin = 0 if start == 0 else _line_end(file, path, start - 1, size)
-        if begin >= stop:
-            return begin, begin
-        return begin, _line_end(file, path, stop - 1, size)
+    begin = 0 if start == 0 else _line_end(file, path, start - 1, size)
+    if begin >= stop:
+        return begin, begin
+    return begin, _line_end(file, path, stop - 1, size)
 
 
-def _line_end(file: io.FileIO, path: str, place: int, size: int) -> int:
+def _line_end(file: RandomFile, path: str, place: int, size: int) -> int:
     """The end of the line that byte `place` lies in, its LF included."""
-    file.seek(place)
-    read_bytes = 64 << 10
+    buffer = bytearray(64 << 10)
     while place < size:
-        with naming(path):
-            block = file.read(read_bytes) or b""
-        if not block:
+        with naming(path), memoryview(buffer) as view:
+            got = file.readinto_at(place, view)
+        if not got:
             raise BadInput(f"{path} changed while it was read: it ends at byte {place} now; convert it again")
-        found = block.find(b"\n")
+        found = buffer.find(b"\n", 0, got)
         if found >= 0:
             return min(size, place + found + 1)
-        place += len(block)
-        read_bytes = _SCAN_BYTES
+        place += got
+        if len(buffer) < _SCAN_BYTES:
+            buffer = bytearray(_SCAN_BYTES)
     return size

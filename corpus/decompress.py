@@ -10,12 +10,12 @@ blocks are 128 KiB and take at least 4 bytes; it is given 2 KiB at a time).
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol
 
 from corpus.errors import BadInput, naming, printable
+from stores import RandomFile
 
 READ_BYTES = 256 << 10
 OUT_BYTES = 1 << 20
@@ -149,14 +149,15 @@ _DECODERS: dict[str, Callable[[int], _Member]] = {
 
 
 class DecompressedFile:
-    """Reads what a compressed file holds, from beginning to end; open as a context.
+    """Reads what a compressed file holds, from beginning to end; a context, at whose end `file` is closed.
 
-    window_bytes: how much memory a member may ask for to be read (--max-window-bytes). seen(offset, data): is given the
-    file's own bytes as they are read, each once and in order.
+    path: what the file is called. window_bytes: how much memory a member may ask for to be read (--max-window-bytes).
+    seen(offset, data): is given the file's own bytes as they are read, each once and in order.
     """
 
     def __init__(
         self,
+        file: RandomFile,
         path: str,
         compression: str,
         window_bytes: int = DEFAULT_WINDOW_BYTES,
@@ -166,7 +167,7 @@ class DecompressedFile:
         self._compression = compression
         self._window_bytes = window_bytes
         self._seen = seen
-        self._file = io.FileIO(path)
+        self._file = file
         self._member: _Member | None = None
         self._input = memoryview(b"")  # read from the file, not yet used
         self._read_bytes = 0
@@ -249,13 +250,17 @@ class DecompressedFile:
 
     def _fill(self) -> bool:
         """Read on; False at the end of the file."""
+        kept = len(self._input)
+        data = bytearray(kept + READ_BYTES)
+        data[:kept] = self._input
+        view = memoryview(data)
         with naming(self.path):
-            data = self._file.read(READ_BYTES)
+            got = self._file.readinto_at(self._read_bytes, view[kept:])
         if self._seen is not None:
-            self._seen(self._read_bytes, memoryview(data))
-        self._read_bytes += len(data)
-        self._input = memoryview(bytes(self._input) + data)
-        return bool(data)
+            self._seen(self._read_bytes, view[kept : kept + got])
+        self._read_bytes += got
+        self._input = view[: kept + got]
+        return got > 0
 
     def _begin(self) -> _Member | None:
         """The decoder of the next member, None at the end of the file. Only zeros may lie behind a member."""

@@ -12,11 +12,11 @@ that may have been edited since can be held against them.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 
 from corpus._core import Xxh64
 from corpus.errors import naming
+from corpus.source_list import Source
 from corpus.text_window import TextWindow
 
 BLOCK_BYTES = 4 << 20  # a block of a source, hashed by itself
@@ -119,16 +119,15 @@ def source_digest(block_digests: bytes) -> str:
     return hexadecimal(whole)
 
 
-def first_changed(path: str, parts: Sequence[tuple[int, int, str]]) -> tuple[int, int] | None:
+def first_changed(source: Source, parts: Sequence[tuple[int, int, str]]) -> tuple[int, int] | None:
     """The first of the `parts` (start, stop, hex digest) of a file that is not what it was, None if all are."""
-    with io.FileIO(path) as file:
+    with source.open() as file:
         buffer = memoryview(bytearray(READ_BYTES))
         for start, stop, digest in parts:
             own, place = Xxh64(), start
-            file.seek(start)
             while place < stop:
-                with naming(f"{path} at byte {place}"):
-                    got = file.readinto(buffer[: min(READ_BYTES, stop - place)])
+                with naming(f"{source.shown} at byte {place}"):
+                    got = file.readinto_at(place, buffer[: min(READ_BYTES, stop - place)])
                 if not got:
                     break
                 own.update(buffer[:got])

@@ -14,7 +14,7 @@ Memory that events lie in is valid until the next one is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -81,7 +81,8 @@ class Reading:
     separator: of documents in text. intake: counts records, and says what becomes of bad ones. seen(offset, bytes): is
     given what is read of the file. need(start, stop): is told which bytes of the file the documents depend on.
     step(place, done_bytes): is told before an event what it holds, (start, stop) of the text or None, and about how
-    much of the piece is done. decoded_bytes: how much text came out of kinds whose size says little of it.
+    much of the piece is done. file: the source, open. decoded_bytes: how much text came out of kinds whose size says
+    little of it.
     """
 
     def __init__(
@@ -101,9 +102,10 @@ class Reading:
         self.source_index, self.source, self.piece = source_index, source, piece
         self.intake, self.rules = intake, intake.rules
         self.separator, self.buffers = separator, buffers
-        self.window = TextWindow(source.path, source.size_bytes, buffers.text, seen)
+        self.window = TextWindow(source, buffers.text, seen)
+        self.file = self.window.file
         self.decoded_bytes = 0
-        self._seen, self._need, self._step = seen, need, step
+        self.seen, self._need, self._step = seen, need, step
         self._decompress_ahead = decompress_ahead
 
     def __enter__(self) -> Reading:
@@ -125,8 +127,8 @@ class Reading:
         """All bytes of the source, decompressed if it is compressed."""
         source = self.source
         if source.kind.compression == "none":
-            return FileRange(source.path, 0, source.size_bytes, self._seen)
-        return decompressed(source, self.rules.max_window_bytes, self._decompress_ahead, self._seen)
+            return nullcontext(FileRange(self.file, source.shown, 0, source.size_bytes, self.seen))
+        return decompressed(source, self.rules.max_window_bytes, self._decompress_ahead, self.seen)
 
     def need(self, start: int, stop: int) -> None:
         """The documents depend on bytes [start, stop) of the file."""

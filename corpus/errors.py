@@ -8,17 +8,9 @@ commands: 2 bad arguments, 3 bad input data, 4 environment (space, permission, I
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import ClassVar
 
-
-class TokenmillError(Exception):
-    """Base of all errors that are the user's to mend, in every package; `exit_code` is 1 unless a subclass says better.
-
-    counted: what was counted until then, where counting ended with it and may go on (bpe's CountSet).
-    """
-
-    exit_code: ClassVar[int] = 1
-    counted: Any = None
+from stores.errors import TokenmillError as TokenmillError
 
 
 class BadArgument(TokenmillError, ValueError):

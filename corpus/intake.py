@@ -7,7 +7,6 @@ Records that cannot give their text are *bad*. Conservation: records = documents
 from __future__ import annotations
 
 import codecs
-import io
 import json
 from contextlib import suppress
 from typing import NamedTuple
@@ -78,12 +77,12 @@ def _message(source: Source, record: BadRecord) -> str:
     elif record.line is None:
         where = f"byte {record.place}"
     else:
-        line = _line_number(source.path, record.place) if source.kind.is_divisible else record.line + 1
+        line = _line_number(source, record.place) if source.kind.is_divisible else record.line + 1
         where = f"line {line} (byte {record.place})"
     shown = record.data[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
     if shown:
         shown = f": {shown}{'...' if record.length > SHOWN_BYTES else ''}"
-    return printable(f"{source.path}: {where}: {record.detail}{shown}; {_way_out(record)}")
+    return printable(f"{source.shown}: {where}: {record.detail}{shown}; {_way_out(record)}")
 
 
 def _way_out(record: BadRecord) -> str:
@@ -102,13 +101,14 @@ def _way_out(record: BadRecord) -> str:
     return way_out
 
 
-def _line_number(path: str, place: int) -> int:
+def _line_number(source: Source, place: int) -> int:
     """The number of the line that begins at byte `place`, from 1; reads all that lies before it, for an error."""
-    number = 1
-    with io.FileIO(path) as file:
-        while place > 0 and (block := file.read(min(1 << 20, place))):
-            number += block.count(b"\n")
-            place -= len(block)
+    number, read = 1, 0
+    with source.open() as file, memoryview(buffer := bytearray(1 << 20)) as view:
+        file.expect(0, place)
+        while got := file.readinto_at(read, view[: place - read]):
+            number += buffer.count(b"\n", 0, got)
+            read += got
     return number
 
 

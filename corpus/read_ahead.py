@@ -34,7 +34,7 @@ def decompressed(
 
     window_bytes, seen (called by the thread): as for `DecompressedFile`, and errors are its own.
     """
-    with DecompressedFile(source.path, source.kind.compression, window_bytes, seen) as file:
+    with DecompressedFile(source.open(), source.shown, source.kind.compression, window_bytes, seen) as file:
         if not ahead or source.size_bytes < FEWEST_BYTES:
             yield file
             return

@@ -10,7 +10,6 @@ pyarrow is imported where the first piece is read, in a worker.
 
 from __future__ import annotations
 
-import io
 import struct
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 from corpus.arrow_texts import array_documents, inner_field, text_arrays, text_type
 from corpus.documents import Event, Reading
 from corpus.errors import BadInput, naming, printable
+from stores import RandomFile
 
 _FILE_MARK = b"ARROW1\0\0"
 _CONTINUED = 0xFFFFFFFF
@@ -40,54 +40,54 @@ def documents(reading: Reading) -> Iterator[Event]:
     import pyarrow
     import pyarrow.compute
 
-    path, size, piece = reading.source.path, reading.source.size_bytes, reading.piece
+    path, size, piece = reading.source.shown, reading.source.size_bytes, reading.piece
     names = reading.rules.text_path
-    with io.FileIO(path) as file:
-        head, schema, row = b"", None, 0
-        has_dictionaries = is_needed = False
-        for message in _messages(file, path, size):
-            if message.kind != _RECORDS:
-                has_dictionaries |= message.kind == _DICTIONARY
-                if message.kind == _DICTIONARY and row:
-                    raise BadInput(
-                        f"{printable(path)}: byte {message.start}: a dictionary behind the first record batch, which "
-                        "is not read; write the column as plain strings"
-                    )
-                head += _read(file, path, message.start, message.stop)
-                if message.kind == _SCHEMA:
-                    schema = _tried(path, 0, partial(pyarrow.ipc.read_schema, pyarrow.py_buffer(head)))
-                    _tried(path, 0, partial(text_type, schema, names, path))  # names may be no UTF-8
-                continue
-            if message.start >= piece.stop:
-                break
-            if message.start >= piece.start:
-                if not is_needed:
-                    reading.need(0, len(_FILE_MARK) + len(head))
-                    is_needed = True
-                reading.need(message.start, message.stop)
-                data = _read(file, path, message.start, message.stop)
-                # Where there are dictionaries, only a stream knows them.
-                column = _tried(
-                    path,
-                    message.start,
-                    partial(
-                        _column,
-                        head + data if has_dictionaries else data,
-                        None if has_dictionaries else schema,
-                        names,
-                        message.rows,
-                    ),
+    file = reading.file
+    head, schema, row = b"", None, 0
+    has_dictionaries = is_needed = False
+    for message in _messages(file, path, size):
+        if message.kind != _RECORDS:
+            has_dictionaries |= message.kind == _DICTIONARY
+            if message.kind == _DICTIONARY and row:
+                raise BadInput(
+                    f"{printable(path)}: byte {message.start}: a dictionary behind the first record batch, which "
+                    "is not read; write the column as plain strings"
                 )
-                del data
-                first_row = row
-                for array in text_arrays([column]):
-                    yield array_documents(reading, array, first_row, message.stop - piece.start)
-                    yield None
-                    first_row += len(array)
-            row += message.rows
+            head += _read(file, path, message.start, message.stop)
+            if message.kind == _SCHEMA:
+                schema = _tried(path, 0, partial(pyarrow.ipc.read_schema, pyarrow.py_buffer(head)))
+                _tried(path, 0, partial(text_type, schema, names, path))  # names may be no UTF-8
+            continue
+        if message.start >= piece.stop:
+            break
+        if message.start >= piece.start:
+            if not is_needed:
+                reading.need(0, len(_FILE_MARK) + len(head))
+                is_needed = True
+            reading.need(message.start, message.stop)
+            data = _read(file, path, message.start, message.stop)
+            # Where there are dictionaries, only a stream knows them.
+            column = _tried(
+                path,
+                message.start,
+                partial(
+                    _column,
+                    head + data if has_dictionaries else data,
+                    None if has_dictionaries else schema,
+                    names,
+                    message.rows,
+                ),
+            )
+            del data
+            first_row = row
+            for array in text_arrays([column]):
+                yield array_documents(reading, array, first_row, message.stop - piece.start)
+                yield None
+                first_row += len(array)
+        row += message.rows
 
 
-def _messages(file: io.FileIO, path: str, size: int) -> Iterator[_Message]:
+def _messages(file: RandomFile, path: str, size: int) -> Iterator[_Message]:
     """The messages of the file in order, by their headers."""
     place = len(_FILE_MARK) if _read(file, path, 0, min(size, len(_FILE_MARK))) == _FILE_MARK else 0
     is_first = True
@@ -140,20 +140,21 @@ def _header(data: bytes) -> tuple[int, int, int]:
     return kind, body_bytes, rows
 
 
-def _read(file: io.FileIO, path: str, start: int, stop: int) -> bytes:
+def _read(file: RandomFile, path: str, start: int, stop: int) -> bytes:
     """Bytes [start, stop) of the file."""
-    file.seek(start)
-    data = b""
-    while len(data) < stop - start:
-        with naming(f"{path} at byte {start + len(data)}"):
-            more = file.read(stop - start - len(data))
-        if not more:
-            raise BadInput(
-                f"{printable(path)} changed while it was read: it ends at byte {start + len(data)} now; convert it "
-                "again when nothing writes to it"
-            )
-        data = data + more if data else more
-    return data
+    data = bytearray(stop - start)
+    place = 0
+    with memoryview(data) as view:
+        while place < len(data):
+            with naming(f"{path} at byte {start + place}"):
+                got = file.readinto_at(start + place, view[place:])
+            if not got:
+                raise BadInput(
+                    f"{printable(path)} changed while it was read: it ends at byte {start + place} now; convert it "
+                    "again when nothing writes to it"
+                )
+            place += got
+    return bytes(data)
 
 
 def _column(data: bytes, schema: Any, names: tuple[str, ...], rows: int) -> Any:

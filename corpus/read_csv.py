@@ -85,7 +85,7 @@ class _Rows:
 
     @property
     def _where(self) -> str:
-        return printable(self._reading.source.path)
+        return printable(self._reading.source.shown)
 
     def _row(self) -> list[str] | csv.Error | None:
         """The next row, what is wrong with it, or None at the end of the file."""
@@ -152,14 +152,14 @@ class _Lines:
         self._row_bytes += len(line)
         if self._row_bytes > limit:
             raise BadInput(
-                f"{printable(self._reading.source.path)}: a row has more than {limit} characters "
+                f"{printable(self._reading.source.shown)}: a row has more than {limit} characters "
                 "(--max-record-bytes); is there a quote that is not closed?"
             )
         if self._is_first:
             self._is_first = False
             head = line[: utf8.HEAD_BYTES].encode("utf-8", "surrogateescape")
             if utf8.other_kind(head):
-                raise utf8.invalid_text(head, 0, printable(self._reading.source.path))
+                raise utf8.invalid_text(head, 0, printable(self._reading.source.shown))
             line = line.removeprefix("\ufeff")
         return line
 

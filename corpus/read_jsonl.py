@@ -78,9 +78,11 @@ def documents(reading: Reading) -> Iterator[Event]:
     with ExitStack() as stack:
         stream: FileStream
         if source.kind.is_divisible:
-            start, stop = own_lines(source.path, source.size_bytes, reading.piece.start, reading.piece.stop)
-            reading.need(reading.piece.start - 1, stop)
-            stream = stack.enter_context(FileRange(source.path, start, stop))
+            file, path, piece = reading.file, source.shown, reading.piece
+            file.expect(max(0, piece.start - 1), piece.stop)
+            start, stop = own_lines(file, path, source.size_bytes, piece.start, piece.stop)
+            reading.need(piece.start - 1, stop)
+            stream = FileRange(file, path, start, stop, reading.seen)
         else:
             stream = stack.enter_context(reading.stream())
         lines = _Lines(reading)
@@ -128,7 +130,7 @@ class _Lines:
         if start == 0:
             head = bytes(text[: utf8.HEAD_BYTES])
             if utf8.other_kind(head):
-                raise utf8.invalid_text(head, 0, printable(self._source.path))
+                raise utf8.invalid_text(head, 0, printable(self._source.shown))
             if head.startswith(codecs.BOM_UTF8):
                 return text[3:], 3
         return text, start

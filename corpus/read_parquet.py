@@ -9,10 +9,8 @@ pyarrow is imported where the first piece is read, in a worker.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain, pairwise
-from pathlib import Path
 from typing import Any
 
 from corpus.arrow_texts import (
@@ -28,6 +26,9 @@ from corpus.documents import Event, Reading
 from corpus.errors import BadInput, printable
 from corpus.rules import IntakeRules
 from corpus.source_list import Piece, Source
+from stores import RandomFile
+from stores.arrow_file import ArrowFile
+from stores.requests import PASSED_BYTES
 
 # Rows that are read at a time, and then put together: one read after the other costs little beside so many rows.
 READ_ROWS = 256
@@ -47,26 +48,28 @@ class _ParquetText:
     footer_bytes: how long the metadata at the end of the file are, with their length and the mark behind them.
     """
 
-    def __init__(self, path: str, text_path: tuple[str, ...]) -> None:
+    def __init__(self, source: Source, file: RandomFile, text_path: tuple[str, ...]) -> None:
         import pyarrow
         import pyarrow.parquet
 
         self._arrow: Any = pyarrow
-        self.path = path
+        self._source, self._bytes = source, file
+        self.path = source.shown
         self._names = text_path
         self.column = ".".join(text_path)
         self._file: Any = self._opened()
         self._metadata = self._file.metadata
-        with Path(path).open("rb") as file:
-            file.seek(-8, os.SEEK_END)
-            self.footer_bytes = int.from_bytes(file.read(4), "little") + 8
+        footer = bytearray(4)
+        file.readinto_at(file.size - 8, memoryview(footer))
+        self.footer_bytes = int.from_bytes(footer, "little") + 8
+        self._expected_stop = 0
         self._check_column()
         self._check_encryption()
 
     def _opened(self, **options: Any) -> Any:
         return self._try(
             lambda: self._arrow.parquet.ParquetFile(
-                self.path,
+                ArrowFile(self._bytes) if self._source.version else self._source.path,
                 buffer_size=_READ_BYTES,
                 pre_buffer=False,
                 page_checksum_verification=True,
@@ -158,6 +161,20 @@ class _ParquetText:
         start = self._start(self._metadata.row_group(group))
         return start, start + max(0, int(column.total_compressed_size))
 
+    def expect(self, groups: Sequence[int]) -> None:
+        """The column of these row groups will be read in order: they are fetched together as far as little else lies
+        between them."""
+        start, stop = self.column_range(groups[0])
+        if stop <= self._expected_stop:
+            return
+        for group in groups[1:]:
+            following, end = self.column_range(group)
+            if not 0 <= following - stop <= PASSED_BYTES:
+                break
+            stop = end
+        self._bytes.expect(start, stop)
+        self._expected_stop = stop
+
     def arrays(self, group: int) -> Iterator[Any]:
         """The column's values, a few MiB at a time."""
         return text_arrays(self._columns(group))
@@ -181,7 +198,7 @@ class _ParquetText:
         come to is not known before they are read, so they are few where one of the repeated values may be long.
         """
         column = self._metadata.row_group(group).column(self._index)
-        repeated_bytes = dictionary_page_bytes(self.path, self._start(self._metadata.row_group(group)))
+        repeated_bytes = dictionary_page_bytes(self._bytes, self._start(self._metadata.row_group(group)))
         if self._is_dictionary and repeated_bytes:
             return DICTIONARY_ROWS
         row_bytes = max(1, column.total_uncompressed_size // max(1, self._metadata.row_group(group).num_rows))
@@ -208,9 +225,11 @@ class _ParquetText:
 def documents(reading: Reading) -> Iterator[Event]:
     """The documents of the row groups that begin in the piece."""
     source = reading.source
-    with _ParquetText(source.path, reading.rules.text_path) as file:
+    with _ParquetText(source, reading.file, reading.rules.text_path) as file:
         reading.need(source.size_bytes - file.footer_bytes, source.size_bytes)
-        for group, row in file.groups(source.size_bytes, reading.piece):
+        groups = list(file.groups(source.size_bytes, reading.piece))
+        for number, (group, row) in enumerate(groups):
+            file.expect([group for group, _ in groups[number:]])
             reading.need(*file.column_range(group))
             for array in file.arrays(group):
                 yield array_documents(reading, array, row)
@@ -233,7 +252,7 @@ def text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple[
 
 def _text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple[float, int, list[bytes]]:
     rows, texts, text_bytes = 0.0, [], 0
-    with _ParquetText(source.path, rules.text_path) as file:
+    with source.open() as opened, _ParquetText(source, opened, rules.text_path) as file:
         step = max(1, file.group_count // 64)
         for array in chain.from_iterable(map(file.arrays, range(0, file.group_count, step))):
             batch = batch_of(array)
@@ -248,14 +267,14 @@ def _text_sample(source: Source, rules: IntakeRules, sample_bytes: int) -> tuple
         return rows, file.row_count, texts
 
 
-def dictionary_page_bytes(path: str, place: int) -> int:
+def dictionary_page_bytes(file: RandomFile, place: int) -> int:
     """How long the dictionary is, unpacked, whose page begins at this byte of a Parquet file; 0 if none begins there.
 
     No value of it is longer. It is what the page's header says, to which a reader holds it.
     """
-    with Path(path).open("rb") as file:
-        file.seek(place)
-        header = file.read(_HEADER_BYTES)
+    buffer = bytearray(_HEADER_BYTES)
+    with memoryview(buffer) as view:
+        header = bytes(view[: file.readinto_at(place, view)])
     kind, stop = _i32(header, 0)
     size, _ = _i32(header, stop)
     return max(0, size) if kind == _DICTIONARY_PAGE else 0

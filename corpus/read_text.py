@@ -48,6 +48,7 @@ def _stretches(reading: Reading) -> Iterator[Event]:
             if stretch.final:
                 return
 
+    window.expect(max(0, piece.start - len(separator)), piece.stop)
     stretches = own_stretches(window, separator, piece.start, piece.stop, STRETCH_BYTES)
     for stretch in stretches:
         if stretch.is_piece:

@@ -14,13 +14,17 @@ from itertools import accumulate
 from typing import NamedTuple, overload
 
 from corpus.kinds import Kind
+from stores.files import RandomFile, open_file
+from stores.url import shown_url
 
 _FAR = 2**63
 _ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()  # as os.fsencode has it
 
 
 class Source(NamedTuple):
-    """One input file. path: as the arguments name it; split: "validation", or None where the hash decides.
+    """One input file or object. path: a path as the arguments name it, or a URL; split: "validation", or None where the
+    hash decides. version: of an object in a store; "" of a local file, of which times and number say if it changed.
+    options: settings of the store, as pairs.
 
     digest: of standard input, whose path is that of the file it was put in; else None. changed_ns, inode: the time of
     the last change, of the name or rights too, and the number of the file: what no tool sets back (0: not known).
@@ -34,11 +38,24 @@ class Source(NamedTuple):
     digest: str | None = None
     changed_ns: int = 0
     inode: int = 0
+    version: str = ""
+    options: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
-        """What plans, manifests and people call it: "-" for standard input."""
-        return "-" if self.digest is not None else self.path
+        """What plans and manifests call it: "-" for standard input."""
+        return "-" if self.digest is not None else self.shown
+
+    @property
+    def shown(self) -> str:
+        """What people call it: the path, or the URL without credentials."""
+        return shown_url(self.path) if self.version else self.path
+
+    def open(self) -> RandomFile:
+        """Its bytes at any place. StoreChanged or StoreNotFound, now or later, if an object is not as planned."""
+        if self.version:
+            return open_file(self.path, dict(self.options), self.version, self.size_bytes)
+        return open_file(self.path)
 
 
 class Piece(NamedTuple):
@@ -49,7 +66,7 @@ class Piece(NamedTuple):
     stop: int
 
 
-_Other = tuple[str | None, Kind, str | None]
+_Other = tuple[str | None, Kind, str | None, tuple[tuple[str, str], ...]]
 
 
 class SourceList(Sequence[Source]):
@@ -62,7 +79,8 @@ class SourceList(Sequence[Source]):
         self._near = 0, 0, ""
         self._sizes, self._modified, self._changed = array("q"), array("q"), array("q")
         self._inodes = array("Q")
-        # All else of a source is one of a few: split, kind and, of standard input, the digest.
+        self._versions = _Texts()
+        # All else of a source is one of a few: split, kind, of standard input the digest, options of its store.
         self._others: list[_Other] = []
         self._other_numbers = array("H")
         # Times, modified and changed, that 64 bits of nanoseconds do not reach: file systems know years beyond 2262.
@@ -72,7 +90,7 @@ class SourceList(Sequence[Source]):
 
     def append(self, source: Source) -> None:
         """One more."""
-        path, size, modified, split, kind, digest, changed, inode = source
+        path, size, modified, split, kind, digest, changed, inode, version, options = source
         name_at = path.rfind("/") + 1
         folder, number = path[:name_at], len(self._sizes)
         start, stop, near = self._near
@@ -89,7 +107,8 @@ class SourceList(Sequence[Source]):
         self._modified.append(modified)
         self._changed.append(changed)
         self._inodes.append(inode)
-        other = split, kind, digest
+        self._versions.append(version)
+        other = split, kind, digest, options
         if other not in self._others:
             self._others.append(other)
         self._other_numbers.append(self._others.index(other))
@@ -109,12 +128,19 @@ class SourceList(Sequence[Source]):
         start, stop, folder = self._near
         if not start <= index < stop:
             start, stop, folder = self._near = self._folder_of(index)
-        split, kind, digest = self._others[self._other_numbers[index]]
+        split, kind, digest, options = self._others[self._other_numbers[index]]
         modified, changed = self._modified[index], self._changed[index]
         if self._far:
             modified, changed = self._far.get(index, (modified, changed))
         path = folder + self._names.get(index)
-        return Source(path, self._sizes[index], modified, split, kind, digest, changed, self._inodes[index])
+        inode, version = self._inodes[index], self._versions.get(index)
+        return Source(
+            path, self._sizes[index], modified, split, kind, digest, changed, inode, version, options
+        )
+
+    def is_remote(self, index: int) -> bool:
+        """Whether a source is an object of a store, whose version stands for its bytes."""
+        return self._versions.length(index) > 0
 
     def _folder_of(self, index: int) -> tuple[int, int, str]:
         if not 0 <= index < len(self):
@@ -142,21 +168,21 @@ class SourceList(Sequence[Source]):
             total[0] += 1
             total[1] += size
         found: dict[Kind, tuple[int, int]] = {}
-        for (_, kind, _), (count, size) in zip(self._others, totals, strict=True):
+        for (_, kind, *_), (count, size) in zip(self._others, totals, strict=True):
             before = found.get(kind, (0, 0))
             found[kind] = before[0] + count, before[1] + size
         return found
 
     def largest_of(self, kind: Kind) -> int:
         """The number of the largest source of a kind that there is; the first of several."""
-        numbers = {number for number, (_, other_kind, _) in enumerate(self._others) if other_kind == kind}
+        numbers = {number for number, (_, other_kind, *_) in enumerate(self._others) if other_kind == kind}
         own = (index for index, number in enumerate(self._other_numbers) if number in numbers)
         return max(own, key=self._sizes.__getitem__)
 
     @property
     def kinds(self) -> set[Kind]:
         """The kinds there are."""
-        return {kind for _, kind, _ in self._others}
+        return {kind for _, kind, *_ in self._others}
 
 
 class _Texts:
@@ -169,6 +195,9 @@ class _Texts:
     def append(self, text: str) -> None:
         self._bytes += text.encode(_ENCODING, _ERRORS)
         self._stops.append(len(self._bytes))
+
+    def length(self, index: int) -> int:
+        return self._stops[index + 1] - self._stops[index]
 
     def get(self, index: int) -> str:
         return self._bytes[self._stops[index] : self._stops[index + 1]].decode(_ENCODING, _ERRORS)

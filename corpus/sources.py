@@ -2,7 +2,8 @@
 
 Arguments keep their order; what a folder or a glob stands for is sorted by the bytes of the path, so the list does
 not depend on the machine. Folders are walked down to the last level; names that begin with a dot are left out;
-links are followed. Everything wrong with the arguments is found before the work starts and told in one error.
+links are followed. What URLs stand for is found in corpus/source_urls.py. Everything wrong with the arguments is
+found before the work starts and told in one error.
 """
 
 # ruff: noqa: PTH112, PTH115, PTH116, PTH118, PTH207, PTH208 - paths stay as they were given; Path would make "./a" and "a" one
@@ -21,6 +22,9 @@ from corpus.errors import BadArgument, BadInput, printable
 from corpus.kinds import FORMATS, check_libraries, kind_of
 from corpus.saved_dataset import saved_parts
 from corpus.source_list import Source, SourceList
+from corpus.source_urls import find_objects, source_identity
+from stores import NO_OPTIONS, StorageOptions, is_url, shown_url
+from stores.url import parse
 
 SHOWN_PROBLEMS = 20
 STANDARD_INPUT = "-"
@@ -39,14 +43,15 @@ def find_sources(
     validation: Sequence[str] = (),
     input_format: str = "auto",
     standard_input: Source | None = None,
+    options: StorageOptions = NO_OPTIONS,
 ) -> SourceList:
     """The files that the arguments stand for, in order, `validation` after `inputs`.
 
-    standard_input: what stands for "-" among the inputs; without it that is refused.
+    standard_input: what stands for "-" among the inputs; without it that is refused. options: of the stores of URLs.
     A file that both name is validation only. BadArgument (exit 2) lists every path that is missing, special,
     unreadable or given twice.
     """
-    sources, problems = search_sources(inputs, validation, input_format, standard_input)
+    sources, problems = search_sources(inputs, validation, input_format, standard_input, options)
     refuse(problems)
     return sources
 
@@ -56,6 +61,7 @@ def search_sources(
     validation: Sequence[str] = (),
     input_format: str = "auto",
     standard_input: Source | None = None,
+    options: StorageOptions = NO_OPTIONS,
 ) -> tuple[SourceList, list[str]]:
     """As `find_sources`, with what is wrong as a list, for who looks for more."""
     problems: list[str] = []
@@ -66,7 +72,7 @@ def search_sources(
     elif list(inputs).count(STANDARD_INPUT) > 1:
         problems.append("-: standard input can be read once only")
     sources, devices, inodes = SourceList(), array("Q"), array("Q")
-    find = _Search(input_format, standard_input, problems)
+    find = _Search(input_format, standard_input, problems, options)
     validation_from = 0
     for arguments, split in ((inputs, None), (validation, "validation")):
         validation_from = len(sources)
@@ -77,9 +83,8 @@ def search_sources(
     if len(sources) > 1:
         sources = _without_copies(sources, validation_from, devices, inodes, problems)
     if not sources and not problems:
-        problems.append(
-            f"{', '.join([*inputs, *validation])}: no files in it; those that begin with a dot are left out"
-        )
+        named = ", ".join(map(shown_url, [*inputs, *validation]))
+        problems.append(f"{named}: no files in it; those that begin with a dot are left out")
     if not problems:
         check_libraries(sources.kinds)
     return sources, problems
@@ -112,7 +117,7 @@ def _without_copies(
         else:
             twice.append((later, earlier))
     for later, earlier in sorted(twice):
-        problems.append(f"{sources[later].path} is the same file as {sources[earlier].path}; name it once")
+        problems.append(f"{sources[later].shown} is the same file as {sources[earlier].shown}; name it once")
     if not left_out:
         return sources
     return SourceList(source for number, source in enumerate(sources) if number not in left_out)
@@ -123,6 +128,8 @@ def check_unchanged(sources: Sequence[Source]) -> array[int]:
     that something else was done to, so that their bytes may be others."""
     touched = array("q")
     for number, source in enumerate(sources):
+        if source.version:
+            continue  # each read was of that version
         status = os.stat(source.path)
         if source.digest is None and (status.st_ctime_ns, status.st_ino) != (source.changed_ns, source.inode):
             touched.append(number)
@@ -130,8 +137,11 @@ def check_unchanged(sources: Sequence[Source]) -> array[int]:
     return touched
 
 
-def require_unchanged(source: Source, status: os.stat_result) -> None:
-    """BadInput (exit 3) if a source has not the size and time any more that it had when the work was planned."""
+def require_unchanged(source: Source, status: os.stat_result | None) -> None:
+    """BadInput (exit 3) if a source has not the size and time any more that it had when the work was planned; status:
+    see `RandomFile`."""
+    if status is None:
+        return
     if status.st_size != source.size_bytes:
         raise BadInput(
             f"{source.path} changed while it was read: {source.size_bytes} bytes at first, "
@@ -154,12 +164,18 @@ class _Search(NamedTuple):
     input_format: str
     standard_input: Source | None
     problems: list[str]
+    options: StorageOptions
 
     def __call__(self, arguments: Sequence[str]) -> Iterator[_File]:
         for argument in arguments:
             if argument == STANDARD_INPUT:
                 if self.standard_input is not None:
                     yield _identity(os.stat(self.standard_input.path)), self.standard_input
+            elif argument.lower().startswith("file://"):
+                yield from self([parse(argument).path])
+            elif is_url(argument):
+                for source in find_objects(argument, self.options, self.input_format, self.problems):
+                    yield source_identity(source), source
             elif os.path.lexists(argument):
                 yield from self._walk(argument, ())
             elif glob.has_magic(argument):

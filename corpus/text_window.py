@@ -6,16 +6,16 @@ shrinks, which is an error that names it.
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable
 
 from corpus.buffers import GrowingBuffer
 from corpus.errors import BadInput, naming
+from corpus.source_list import Source
 
 
 class TextWindow:
-    """Bytes [start, stop) of a file of `size` bytes; all offsets are from the beginning of the file.
+    """Bytes [start, stop) of a source; all offsets are from the beginning of the file.
 
     buffer: reused from window to window and grown to the longest part that was asked for at once. seen(offset, bytes)
     is called for whatever is read from the file. A window is to be closed.
@@ -23,17 +23,16 @@ class TextWindow:
 
     def __init__(
         self,
-        path: str,
-        size: int,
+        source: Source,
         buffer: GrowingBuffer | None = None,
         seen: Callable[[int, memoryview], None] | None = None,
     ) -> None:
-        self.path = path
-        self.size = size
+        self.path = source.shown
+        self.size = source.size_bytes
         self.start = self.stop = 0
         self._buffer = GrowingBuffer() if buffer is None else buffer
         self._seen = seen
-        self._file = io.FileIO(path)
+        self.file = source.open()
 
     def __enter__(self) -> TextWindow:
         return self
@@ -43,7 +42,7 @@ class TextWindow:
 
     def close(self) -> None:
         """The file is not read any more."""
-        self._file.close()
+        self.file.close()
 
     def cover(self, start: int, stop: int) -> None:
         """Make the window hold at least [start, stop), which must lie in the file; what it held stays if there is room.
@@ -56,12 +55,11 @@ class TextWindow:
             return
         if stop - self.start > len(self._buffer.memory):
             self._make_room(start, stop)
-        self._file.seek(self.stop)
         room = memoryview(self._buffer.memory)[: stop - self.start]
         while self.stop < stop:
             place = self.stop - self.start
             with naming(f"{self.path} at byte {self.stop}"):
-                got = self._file.readinto(room[place:])
+                got = self.file.readinto_at(self.stop, room[place:])
             if not got:
                 raise BadInput(
                     f"{self.path} changed while it was read: it ends at byte {self.stop}, "
@@ -82,9 +80,14 @@ class TextWindow:
             # A little more, for what is read ahead. Far ahead is read in steps that grow, so this is seldom.
             self._buffer.grow(needed + needed // 16, kept)
 
-    def status(self) -> os.stat_result:
-        """The file's size and times now; of the very file that is open, whatever its path has come to name."""
-        return os.fstat(self._file.fileno())
+    def expect(self, start: int, stop: int) -> None:
+        """See RandomFile."""
+        self.file.expect(start, stop)
+
+    def status(self) -> os.stat_result | None:
+        """The file's size and times now; of the very file that is open, whatever its path has come to name. None: an
+        object, see RandomFile."""
+        return self.file.status()
 
     def view(self, start: int, stop: int) -> memoryview:
         """Bytes [start, stop) without a copy; valid until the window moves."""

@@ -15,10 +15,11 @@ from stores.errors import (
     UnknownScheme,
 )
 from stores.files import RandomFile, open_file
-from stores.store import Bytes, Entry, StorageOptions, Store, open_store
+from stores.store import NO_OPTIONS, Bytes, Entry, StorageOptions, Store, open_store
 from stores.url import is_url, shown_url, split_key
 
 __all__ = [
+    "NO_OPTIONS",
     "AlreadyThere",
     "Bytes",
     "Entry",

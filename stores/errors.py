@@ -7,10 +7,20 @@ so each is made of its message alone.
 # ruff: noqa: N818 - named for what is wrong: StoreNotFound, AlreadyThere
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
-class StoreError(Exception):
+class TokenmillError(Exception):
+    """Base of all errors that are the user's to mend, in every package; `exit_code` is 1 unless a subclass says better.
+
+    counted: what was counted until then, where counting ended with it and may go on (bpe's CountSet).
+    """
+
+    exit_code: ClassVar[int] = 1
+    counted: Any = None
+
+
+class StoreError(TokenmillError):
     """A store that can't be read or written: no answer, no space, a server's fault. Base of the others."""
 
     exit_code: ClassVar[int] = 4

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from stores.errors import StoreChanged, StoreNotFound
+from stores.errors import StoreChanged
 from stores.local import file_version, read_into
 from stores.store import NO_OPTIONS, Entry, StorageOptions, open_store
 from stores.url import is_url, parse, shown_url, split_key
@@ -54,8 +54,8 @@ def open_file(
 ) -> RandomFile:
     """The file at a URL or path. Of an object whose version and size are known nothing is asked before it is read.
 
-    StoreNotFound if it is not there; StoreChanged, now or when it is read, if it has another version than the one
-    that is given. OSError of a local file that can't be opened.
+    StoreNotFound if an object is not there; StoreChanged, now or when it is read, if it has another version than the
+    one that is given. A local file that can't be opened is an OSError as the system has it.
     """
     if not is_url(url_or_path):
         return LocalFile(url_or_path, version)
@@ -74,10 +74,7 @@ class LocalFile:
 
     def __init__(self, path: str | Path, version: str = "") -> None:
         self._path = str(path)
-        try:
-            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except (FileNotFoundError, NotADirectoryError):
-            raise StoreNotFound(f"{path} is not there; was it removed or renamed?") from None
+        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         status = os.fstat(self._file)
         self.size = status.st_size
         if version and version != file_version(status):

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from stores.errors import StoreChanged
-from stores.requests import REQUEST_BYTES, call, start
+from stores.requests import PASSED_BYTES, REQUEST_BYTES, call, start
 from stores.store import Bytes, Entry, Store
 
 _AHEAD = 2  # requests under way behind the block that is read
@@ -61,7 +61,10 @@ class RemoteFile:
         """See RandomFile."""
 
     def expect(self, start: int, stop: int) -> None:
-        """See RandomFile; the requests begin at once, and are of one size."""
+        """See RandomFile; the requests begin at once, and are of one size. What begins in what is held or under way is
+        read on as it was begun."""
+        if self._in_order.start <= start < self._in_order.stop or self._is_next(start):
+            return
         length = max(0, min(stop, self.size) - start)
         requests = max(1, -(-length // REQUEST_BYTES))
         self._begin(start, start + length, -(-length // requests))
@@ -86,13 +89,10 @@ class RemoteFile:
         self._in_order = self._aside = _NOTHING
 
     def _fetch(self, offset: int, wanted: int) -> _Held:
-        if self._aside.stop == offset > 0 and not self._is_under_way(
-            offset
-        ):  # the second in order begins a sequence
+        goes_on = self._aside.stop == offset > 0
+        if goes_on and not self._is_next(offset):
             self._begin(offset, self.size, _FIRST_BYTES * _GROWTH)
-        if self._is_under_way(offset):
-            while self._ahead[0][1] <= offset:
-                self._ahead.popleft()
+        if self._is_next(offset):
             begin, _, future = self._ahead.popleft()
             self._ask()
             self._in_order = self._received(begin, future.result())
@@ -102,8 +102,12 @@ class RemoteFile:
         self._aside = self._received(offset, block)
         return self._aside
 
-    def _is_under_way(self, offset: int) -> bool:
-        return bool(self._ahead) and self._ahead[0][0] <= offset < self._ahead[-1][1]
+    def _is_next(self, offset: int) -> bool:
+        """Whether a read goes on in order, at most a little is passed over, so that the next request has it."""
+        if not self._ahead:
+            return False
+        begin, stop, _ = self._ahead[0]
+        return begin <= offset < min(stop, begin + PASSED_BYTES)
 
     def _received(self, begin: int, block: Bytes) -> _Held:
         if not len(block):

@@ -16,12 +16,10 @@ from typing import TypeVar
 
 from stores.store import Bytes
 
-REQUEST_BYTES = (
-    12 << 20
-)  # of a long read: the time to the first byte is a small part, and a GB takes few requests
-_GAP_BYTES = (
+REQUEST_BYTES = 12 << 20  # of a long read: the time to the first byte is a small part, and a GB takes few
+PASSED_BYTES = (
     1 << 20
-)  # what lies between two ranges is read too if it is no more: cheaper than another request
+)  # what lies between two ranges is fetched too if it is no more: cheaper than another request
 _AT_ONCE = 8
 _END_SECONDS = 3.0
 
@@ -69,7 +67,7 @@ def read_joined(read: Callable[[int, int], Bytes], ranges: Sequence[tuple[int, i
     """
     spans: list[list[int]] = []
     for begin, stop in sorted(pair for pair in ranges if pair[0] < pair[1]):
-        if spans and begin <= spans[-1][1] + _GAP_BYTES:
+        if spans and begin <= spans[-1][1] + PASSED_BYTES:
             spans[-1][1] = max(spans[-1][1], stop)
         else:
             spans.append([begin, stop])

@@ -15,6 +15,7 @@ from corpus.decompress import DecompressedFile
 from corpus.kinds import is_marked_up
 from corpus.long_line import LongLine
 from corpus.utf8 import Invalid, TextDecoder
+from stores import open_file
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source
@@ -83,7 +84,7 @@ def _read(file: BinaryIO, where: str) -> bytes:
 
 def _unpacked(path: str, compression: str) -> Iterator[bytes]:
     buffer = bytearray(_BLOCK_BYTES)
-    with DecompressedFile(path, compression) as file:
+    with DecompressedFile(open_file(path), path, compression) as file:
         while count := file.readinto(memoryview(buffer)):
             yield bytes(buffer[:count])
 

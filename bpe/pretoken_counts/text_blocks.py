@@ -22,6 +22,7 @@ from bpe.pretoken_counts.sources import FileRange, StreamRest, name_of, path_of
 from corpus import utf8
 from corpus.decompress import DecompressedFile
 from corpus.sizes import bytes_text
+from stores import open_file
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -106,7 +107,7 @@ class Reader:
                 self._expected = max(0, status.st_size - self.start)
             if compression != "none":
                 self._file.close()
-                self._file = DecompressedFile(self.where, compression)
+                self._file = DecompressedFile(open_file(self.where), self.where, compression)
                 self._expected = None
             if isinstance(source, FileRange) and source.stop is not None:
                 self._left = source.stop - source.start

@@ -1,22 +1,20 @@
-"""Runs of the dataset's arrays: which slices of shards each is made of, known as soon as those shards are.
-
-A run is a stretch of an array aligned to the unit that one writer may write alone, so any worker can write it at any
-time; it reads the parts of the shards that lie in it, each token once, and writes it once. Runs are given out while
-other shards are still being encoded: then a shard's ids are read while they are in memory, and go before the next
-shards need room.
-"""
+"""Runs of the dataset's arrays: which slices of shards each is made of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from convert.shards.merge_tree import MergeTree
-from convert.shards.shard import STARTS_OF, ShardRecord, ShardShape
+from convert.shards.shard import STARTS_OF, ShardShape
 
-# 2 Mi tokens: 8 MiB encoded, some 15 ms to compress; far above the cost of a task, and enough runs for many workers.
-RUN_TOKENS = 2 << 20
-ARRAYS = ("tokens", "starts")
+RUN_TOKENS = (2 << 20, 8 << 20)  # at least, at most
+
+
+def run_tokens(chunk_bytes: int) -> int:
+    """About how many tokens a run has, given the bytes of a text chunk: as many as a chunk gives, so that there are
+    about as many runs as chunks; within limits, so that a task is worth sending and the last ones are shared out."""
+    least, most = RUN_TOKENS
+    return min(max(chunk_bytes // 4, least), most)
 
 
 class ShardSlice(NamedTuple):
@@ -35,7 +33,7 @@ class Run(NamedTuple):
     """Items [first, first + sum of the slices) of one array of a split. closing: the array's last start, or None."""
 
     split: str
-    array: str  # one of ARRAYS
+    array: str  # tokens or starts
     first: int
     slices: tuple[ShardSlice, ...]
     closing: int | None = None
@@ -43,6 +41,11 @@ class Run(NamedTuple):
     def describe(self) -> str:
         """For errors and progress."""
         return f"{self.split} {self.array} from {self.first}"
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """Which run it is: there is one that begins there."""
+        return self.split, self.array, self.first
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -62,50 +65,18 @@ class Run(NamedTuple):
 
 
 class RunPlanner:
-    """The runs of one array of a split, about RUN_TOKENS in whole units, in order and each once.
+    """The runs of one array of a split, about `tokens` items in whole units, in order and each once."""
 
-    chunks: the shards of each text chunk so far; tree: the split's totals, to which chunks are added.
-    """
-
-    def __init__(
-        self, split: str, array: str, unit: int, tree: MergeTree, chunks: Sequence[Sequence[ShardRecord]]
-    ) -> None:
-        self.split, self.array = split, array
-        self._run_items = max(1, RUN_TOKENS // unit) * unit
-        self._tree, self._chunks = tree, chunks
-        self._chunk = self._shard = 0  # the next one to take, and of it the next shard
-        self._before = 0  # tokens in those shards of the chunk that are taken
+    def __init__(self, split: str, array: str, unit: int, tokens: int) -> None:
+        self.split, self._array = split, array
+        self._run_items = max(1, tokens // unit) * unit
         self._first = 0  # where the next run begins
         self._slices: list[ShardSlice] = []  # of the next run
         self._items = 0  # in those slices
-        self._done = False
 
-    def ready(self) -> Iterator[Run]:
-        """The runs that became known since the last call; the last of all ends with the array."""
-        while self._chunk < self._tree.leaf_count:
-            shards = self._chunks[self._chunk]
-            before = self._tree.offset(self._chunk) if self._shard < len(shards) else None
-            if before is None:
-                return
-            for record in shards[self._shard :]:
-                yield from self._take(record.shape, before.tokens + self._before)
-                self._before += record.split(self.split).tokens
-            self._shard = len(shards)
-            if not shards[-1].is_last:
-                return
-            self._chunk += 1
-            self._shard = self._before = 0
-        total = self._tree.total
-        if self._done or total is None:
-            return
-        self._done = True
-        if self.array == "starts":
-            yield self._run(total.tokens)
-        elif self._items:
-            yield self._run()
-
-    def _take(self, shape: ShardShape, token_offset: int) -> Iterator[Run]:
-        part = STARTS_OF[self.split] if self.array == "starts" else self.split
+    def take(self, shape: ShardShape, token_offset: int) -> Iterator[Run]:
+        """The runs that are full with the next shard; token_offset: the tokens of the split before it."""
+        part = STARTS_OF[self.split] if self._array == "starts" else self.split
         count = shape.part_bytes(part) // shape.item_bytes(part)
         start = 0
         while start < count:
@@ -118,8 +89,15 @@ class RunPlanner:
             if self._items == self._run_items:
                 yield self._run()
 
+    def end(self, tokens: int) -> Iterator[Run]:
+        """The last run, if there is one more; tokens: of the split."""
+        if self._array == "starts":
+            yield self._run(tokens)
+        elif self._items:
+            yield self._run()
+
     def _run(self, closing: int | None = None) -> Run:
-        run = Run(self.split, self.array, self._first, tuple(self._slices), closing)
+        run = Run(self.split, self._array, self._first, tuple(self._slices), closing)
         self._first += self._items
         self._slices, self._items = [], 0
         return run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,6 @@ from convert.shards.shard import (
     PARTS,
     START_BYTES,
     STARTS_OF,
-    ShardRecord,
     ShardShape,
     block_range,
 )
@@ -147,19 +146,6 @@ class ShardReader:
 
     def _damaged(self, part: str, text: str) -> DamagedShard:
         return DamagedShard(Damage(self._shape.id, part, text))
-
-
-def is_intact(folder: Path, record: ShardRecord, parts: Sequence[str] = PARTS) -> bool:
-    """Whether the `parts` of the shard of `record` are there with every byte they were written with; reads them."""
-    shape = record.shape
-    try:
-        with ShardReader(folder, shape) as reader:
-            for part in parts:
-                for block in block_range(0, shape.part_bytes(part)):
-                    reader.block(part, block, block)
-    except DamagedShard:
-        return False
-    return True
 
 
 def read_at(file: io.FileIO, offset: int, view: memoryview) -> bool:

@@ -33,8 +33,9 @@ class ShardWriter:
     """One attempt at a shard, open as a context; without `finish` nothing stays of it.
 
     dtype: of the ids, uint16 or uint32. largest_id: of the tokenizer; a higher one is a bug and raises BrokenInvariant.
-    ends: ids around each document that has ids. spare: the name of a file in `folder` to write over; another attempt
-    may take it first. Splits: 0 train, 1 validation. OSError names the file. Up to 20 MiB of memory.
+    ends: ids around each document that has ids. spares: the names of files in `folder` to write over; those that are
+    used are taken out, another attempt may have taken them first. Splits: 0 train, 1 validation. OSError names the
+    file. Up to 20 MiB of memory.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class ShardWriter:
         dtype: np.dtype[Any],
         largest_id: int,
         ends: EndTokens = NO_ENDS,
-        spare: str | None = None,
+        spares: list[str] | None = None,
     ) -> None:
         self._dtype = dtype
         self._front, self._back = ends.front_id, ends.back_id
@@ -52,7 +53,7 @@ class ShardWriter:
         self._largest_id = largest_id
         self.folder = folder
         *names, self._small = attempt_names(shard)
-        spares = [] if spare is None else [spare]
+        spares = [] if spares is None else spares
         self._parts = [PartWriter(folder, name, spares) for name in names]
         self._ids, self._starts = self._parts[: len(SPLITS)], self._parts[len(SPLITS) :]
         self._documents, self._sequences, self._tokens, self._highest = [0, 0], [0, 0], [0, 0], [0, 0]

@@ -168,7 +168,7 @@ class Elements:
             return
         index, offset = divmod(start, self.chunk_elements)
         stop = offset + len(out)
-        if 0 < len(out) and stop <= self.chunk_elements:
+        if len(out) > 0 and stop <= self.chunk_elements:
             self._source.copy(index, offset, stop, out, needed.get(index, 0))
         else:
             self._copy_chunks(self._source, start, out, needed)

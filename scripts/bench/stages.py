@@ -33,9 +33,9 @@ from convert import convert as run_conversion
 from convert.engine.inline_engine import InlineEngine
 from convert.finish import known_facts
 from convert.job import JobKey
-from convert.shards.merge import WrittenFile
 from convert.shards.runs import Run
 from convert.shards.shard_reader import Damage
+from convert.shards.write_run import WrittenFile
 from corpus._core import Xxh64
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset

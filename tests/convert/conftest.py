@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for the modules that the tests share
 sys.path.insert(0, str(Path(__file__).parents[1] / "corpus"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "fault"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "stores"))
 
 from naive_conversion import END, Naive, make_documents, train_tokenizer, tree
 from stopped_runs import options

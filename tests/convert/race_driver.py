@@ -69,7 +69,7 @@ def _set(settings: dict[str, Any]) -> None:
     if settings["flush_bytes"]:
         part_writer.FLUSH_BYTES = settings["flush_bytes"]
     if settings["run_tokens"]:
-        runs.RUN_TOKENS = settings["run_tokens"]
+        runs.RUN_TOKENS = (settings["run_tokens"],) * 2
     if settings["shard_bytes"]:
         make_plan = convert.conversion.make_plan
 

@@ -1,23 +1,28 @@
-"""Shards for tests: their writers, the record of one that was written, what it holds, a changed byte."""
+"""Shards for tests: their writers, the record of one that was written, what it holds, a changed byte, a ledger."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from convert.plan import ShardId
+from convert.driver.ledger import Ledger
+from convert.driver.log import Recorded
+from convert.intake import IntakeCounts
+from convert.plan import Plan, ShardId, TextChunk
 from convert.shards.shard import ShardRecord
 from convert.shards.shard_reader import ShardReader
 from convert.shards.shard_writer import ShardWriter
+from flat_tokens.storage.layout import ArrayLayout
 
 
 def writer_of(
-    folder: Path, number: int = 0, largest_id: int = 999, token_bytes: int = 2, spare: str | None = None
+    folder: Path, number: int = 0, largest_id: int = 999, token_bytes: int = 2, spares: Sequence[str] = ()
 ) -> ShardWriter:
     """An attempt at the shard of a text chunk."""
-    return ShardWriter(folder, ShardId(number), np.dtype(f"u{token_bytes}"), largest_id, spare=spare)
+    return ShardWriter(folder, ShardId(number), np.dtype(f"u{token_bytes}"), largest_id, spares=list(spares))
 
 
 def ids_of(reader: ShardReader, split: str, start: int, stop: int) -> list[int]:
@@ -40,13 +45,13 @@ def record_of(shard: ShardWriter, chunk_index: int = 0, token_bytes: int = 2) ->
     return ShardRecord(
         ShardId(chunk_index),
         True,
-        10,
+        0,
         0,
         token_bytes,
         part_digests,
         train,
         validation,
-        b"\0" * 8,
+        intake=IntakeCounts(train.documents + validation.documents),
         places=places,
     )
 
@@ -57,3 +62,38 @@ def change_part(folder: Path, record: ShardRecord, part: str, flip: int) -> None
     data = bytearray((folder / name).read_bytes())
     data[offset + flip] ^= 1
     (folder / name).write_bytes(data)
+
+
+def shard_of(
+    folder: Path, index: int, sequences: dict[str, list[list[int]]], token_bytes: int = 2
+) -> ShardRecord:
+    """A text chunk's only shard, with these sequences."""
+    with writer_of(folder, index, 2**31 - 1, token_bytes) as shard:
+        for place, split in enumerate(("train", "validation")):
+            add_rows(shard, place, sequences[split])
+        return record_of(shard, index, token_bytes)
+
+
+class NoText(NamedTuple):
+    """A plan of so many text chunks, whose sources are empty."""
+
+    chunk_count: int
+    chunk_bytes: int = 1
+    total_bytes: int = 0
+
+    def chunk(self, index: int) -> TextChunk:
+        return TextChunk(index, 0, 0)
+
+    def blocks(self, chunk: TextChunk) -> Iterator[tuple[int, int]]:
+        return iter(())
+
+
+def ledger_of(chunk_count: int, layout: ArrayLayout) -> Ledger:
+    """The ledger of a plan of so many text chunks."""
+    return Ledger(cast(Plan, NoText(chunk_count)), layout, keeps_intakes=False)
+
+
+def records_of(recorded: Recorded) -> dict[ShardId, ShardRecord]:
+    """All shards that a log speaks of."""
+    found = {shard: recorded.shard(shard) for shard in recorded.shards}
+    return {shard: record for shard, record in found.items() if record is not None}

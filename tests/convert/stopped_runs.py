@@ -10,14 +10,13 @@ import pytest
 import convert.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
+from convert.driver.log import Log
 from convert.engine.inline_engine import InlineEngine
 from convert.errors import BadInput
-from convert.job import JobKey
-from convert.journal import Journal
 from convert.plan import TextChunk
-from convert.shards.merge import WrittenFile
 from convert.shards.runs import Run
 from convert.shards.shard_reader import Damage
+from convert.shards.write_run import WrittenFile
 from convert.worker import ChunkResult, encode_chunk, merge_run
 
 
@@ -39,7 +38,7 @@ def encode_or_fail(chunk: TextChunk, *more: Any) -> ChunkResult:
     return encode_chunk(chunk, *more)
 
 
-def merge_fails(run: object, key: object) -> None:
+def merge_fails(*_: object) -> None:
     raise BadInput("no merge")
 
 
@@ -48,11 +47,11 @@ def leave_partial(monkeypatch: pytest.MonkeyPatch, merged_runs: int = 0, **more:
     shorter, all text chunks are encoded before the first."""
     merged: list[Run] = []
 
-    def merge_a_few(run: Run, key: JobKey) -> list[WrittenFile] | Damage:
+    def merge_a_few(run: Run, *more: Any) -> list[WrittenFile] | Damage:
         if len(merged) == merged_runs:
-            merge_fails(run, key)
+            merge_fails()
         merged.append(run)
-        return merge_run(run, key)
+        return merge_run(run, *more)
 
     with monkeypatch.context() as patch:
         patch.setattr(convert.worker, "merge_run", merge_a_few)
@@ -64,7 +63,7 @@ def leave_partial(monkeypatch: pytest.MonkeyPatch, merged_runs: int = 0, **more:
 
 def forget(shards: Path, chunk_index: int) -> None:
     """Damage the journal's line about a shard."""
-    path = Journal(shards).path
+    path = Log(shards).path
     begin = f'"id": [{chunk_index}, '.encode()
     assert begin in path.read_bytes()
     path.write_bytes(path.read_bytes().replace(begin, begin.upper()))

@@ -19,8 +19,8 @@ from test_input_kinds import check, run
 import convert.worker
 from bpe.errors import InvalidText
 from convert.__main__ import main
+from convert.driver.log import Log
 from convert.errors import BadInput, DataLost, Refused
-from convert.journal import Journal
 from flat_tokens.verify import verify_dataset
 
 BAD_LINES: dict[str, tuple[bytes, str, str]] = {
@@ -195,7 +195,7 @@ def test_a_run_that_failed_goes_on_with_another_way_to_treat_bad_records(
     output = tmp_path / "out"
     with pytest.raises(BadInput):
         run(path, tokenizer_path, output, text_chunk_bytes=50)
-    finished = len(Journal(tmp_path / "out.partial/shards").recorded().shards)
+    finished = len(Log(tmp_path / "out.partial/shards").recorded().shards)
     assert finished > 5
     with pytest.raises(BadInput, match="more than 0"):
         run(path, tokenizer_path, output, text_chunk_bytes=50, on_error="skip", max_errors=0)
@@ -474,7 +474,7 @@ def test_lost_shards_of_a_run_with_quarantine_are_made_again(
 ) -> None:
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 300)
     monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 100)
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     lines = [b"bad %d" % number if number % 5 == 2 else good(f"document {number}") for number in range(200)]
     path = tmp_path / ("in.jsonl.gz" if compression == "gz" else "in.jsonl")
     path.write_bytes(compressed(b"\n".join(lines), compression))

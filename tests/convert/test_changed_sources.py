@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from input_kinds import write_kind
 from naive_conversion import make_documents, tree
+from shards import records_of
 from stopped_runs import encode_or_fail, forget, leave_partial, options
 
-import convert.finish
 import convert.worker
 from convert import convert as run_conversion
+from convert.driver.ledger import Ledger
+from convert.driver.log import Log
 from convert.engine.inline_engine import InlineEngine
 from convert.errors import BadInput, Refused, UsageError
-from convert.journal import Journal
 from convert.plan import ShardId, TextChunk
-from convert.summary import check_conservation
 from convert.worker import ChunkResult, encode_chunk
 
 
@@ -36,7 +36,7 @@ def test_a_changed_source_is_refused_but_not_when_nothing_was_done(
     os.truncate("en.txt", size - 1)
     with pytest.raises(Refused, match=rf"^en\.txt had {size} bytes and has {size - 1} now, .*--overwrite"):
         run_conversion(options(), InlineEngine())
-    Journal(here / "out.partial/shards").path.unlink()
+    Log(here / "out.partial/shards").path.unlink()
     run_conversion(options(), InlineEngine())
     assert (here / "out").exists()
 
@@ -77,7 +77,7 @@ def test_an_edit_behind_the_blocks_of_finished_shards_is_refused(
     monkeypatch.undo()
     monkeypatch.chdir(here)
     shards = here / "out.partial/shards"
-    record = Journal(shards).recorded().shards[ShardId(4)]
+    record = records_of(Log(shards).recorded())[ShardId(4)]
     assert record.digests == b""
     assert record.edges[0][2] > 1000  # its last document goes on into chunk 5, which is not done
     forget(shards, 0)  # whose block is the whole file
@@ -185,11 +185,13 @@ def test_a_source_whose_rights_change_meanwhile_is_no_other(
 
 
 def test_a_source_that_is_gone_at_the_end(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(*arguments: Any) -> None:
-        Path("en.txt").unlink()
-        check_conservation(*arguments)
+    check_whole = Ledger.check_whole
 
-    monkeypatch.setattr(convert.finish, "check_conservation", gone)
+    def gone(ledger: Ledger) -> None:
+        Path("en.txt").unlink()
+        check_whole(ledger)
+
+    monkeypatch.setattr(Ledger, "check_whole", gone)
     run_conversion(options(), InlineEngine())  # it was read and checked before: nothing is wrong
     with pytest.raises(UsageError, match=r"en\.txt does not exist"):
         run_conversion(options(output="again"), InlineEngine())

@@ -20,8 +20,8 @@ import convert.pipeline
 import flat_tokens
 from bpe.tokenizer import Tokenizer
 from convert.__main__ import main
+from convert.driver.log import Log
 from convert.engine.inline_engine import InlineEngine
-from convert.journal import Journal
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(here: Path) -> N
     arguments = command("--workers", "2", "--text-chunk-bytes", "500", "--progress", "json")
     process = cli(*arguments, start_new_session=True)
     deadline = time.monotonic() + 30
-    journal = Journal(here / "out.zarr.partial/shards")
+    journal = Log(here / "out.zarr.partial/shards")
     while not journal.holds_work and time.monotonic() < deadline:
         time.sleep(0.002)
     assert process.poll() is None, "the run ended before it could be interrupted"

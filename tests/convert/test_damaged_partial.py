@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from naive_conversion import tree
+from shards import ledger_of, records_of
 from stopped_runs import forget, leave_partial, options
 
 import convert.worker
 from convert import convert as run_conversion
+from convert.driver.log import Log
 from convert.engine.inline_engine import InlineEngine
 from convert.errors import Refused
-from convert.journal import Journal
 from convert.plan import ShardId
-from convert.shards.assembly import recorded_assembly
 from convert.worker import merge_run
 from flat_tokens.storage.layout import ArrayLayout
 
@@ -27,12 +28,12 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
 ) -> None:
     small: dict[str, Any] = {"chunk_tokens": 64}
     run_conversion(options(output="clean2", **small), InlineEngine())
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 1)
     first = [run.describe() for run in leave_partial(monkeypatch, 12, **small)]
     partial = here / "out.partial"
     # Ids that are merged do not lie there twice.
-    recorded = Journal(partial / "shards").recorded()
+    recorded = Log(partial / "shards").recorded()
     assert 0 < len(list(partial.glob("shards/*.train"))) < len(recorded.shards)
     files = sorted(partial.glob("dataset/train/encoded_tokens/*"))
     files[0].write_bytes(files[0].read_bytes()[:-1])
@@ -41,9 +42,9 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
 
     written: list[str] = []
 
-    def count(run: Any, key: Any) -> Any:
+    def count(run: Any, *more: Any) -> Any:
         written.append(run.describe())
-        return merge_run(run, key)
+        return merge_run(run, *more)
 
     monkeypatch.setattr(convert.worker, "merge_run", count)
     summary = run_conversion(options(**small), InlineEngine())
@@ -59,7 +60,7 @@ def test_damaged_shards_are_made_again(
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 1)
     leave_partial(monkeypatch)
     shards = here / "out.partial/shards"
-    path = shards / Journal(shards).recorded().shards[ShardId(3)].shape.place("train")[0]
+    path = shards / records_of(Log(shards).recorded())[ShardId(3)].shape.place("train")[0]
     data = path.read_bytes()
     if damage == "flip":
         path.write_bytes(data[:9] + bytes([data[9] ^ 4]) + data[10:])
@@ -90,7 +91,7 @@ def test_names_that_outlast_a_power_loss_without_their_bytes(
 ) -> None:
     small: dict[str, Any] = {"chunk_tokens": 64, "text_chunk_bytes": 400, "progress": "auto"}
     run_conversion(options(output="clean2", **small), InlineEngine())
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 100)
     leave_partial(monkeypatch, 8, **small)
     shutil.copytree(here / "out.partial", here / "kept")
@@ -130,13 +131,17 @@ def check_after_loss(
 
 def needed_files(partial: Path) -> set[str]:
     """What would be missed if it were gone; of a file of small parts, a half may not be."""
-    recorded = Journal(partial / "shards").recorded()
-    earlier, runs = recorded_assembly(10, ArrayLayout.create(chunk_tokens=64), recorded)
+    recorded = Log(partial / "shards").recorded()
+    ledger = ledger_of(10, ArrayLayout.create(chunk_tokens=64))
+    for record in records_of(recorded).values():
+        ledger.add(replace(record, text_bytes=0, digests=b"", edges=()))
     files = set()
-    for run, written in runs:
-        earlier.written(run, written)
-        files.update(f"dataset/{file.record.path}" for file in written)
-    return files | {f"shards/{name}" for name in earlier.needed_files() if name and "small" not in name}
+    for run in ledger.ready():
+        written = recorded.run(run)
+        if written is not None:
+            ledger.written(run, written)
+            files.update(f"dataset/{file.record.path}" for file in written)
+    return files | {f"shards/{name}" for name in ledger.needed_files() if "small" not in name}
 
 
 @pytest.mark.parametrize(

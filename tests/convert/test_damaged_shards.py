@@ -30,7 +30,7 @@ def small_units(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several shards a chunk, several runs a shard, and parts of both kinds."""
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
     monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 300)
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     monkeypatch.setattr("convert.shards.shard.DIGEST_BLOCK_BYTES", 64)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 64)
 
@@ -46,7 +46,9 @@ def corpus(here: Path) -> Path:
 def run(output: str, **more: Any) -> Summary:
     base: dict[str, Any] = {"inputs": ["in"], "tokenizer": "tok.json", "output": output, "progress": "auto"}
     more = {"workers": 2, "validation_fraction": 0.3, **more}
-    return run_conversion(ConvertOptions(**base, text_chunk_bytes=600, chunk_tokens=64, **more), InlineEngine)
+    return run_conversion(
+        ConvertOptions(**base, text_chunk_bytes=600, chunk_tokens=64, **more), InlineEngine()
+    )
 
 
 def flip(folder: Path, record: ShardRecord, part: str) -> None:
@@ -132,7 +134,7 @@ def test_a_damaged_shard_without_its_source_ends_the_run_with_exit_1(
         return found
 
     # Runs are longer than all shards: the text is encoded before one is found damaged.
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 1 << 20)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (1 << 20, 1 << 20))
     monkeypatch.setattr("convert.conversion.check_unchanged", lose_the_source)
     monkeypatch.setattr(convert.worker, "encode_chunk", Damaging(flip, "train", parity=0))
     monkeypatch.setattr("convert.conversion.open_engine", lambda *_: InlineEngine())

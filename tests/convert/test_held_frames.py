@@ -51,7 +51,7 @@ def test_a_conversion_does_not_mind(
     here: Path, monkeypatch: pytest.MonkeyPatch, held_frames: Callable[[], set[str]]
 ) -> None:
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 2000)
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 640)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (640, 640))
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 60)
     monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", 500)
     (here / "in").mkdir()

@@ -20,8 +20,8 @@ import flat_tokens.writer
 from bpe import _core
 from convert import ConvertOptions, convert
 from convert.__main__ import main
+from convert.driver.log import Log
 from convert.engine.inline_engine import InlineEngine
-from convert.journal import Journal
 
 
 def arguments(*more: str, inputs: tuple[str, ...] = ("en.txt",), output: str = "out") -> list[str]:
@@ -98,7 +98,7 @@ def test_a_stop_of_all_processes_is_no_hang(here: Path) -> None:
     inputs = {"inputs": ("long.txt",)}
     more = ("--workers", "2", "--stall-timeout", "1", "--text-chunk-bytes", "20000")
     process = started(*arguments(*more, **inputs), start_new_session=True)
-    while process.poll() is None and not Journal(here / "out.partial/shards").holds_work:
+    while process.poll() is None and not Log(here / "out.partial/shards").holds_work:
         time.sleep(0.002)
     os.killpg(process.pid, signal.SIGSTOP)
     time.sleep(3)  # three times what a worker may do nothing

@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 from input_kinds import KINDS, compressed, write_kind
 from naive_conversion import END, Naive, expected_dataset, make_documents, read_dataset, tree
-from shards import change_part
+from shards import change_part, records_of
 
 import convert.worker
 from convert import ConvertOptions, Summary
 from convert import convert as run_conversion
+from convert.driver.log import Log
 from convert.engine.inline_engine import InlineEngine
 from convert.engine.process_engine import ProcessEngine
 from convert.errors import BadInput, Refused
-from convert.journal import Journal
 from convert.open_chunk import OpenChunk
 from convert.plan import ShardId, TextChunk
 from convert.shards.shard import PARTS, ShardRecord
@@ -45,7 +45,7 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("arrow_texts", "read_parquet"):
         monkeypatch.setattr(f"corpus.{module}.BATCH_BYTES", 300)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 50)
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 128)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (128, 128))
 
 
 def run(here: Path, output: str, executor: Any = None, **more: Any) -> Summary:
@@ -112,7 +112,7 @@ class StopAt:
 
 
 def recorded_shards(partial: Path) -> dict[ShardId, ShardRecord]:
-    return Journal(partial / "shards").recorded().shards
+    return records_of(Log(partial / "shards").recorded())
 
 
 @pytest.mark.parametrize("kind", ["txt.gz", "jsonl.zst", "parquet.none"])
@@ -181,7 +181,7 @@ def test_a_shard_in_the_middle_that_is_damaged_or_not_recorded(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(here, "txt.gz", documents_of(7) * 2)
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 1 << 20)  # nothing is merged, all shards are needed
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (1 << 20, 1 << 20))
     shards = run(here, "clean").shards
     for name in ("damaged", "forgotten"):
         leave_partial(here, monkeypatch, 11)
@@ -196,9 +196,8 @@ def test_a_shard_in_the_middle_that_is_damaged_or_not_recorded(
             part = next(part for part in PARTS if recorded[ShardId(0, 2)].shape.part_bytes(part))
             change_part(folder, recorded[ShardId(0, 2)], part, 0)
         else:
-            path = Journal(folder).path
+            path = Log(folder).path
             path.write_bytes(path.read_bytes().replace(b'"id": [0, 2]', b'"id": [0, 9]'))
-            reused = len(recorded) - len(first) + 2  # those behind it are not known to follow
         summary = run(here, "out")
         assert (summary.reused_shards, summary.shards) == (reused, shards)
         assert tree(here / "out") == tree(here / "clean")

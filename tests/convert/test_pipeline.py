@@ -149,7 +149,7 @@ def test_both_layouts_and_every_compression(
 def test_runs_of_several_write_units_meet(
     corpus: list[Path], tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 24)  # three units of eight tokens
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (24, 24))  # three units of eight tokens
     expected = naive.convert(corpus, fraction=0.2)
     output = tmp_path / "out"
     check(

@@ -5,16 +5,18 @@ from __future__ import annotations
 import random
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from input_kinds import write_kind
 from naive_conversion import make_documents, tree
-from shards import add_rows, change_part, record_of, writer_of
+from shards import add_rows, change_part, ledger_of, record_of
 
 import convert.worker
 from convert import ConvertOptions
@@ -22,46 +24,71 @@ from convert import convert as run_conversion
 from convert.engine.inline_engine import InlineEngine
 from convert.plan import ShardId, TextChunk
 from convert.shards import part_writer
+from convert.shards import runs as runs_module
 from convert.shards import shard as shard_module
+from convert.shards.runs import Run
 from convert.shards.shard import PARTS, ShardRecord
-from convert.shards.shard_files import ShardFiles
-from convert.shards.shard_reader import is_intact
+from convert.shards.shard_files import delete_files, delete_other_files
+from convert.shards.shard_reader import DamagedShard
 from convert.shards.shard_writer import ShardWriter
+from convert.shards.write_run import encoded_units, starts_run
 from convert.worker import ChunkResult, encode_chunk
+from flat_tokens.storage.layout import ArrayLayout
 
-SHARDS = 4
-MOST_SPARES = 2
+CHUNKS = 4
+UNIT = 8  # tokens in a zarr chunk, starts in four
 NUMBERS = st.integers(0, 1000)
 
 
 class Attempt:
     """One at work, or lost: nobody hears of a lost one any more, but it goes on writing."""
 
-    def __init__(self, folder: Path, shard: int, spare: str | None) -> None:
-        self.shard, self.spare = shard, spare
+    def __init__(self, folder: Path, chunk: int, spares: tuple[str, ...]) -> None:
+        self.chunk, self.spares = chunk, spares
         self.is_lost = False
-        # What a shard holds follows from its text alone.
-        rng = random.Random(shard)
-        self.rows = [
-            (rng.randrange(2), [[rng.randrange(999) for _ in range(rng.randrange(12))] for _ in range(3)])
-            for _ in range(4)
-        ]
-        self.writer: ShardWriter = writer_of(folder, shard, spare=spare)
+        self.unused = list(spares)
+        self.rows = rows_of(chunk)
+        self.writer = ShardWriter(folder, ShardId(chunk), np.dtype("u2"), 999, spares=self.unused)
+
+
+def rows_of(chunk: int) -> list[tuple[int, list[list[int]]]]:
+    """(split, rows) that a text chunk holds, the last first: they follow from its text alone."""
+    rng = random.Random(chunk)
+    return [
+        (rng.randrange(2), [[rng.randrange(999) for _ in range(rng.randrange(12))] for _ in range(3)])
+        for _ in range(4)
+    ]
+
+
+def expected_tokens(split: int) -> list[int]:
+    """encoded_tokens of a split."""
+    rows = [
+        row
+        for chunk in range(CHUNKS)
+        for own, some in reversed(rows_of(chunk))
+        for row in some
+        if own == split
+    ]
+    return [id_ * 2 + (place == 0) for row in rows for place, id_ in enumerate(row)]
 
 
 class ShardFilesMachine(RuleBasedStateMachine):
-    """The parent's account, attempts that write in turns, losses, twins, merges, damage, and runs that are killed."""
+    """The driver's account, attempts that write in turns, losses, twins, runs, damage, and drivers that are killed."""
 
     def __init__(self) -> None:
         super().__init__()
-        # 0 to 4 large parts in a shard, the others small; some blocks a part.
-        self.former = part_writer.FLUSH_BYTES, shard_module.DIGEST_BLOCK_BYTES
+        # 0 to 4 large parts in a shard, the others small; some blocks a part; runs of two units.
+        self.former = part_writer.FLUSH_BYTES, shard_module.DIGEST_BLOCK_BYTES, runs_module.RUN_TOKENS
         part_writer.FLUSH_BYTES, shard_module.DIGEST_BLOCK_BYTES = 24, 16
+        runs_module.RUN_TOKENS = 2 * UNIT, 2 * UNIT
         self.folder = Path(tempfile.mkdtemp())
-        self.files = ShardFiles(self.folder, most_spares=MOST_SPARES)
+        self.expected = {split: expected_tokens(place) for place, split in enumerate(("train", "validation"))}
+        self.ledger = ledger_of(CHUNKS, ArrayLayout.create(chunk_tokens=UNIT))
         self.attempts: list[Attempt] = []
-        self.taken: dict[int, ShardRecord] = {}
-        self.needed: dict[int, set[str]] = {}
+        self.log: dict[int, ShardRecord] = {}
+        self.runs: list[Run] = []
+        self.written: set[tuple[str, str, int]] = set()
+        self.spares: list[str] = []
         self.names: set[str] = set()
         self.left_by_lost: set[str] = set()
 
@@ -69,16 +96,22 @@ class ShardFilesMachine(RuleBasedStateMachine):
         for attempt in self.attempts:
             attempt.writer.__exit__(None, None, None)
         shutil.rmtree(self.folder)
-        part_writer.FLUSH_BYTES, shard_module.DIGEST_BLOCK_BYTES = self.former
+        part_writer.FLUSH_BYTES, shard_module.DIGEST_BLOCK_BYTES, runs_module.RUN_TOKENS = self.former
 
     def pick(self, number: int, *, lost: bool | None = False) -> Attempt | None:
         fit = [attempt for attempt in self.attempts if lost is None or attempt.is_lost == lost]
         return fit[number % len(fit)] if fit else None
 
-    @rule(shard=st.integers(0, SHARDS - 1))
-    def begin(self, shard: int) -> None:
-        if shard not in self.taken and not any(a.shard == shard and not a.is_lost for a in self.attempts):
-            self.attempts.append(Attempt(self.folder, shard, self.files.take_spare()))
+    def take_spares(self, number: int) -> tuple[str, ...]:
+        count = number % 3
+        taken = tuple(self.spares[:count])
+        del self.spares[:count]
+        return taken
+
+    @rule(chunk=st.integers(0, CHUNKS - 1), number=NUMBERS)
+    def begin(self, chunk: int, number: int) -> None:
+        if chunk not in self.log and not any(a.chunk == chunk and not a.is_lost for a in self.attempts):
+            self.attempts.append(Attempt(self.folder, chunk, self.take_spares(number)))
 
     @rule(number=NUMBERS)
     def write(self, number: int) -> None:
@@ -92,11 +125,11 @@ class ShardFilesMachine(RuleBasedStateMachine):
 
     @rule(number=NUMBERS)
     def lose_and_retry(self, number: int) -> None:
-        """Its worker is given up: the same task, with the same spare, is begun again beside it."""
+        """Its worker is given up: the same task, with the same spares, is begun again beside it."""
         attempt = self.pick(number)
         if attempt is not None:
             attempt.is_lost = True
-            self.attempts.append(Attempt(self.folder, attempt.shard, attempt.spare))
+            self.attempts.append(Attempt(self.folder, attempt.chunk, attempt.spares))
 
     @rule(number=NUMBERS)
     def fail(self, number: int) -> None:
@@ -104,86 +137,99 @@ class ShardFilesMachine(RuleBasedStateMachine):
         if attempt is not None:
             self.attempts.remove(attempt)
             attempt.writer.__exit__(None, None, None)
-            if not attempt.is_lost:
-                self.files.return_spare(attempt.spare)
+            self.left_by_lost |= set(attempt.spares)
 
     @rule(number=NUMBERS)
     def finish(self, number: int) -> None:
         attempt = self.pick(number, lost=None)
         if attempt is None:
             return
+        record = self.finished(attempt)
+        self.attempts.remove(attempt)
+        if attempt.is_lost:
+            self.left_by_lost |= {name for name, _ in record.places if name}
+        else:
+            self.log[attempt.chunk] = record
+            self.ledger.add(record)
+            self.runs += self.ledger.ready()
+
+    def finished(self, attempt: Attempt) -> ShardRecord:
         while attempt.rows:
             add_rows(attempt.writer, *attempt.rows.pop())
-        record = record_of(attempt.writer, attempt.shard)
-        self.attempts.remove(attempt)
+        record = record_of(attempt.writer, attempt.chunk)
+        delete_files(self.folder, attempt.unused)
         own = {name for name, _ in record.places if name}
         assert not own & self.names
         self.names |= own
-        if not attempt.is_lost:
-            self.files.return_spare(attempt.spare)
-            self.take(record)
-        else:
-            self.left_by_lost |= own
+        return record
 
-    def take(self, record: ShardRecord) -> None:
-        shard = record.id.chunk_index
-        former = self.taken.get(shard)
-        if former is None:
-            self.needed[shard] = {part for part in PARTS if record.shape.part_bytes(part)}
+    def read(self, run: Run) -> None:
+        """What a run reads is what belongs there; DamagedShard else."""
+        if run.array == "starts":
+            flags = [place for place, token in enumerate(self.expected[run.split]) if token % 2]
+            starts = [*flags, len(self.expected[run.split])]
+            assert starts_run(self.folder, run).tolist() == starts[run.first : run.first + run.item_count]
         else:
-            assert record == former
-            self.files.discard(former)
-        self.taken[shard] = record
-        self.files.add(record, self.needed[shard])
+            tokens = [token for unit in encoded_units(self.folder, run, UNIT) for token in unit.tolist()]
+            assert tokens == self.expected[run.split][run.first : run.first + run.item_count]
 
-    @precondition(lambda self: any(self.needed.values()))
+    @precondition(lambda self: self.runs)
     @rule(number=NUMBERS)
-    def merge(self, number: int) -> None:
-        left = sorted((shard, part) for shard, parts in self.needed.items() for part in parts)
-        shard, part = left[number % len(left)]
-        self.needed[shard].remove(part)
-        self.files.release(self.taken[shard].shape.place(part)[0])
-        if not self.needed[shard]:
-            del self.taken[shard], self.needed[shard]  # it may come again: there are few shards
+    def write_run(self, number: int) -> None:
+        run = self.ledger.current(self.runs.pop(number % len(self.runs)))
+        delete_files(self.folder, self.take_spares(number))
+        self.read(run)
+        self.written.add(run.key)
+        self.spares += self.ledger.written(run, [])
 
-    @precondition(lambda self: any(self.needed.values()))
+    @precondition(lambda self: self.runs)
     @rule(number=NUMBERS)
     def damage_and_make_again(self, number: int) -> None:
-        left = sorted((shard, part) for shard, parts in self.needed.items() for part in parts)
-        shard, part = left[number % len(left)]
-        change_part(self.folder, self.taken[shard], part, number % self.taken[shard].shape.part_bytes(part))
-        assert not is_intact(self.folder, self.taken[shard], [part])
-        again = Attempt(self.folder, shard, self.files.take_spare())
-        while again.rows:
-            add_rows(again.writer, *again.rows.pop())
-        self.files.return_spare(again.spare)
-        self.take(record_of(again.writer, shard))
-
-    @rule()
-    def end_spares(self) -> None:
-        self.files.end_spares()
+        run = self.ledger.current(self.runs[number % len(self.runs)])
+        if not run.slices:
+            return
+        own = run.slices[number % len(run.slices)]
+        former = self.ledger.record(own.shape.id)
+        assert former is not None
+        part = run.reads[number % len(run.reads)]
+        place = own.start if part == run.reads[0] else 0
+        change_part(self.folder, former, part, place * former.shape.item_bytes(part))
+        with suppress(DamagedShard):
+            self.read(run)
+            assert part != run.reads[0]  # of the starts a run of tokens may read others
+        again = Attempt(self.folder, own.shape.id.chunk_index, self.take_spares(number))
+        record = self.finished(again)
+        assert record == former
+        self.log[again.chunk] = record
+        self.spares += self.ledger.replace(record)
 
     @rule()
     def be_killed_and_go_on(self) -> None:
         for attempt in self.attempts:
             attempt.is_lost = True
-        kept = {
-            record.shape.place(part)[0] for shard, record in self.taken.items() for part in self.needed[shard]
-        }
-        self.files = ShardFiles(self.folder, kept, most_spares=MOST_SPARES)
-        for shard, record in self.taken.items():
-            self.files.add(record, self.needed[shard])
+        self.ledger, self.runs = ledger_of(CHUNKS, ArrayLayout.create(chunk_tokens=UNIT)), []
+        for _, record in sorted(self.log.items()):
+            self.ledger.add(record)
+            for run in self.ledger.ready():
+                if run.key in self.written:
+                    self.ledger.written(run, [])
+                else:
+                    self.runs.append(run)
+        self.spares = []
+        delete_other_files(self.folder, self.ledger.needed_files())
 
     @invariant()
     def what_is_needed_is_intact(self) -> None:
-        for shard, record in self.taken.items():
-            assert is_intact(self.folder, record, sorted(self.needed[shard]))
+        for run in self.runs:
+            self.read(self.ledger.current(run))
 
     @invariant()
     def what_nobody_needs_does_not_pile_up(self) -> None:
-        needed = {self.taken[s].shape.place(part)[0] for s, parts in self.needed.items() for part in parts}
-        others = {path.name for path in self.folder.iterdir()} - needed - self.left_by_lost
-        assert len(others) <= MOST_SPARES + len(PARTS) * len(self.attempts)
+        there = {path.name for path in self.folder.iterdir()}
+        assert self.ledger.needed_files() <= there
+        others = there - self.ledger.needed_files() - set(self.spares) - self.left_by_lost
+        held = {name for attempt in self.attempts for name in attempt.spares}
+        assert len(others - held) <= len(PARTS) * len(self.attempts)
 
 
 TestShardFiles = ShardFilesMachine.TestCase
@@ -200,7 +246,7 @@ def test_of_an_earlier_run_only_what_is_needed_stays(tmp_path: Path) -> None:
     ]
     for name in names:
         (tmp_path / name).touch()
-    ShardFiles(tmp_path, {"3.0-00aa.small"})
+    delete_other_files(tmp_path, {"3.0-00aa.small"})
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"3.0-00aa.small", "journal", "00000001-0.quarantine"}
 
@@ -228,7 +274,7 @@ def test_a_file_has_one_writer_until_its_text_chunk_has_ended(
     """A file of small parts was given to another text chunk as soon as one part in it was merged."""
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
     monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 300)
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 64)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", flush_bytes)
     writers: dict[str, int] = {}
     ended: set[int] = set()

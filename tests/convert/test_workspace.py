@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import convert
+from convert.driver.log import Log, threshold_entry
 from convert.errors import Refused
 from convert.existing_output import not_ours
 from convert.folder_lock import boot_id
-from convert.journal import Journal
 from convert.plan_record import PlanRecord
 from convert.workspace import Workspace
 
@@ -36,7 +36,7 @@ def test_publishing_moves_the_dataset_and_leaves_nothing(tmp_path: Path) -> None
 def test_going_on_keeps_the_shards_and_what_is_asked_for_of_the_dataset(tmp_path: Path) -> None:
     first = Workspace(tmp_path / "out")
     first.open(PlanRecord({"a": (1, 2)}))
-    Journal(first.shards).keep_threshold(1, 2)
+    Log(first.shards).append([threshold_entry(1, 2)])
     (first.dataset / "train").mkdir()
     (first.dataset / "train/0").write_text("whole")
     (first.dataset / "train/.1.partial").write_text("half")
@@ -91,7 +91,7 @@ def test_an_output_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> Non
 def test_what_a_killed_run_left_behind_its_finished_output_goes(tmp_path: Path) -> None:
     first = Workspace(tmp_path / "out")
     first.open(PlanRecord({"a": 1}))
-    Journal(first.shards).keep_threshold(1, 2)
+    Log(first.shards).append([threshold_entry(1, 2)])
     (first.dataset / "manifest.json").touch()
     first.dataset.rename(tmp_path / "out")
     assert first._lock.is_held

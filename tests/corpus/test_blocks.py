@@ -10,6 +10,7 @@ import pytest
 from corpus.blocks import FileRange, own_lines, record_blocks
 from corpus.buffers import GrowingBuffer
 from corpus.errors import BadInput
+from stores import open_file
 
 
 class Dribble:
@@ -95,23 +96,25 @@ def test_lines_belong_to_the_part_they_begin_in(tmp_path: Path) -> None:
     for _ in range(40):
         data = b"".join(rng.choices([b"\n", b"a", b"bcd\n", b"e" * 20], k=rng.randrange(12)))
         path.write_bytes(data)
-        for part in range(1, len(data) + 2):
-            pieces = []
-            for start in range(0, len(data), part):
-                stop = min(start + part, len(data))
-                begin, end = own_lines(str(path), len(data), start, stop)
-                assert begin == end or start <= begin < stop
-                assert begin == 0 or data[begin - 1 : begin] in (b"\n", b"") or begin == end
-                pieces.append(data[begin:end])
-            assert b"".join(pieces) == data
+        with open_file(str(path)) as file:
+            for part in range(1, len(data) + 2):
+                pieces = []
+                for start in range(0, len(data), part):
+                    stop = min(start + part, len(data))
+                    begin, end = own_lines(file, str(path), len(data), start, stop)
+                    assert begin == end or start <= begin < stop
+                    assert begin == 0 or data[begin - 1 : begin] in (b"\n", b"") or begin == end
+                    pieces.append(data[begin:end])
+                assert b"".join(pieces) == data
 
 
 def test_a_file_that_shrank_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"abc")
-    with FileRange(str(path), 1, 10) as stream:
+    with open_file(str(path)) as file:
+        stream = FileRange(file, str(path), 1, 10)
         assert stream.readinto(memoryview(bytearray(5))) == 2
         with pytest.raises(BadInput, match="changed while it was read: it ends at byte 3"):
             stream.readinto(memoryview(bytearray(5)))
-    with pytest.raises(BadInput, match="changed while it was read"):
-        own_lines(str(path), 10, 0, 9)
+        with pytest.raises(BadInput, match="changed while it was read"):
+            own_lines(file, str(path), 10, 0, 9)

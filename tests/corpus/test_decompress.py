@@ -18,6 +18,7 @@ from zlib_ng import zlib_ng
 from corpus import decompress
 from corpus.decompress import DecompressedFile
 from corpus.errors import BadInput
+from stores import open_file
 
 
 def zstd(data: bytes, **options: object) -> bytes:
@@ -36,7 +37,7 @@ TEXT = "".join(random.Random(1).choices("abc déf\n", k=3000)).encode()
 def read(path: Path, compression: str, at_once: int = 1 << 16, window: int = 128 << 20) -> bytes:
     out = bytearray()
     buffer = memoryview(bytearray(at_once))
-    with DecompressedFile(str(path), compression, window) as file:
+    with DecompressedFile(open_file(str(path)), str(path), compression, window) as file:
         while got := file.readinto(buffer):
             out += buffer[:got]
         assert file.readinto(buffer) == 0
@@ -184,7 +185,7 @@ def test_a_bomb_is_read_in_bounded_pieces(compression: str, tmp_path: Path) -> N
     size = 24 << 20
     path.write_bytes(COMPRESS[compression](bytes(size)))
     buffer = memoryview(bytearray(1 << 16))
-    with DecompressedFile(str(path), compression) as file:
+    with DecompressedFile(open_file(str(path)), str(path), compression) as file:
         total = largest = 0
         while got := file.readinto(buffer):
             total += got

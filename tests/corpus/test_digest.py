@@ -10,6 +10,7 @@ import xxhash
 
 from corpus import digest
 from corpus.digest import BlockDigests, first_changed
+from corpus.source_list import Source
 from corpus.text_window import TextWindow
 
 BLOCK = 100
@@ -49,7 +50,7 @@ def test_they_are_those_of_the_bytes_however_these_are_seen(tmp_path: Path) -> N
             else:
                 all_seen = False
             place += size
-        with Watched(str(path), len(data)) as window:
+        with Watched(Source(str(path), len(data), 0)) as window:
             edges = own.edges(window)
             blocks = own.finish(window)
             if all_seen and start == 0:
@@ -62,11 +63,11 @@ def test_they_are_those_of_the_bytes_however_these_are_seen(tmp_path: Path) -> N
             assert found == xxhash.xxh64(data[edge_start:edge_stop]).hexdigest()
         covered = {place for edge in edges for place in range(*edge[:2])} | set(range(first, behind))
         assert covered.issuperset(range(max(0, needed), stop))
-        assert first_changed(str(path), edges) is None
+        assert first_changed(Source(str(path), len(data), 0), edges) is None
         if edges:
             changed = rng.choice(edges)
             place = rng.randrange(*changed[:2])
             path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-            found_at = first_changed(str(path), edges)
+            found_at = first_changed(Source(str(path), len(data), 0), edges)
             assert found_at is not None
             assert found_at[0] <= place < found_at[1]

@@ -17,6 +17,8 @@ import pytest
 from corpus import arrow_texts, read_parquet
 from corpus.arrow_texts import batch_of, cut_by_bytes, joined, lengths_of
 from corpus.read_parquet import BATCH_BYTES, REPEATED_BYTES, _ParquetText, dictionary_page_bytes
+from corpus.source_list import Source
+from stores import open_file
 
 MIB = 1 << 20
 
@@ -26,8 +28,9 @@ READ = """
 import sys, numpy as np, pyarrow
 from corpus.arrow_texts import batch_of
 from corpus.read_parquet import _ParquetText
-rows = 0
-with _ParquetText(sys.argv[1], tuple(sys.argv[2].split())) as file:
+from corpus.source_list import Source
+rows, source = 0, Source(sys.argv[1], 0, 0)
+with source.open() as opened, _ParquetText(source, opened, tuple(sys.argv[2].split())) as file:
     for array in file.arrays(0):
         batch = batch_of(array)
         assert bytes(memoryview(batch.text)[:5]) == b"xxxxx"
@@ -38,7 +41,8 @@ print(rows, pyarrow.default_memory_pool().max_memory())
 
 
 def arrays_of(path: Path, *names: str) -> list[Any]:
-    with _ParquetText(str(path), names or ("text",)) as file:
+    source = Source(str(path), 0, 0)
+    with source.open() as opened, _ParquetText(source, opened, names or ("text",)) as file:
         return [array for group in range(file.group_count) for array in file.arrays(group)]
 
 
@@ -80,9 +84,10 @@ def test_one_long_text_among_many_short_ones_in_a_dictionary(tmp_path: Path) -> 
         table = pa.table({"text": pa.array(texts).dictionary_encode()})
         path = tmp_path / "in.parquet"
         pq.write_table(table, path, store_schema=False, dictionary_pagesize_limit=8 * MIB)
-        with _ParquetText(str(path), ("text",)) as file:
+        source = Source(str(path), 0, 0)
+        with source.open() as opened, _ParquetText(source, opened, ("text",)) as file:
             column = file._metadata.row_group(0).column(0)
-            size = dictionary_page_bytes(str(path), column.dictionary_page_offset)
+            size = dictionary_page_bytes(opened, column.dictionary_page_offset)
             assert size == sum(len(text) + 4 for text in texts)
             assert file._longest_in_dictionary(0, size) == max(map(len, texts))
             expected = min(rows, max(1, BATCH_BYTES // (column.total_uncompressed_size // len(texts))))
@@ -159,4 +164,5 @@ def test_cutting_and_joining() -> None:
 )
 def test_the_header_of_a_dictionary_page(header: bytes, size: int, tmp_path: Path) -> None:
     (tmp_path / "page").write_bytes(b"PAR1" + header)
-    assert dictionary_page_bytes(str(tmp_path / "page"), 4) == size
+    with open_file(str(tmp_path / "page")) as file:
+        assert dictionary_page_bytes(file, 4) == size

@@ -10,6 +10,7 @@ import pytest
 from corpus.buffers import GrowingBuffer
 from corpus.errors import BadInput
 from corpus.overlapping import overlaps_itself
+from corpus.source_list import Source
 from corpus.stretches import STRETCH_BYTES, Stretch, own_stretches
 from corpus.text_window import TextWindow
 
@@ -33,7 +34,7 @@ def documents_by_parts(
     found: list[bytes] = []
     for start in range(0, size, part_bytes):
         pieces: list[bytes] = []
-        with TextWindow(str(path), size, buffer) as window:
+        with TextWindow(Source(str(path), size, 0), buffer) as window:
             for stretch in own_stretches(window, separator, start, start + part_bytes, stretch_bytes):
                 assert stretch.is_piece or stretch.stop - stretch.start <= stretch_bytes
                 assert stretch.stop - stretch.start <= stretch_bytes + len(separator)
@@ -110,7 +111,7 @@ def test_a_file_of_newlines_is_walked_back_in_big_steps(
     path = tmp_path / "text"
     size = 5_000_001
     path.write_bytes(b"\n" * size)
-    with TextWindow(str(path), size) as window:
+    with TextWindow(Source(str(path), size, 0)) as window:
         stretches = list(own_stretches(window, b"\n\n", 3_000_001, 4_000_001))
     assert stretches == [Stretch(3_000_002, 4_000_000)]
     assert moves < 50
@@ -131,7 +132,7 @@ def test_a_document_longer_than_many_parts_belongs_to_the_part_it_starts_in(tmp_
     path.write_bytes(text)
     spans = []
     for start in range(0, len(text), 100_000):
-        with TextWindow(str(path), len(text)) as window:
+        with TextWindow(Source(str(path), len(text), 0)) as window:
             spans.append(list(own_stretches(window, b"<s>", start, start + 100_000)))
     assert spans == [[Stretch(0, 300_000)], [], [], [Stretch(300_003, 600_003)], [], [], []]
 
@@ -148,7 +149,7 @@ def test_a_file_that_shrank_is_named(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_bytes(b"abc")
     with (
-        TextWindow(str(path), 10) as window,
+        TextWindow(Source(str(path), 10, 0)) as window,
         pytest.raises(BadInput, match="text changed while it was read: it ends at byte 3"),
     ):
         list(own_stretches(window, b"|", 0, 10))
@@ -159,7 +160,9 @@ def test_what_is_read_is_shown_to_whoever_wants_to_see(tmp_path: Path) -> None:
     data = random.Random(3).randbytes(50)
     path.write_bytes(data)
     seen: list[tuple[int, bytes]] = []
-    with TextWindow(str(path), 50, None, lambda offset, new: seen.append((offset, bytes(new)))) as window:
+    with TextWindow(
+        Source(str(path), 50, 0), None, lambda offset, new: seen.append((offset, bytes(new)))
+    ) as window:
         for start, stop in [(10, 20), (12, 30), (25, 41), (0, 5), (49, 50)]:
             with window.view(start, stop) as view:
                 assert bytes(view) == data[start:stop]

@@ -259,6 +259,17 @@ ssize_t pread64(int fd, void *data, size_t size, off64_t offset) {
   return NEXT(pread64)(fd, data, what == SHORT && size > 1 ? size / 2 : size, offset);
 }
 
+ssize_t preadv64v2(int fd, const struct iovec *parts, int count, off64_t offset, int flags) {
+  const int what = on_descriptor("read", fd, reads);
+  FAIL_IF(what);
+  struct iovec first = parts[0];
+  if (what != SHORT || count != 1 || first.iov_len < 2) {
+    return NEXT(preadv64v2)(fd, parts, count, offset, flags);
+  }
+  first.iov_len /= 2;
+  return NEXT(preadv64v2)(fd, &first, 1, offset, flags);
+}
+
 int rename(const char *from, const char *to) {
   FAIL_IF(on_path("rename", AT_FDCWD, to, 1));
   return NEXT(rename)(from, to);

@@ -38,7 +38,7 @@ def run(output: str, executor: Executor, **more: Any) -> Summary:
 @pytest.mark.parametrize("count", [1, 2, 3, 8])
 def test_threads(count: int, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 2000)
-    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", 640)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (640, 640))
     run("clean", InlineEngine())
     for turn in range(4):
         options = {"validation_docs": 30, "validation_fraction": None} if turn % 2 else {}
@@ -101,6 +101,8 @@ def test_a_job_is_read_from_its_file_only_as_it_was_written(corpus: Path) -> Non
     run("out", Spying())
     assert len(set(keys)) == 1
     job = find_job(keys[0])
+    for folder in (job.shards, job.dataset):
+        folder.mkdir(parents=True)
     path = corpus / "job"
     key = write_job(job, path)
     assert [source.path for source in find_job(key).plan.sources] == [

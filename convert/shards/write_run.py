@@ -27,21 +27,21 @@ class WrittenFile(NamedTuple):
     facts: TokenFacts | None = None
 
 
-def write_run(root: Path, shards: Path, layout: ArrayLayout, run: Run) -> list[WrittenFile]:
+def write_run(root: Path, shards: Path, layout: ArrayLayout, run: Run, temporary: Path) -> list[WrittenFile]:
     """Write one run of a split's array into the dataset at `root`; the files written.
 
     Files get their names when they are whole, and every attempt writes the same bytes: one that comes late, or from a
-    worker whose parent is gone, does no harm.
+    worker whose parent is gone, does no harm. temporary: a folder where they lie before, on the file system of `root`.
     DamagedShard if a shard is not what its writer recorded; then the run is to be written again.
     """
     if run.array == "starts":
-        records = write_starts(root, run.split, layout, run.first, starts_run(shards, run), shards)
+        records = write_starts(root, run.split, layout, run.first, starts_run(shards, run), temporary)
         return [WrittenFile(record) for record in records]
     written = []
     first = run.first
     for encoded in encoded_units(shards, run, layout.write_unit_tokens):
         take_step()  # a worker whose parent is gone must not write beside the next run's
-        files = write_tokens_with_facts(root, run.split, layout, first, encoded, shards)
+        files = write_tokens_with_facts(root, run.split, layout, first, encoded, temporary)
         written += [WrittenFile(record, facts) for record, facts in files]
         first += len(encoded)
     return written

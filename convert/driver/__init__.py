@@ -1,0 +1,1 @@
+"""One conversion from beginning to end: plan, encode, merge, verify, publish."""

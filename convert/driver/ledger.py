@@ -1,0 +1,260 @@
+"""What is known of the conversion while it goes on: shards come in, runs of the arrays come out.
+
+    add(record) of each shard  ->  ready() runs to write  ->  written(run)  ->  files of shards that nothing reads
+
+Shards come in any order and are taken in theirs: what lies before a shard is the sum of the shards before it, so its
+place in the arrays is known as soon as all of those are encoded. A *run* is a part of one array, aligned to the unit
+that one writer may write alone: any worker can write it at any time. It reads each token of its shards once. Of a shard
+that is written only what the end of the work needs is kept: counts, and the digests of what it was made from.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from itertools import pairwise
+
+from convert.errors import BrokenInvariant
+from convert.intake import IntakeCounts, total_intake
+from convert.plan import Plan, ShardId
+from convert.shards.runs import Run, RunPlanner, run_tokens
+from convert.shards.shard import PARTS, SPLITS, ShardRecord, SplitCounts
+from convert.shards.write_run import WrittenFile
+from corpus.digest import DIGEST_BYTES
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import FileRecord
+from flat_tokens.storage.token_facts import TokenFacts
+
+ARRAYS = ("tokens", "starts")
+Edge = tuple[int, int, int, str]  # source, [start, stop) of its bytes, hex digest
+
+
+class _OpenShard:
+    """A shard that runs have still to read. unread: of each of PARTS, the items in runs that are not written."""
+
+    __slots__ = ("record", "unread")
+
+    def __init__(self, record: ShardRecord) -> None:
+        self.record = record
+        counts = [record.split(split) for split in SPLITS]
+        # Tokens are flagged by the starts: those are read by the runs of both arrays.
+        self.unread = [own.tokens for own in counts] + [own.tokens + own.sequences for own in counts]
+
+    def read(self, part: str, items: int) -> str | None:
+        """So many items of a part are written; the file that nothing reads any more, if that was the last of it."""
+        index = PARTS.index(part)
+        self.unread[index] -= items
+        name = self.record.places[index][0]
+        return name if self.unread[index] == 0 and name in self.unneeded_files() else None
+
+    def unneeded_files(self) -> set[str]:
+        """The files of the shard that no run has still to read."""
+        places = list(zip(self.record.places, self.unread, strict=True))
+        needed = {name for (name, _), items in places if items}
+        return {name for (name, _), _ in places if name} - needed
+
+
+class Ledger:
+    """The shards of a plan, their places in the arrays, and what of the arrays is written.
+
+    counts: of each split, intake, replaced: of the shards before `next`, the one whose turn it is. shard_count,
+    token_count, bad_count: of all shards that are there. files: those of the arrays that are written; facts: of files
+    of encoded_tokens, by path. digests: of all blocks of the sources so far, in order. intakes: of shards with
+    quarantined records or lines to be counted, if kept.
+    """
+
+    def __init__(self, plan: Plan, layout: ArrayLayout, keeps_intakes: bool) -> None:
+        self._plan, self._keeps_intakes = plan, keeps_intakes
+        self.counts = {split: SplitCounts(0, 0, 0, 0, 0) for split in SPLITS}
+        self.intake = IntakeCounts()
+        self.replaced = self.text_bytes = 0
+        self.shard_count = self.token_count = self.bad_count = 0
+        self.files: list[FileRecord] = []
+        self.facts: dict[str, TokenFacts] = {}
+        self.digests = bytearray()
+        self.intakes: list[tuple[ShardId, IntakeCounts]] = []
+        self.unmerged_bytes = 0
+        self.next = ShardId(0)
+        self._edges: dict[int, tuple[Edge, ...]] = {}
+        self._digest_starts = array("q", [0])  # of each text chunk in `digests`, and at last their end
+        self._waiting: dict[ShardId, ShardRecord] = {}  # came before their turn
+        self._open: dict[ShardId, _OpenShard] = {}
+        self._ended = False
+        units = {"tokens": layout.write_unit_tokens, "starts": layout.write_unit_starts}
+        self._planners = [
+            RunPlanner(split, array_name, units[array_name], run_tokens(plan.chunk_bytes))
+            for split in SPLITS
+            for array_name in ARRAYS
+        ]
+        self._ready: list[Run] = []
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all shards are there."""
+        return self.next.chunk_index == self._plan.chunk_count
+
+    def add(self, record: ShardRecord) -> None:
+        """A shard is there, in whatever order. BrokenInvariant for one that is there already, or for wrong counts."""
+        if record.id < self.next or record.id in self._waiting:
+            raise BrokenInvariant(
+                f"shard {record.id.number} of text chunk {record.id.chunk_index} came twice"
+            )
+        self._waiting[record.id] = record
+        self.unmerged_bytes += shard_bytes(record)
+        self.shard_count += 1
+        self.token_count += record.train.tokens + record.validation.tokens
+        self.bad_count += record.intake.skipped_count
+        while (own := self._waiting.pop(self.next, None)) is not None:
+            self._take(own)
+            index, number = own.id
+            self.next = ShardId(index + 1) if own.is_last else ShardId(index, number + 1)
+
+    def _take(self, record: ShardRecord) -> None:
+        self._check(record)
+        opened = _OpenShard(record)
+        for planner in self._planners:
+            self._ready += planner.take(record.shape, self.counts[planner.split].tokens)
+        if any(opened.unread):
+            self._open[record.id] = opened
+        for split in SPLITS:
+            self.counts[split] = added(self.counts[split], record.split(split))
+        self.intake = total_intake((self.intake, record.intake))
+        if self._keeps_intakes and (record.intake.quarantine_bytes >= 0 or record.intake.lines):
+            self.intakes.append((record.id, record.intake))
+        self.replaced += record.replaced
+        self.text_bytes += record.text_bytes
+        if record.is_last:
+            self.digests += record.digests
+            self._digest_starts.append(len(self.digests))
+            if record.edges:
+                self._edges[record.id.chunk_index] = record.edges
+
+    def _check(self, record: ShardRecord) -> None:
+        """BrokenInvariant unless every byte, block and document of the shard's text is accounted for."""
+        chunk = self._plan.chunk(record.id.chunk_index)
+        what = f"text chunk {chunk.index}" + (f", shard {record.id.number}" if record.id.number else "")
+        expected = sum(1 for _ in self._plan.blocks(chunk)) if record.is_last else 0
+        if len(record.digests) != expected * DIGEST_BYTES:
+            raise BrokenInvariant(
+                f"{what}: {len(record.digests) / DIGEST_BYTES:g} blocks of the sources were hashed, "
+                f"{expected} begin there"
+            )
+        taken = 0
+        for split in SPLITS:
+            counts = record.split(split)
+            taken += counts.documents
+            if counts.documents != counts.sequences + counts.empty:
+                raise BrokenInvariant(
+                    f"{what}, {split}: {counts.documents} documents are not "
+                    f"{counts.sequences} written + {counts.empty} empty"
+                )
+        if record.intake.records != taken + record.intake.skipped_count:
+            raise BrokenInvariant(
+                f"{what}: {record.intake.records} records are not {taken} documents + "
+                f"{record.intake.skipped_count} skipped"
+            )
+
+    def ready(self) -> Iterator[Run]:
+        """The runs that became possible since the last call, each once; with the last shard the arrays end."""
+        if self.is_complete and not self._ended:
+            self._ended = True
+            for planner in self._planners:
+                self._ready += planner.end(self.counts[planner.split].tokens)
+        ready, self._ready = self._ready, []
+        yield from ready
+
+    def written(self, run: Run, files: list[WrittenFile]) -> list[str]:
+        """A run is written and its record kept: the files of shards that no other run reads."""
+        self.files += (file.record for file in files)
+        self.facts.update((file.record.path, file.facts) for file in files if file.facts is not None)
+        unneeded = []
+        for own in run.slices:
+            opened = self._open[own.shape.id]
+            for part in run.reads:
+                name = opened.read(part, own.stop - own.start)
+                if name is not None:
+                    unneeded.append(name)
+            if not any(opened.unread):
+                del self._open[own.shape.id]
+                self.unmerged_bytes -= shard_bytes(opened.record)
+        return unneeded
+
+    def missing(self, chunk_index: int) -> tuple[list[int], int | None]:
+        """Which shards of a text chunk are not there, below the first behind all that are: that one too, or None if the
+        last of the chunk is there."""
+        if chunk_index < self.next.chunk_index:
+            return [], None
+        taken = self.next.number if chunk_index == self.next.chunk_index else 0
+        waiting = {shard.number: shard for shard in self._waiting if shard.chunk_index == chunk_index}
+        following = max([taken - 1, *waiting]) + 1
+        gaps = [number for number in range(taken, following) if number not in waiting]
+        last = self._waiting.get(ShardId(chunk_index, following - 1))
+        return gaps, None if last is not None and last.is_last else following
+
+    def needed_files(self) -> set[str]:
+        """The names of the files that some run has still to read."""
+        waiting = {name for record in self._waiting.values() for name, _ in record.places}
+        opened = {
+            name
+            for own in self._open.values()
+            for (name, _), items in zip(own.record.places, own.unread, strict=True)
+            if items
+        }
+        return (waiting | opened) - {""}
+
+    def record(self, shard: ShardId) -> ShardRecord | None:
+        """That of a shard of which something is still to be read; None for one that is written whole, or not there."""
+        opened = self._open.get(shard)
+        return self._waiting.get(shard) if opened is None else opened.record
+
+    def replace(self, record: ShardRecord) -> set[str]:
+        """A shard was made again: it holds the same and lies elsewhere. The files that nothing reads any more: all of
+        the former ones, and of its own those that are written already."""
+        opened = self._open[record.id]
+        former = {name for name, _ in opened.record.places if name}
+        opened.record = record
+        return former | opened.unneeded_files()
+
+    def current(self, run: Run) -> Run:
+        """The run with the places where its shards lie now."""
+        slices = (
+            own._replace(shape=own.shape._replace(places=self._open[own.shape.id].record.places))
+            for own in run.slices
+        )
+        return run._replace(slices=tuple(slices))
+
+    def parts_read(self) -> Iterator[tuple[int, bytes, tuple[Edge, ...]]]:
+        """(text chunk, digests of its blocks, its edges) of the text chunks whose last shard is there."""
+        for index, (start, stop) in enumerate(pairwise(self._digest_starts)):
+            yield index, bytes(self.digests[start:stop]), self._edges.get(index, ())
+        for record in self._waiting.values():
+            if record.is_last:
+                yield record.id.chunk_index, record.digests, record.edges
+
+    def check_whole(self) -> None:
+        """BrokenInvariant unless all text chunks are there, and their bytes are the corpus."""
+        if not self.is_complete or self._waiting or self._open:
+            raise BrokenInvariant(
+                f"text chunk {self.next.chunk_index} of {self._plan.chunk_count} is the next to be taken, "
+                f"{len(self._waiting)} shards wait and {len(self._open)} are not written"
+            )
+        if self.text_bytes != self._plan.total_bytes:
+            raise BrokenInvariant(
+                f"text chunks of {self.text_bytes} bytes were encoded, the sources have {self._plan.total_bytes}"
+            )
+
+
+def shard_bytes(record: ShardRecord) -> int:
+    """How many bytes the parts of a shard have."""
+    return sum(record.shape.part_bytes(part) for part in PARTS)
+
+
+def added(one: SplitCounts, other: SplitCounts) -> SplitCounts:
+    """The counts of both together."""
+    return SplitCounts(
+        one.documents + other.documents,
+        one.empty + other.empty,
+        one.sequences + other.sequences,
+        one.tokens + other.tokens,
+        max(one.max_token_id, other.max_token_id),
+    )

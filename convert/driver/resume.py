@@ -1,0 +1,112 @@
+"""What an earlier run of the same command left, and what of it is taken over.
+
+The log says which shards and runs there were. All shards it speaks of go into the ledger. A run that they make possible
+counts as written if its files are there with every byte they had, which the workers see to. Any other is written anew:
+should a shard that it reads be gone or damaged, that shows then, and the shard is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+from convert import worker
+from convert.context import Context
+from convert.driver.ledger import Ledger
+from convert.driver.log import Recorded
+from convert.engine.tasks import run_tasks
+from convert.errors import Refused
+from convert.intake import is_quarantine_intact, is_usable, needs_quarantine
+from convert.plan import ShardId
+from convert.shards.runs import Run
+from convert.shards.shard import ShardRecord
+from convert.shards.shard_files import delete_other_files
+from convert.shards.write_run import WrittenFile
+from convert.touched import check_touched
+
+
+class Resumed(NamedTuple):
+    """ledger: with all that was taken over. runs: those that can be written. lost_runs: how many of them were written
+    once, but are damaged or gone."""
+
+    ledger: Ledger
+    runs: list[Run]
+    lost_runs: int
+
+
+def resume(context: Context, recorded: Recorded) -> Resumed:
+    """What of the earlier run can be taken over; everything else in its folders is removed.
+
+    Refused (exit 6) if its shards were made by another rule for bad records, or from other text.
+    """
+    workspace = context.workspace
+    ledger = Ledger(context.plan, context.layout, keeps_intakes=context.options.on_error == "quarantine")
+    runs: list[Run] = []
+    written: dict[int, Run] = {}  # by the identity of the list of their files
+
+    def recorded_runs() -> Iterator[list[WrittenFile]]:
+        for record in _usable_shards(context, recorded):
+            ledger.add(record)
+            for run in ledger.ready():
+                files = recorded.run(run)
+                if files is None:
+                    runs.append(run)
+                else:
+                    written[id(files)] = run
+                    yield files
+
+    lost_runs = 0
+    for files, is_intact in run_tasks(
+        context.engine,
+        partial(worker.are_intact, key=context.job_key),
+        recorded_runs(),
+        context.window,
+        lambda _: "a check of files",
+    ):
+        run = written.pop(id(files))
+        if is_intact:
+            ledger.written(run, files)
+        else:
+            runs.append(run)
+            lost_runs += 1
+    workspace.clean_dataset({file.path for file in ledger.files})
+    delete_other_files(workspace.scratch, ledger.needed_files())
+    if workspace.touched:
+        check_touched(context, ledger)
+        context.syncer.add([workspace.plan], stays=True)
+    return Resumed(ledger, runs, lost_runs)
+
+
+def _usable_shards(context: Context, recorded: Recorded) -> Iterator[ShardRecord]:
+    """Those of the log, in order, that need not be made again for what the options ask for."""
+    workspace, rules = context.workspace, context.options.intake_rules
+    for record in _chosen(recorded, whole_chunks=bool(workspace.touched)):
+        if not is_usable(record.intake, rules):
+            raise Refused(
+                f"bad records were left out of {workspace.root} in another way than --on-error {rules.on_error} "
+                f"asks for now; go on with the former way, or begin anew with --overwrite"
+            )
+        if not needs_quarantine(record.intake, rules) or is_quarantine_intact(
+            workspace.scratch, record.id, record.intake
+        ):
+            yield record
+
+
+def _chosen(recorded: Recorded, whole_chunks: bool) -> Iterator[ShardRecord]:
+    """The shards in order. whole_chunks: only those of text chunks that are there to the last: what was read for a part
+    of the others is not known, the digests come with the last."""
+    own: list[ShardRecord] = []
+    for shard in sorted(recorded.shards):
+        record = recorded.shard(shard)
+        assert record is not None
+        if not whole_chunks:
+            yield record
+            continue
+        if own and own[0].id.chunk_index != shard.chunk_index:
+            own = []
+        own.append(record)
+        if record.is_last and [each.id for each in own] == [
+            ShardId(shard.chunk_index, number) for number in range(len(own))
+        ]:
+            yield from own

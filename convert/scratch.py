@@ -1,0 +1,58 @@
+"""The folder of temporary shards where it does not lie beside the output (`--scratch`): its place is noted in the
+partial folder before it is made, so whoever takes that folder over finds it, and what is made is removed.
+
+Its name is random: outputs of two machines may have the same path.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+from convert.errors import StorageError, naming
+
+NOTE_NAME = "scratch"
+_TRIES = 8
+
+
+def check_scratch(folder: str | None) -> None:
+    """StorageError if it is named but not there."""
+    if folder is not None and not Path(folder).is_dir():
+        raise StorageError(f"the folder {folder} for --scratch does not exist; create it first")
+
+
+def noted_scratch(root: Path) -> Path | None:
+    """What a partial folder says of where its shards lie; None: in itself."""
+    try:
+        return Path(os.fsdecode((root / NOTE_NAME).read_bytes()))
+    except FileNotFoundError:
+        return None
+
+
+def note_scratch(root: Path, folder: str, name: str) -> Path:
+    """A place of its own in `folder`, which is not made yet."""
+    path = Path(folder).absolute() / f"{name}-{os.urandom(8).hex()}.shards"
+    note = root / NOTE_NAME
+    with naming(note):
+        temporary = note.with_suffix(".tmp")
+        temporary.write_bytes(os.fsencode(path))
+        temporary.replace(note)
+    return path
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder and all in it, if there is one; the task of a worker that counts as lost may still write there,
+    until its folder is gone."""
+    for turn in range(_TRIES):
+        try:
+            shutil.rmtree(folder)
+            return
+        except FileNotFoundError:
+            if not folder.exists():
+                return
+        except OSError:
+            if turn == _TRIES - 1:
+                raise
+        time.sleep(0.01 * 2**turn)

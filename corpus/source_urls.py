@@ -1,0 +1,128 @@
+"""Which objects of stores a URL among the arguments stands for: one, all in a folder, or those that match a glob.
+
+    s3://bucket/a.txt   s3://bucket/data/   s3://bucket/data   s3://bucket/**/*.jsonl.gz   https://host/a.parquet
+
+What a folder or a glob stands for is listed in the order of the keys' bytes. Names that begin with a dot are left out,
+as in local folders. * and ? match within a name, ** any number of folders. A web server lists nothing: each of its
+files is an argument, and * and ? in it are themselves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from glob import has_magic
+
+from corpus.errors import printable
+from corpus.kinds import kind_of
+from corpus.source_list import Source
+from stores import (
+    Entry,
+    StorageOptions,
+    StoreNotFound,
+    UnknownScheme,
+    open_store,
+    shown_url,
+    split_key,
+)
+from stores.url import parse
+
+_LISTLESS = ("http://", "https://")
+_NO_DEVICE = 2**64 - 1  # in place of a file's device
+
+
+def find_objects(
+    url: str, options: StorageOptions, input_format: str, problems: list[str]
+) -> Iterator[Source]:
+    """The objects of a URL, in order, as sources; `problems` gets what is wrong with it.
+
+    StoreError (exit 4) for what is wrong with the store: no answer, no permission.
+    """
+    pairs = tuple(sorted(options.items()))
+    found = False
+    try:
+        parse(url)  # UnknownScheme if it names nothing
+        for place, entry in _entries(url, options):
+            found = True
+            name = split_key(place)[1]
+            try:
+                kind = kind_of(name, input_format)
+            except ValueError as error:
+                problems.append(f"{shown_url(place)}: {error}")
+                continue
+            if kind.format == "parquet" and not entry.size:
+                problems.append(f"{shown_url(place)}: is empty, which no Parquet file is")
+                continue
+            yield Source(place, entry.size, 0, kind=kind, version=entry.version, options=pairs)
+    except (StoreNotFound, UnknownScheme) as error:
+        problems.append(str(error))
+        return
+    if not found:
+        problems.append(
+            f"{printable(shown_url(url))}: no objects there; names that begin with a dot are left out"
+        )
+
+
+def source_identity(source: Source) -> tuple[int, int]:
+    """What equal URLs have alike, in the form of a file's device and number."""
+    digest = hashlib.blake2b(source.path.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    return _NO_DEVICE, int.from_bytes(digest, "big")
+
+
+def _entries(url: str, options: StorageOptions) -> Iterator[tuple[str, Entry]]:
+    """(URL, entry) of the objects."""
+    scheme = url[: url.index("://") + 3].lower()
+    if scheme in _LISTLESS:
+        yield url, _head(url, options)
+        return
+    path = url[len(scheme) :]
+    if has_magic(path):
+        yield from _matching(scheme, path.split("/"), options)
+        return
+    if not path.endswith("/") and "/" in path:
+        try:
+            yield url, _head(url, options)
+            return
+        except StoreNotFound as error:
+            there_is_none = error
+    else:
+        there_is_none = None
+    is_empty = True
+    for entry in _visible(url.rstrip("/"), options):
+        is_empty = False
+        yield entry
+    if is_empty and there_is_none is not None:
+        raise there_is_none
+
+
+def _head(url: str, options: StorageOptions) -> Entry:
+    folder, key = split_key(url)
+    return open_store(folder, options).head(key)
+
+
+def _visible(folder: str, options: StorageOptions) -> Iterator[tuple[str, Entry]]:
+    for entry in open_store(folder, options).list():
+        if not any(name.startswith(".") for name in entry.key.split("/")):
+            yield f"{folder}/{entry.key}", entry
+
+
+def _matching(scheme: str, names: list[str], options: StorageOptions) -> Iterator[tuple[str, Entry]]:
+    first = next(number for number, name in enumerate(names) if has_magic(name))
+    folder, patterns = scheme + "/".join(names[:first]), names[first:]
+    for entry in open_store(folder, options).list():
+        if _matches(entry.key.split("/"), patterns, "**" in patterns):
+            yield f"{folder}/{entry.key}", entry
+
+
+def _matches(names: list[str], patterns: list[str], whole: bool) -> bool:
+    """Whether the names match, all of them if `whole`, else also a folder that the object lies in."""
+    if not patterns:
+        return not names or not (whole or any(name.startswith(".") for name in names))
+    if patterns[0] == "**" and _matches(names, patterns[1:], whole):
+        return True
+    if not names or (names[0].startswith(".") and not patterns[0].startswith(".")):
+        return False
+    if patterns[0] == "**":
+        return _matches(names[1:], patterns, whole)
+    return fnmatchcase(names[0], patterns[0]) and _matches(names[1:], patterns[1:], whole)

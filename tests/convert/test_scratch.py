@@ -1,0 +1,103 @@
+"""Shards in a folder of another place: found again by whoever goes on, and nothing stays of it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from naive_conversion import tree
+from stopped_runs import leave_partial, options
+
+from convert import convert as run_conversion
+from convert.engine.inline_engine import InlineEngine
+from convert.engine.process_engine import ProcessEngine
+from convert.errors import StorageError
+from convert.scratch import remove_folder
+
+MORE: dict[str, Any] = {"scratch": "elsewhere", "chunk_tokens": 64}
+
+
+@pytest.fixture
+def expected(here: Path) -> dict[str, bytes]:
+    """The dataset, and a folder for shards."""
+    (here / "elsewhere").mkdir()
+    run_conversion(options(output="expected", chunk_tokens=64), InlineEngine())
+    return tree(here / "expected")
+
+
+def test_the_dataset_is_the_same_and_nothing_stays(here: Path, expected: dict[str, bytes]) -> None:
+    for number, engine in enumerate((InlineEngine(), ProcessEngine(2, "fork"))):
+        run_conversion(options(output=f"out-{number}", **MORE), engine)
+        assert tree(here / f"out-{number}") == expected
+        assert list((here / "elsewhere").iterdir()) == []
+
+
+def test_whoever_goes_on_finds_the_shards(
+    here: Path, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "third").mkdir()
+    for scratch in (None, "elsewhere", "third"):  # it goes on where the shards are, whatever is asked for
+        leave_partial(monkeypatch, **MORE)
+        assert len(list((here / "elsewhere").glob("out-*.shards/*.small"))) > 5
+        summary = run_conversion(options(**{**MORE, "scratch": scratch}), InlineEngine())
+        assert summary.reused_shards > 5
+        assert tree(here / "out") == expected
+        assert list((here / "elsewhere").iterdir()) == list((here / "third").iterdir()) == []
+        (here / "out").rename(here / f"out-{scratch}")
+
+
+def test_shards_that_were_swept_away_are_made_again(
+    here: Path, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_partial(monkeypatch, **MORE)
+    for folder in (here / "elsewhere").iterdir():
+        remove_folder(folder)
+    run_conversion(options(**MORE), InlineEngine())
+    assert tree(here / "out") == expected
+
+
+def test_overwrite_and_another_plan_remove_the_former_folder(
+    here: Path, monkeypatch: pytest.MonkeyPatch, expected: dict[str, bytes]
+) -> None:
+    leave_partial(monkeypatch, **MORE)
+    run_conversion(options(overwrite=True, seed=5), InlineEngine())
+    assert list((here / "elsewhere").iterdir()) == []
+
+
+def test_two_outputs_of_one_name_do_not_meet(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "elsewhere").mkdir()
+    leave_partial(monkeypatch, **MORE)
+    (here / "out.partial").rename(here / "kept")
+    leave_partial(monkeypatch, **MORE)
+    assert len(list((here / "elsewhere").iterdir())) == 2
+
+
+def test_a_folder_that_is_not_there_is_told_before_anything_is_written(here: Path) -> None:
+    with pytest.raises(
+        StorageError, match=r"the folder nowhere for --scratch does not exist; create it first"
+    ):
+        run_conversion(options(scratch="nowhere"), InlineEngine())
+    assert not (here / "out.partial").exists()
+
+
+def test_a_folder_that_is_still_written_to_is_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for number in range(200):
+        (folder / f"{number}").touch()
+
+    def write_on() -> None:
+        for number in range(200, 100_000):
+            try:
+                (folder / f"{number}").touch()
+            except FileNotFoundError:
+                return
+
+    writer = threading.Thread(target=write_on)
+    writer.start()
+    remove_folder(folder)
+    writer.join(60)
+    assert not folder.exists()
+    remove_folder(folder)
