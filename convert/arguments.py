@@ -225,7 +225,12 @@ def _parser() -> argparse.ArgumentParser:
         "--seed", type=_whole, default=0, metavar="N", help="of the hash that holds documents out (default 0)"
     )
     add = parser.add_argument_group("the dataset").add_argument
-    add("--zarr-format", type=_whole, choices=(2, 3), default=2, help="3: sharded with crc32c (default 2)")
+    add(
+        "--zarr-format",
+        type=_whole,
+        choices=(2, 3),
+        help="3: sharded with crc32c (default 2; 3 on a store)",
+    )
     add(
         "--compression",
         choices=COMPRESSIONS,

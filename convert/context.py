@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from convert.driver.store_workspace import AnyWorkspace
 from convert.engine.engine import Engine
 from convert.engine.tasks import TaskPool
 from convert.job import JobKey
 from convert.options import ConvertOptions
 from convert.plan import Plan
 from convert.progress import Progress
-from convert.workspace import Workspace
 from flat_tokens.storage.durability import Syncer
 from flat_tokens.storage.layout import ArrayLayout
 
@@ -25,7 +25,7 @@ class Context(NamedTuple):
     recorded: Mapping[str, Any]
     plan: Plan
     layout: ArrayLayout
-    workspace: Workspace
+    workspace: AnyWorkspace
     progress: Progress
     job_key: JobKey
     engine: Engine

@@ -24,6 +24,7 @@ from bpe.tokenizer import Tokenizer
 from convert.context import Context
 from convert.crashes import with_place
 from convert.driver.encode_and_merge import EncodeAndMerge
+from convert.driver.store_workspace import AnyWorkspace, open_workspace
 from convert.engine.choose import open_engine
 from convert.engine.ending import ending
 from convert.engine.engine import Engine
@@ -38,7 +39,6 @@ from convert.plan_record import plan_record
 from convert.progress import Progress, make_progress
 from convert.splitting import hash_threshold
 from convert.touched import check_meanwhile
-from convert.workspace import Workspace
 from corpus.kinds import is_marked_up
 from corpus.sizes import counted
 from corpus.source_list import Source, SourceList
@@ -63,7 +63,7 @@ class Begun:
     options: ConvertOptions
     times: Times
     progress: Progress
-    workspace: Workspace
+    workspace: AnyWorkspace
     sources: SourceList
     layout: ArrayLayout
 
@@ -86,7 +86,7 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
     """Find the sources and refuse what can be refused; nothing is written. started: as for `convert`."""
     times = Times(started)
     progress = make_progress(options.progress)
-    workspace = Workspace(options.output, options.overwrite, options.scratch)
+    workspace = open_workspace(options.output, options.overwrite, options.scratch, options.storage_options)
     workspace.check_output()
     _check_place(options)
     named = [path for path in options.inputs if path != STANDARD_INPUT]
@@ -100,7 +100,7 @@ def begin(options: ConvertOptions, started: float | None = None) -> Begun:
     if named or options.validation:
         sources = _find_sources(options, named)
     layout = ArrayLayout.create(
-        zarr_format=options.zarr_format,
+        zarr_format=options.zarr_format or 2,
         chunk_tokens=options.chunk_tokens,
         compression=options.compression,
     )
@@ -160,7 +160,7 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
         options.seed,
         hash_threshold(options.fraction),
         options.intake_rules,
-        workspace.scratch,
+        workspace.shard_store,
         workspace.shards,
         workspace.dataset,
         layout,
@@ -168,7 +168,7 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
     )
     pool = TaskPool(engine)
     with ExitStack() as finished, ending(engine, progress.note), pool:
-        key = hand_out(job, workspace.job, engine, _most_tasks(plan))
+        key = hand_out(job, workspace, engine, _most_tasks(plan))
         times.lap("start")
         syncer = Syncer()
         syncer.add([workspace.plan], stays=True)
@@ -202,7 +202,7 @@ def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], en
     return finish.summary(work, times.seconds)
 
 
-def _with_standard_input(options: ConvertOptions, workspace: Workspace) -> SourceList:
+def _with_standard_input(options: ConvertOptions, workspace: AnyWorkspace) -> SourceList:
     """The sources once more, with standard input, which is read to its end."""
     from corpus.standard_input import spool
 

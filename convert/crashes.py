@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from convert.driver.store_workspace import AnyWorkspace
 from convert.errors import WorkerLost, printable
 from convert.plan import Plan
-from convert.workspace import Workspace
 from stores import StoreError
 
 KEPT_BYTES = 8 << 20  # a stretch has 1 MiB, a block of lines up to 8
 
 
-def with_place(error: WorkerLost, plan: Plan, workspace: Workspace) -> WorkerLost:
+def with_place(error: WorkerLost, plan: Plan, workspace: AnyWorkspace) -> WorkerLost:
     """The error with the place in its message; the text there goes to `workspace.crashed_text` if it was a crash."""
     if error.place is None:
         return error

@@ -38,6 +38,7 @@ from corpus.sizes import bytes_text, counted
 from corpus.source_list import Piece, Source
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.zarr_metadata import write_chain
+from stores import is_url
 
 SAMPLES = 16
 SAMPLE_BYTES = 256 << 10
@@ -147,8 +148,11 @@ def estimate(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: Con
 def check_space(tokenizer: Tokenizer, plan: Plan, layout: ArrayLayout, options: ConvertOptions) -> None:
     """Raise StorageError (exit 4) if the disk of the output has less room than the estimate says is needed.
 
-    Nothing is sampled where there is room for the worst case: a token a byte, and nothing gained by compression.
+    Nothing is sampled where there is room for the worst case: a token a byte, and nothing gained by compression. Of a
+    store nobody knows how much room there is.
     """
+    if is_url(options.output):
+        return
     folder = Path(options.output).resolve().parent
     free = shutil.disk_usage(folder).free
     expands = any(kind.is_decoded for kind in plan.sources.kinds)
@@ -170,9 +174,12 @@ def estimate_lines(found: Estimate, plan: Plan, options: ConvertOptions, layout:
     """What --dry-run prints."""
     kinds = sorted((kind.name, *totals) for kind, totals in plan.sources.by_kind().items())
     listed = ", ".join(f"{count:,} {kind} ({bytes_text(size)})" for kind, count, size in kinds)
-    folder = Path(options.output).resolve().parent
-    free = shutil.disk_usage(folder).free
-    short = "" if free >= found.needed_bytes * SPACE_MARGIN else ", which is too little"
+    room = ""
+    if not is_url(options.output):
+        folder = Path(options.output).resolve().parent
+        free = shutil.disk_usage(folder).free
+        short = "" if free >= found.needed_bytes * SPACE_MARGIN else ", which is too little"
+        room = f"; {bytes_text(free)} free in {printable(folder)}{short}"
     bytes_per_token = found.text_bytes / max(1, found.tokens)
     if options.validation_docs is not None:
         held_out = counted(options.validation_docs, "document")
@@ -189,7 +196,7 @@ def estimate_lines(found: Estimate, plan: Plan, options: ConvertOptions, layout:
         f"  documents  about {found.documents:,} with {bytes_text(found.text_bytes)} of text; validation {held_out}",
         f"  tokens     about {tokens_text(found.tokens)}, {bytes_per_token:.2f} bytes of text each",
         f"  disk       about {bytes_text(found.dataset_bytes)} for the dataset and {bytes_text(found.working_bytes)} "
-        f"on the way; {bytes_text(free)} free in {printable(folder)}{short}",
+        f"on the way{room}",
         f"  time       about {_duration(found.seconds)}",
         *(f"  warning    {fault}" for fault in found.faults),
     ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import BrokenExecutor
+from pathlib import Path
 
 from bpe.end_tokens import EndTokens, usual_end
 from bpe.tokenizer import Tokenizer
@@ -42,7 +43,7 @@ class Finish:
     ) -> None:
         self._context, self._tokenizer, self._ends = context, tokenizer, ends
         self._tokenizer_file, self._tokenizer_facts = save_tokenizer(
-            tokenizer, context.workspace.dataset, source
+            tokenizer, context.workspace.dataset, context.workspace.shards, source
         )
         self._quarantine: list[FileRecord] = []
         self._files: list[FileRecord] = []
@@ -53,7 +54,7 @@ class Finish:
         dataset = context.workspace.dataset
         ledger.check_whole()
         if context.options.on_error == "quarantine":
-            shards = context.workspace.scratch
+            shards = context.workspace.shard_store
             self._quarantine = write_quarantine(dataset, shards, context.plan, ledger.intakes)
         self._files = [
             self._tokenizer_file,
@@ -73,7 +74,7 @@ class Finish:
         # What is not on the disk yet goes there while it is read back from memory.
         merged = {file.path for file in ledger.files}
         rest = [file.path for file in listed if file.path not in merged]
-        context.syncer.add(dataset / path for path in [*rest, MANIFEST_NAME])
+        context.syncer.add(context.workspace.on_disk([*rest, MANIFEST_NAME]))
 
     def _write_metadata(self, ledger: Ledger) -> list[FileRecord]:
         """The files that say how large both splits' arrays are, which is known by now."""
@@ -95,9 +96,8 @@ class Finish:
 
         with stage:
             try:
-                report = verify_dataset(
-                    dataset.absolute(), context.engine, advance, known_facts(work.ledger.facts)
-                )
+                whole = dataset.absolute() if isinstance(dataset, Path) else dataset
+                report = verify_dataset(whole, context.engine, advance, known_facts(work.ledger.facts))
             except BrokenExecutor as error:
                 raise WorkerLost(
                     f"{error}, while it verified; run the same command again to go on"

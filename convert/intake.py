@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from convert.errors import DataLost, naming
 from convert.plan import ShardId
@@ -23,6 +23,10 @@ from corpus.intake import INVALID_UTF8, BadRecord, Intake
 from corpus.rules import IntakeRules
 from corpus.source_list import Source
 from corpus.sources import recorded_path
+from stores import StoreNotFound
+
+if TYPE_CHECKING:
+    from convert.shards.shard_store import ShardStore
 
 END_TEXT = b"<|endoftext|>"  # what ends a document in most corpora
 QUARANTINE_NAME = "quarantine.jsonl"
@@ -87,7 +91,7 @@ class ShardIntake(Intake):
         line = _quarantine_line(source_index, record) + b"\n"
         if self._quarantine is None:
             # A name of this attempt's own: the shard may be encoded by another at the same time.
-            path = quarantine_path(self._folder, self._shard)
+            path = self._folder / quarantine_name(self._shard)
             self._temporary = path.with_suffix(f".{os.urandom(8).hex()}.tmp")
         with naming(self._temporary):
             if self._quarantine is None:
@@ -104,7 +108,7 @@ class ShardIntake(Intake):
         self.close()
         if self._quarantine is not None and self._shard is not None:
             with naming(self._temporary):
-                self._temporary.replace(quarantine_path(self._folder, self._shard))
+                self._temporary.replace(self._folder / quarantine_name(self._shard))
         return IntakeCounts(
             self.records,
             self.text_bytes,
@@ -125,9 +129,9 @@ class ShardIntake(Intake):
             self._quarantine.close()
 
 
-def quarantine_path(folder: Path, shard: ShardId) -> Path:
-    """Where the quarantined records of a shard lie, beside it."""
-    return folder / f"{shard.chunk_index:08}-{shard.number}.quarantine"
+def quarantine_name(shard: ShardId) -> str:
+    """What the file of a shard's quarantined records is called, beside it."""
+    return f"{shard.chunk_index:08}-{shard.number}.quarantine"
 
 
 def is_usable(counts: IntakeCounts, rules: IntakeRules) -> bool:
@@ -142,21 +146,23 @@ def needs_quarantine(counts: IntakeCounts, rules: IntakeRules) -> bool:
     return rules.on_error == "quarantine" and bool(counts.skipped)
 
 
-def is_quarantine_intact(folder: Path, shard: ShardId, counts: IntakeCounts) -> bool:
+def is_quarantine_intact(shards: ShardStore, shard: ShardId, counts: IntakeCounts) -> bool:
     """Whether the quarantine file of a shard is there with every byte it was written with."""
-    size = checksum = 0
+    return _quarantined(shards, shard, counts) is not None
+
+
+def _quarantined(shards: ShardStore, shard: ShardId, counts: IntakeCounts) -> io.BytesIO | None:
+    """The lines of a shard's quarantine file; None if they are not what was written there."""
     try:
-        for line in _lines(quarantine_path(folder, shard)):
-            size += len(line)
-            checksum = _core.xxh64(line, checksum)
-    except FileNotFoundError:
-        return False
-    return (size, checksum) == (counts.quarantine_bytes, counts.quarantine_checksum)
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        yield from file
+        lines = io.BytesIO(shards.read(quarantine_name(shard)))
+    except StoreNotFound:
+        return None
+    size = checksum = 0
+    for line in lines:
+        size += len(line)
+        checksum = _core.xxh64(line, checksum)
+    lines.seek(0)
+    return lines if (size, checksum) == (counts.quarantine_bytes, counts.quarantine_checksum) else None
 
 
 def _quarantine_line(source_index: int, record: BadRecord) -> bytes:
@@ -173,21 +179,22 @@ def _quarantine_line(source_index: int, record: BadRecord) -> bytes:
 
 
 def quarantine_lines(
-    folder: Path, sources: Sequence[Source], shards: Iterable[tuple[ShardId, IntakeCounts]]
+    shards: ShardStore, sources: Sequence[Source], intakes: Iterable[tuple[ShardId, IntakeCounts]]
 ) -> Iterator[bytes]:
     """The lines of the dataset's quarantine file: paths for numbers, lines counted from 1 in each source.
 
     DataLost for a shard's file that is not what its worker wrote.
     """
     lines_before: Counter[int] = Counter()
-    for shard, counts in shards:
+    for shard, counts in intakes:
         if counts.quarantine_bytes >= 0:
-            if not is_quarantine_intact(folder, shard, counts):
+            kept = _quarantined(shards, shard, counts)
+            if kept is None:
                 raise DataLost(
-                    f"{quarantine_path(folder, shard)} is not what was written there; run the same command again, "
-                    "which makes it again"
+                    f"{shards.where(quarantine_name(shard))} is not what was written there; run the same command "
+                    "again, which makes it again"
                 )
-            for line in _lines(quarantine_path(folder, shard)):
+            for line in kept:
                 entry = json.loads(line)
                 source_index = entry["source"]
                 entry["source"] = recorded_path(sources[source_index].shown)

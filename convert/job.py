@@ -21,11 +21,14 @@ from bpe.end_tokens import EndTokens
 from bpe.tokenizer import Tokenizer
 from convert.errors import BrokenInvariant, EngineFailure, StorageError, naming
 from convert.plan import Plan
+from convert.shards.shard_store import FolderShards, ShardStore
 from corpus.rules import IntakeRules
 from flat_tokens.storage.layout import ArrayLayout
-from stores import is_url
+from flat_tokens.writer import Destination
+from stores import is_url, open_store, split_key
 
 if TYPE_CHECKING:
+    from convert.driver.store_workspace import AnyWorkspace
     from convert.engine.engine import Engine
 
 _MOST_JOBS = 4  # conversions at a time in one process; others are read again
@@ -44,37 +47,38 @@ class Job(NamedTuple):
     seed: int
     threshold: int
     rules: IntakeRules
-    shards: Path
+    shards: ShardStore
     temporary: Path
-    dataset: Path
+    dataset: Destination
     layout: ArrayLayout
     decompress_ahead: bool = False
     folder: Path | None = None
 
 
 class JobKey(NamedTuple):
-    """digest: SHA-256 of the pickled job in the file `path`; where there is no file, a name for the job. version: of
-    the program that wrote it."""
+    """digest: SHA-256 of the pickled job in the file `path`, which may be a URL, of a store with these options; where
+    there is no file, a name for the job. version: of the program that wrote it."""
 
     digest: str
     path: str = ""
     version: str = ""
+    options: tuple[tuple[str, str], ...] = ()
 
 
 _jobs: dict[JobKey, Job] = {}  # the last used last
 _lock = threading.Lock()
 
 
-def hand_out(job: Job, path: Path, engine: Engine, most_tasks: int) -> JobKey:
+def hand_out(job: Job, workspace: AnyWorkspace, engine: Engine, most_tasks: int) -> JobKey:
     """Start the engine for the tasks of a job, of which there are `most_tasks` at once; the key they find it by.
 
-    path: a file that all workers see, for those that do not inherit the job.
+    workspace: where it is put for workers that do not inherit it.
     """
     if engine.inherits:
         key = JobKey(os.urandom(16).hex())
         engine.start(most_tasks, add_job, key, job)
     else:
-        key = write_job(job, path)
+        key = write_job(job, workspace)
         engine.start(most_tasks, check_worker, key)
     return key
 
@@ -98,22 +102,21 @@ def find_job(key: JobKey) -> Job:
     return job
 
 
-def write_job(job: Job, path: Path) -> JobKey:
-    """Put the job into a file, for processes that do not inherit it."""
+def write_job(job: Job, workspace: AnyWorkspace) -> JobKey:
+    """Put the job where all workers see it, for processes that do not inherit it."""
     here = Path.cwd()
     is_relative = not all(
         Path(folder).is_absolute() or is_url(folder) for folder in job.plan.sources.folders()
     )
     job = job._replace(
-        shards=here / job.shards,
+        shards=FolderShards(here / job.shards.folder) if isinstance(job.shards, FolderShards) else job.shards,
         temporary=here / job.temporary,
-        dataset=here / job.dataset,
+        dataset=here / job.dataset if isinstance(job.dataset, Path) else job.dataset,
         folder=here if is_relative else None,
     )
     data = pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
-    with naming(path):
-        path.write_bytes(data)
-    return JobKey(hashlib.sha256(data).hexdigest(), str(here / path), program_version())
+    path, options = workspace.put_job(data)
+    return JobKey(hashlib.sha256(data).hexdigest(), path, program_version(), options)
 
 
 def program_version() -> str:
@@ -132,7 +135,8 @@ def check_worker(key: JobKey) -> None:
             f"a worker on {socket.gethostname()} has {program_version()}, but the command is {key.version}; install "
             f"the same on all workers"
         )
-    _require_open(Path(key.path).parent)
+    if not is_url(key.path):
+        _require_open(Path(key.path).parent)
 
 
 def _require_open(folder: Path) -> None:
@@ -147,15 +151,22 @@ def _read_job(key: JobKey) -> Job:
     if not key.path:
         raise BrokenInvariant("a task came to a process that was not prepared for it")
     check_worker(key)
-    with naming(key.path):
-        data = Path(key.path).read_bytes()
+    if is_url(key.path):
+        folder, name = split_key(key.path)
+        data = bytes(open_store(folder, dict(key.options)).read(name))
+    else:
+        with naming(key.path):
+            data = Path(key.path).read_bytes()
     if hashlib.sha256(data).hexdigest() != key.digest:
         raise StorageError(
             f"{key.path} is not what the conversion wrote there; every worker must see its --output folder"
         )
     job: Job = pickle.loads(data)
-    for folder in (job.shards, job.temporary, job.dataset):
-        _require_open(folder)
+    if isinstance(job.shards, FolderShards):
+        _require_open(job.shards.folder)
+    if isinstance(job.dataset, Path):
+        _require_open(job.dataset)
+        _require_open(job.temporary)
     if job.folder is not None and not (job.folder.exists() and job.folder.samefile(".")):
         raise EngineFailure(
             f"a worker on {socket.gethostname()} runs in {Path.cwd()}, and inputs are named from {job.folder}; give "

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from convert.clock import Clock
 from convert.document_encoder import DocumentEncoder
-from convert.intake import ShardIntake
+from convert.intake import ShardIntake, quarantine_name
 from convert.job import Job
 from convert.plan import ShardId, TextChunk
 from convert.read_chunk import ChunkReader, Found
@@ -33,7 +33,7 @@ class OpenChunk:
         self.job = job
         self._threshold = job.threshold if threshold is None else threshold
         self.clock = Clock()
-        self._intake = ShardIntake(job.rules, job.shards)
+        self._intake = ShardIntake(job.rules, job.shards.attempt_folder())
         self._reader = ChunkReader(job, chunk, buffers, self._intake, self.clock)
         self._documents = self._reader.documents()
 
@@ -49,7 +49,8 @@ class OpenChunk:
         shard_id = ShardId(self.chunk.index, self.number)
         intake.begin(shard_id)
         dtype = token_dtype(job.max_token_id)
-        with ShardWriter(job.shards, shard_id, dtype, job.max_token_id, job.ends, spares) as shard:
+        folder = job.shards.attempt_folder()
+        with ShardWriter(folder, shard_id, dtype, job.max_token_id, job.ends, spares) as shard:
             encoder = DocumentEncoder(
                 job.tokenizer, job.separator, job.seed, self._threshold, shard, intake, clock
             )
@@ -57,6 +58,10 @@ class OpenChunk:
                 encoder.take(found)
             part_digests, places, (train, validation) = shard.finish()
             counts = intake.finish(shard.longest, shard.first_ids)
+            kept = {name for name, _ in places if name}
+            if counts.quarantine_bytes >= 0:
+                kept.add(quarantine_name(shard_id))
+            job.shards.keep(sorted(kept))
         is_last = self.is_done
         record = ShardRecord(
             shard_id,

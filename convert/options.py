@@ -15,6 +15,7 @@ from bpe.threads import available_threads
 from convert.errors import UsageError
 from corpus.kinds import INPUT_FORMATS
 from corpus.rules import MAX_RECORD_BYTES, IntakeRules, pointer_path
+from stores.url import is_url
 
 DEFAULT_VALIDATION_FRACTION = 0.005
 PROGRESS_MODES = ("auto", "bar", "json", "none")
@@ -67,7 +68,7 @@ class ConvertOptions:
     invalid: Literal["error", "replace", "skip"] = "error"
     workers: int | None = None
     text_chunk_bytes: int | None = None
-    zarr_format: int = 2
+    zarr_format: int | None = None
     compression: str = "zstd"
     chunk_tokens: int | None = None
     overwrite: bool = False
@@ -104,7 +105,13 @@ class ConvertOptions:
             _whole("--text-chunk-bytes", self.text_chunk_bytes, 1, 1 << 32)
         if self.chunk_tokens is not None:
             _whole("--chunk-tokens", self.chunk_tokens, 1, 1 << 28)
+        if self.zarr_format is None:
+            object.__setattr__(self, "zarr_format", 3 if is_url(self.output) else 2)
         _one_of("--zarr-format", self.zarr_format, (2, 3))
+        if self.zarr_format == 2 and is_url(self.output):
+            raise UsageError(
+                "--zarr-format must be 3 where --output is on a store: format 2 has an object for each zarr chunk"
+            )
         _one_of("--compression", self.compression, COMPRESSIONS)
         _one_of("--invalid", self.invalid, INVALID_MODES)
         self._check_intake()

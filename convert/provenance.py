@@ -15,27 +15,26 @@ from bpe import _core
 from bpe.errors import EnvironmentFailure
 from bpe.tokenizer import Tokenizer
 from convert.driver.ledger import Ledger
-from convert.errors import naming
 from convert.intake import QUARANTINE_NAME, IntakeCounts, quarantine_lines
 from convert.plan import Plan, ShardId
+from convert.shards.shard_store import ShardStore
 from corpus.digest import BLOCK_BYTES, DIGEST_BYTES, DIGEST_NAME, source_digest
 from corpus.sources import recorded_path
-from flat_tokens.storage.file_digest import file_digest
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord, Manifest, SplitRecord
-from flat_tokens.writer import write_root
+from flat_tokens.writer import Destination, write_file, write_root
 
 TOKENIZER_NAME = "tokenizer.json"
 
 
 def save_tokenizer(
-    tokenizer: Tokenizer, dataset: Path, source: Mapping[str, str]
+    tokenizer: Tokenizer, dataset: Destination, folder: Path, source: Mapping[str, str]
 ) -> tuple[FileRecord, dict[str, str]]:
     """Put the tokenizer beside the data, as tokenizer.json; the file's record, and what the manifest says of it.
 
-    source: what `load_tokenizer` says of where it is from.
+    folder: of this machine, where it is written first. source: what `load_tokenizer` says of where it is from.
     """
-    path = dataset / TOKENIZER_NAME
+    path = folder / TOKENIZER_NAME
     try:
         tokenizer.save(path)
     except EnvironmentFailure as failure:
@@ -44,6 +43,7 @@ def save_tokenizer(
             raise OSError(error.errno, error.strerror, str(path)) from None
         raise
     data = path.read_bytes()
+    path.unlink()
     sha256 = hashlib.sha256(data).hexdigest()
     facts = {
         "path": TOKENIZER_NAME,
@@ -51,31 +51,20 @@ def save_tokenizer(
         "fingerprint": sha256,  # which is that of the bytes that `save` writes
         **source,
     }
-    return FileRecord(TOKENIZER_NAME, len(data), file_digest((data,))), facts
+    return write_file(dataset, TOKENIZER_NAME, data), facts
 
 
 def write_quarantine(
-    dataset: Path, shards: Path, plan: Plan, intakes: Sequence[tuple[ShardId, IntakeCounts]]
+    dataset: Destination, shards: ShardStore, plan: Plan, intakes: Sequence[tuple[ShardId, IntakeCounts]]
 ) -> list[FileRecord]:
     """Put the quarantined records of all chunks beside the data, as quarantine.jsonl; its record, none without any."""
     if not any(intake.quarantine_bytes >= 0 for _, intake in intakes):
         return []
-    path = dataset / QUARANTINE_NAME
-    size = 0
-
-    def written() -> Iterator[bytes]:
-        nonlocal size
-        for line in quarantine_lines(shards, plan.sources, intakes):
-            size += file.write(line)
-            yield line
-
-    with naming(path), path.open("wb") as file:
-        digits = file_digest(written())
-    return [FileRecord(QUARANTINE_NAME, size, digits)]
+    return [write_file(dataset, QUARANTINE_NAME, quarantine_lines(shards, plan.sources, intakes))]
 
 
 def write_manifest(
-    dataset: Path,
+    dataset: Destination,
     plan: Plan,
     ledger: Ledger,
     files: list[FileRecord],

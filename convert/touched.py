@@ -15,10 +15,10 @@ from itertools import groupby, islice
 from convert import worker
 from convert.context import Context
 from convert.driver.ledger import Edge, Ledger
+from convert.driver.store_workspace import AnyWorkspace
 from convert.engine.tasks import run_tasks
 from convert.errors import BadInput, Refused, printable
 from convert.plan import Plan
-from convert.workspace import Workspace
 from corpus.digest import block_part, each_digest
 
 _SOURCES_AT_ONCE = 256  # a task costs as much as reading a few small files
@@ -98,7 +98,7 @@ def _parts(
     yield from edges.items()
 
 
-def _names(workspace: Workspace, plan: Plan) -> str:
+def _names(workspace: AnyWorkspace, plan: Plan) -> str:
     first = printable(plan.sources[workspace.touched[0]].path)
     more = len(workspace.touched) - 1
     return f"{first} and {more} more" if more else first

@@ -26,13 +26,13 @@ from convert.plan import ShardId, TextChunk
 from convert.read_chunk import ChunkReader
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
-from convert.shards.shard_files import delete_files
 from convert.shards.shard_reader import Damage, DamagedShard
 from convert.shards.write_run import WrittenFile, write_run
 from corpus.blocks import BLOCK_BYTES
 from corpus.digest import first_changed
 from corpus.documents import Buffers
 from flat_tokens.verify_units import verify_files
+from flat_tokens.writer import place_of
 from stores import StoreError
 
 SourceParts = tuple[int, Sequence[tuple[int, int, str]]]  # source, (start, stop, hex digest) of parts of it
@@ -122,7 +122,7 @@ def encode_chunk(
             number += step
             if not to_end:
                 break
-    delete_files(job.shards, unused)
+    job.shards.delete(unused)
     return ChunkResult(tuple(records), opened.is_done, opened.done_bytes, opened.clock.seconds)
 
 
@@ -146,7 +146,7 @@ def smallest_hashes(chunk: TextChunk, key: JobKey, count: int) -> NDArray[np.uin
     rules = (
         job.rules if job.rules.on_error == "fail" else job.rules._replace(on_error="skip", max_errors=None)
     )
-    intake = ShardIntake(rules, job.shards)
+    intake = ShardIntake(rules, job.shards.attempt_folder())
     intake.begin(ShardId(chunk.index))
     special_tokens = [token.encode() for token in job.tokenizer.special_tokens]
     hasher = DocumentHasher(special_tokens, job.separator, job.seed, count, intake)
@@ -171,9 +171,9 @@ def merge_run(run: Run, key: JobKey, unneeded: Sequence[str] = ()) -> list[Writt
     """Write one run of the dataset's arrays; its files, or which of its shards is damaged. unneeded: files of shards
     that are written, to be deleted."""
     job = find_job(key)
-    delete_files(job.shards, unneeded)
+    job.shards.delete(unneeded)
     try:
-        with naming(job.dataset / run.split):
+        with naming(f"{place_of(job.dataset)}/{run.split}"):
             return write_run(job.dataset, job.shards, job.layout, run, job.temporary)
     except DamagedShard as error:
         return error.damage
@@ -181,4 +181,4 @@ def merge_run(run: Run, key: JobKey, unneeded: Sequence[str] = ()) -> list[Writt
 
 def are_intact(files: list[WrittenFile], key: JobKey) -> bool:
     """Whether files of the dataset are there with every byte they were written with."""
-    return not verify_files(find_job(key).dataset, tuple(file.record for file in files)).problems
+    return not verify_files(place_of(find_job(key).dataset), tuple(file.record for file in files)).problems

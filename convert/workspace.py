@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 from array import array
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -26,6 +27,7 @@ from convert.existing_output import is_empty_folder, not_ours
 from convert.folder_lock import FolderLock
 from convert.plan_record import PlanRecord, RecordFile, changed_source, compare, told
 from convert.scratch import NOTE_NAME, check_scratch, note_scratch, noted_scratch, remove_folder
+from convert.shards.shard_store import FolderShards
 from flat_tokens.storage.durability import sync, sync_folders
 from flat_tokens.storage.manifest import MANIFEST_NAME
 
@@ -107,7 +109,7 @@ class Workspace:
             self.check_output()
         goes_on = self._compare(plan)
         if not goes_on:
-            self._clear()
+            self.clear()
         noted = noted_scratch(self.root)
         if not goes_on and self._scratch_folder is not None:
             noted = note_scratch(self.root, self._scratch_folder, self.output.name)
@@ -153,14 +155,30 @@ class Workspace:
         return self.root / CRASH_NAME
 
     @property
-    def job(self) -> Path:
-        """Where the job is put for workers that are not started by this process; the folder must be open."""
-        return self.root / JOB_NAME
+    def shard_store(self) -> FolderShards:
+        """Where shards lie; the folder must be open."""
+        return FolderShards(self.scratch)
+
+    @property
+    def log(self) -> Log:
+        """What is done; the folder must be open."""
+        return Log(self.shards)
+
+    def put_job(self, data: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """Put the job where workers that are not started by this process read it; its path, and options of a store."""
+        path = self.root / JOB_NAME
+        with naming(path):
+            path.write_bytes(data)
+        return str(path.absolute()), ()
 
     @property
     def standard_input(self) -> Path:
         """Where standard input is put; the folder must be taken."""
         return self.root / INPUT_NAME
+
+    def on_disk(self, paths: Iterable[str]) -> list[str]:
+        """Where files of the dataset lie that are to be synced, given their paths in it."""
+        return [f"{self.dataset}/{path}" for path in paths]
 
     def clean_dataset(self, keep: set[str]) -> None:
         """Delete all files of the unfinished dataset but those of `keep`, paths relative to it."""
@@ -240,16 +258,17 @@ class Workspace:
 
     def _remove(self) -> None:
         """Remove the folder, which stays locked by its deleted file."""
-        self._clear()
+        self.clear()
         self.standard_input.unlink(missing_ok=True)
         (self.root / LOCK_NAME).unlink(missing_ok=True)
         self.root.rmdir()
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Remove what the folder holds, but for its lock and standard input."""
         (self.root / PLAN_NAME).unlink(missing_ok=True)  # first: what is left without it counts as not begun
         self.stacks.unlink(missing_ok=True)
         self.crashed_text.unlink(missing_ok=True)
-        self.job.unlink(missing_ok=True)
+        (self.root / JOB_NAME).unlink(missing_ok=True)
         for name in (SHARDS_NAME, DATASET_NAME, REPLACED_NAME):
             remove_folder(self.root / name)
         if (scratch := noted_scratch(self.root)) is not None:

@@ -141,8 +141,8 @@ def open_by_manifest(root: StorePath) -> Dataset:
     where = printable(str(root))
     try:
         head = read_head(root)
-    except AbsentFileError:
-        raise unfinished(root) from None
+    except AbsentFileError as error:
+        raise DatasetError(f"{where}: no dataset, or an unfinished one: {error.__cause__}") from None
     try:
         layout = ArrayLayout(**head.layout)
         counts = {name: SplitRecord(**head.counts[name]) for name in flat_format.SPLITS}
@@ -163,14 +163,6 @@ def open_by_manifest(root: StorePath) -> Dataset:
 
     train, validation = (FlatTokensArray(root / name, name, True, read) for name in flat_format.SPLITS)
     return Dataset(root, layout.zarr_format, train, validation, True)
-
-
-def unfinished(root: StorePath) -> DatasetError:
-    """What is said of a place on a store that has no manifest."""
-    return DatasetError(
-        f"{printable(str(root))}: no dataset, or an unfinished one (no {MANIFEST_NAME}); give a dataset's URL, or "
-        "convert again"
-    )
 
 
 def _check_counts(counts: Mapping[str, Any], splits: dict[str, FlatTokensArray], where: str) -> None:

@@ -108,14 +108,20 @@ class PackedSequences(Sequence[Pack]):
         return self._plan.pack_count
 
     def __getitem__(self, index: SupportsIndex) -> Pack:  # type: ignore[override] # a slice would read all of it
-        return self._pack(self._position(index))
+        return self._pack(*self._plan.pieces(self._position(index)))
 
     def __getitems__(self, indexes: Iterable[SupportsIndex]) -> list[Pack]:
         """Several packs, in the order asked for (torch's DataLoader calls it)."""
-        return [self[index] for index in indexes]
+        planned = [self._plan.pieces(self._position(index)) for index in indexes]
+        tokens = self.array.encoded_tokens
+        if not isinstance(tokens, Elements):
+            return [self._pack(*pieces) for pieces in planned]
+        ranges = [pair for pairs, _ in planned for pair in pairs]
+        with tokens.expecting([start for start, _ in ranges], [stop for _, stop in ranges]):
+            return [self._pack(*pieces) for pieces in planned]
 
     def __iter__(self) -> Iterator[Pack]:
-        return map(self._pack, range(len(self)))
+        return (self._pack(*self._plan.pieces(index)) for index in range(len(self)))
 
     def batch(self, indexes: Iterable[SupportsIndex]) -> PackBatch:
         """Several packs as the rows of one batch, in the order asked for; range(0, 64) are the first 64."""
@@ -159,8 +165,7 @@ class PackedSequences(Sequence[Pack]):
             raise RangeError(f"{self.array.name}: pack {position} is outside [0, {count})")
         return position % count
 
-    def _pack(self, index: int) -> Pack:
-        ranges, skipped = self._plan.pieces(index)
+    def _pack(self, ranges: Sequence[tuple[int, int]], skipped: int) -> Pack:
         tokens = self.array.encoded_tokens
         encoded: list[Uint32]
         if isinstance(tokens, Elements):

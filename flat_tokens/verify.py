@@ -89,10 +89,9 @@ def verify_dataset(
     place = locate("root", root, storage_options)
     if isinstance(place, Path) and not place.is_dir():
         raise DatasetError(f"{printable(str(place))}: not a directory; give a dataset's path")
+    promised = opening.open_by_manifest(place) if isinstance(place, StorePath) else None
     manifest = read_manifest(place, most_sources=0)
-    if manifest is None and isinstance(place, StorePath):
-        raise opening.unfinished(place)
-    return _Verification(place, manifest, executor, progress, facts or {}).run()
+    return _Verification(place, manifest, promised, executor, progress, facts or {}).run()
 
 
 class _Verification:
@@ -102,12 +101,14 @@ class _Verification:
         self,
         root: Place,
         manifest: Manifest | None,
+        promised: opening.Dataset | None,
         executor: Executor | None,
         progress: Progress | None,
         facts: Mapping[str, TokenFacts],
     ) -> None:
         self.root = root
         self.manifest = manifest
+        self.promised = promised
         self.executor = executor
         self.progress = progress
         self.facts = facts
@@ -158,14 +159,13 @@ class _Verification:
         return splits, refusal
 
     def _compare_with_manifest(self, dataset: opening.Dataset) -> None:
-        """On a store, where readers take the manifest's word for how the arrays are stored, compare it with theirs."""
-        if not isinstance(self.root, StorePath):
+        """On a store readers take the manifest's word for how the arrays are stored: is it theirs?"""
+        if self.promised is None:
             return
-        promised = opening.open_by_manifest(self.root)
         for name in SPLITS:
             for theirs, its in (
-                (dataset[name].encoded_tokens, promised[name].encoded_tokens),
-                (dataset[name].seq_starts, promised[name].seq_starts),
+                (dataset[name].encoded_tokens, self.promised[name].encoded_tokens),
+                (dataset[name].seq_starts, self.promised[name].seq_starts),
             ):
                 if theirs.stored != its.stored:
                     self._report(theirs.name, "its metadata are not what the manifest says; convert again")

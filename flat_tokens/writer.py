@@ -14,7 +14,7 @@ others (zarr leaves them out by default and reads a missing one as zeros, which 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from flat_tokens.arguments import choice
 from flat_tokens.errors import ArgumentError
 from flat_tokens.storage import zarr_metadata
 from flat_tokens.storage.chunks import join_shard, pad
-from flat_tokens.storage.file_digest import file_digest
+from flat_tokens.storage.file_digest import FileDigest, file_digest
 from flat_tokens.storage.files import write_all
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, Manifest, SplitRecord, check_relative_path
@@ -48,7 +48,7 @@ def create_arrays(root: Destination, split: str, layout: ArrayLayout) -> None:
     a store, which has no folders.
 
     `create_split` writes the metadata, without which they can't be opened, before or after the runs."""
-    place = _place(root)
+    place = place_of(root)
     if isinstance(place, Path):
         for name in (flat_format.TOKENS_NAME, flat_format.STARTS_NAME):
             folder = place / split / name / ("c" if layout.zarr_format == 3 else "")
@@ -71,7 +71,7 @@ def create_split(
         )
     if not 0 <= max_token_id <= flat_format.LARGEST_TOKEN_ID:
         raise ArgumentError(f"max_token_id {max_token_id} is outside [0, {flat_format.LARGEST_TOKEN_ID}]")
-    if layout.zarr_format != 3 and isinstance(_place(root), StorePath):
+    if layout.zarr_format != 3 and isinstance(place_of(root), StorePath):
         raise ArgumentError(
             f"a dataset on a store has zarr format 3, got {layout.zarr_format}: its zarr chunks would be an object each"
         )
@@ -169,7 +169,7 @@ def _write_run(
     if first < 0 or first % unit:
         raise ArgumentError(f"{folder}: a run must begin at a multiple of the write unit {unit}, got {first}")
     codecs = zarr_metadata.write_chain(layout)
-    prefix, place = "c/" if layout.zarr_format == 3 else "", _place(root)
+    prefix, place = "c/" if layout.zarr_format == 3 else "", place_of(root)
     written = []
     for start in range(0, len(values), unit):
         part = values[start : start + unit]
@@ -193,30 +193,36 @@ def _write_run(
     return written
 
 
-def write_file(root: Destination, relative: str, payload: bytes) -> FileRecord:
+def write_file(root: Destination, relative: str, payload: bytes | Iterable[bytes]) -> FileRecord:
     """Write one file of the dataset, whole or not at all, and return its record. For the tokenizer and other
-    companions at the dataset's root as well: write_file(root, "tokenizer.json", data). OSError passes
-    through."""
+    companions at the dataset's root as well: write_file(root, "tokenizer.json", data). payload: may come block by
+    block. OSError passes through."""
     check_relative_path(relative)
-    return _write_whole(root, relative, payload)
+    size, digest = 0, FileDigest()
+
+    def blocks() -> Iterator[bytes]:
+        nonlocal size
+        for block in (payload,) if isinstance(payload, bytes) else payload:
+            size += len(block)
+            digest.update(block)
+            yield block
+
+    _put_whole(root, relative, blocks())
+    return FileRecord(relative, size, digest.text())
 
 
-def _place(root: Destination) -> Place:
+def place_of(root: Destination) -> Place:
+    """Where a dataset is read from that is written to `root`."""
     if isinstance(root, Path):
         return root
     return Path(root.path) if root.is_local else StorePath(root)
-
-
-def _write_whole(root: Destination, relative: str, payload: bytes) -> FileRecord:
-    _put_whole(root, relative, payload)
-    return _record(relative, payload)
 
 
 def _put_whole(
     root: Destination, relative: str, payload: bytes | Iterable[bytes], if_absent: bool = False
 ) -> None:
     """if_absent: on a store AlreadyThere if another was faster; in a folder it is replaced."""
-    place = _place(root)
+    place = place_of(root)
     if isinstance(place, StorePath):
         place.store.put(relative, payload, if_absent)
         return

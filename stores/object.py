@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stores.causes import code_of, explained, status_of
-from stores.clients import SCHEMES, client_of, unretried_client_of
+from stores.clients import SCHEMES, check_process, client_of, unretried_client_of
 from stores.errors import AlreadyThere, StoreChanged, StoreError, StoreNotFound
 from stores.requests import call, read_joined
 from stores.store import NO_OPTIONS, Blocks, Bytes, Entry, StorageOptions, as_blocks, checked_key
@@ -231,6 +231,7 @@ class ObjectStore:
         return explained(error, self._shown(key), self._location.scheme) if ours else error
 
     def _path(self, key: str) -> str:
+        check_process(self.url)  # here, where every request passes: one in a forked child would wait for ever
         return self._location.below(checked_key(self.url, key)).path
 
     def _shown(self, key: str) -> str:

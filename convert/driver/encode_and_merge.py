@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from convert import worker
 from convert.context import Context
-from convert.driver.log import Log, run_entry, shard_entry
+from convert.driver.log import run_entry, shard_entry
 from convert.driver.resume import resume
 from convert.engine.tasks import SHOW_SECONDS
 from convert.errors import BadInput, DataLost
@@ -65,7 +65,7 @@ class EncodeAndMerge:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._log = Log(context.workspace.shards)
+        self._log = context.workspace.log
         self._recorded = self._log.recorded()
         self._threshold: int | None = None
         if context.options.validation_docs is not None:
@@ -110,6 +110,7 @@ class EncodeAndMerge:
             for run in self._take_results(None):
                 stage.advance(run.raw_bytes, run.item_count if run.array == "tokens" else 0)
             self._submit(None)
+        self._log.flush()
 
     @contextmanager
     def noting_finished(self) -> Iterator[None]:
@@ -128,6 +129,7 @@ class EncodeAndMerge:
             elif isinstance(task, Run) and not isinstance(outcome, Damage):
                 self._entries.append(run_entry(task, outcome))
         self._note()
+        self._log.flush()
 
     # -- what is submitted
 
@@ -271,8 +273,8 @@ class EncodeAndMerge:
 
     def _take_run(self, run: Run, files: list[WrittenFile]) -> None:
         self.run_bytes -= run.raw_bytes
-        dataset = self._context.workspace.dataset
-        self._context.syncer.add(f"{dataset}/{file.record.path}" for file in files)
+        paths = self._context.workspace.on_disk(file.record.path for file in files)
+        self._context.syncer.add(paths)
         self._spares += self.ledger.written(run, files)
 
     def _make_again(self, run: Run, damage: Damage) -> None:
@@ -328,10 +330,8 @@ class EncodeAndMerge:
 
     def _note(self) -> None:
         """Put into the log what was taken since the last time, and have it synced now and then."""
-        if not self._entries:
-            return
         entries, self._entries = self._entries, []
         self._log.append(entries)
-        if (now := time.monotonic()) >= self._next_sync:
+        if entries and (now := time.monotonic()) >= self._next_sync:
             self._next_sync = now + _LOG_SYNC_SECONDS
             self._context.syncer.add([self._log.path], stays=True)

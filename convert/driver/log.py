@@ -48,6 +48,16 @@ def threshold_entry(documents: int, threshold: int) -> dict[str, Any]:
     return {"documents": documents, "threshold": threshold}
 
 
+def log_lines(entries: Iterable[dict[str, Any]]) -> bytearray:
+    """The lines of these entries."""
+    lines = bytearray()
+    for entry in entries:
+        text = json.dumps(entry).encode("ascii")
+        # The line break in front ends a line that was torn.
+        lines += b"\n%0*x %b" % (_DIGITS, _core.xxh64(text, 0), text)
+    return lines
+
+
 class Log:
     """The log in `folder`, beside the shards."""
 
@@ -56,15 +66,16 @@ class Log:
 
     def append(self, entries: Iterable[dict[str, Any]]) -> None:
         """Note these; one write, whatever their number."""
-        block = bytearray()
-        for entry in entries:
-            text = json.dumps(entry).encode("ascii")
-            # The line break in front ends a line that was torn.
-            block += b"\n%0*x %b" % (_DIGITS, _core.xxh64(text, 0), text)
-        if not block:
-            return
-        with naming(self.path):
-            write_all(self.path, block, os.O_APPEND)
+        self.append_lines(log_lines(entries))
+
+    def append_lines(self, lines: bytes | bytearray) -> None:
+        """The same, as `log_lines` has them."""
+        if lines:
+            with naming(self.path):
+                write_all(self.path, lines, os.O_APPEND)
+
+    def flush(self) -> None:
+        """All that was noted is where an interrupted run is taken over from."""
 
     @property
     def holds_work(self) -> bool:

@@ -21,7 +21,6 @@ from convert.intake import is_quarantine_intact, is_usable, needs_quarantine
 from convert.plan import ShardId
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
-from convert.shards.shard_files import delete_other_files
 from convert.shards.write_run import WrittenFile
 from convert.touched import check_touched
 
@@ -71,7 +70,7 @@ def resume(context: Context, recorded: Recorded) -> Resumed:
             runs.append(run)
             lost_runs += 1
     workspace.clean_dataset({file.path for file in ledger.files})
-    delete_other_files(workspace.scratch, ledger.needed_files())
+    workspace.shard_store.delete_others(ledger.needed_files())
     if workspace.touched:
         check_touched(context, ledger)
         context.syncer.add([workspace.plan], stays=True)
@@ -88,7 +87,7 @@ def _usable_shards(context: Context, recorded: Recorded) -> Iterator[ShardRecord
                 f"asks for now; go on with the former way, or begin anew with --overwrite"
             )
         if not needs_quarantine(record.intake, rules) or is_quarantine_intact(
-            workspace.scratch, record.id, record.intake
+            workspace.shard_store, record.id, record.intake
         ):
             yield record
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from convert.errors import BrokenInvariant, naming
 from convert.shards import shard as shard_module
 from convert.shards.shard import DIGEST_BYTES, NOWHERE, Place
-from convert.shards.shard_reader import read_at
 from corpus import _core
 
 FLUSH_BYTES = 128 << 10
@@ -63,7 +62,7 @@ class PartWriter:
         with naming(self._path):
             for start in range(place, stop, _MOVED_BYTES):
                 block = np.empty(min(_MOVED_BYTES, stop - start), dtype=np.uint8)
-                if not read_at(self._file, start, block.data):
+                if os.preadv(self._file.fileno(), [block.data], start) != len(block):
                     raise BrokenInvariant(f"{self._path} is shorter than what was written to it")
                 to.add(block)
             self._file.seek(place)

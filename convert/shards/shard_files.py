@@ -13,9 +13,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable
-from contextlib import suppress
-from pathlib import Path
 
 from convert.plan import ShardId
 from convert.shards.shard import PARTS
@@ -31,16 +28,6 @@ def attempt_names(shard: ShardId) -> tuple[str, ...]:
     return tuple(f"{shard.chunk_index}.{shard.number}-{token}.{part}" for part in (*PARTS, SMALL))
 
 
-def delete_files(folder: Path, names: Iterable[str]) -> None:
-    """Delete files of shards; one that is gone, or was taken as a spare, is passed over."""
-    for name in names:
-        with suppress(FileNotFoundError):
-            os.unlink(folder / name)  # noqa: PTH108
-
-
-def delete_other_files(folder: Path, kept: Collection[str]) -> None:
-    """Delete all files of shards but those of these names."""
-    delete_files(
-        folder,
-        [path.name for path in folder.iterdir() if path.name not in kept and _NAME.fullmatch(path.name)],
-    )
+def is_shard_file(name: str) -> bool:
+    """Whether this is the name of a file of some attempt."""
+    return _NAME.fullmatch(name) is not None

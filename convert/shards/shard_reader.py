@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -23,8 +21,10 @@ from convert.shards.shard import (
     ShardShape,
     block_range,
 )
+from convert.shards.shard_store import ShardStore
 from corpus import _core
 from corpus.buffers import thread_buffer
+from stores import RandomFile, StoreNotFound
 
 
 class Damage(NamedTuple):
@@ -49,10 +49,10 @@ class ShardReader:
     DamagedShard if a block is not what its writer recorded, or is not there.
     """
 
-    def __init__(self, folder: Path, shape: ShardShape) -> None:
-        self._folder = folder
+    def __init__(self, shards: ShardStore, shape: ShardShape) -> None:
+        self._shards = shards
         self._shape = shape
-        self._open: dict[str, io.FileIO] = {}
+        self._open: dict[str, RandomFile] = {}
         self._files = ExitStack()
 
     def __enter__(self) -> ShardReader:
@@ -70,6 +70,7 @@ class ShardReader:
         """
         dtype = np.dtype(f"u{self._shape.token_bytes}")
         blocks = block_range(start * dtype.itemsize, stop * dtype.itemsize)
+        self._expect(split, blocks)
         for block in blocks:
             first, values = self._items(split, block, block - blocks.start, dtype)
             low, high = max(start - first, 0), min(stop - first, len(values))
@@ -82,6 +83,7 @@ class ShardReader:
         """
         out = np.empty(stop - start, dtype=np.uint64)
         blocks = block_range(start * START_BYTES, stop * START_BYTES)
+        self._expect(STARTS_OF[split], blocks)
         for block in blocks:
             first, values = self._items(STARTS_OF[split], block, block - blocks.start, out.dtype)
             low, high = max(start - first, 0), min(stop - first, len(values))
@@ -130,30 +132,46 @@ class ShardReader:
         start = block * block_bytes
         size = min(block_bytes, shape.part_bytes(part) - start)
         data = thread_buffer("shard block", size, np.uint8)
-        path = f"{self._folder}/{name}"
+        path = self._shards.where(name)
         where = f"{path}, bytes {offset + start} to {offset + start + size}"
         with naming(path):
             try:
-                if name not in self._open:
-                    self._open[name] = self._files.enter_context(io.FileIO(path))
-            except FileNotFoundError:
+                file = self._file(part)
+                is_whole = read_at(file, offset + start, data.data)
+            except StoreNotFound:
                 raise self._damaged(part, f"{path} is not there") from None
-            if not read_at(self._open[name], offset + start, data.data):
+            if not is_whole:
                 raise self._damaged(part, f"{where}: the file is shorter")
         if _core.xxh64(data.data, 0).to_bytes(DIGEST_BYTES, "big") != digest:
             raise self._damaged(part, f"{where} are not what was written there")
         return data
 
+    def _expect(self, part: str, blocks: range) -> None:
+        """These blocks of a part will be read in order."""
+        if blocks:
+            block_bytes, (_, offset) = shard_module.DIGEST_BLOCK_BYTES, self._shape.place(part)
+            stop = min(blocks.stop * block_bytes, self._shape.part_bytes(part))
+            with suppress(StoreNotFound):  # told when it is read
+                self._file(part).expect(offset + blocks.start * block_bytes, offset + stop)
+
+    def _file(self, part: str) -> RandomFile:
+        """The open file that a part lies in; StoreNotFound."""
+        name, offset = self._shape.place(part)
+        if name not in self._open:
+            file = self._shards.open(name, offset + self._shape.part_bytes(part))
+            self._open[name] = self._files.enter_context(file)
+        return self._open[name]
+
     def _damaged(self, part: str, text: str) -> DamagedShard:
         return DamagedShard(Damage(self._shape.id, part, text))
 
 
-def read_at(file: io.FileIO, offset: int, view: memoryview) -> bool:
+def read_at(file: RandomFile, offset: int, view: memoryview) -> bool:
     """Fill `view` with the file's bytes from `offset` on; False if the file ends before."""
-    file.seek(offset)
+    view = view.cast("B")
     while view.nbytes:
-        got = file.readinto(view)
+        got = file.readinto_at(offset, view)
         if not got:
             return False
-        view = view[got:]
+        view, offset = view[got:], offset + got
     return True

@@ -13,11 +13,12 @@ from convert import _core
 from convert.engine.worker_process import take_step
 from convert.shards.runs import Run
 from convert.shards.shard_reader import ShardReader
+from convert.shards.shard_store import ShardStore
 from corpus.buffers import thread_buffer
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
-from flat_tokens.writer import write_starts, write_tokens_with_facts
+from flat_tokens.writer import Destination, write_starts, write_tokens_with_facts
 
 
 class WrittenFile(NamedTuple):
@@ -27,7 +28,9 @@ class WrittenFile(NamedTuple):
     facts: TokenFacts | None = None
 
 
-def write_run(root: Path, shards: Path, layout: ArrayLayout, run: Run, temporary: Path) -> list[WrittenFile]:
+def write_run(
+    root: Destination, shards: ShardStore, layout: ArrayLayout, run: Run, temporary: Path
+) -> list[WrittenFile]:
     """Write one run of a split's array into the dataset at `root`; the files written.
 
     Files get their names when they are whole, and every attempt writes the same bytes: one that comes late, or from a
@@ -47,7 +50,7 @@ def write_run(root: Path, shards: Path, layout: ArrayLayout, run: Run, temporary
     return written
 
 
-def encoded_units(shards: Path, run: Run, unit_tokens: int) -> Iterator[NDArray[np.uint32]]:
+def encoded_units(shards: ShardStore, run: Run, unit_tokens: int) -> Iterator[NDArray[np.uint32]]:
     """The tokens of a run as `id * 2 + 1` at sequence starts and `id * 2` elsewhere, so many at a time.
 
     uint32[unit_tokens], the last one shorter; each is valid until the next. A unit is compressed while it lies in the
@@ -75,7 +78,7 @@ def encoded_units(shards: Path, run: Run, unit_tokens: int) -> Iterator[NDArray[
         yield encoded[:filled]
 
 
-def starts_run(shards: Path, run: Run) -> NDArray[np.uint64]:
+def starts_run(shards: ShardStore, run: Run) -> NDArray[np.uint64]:
     """The sequence starts of a run, from the array's first token: uint64[run.item_count]."""
     starts = np.empty(run.item_count, dtype=np.uint64)
     filled = 0

@@ -81,19 +81,20 @@ class SequenceRows:
         groups = np.searchsorted(self._rows_before, rows, side="right") - 1
         starts, ends = np.empty_like(rows), np.empty_like(rows)
         is_first = np.empty(len(rows), dtype=np.bool_)
-        for group in np.unique(groups).tolist():
-            here = np.flatnonzero(groups == group)
-            seq_starts = self._array.seq_starts.read(
-                group * GROUP, min((group + 1) * GROUP, self._array.seq_count) + 1
-            ).astype(np.int64)
-            lengths = _lengths(self._array, seq_starts, group * GROUP)
-            before = np.concatenate([[0], np.cumsum(-(-lengths // self.length))])
-            inside = rows[here] - self._rows_before[group]
-            sequence = np.searchsorted(before, inside, side="right") - 1
-            part = inside - before[sequence]
-            starts[here] = seq_starts[sequence] + part * self.length
-            ends[here] = np.minimum(starts[here] + self.length, seq_starts[sequence + 1])
-            is_first[here] = part == 0
+        with self._array.seq_starts.expecting(groups * GROUP, (groups + 1) * GROUP + 1):
+            for group in np.unique(groups).tolist():
+                here = np.flatnonzero(groups == group)
+                seq_starts = self._array.seq_starts.read(
+                    group * GROUP, min((group + 1) * GROUP, self._array.seq_count) + 1
+                ).astype(np.int64)
+                lengths = _lengths(self._array, seq_starts, group * GROUP)
+                before = np.concatenate([[0], np.cumsum(-(-lengths // self.length))])
+                inside = rows[here] - self._rows_before[group]
+                sequence = np.searchsorted(before, inside, side="right") - 1
+                part = inside - before[sequence]
+                starts[here] = seq_starts[sequence] + part * self.length
+                ends[here] = np.minimum(starts[here] + self.length, seq_starts[sequence + 1])
+                is_first[here] = part == 0
         return starts, ends, is_first
 
     def fill(self, rows: Int64, window: StretchWindow, chunks: ChunkReader) -> None:
@@ -134,9 +135,10 @@ class SequenceRows:
 
 def _length_groups(array: FlatTokensArray) -> Iterator[Int64]:
     """The lengths of all sequences, GROUP by GROUP."""
-    for first in range(0, array.seq_count, GROUP):
-        starts = array.seq_starts.read(first, min(first + GROUP, array.seq_count) + 1).astype(np.int64)
-        yield _lengths(array, starts, first)
+    with array.seq_starts.expecting((0,), (len(array.seq_starts),)):
+        for first in range(0, array.seq_count, GROUP):
+            starts = array.seq_starts.read(first, min(first + GROUP, array.seq_count) + 1).astype(np.int64)
+            yield _lengths(array, starts, first)
 
 
 def _lengths(array: FlatTokensArray, starts: Int64, first: int) -> Int64:
@@ -160,10 +162,11 @@ def _starts_and_ends(array: FlatTokensArray, sequences: Int64) -> tuple[Int64, I
     """seq_starts[i] and seq_starts[i + 1] for rising i, read in as few stretches as make sense."""
     starts, ends = np.empty_like(sequences), np.empty_like(sequences)
     borders = np.flatnonzero(np.diff(sequences) > LARGEST_GAP) + 1
-    for here in np.split(np.arange(len(sequences)), borders):
-        first, last = int(sequences[here[0]]), int(sequences[here[-1]])
-        stretch = array.seq_starts.read(first, last + 2).astype(np.int64)
-        _lengths(array, stretch, first)
-        starts[here] = stretch[sequences[here] - first]
-        ends[here] = stretch[sequences[here] - first + 1]
+    with array.seq_starts.expecting(sequences, sequences + 2):
+        for here in np.split(np.arange(len(sequences)), borders):
+            first, last = int(sequences[here[0]]), int(sequences[here[-1]])
+            stretch = array.seq_starts.read(first, last + 2).astype(np.int64)
+            _lengths(array, stretch, first)
+            starts[here] = stretch[sequences[here] - first]
+            ends[here] = stretch[sequences[here] - first + 1]
     return starts, ends

@@ -87,12 +87,27 @@ def xxh64(data: bytes | memoryview) -> int:
     return int(found.digest())
 
 
+class FileDigest:
+    """The digest of a file whose bytes come block by block. b"a", b"bc" -> "44bc2cf5ad770999"."""
+
+    def __init__(self) -> None:
+        self._found = _Xxh64()
+
+    def update(self, block: bytes | memoryview) -> None:
+        """Take the next bytes."""
+        self._found.update(block)
+
+    def text(self) -> str:
+        """The XXH64 of all the blocks, end to end, in 16 hexadecimal digits."""
+        return f"{self._found.digest():0{XXH64_DIGITS}x}"
+
+
 def file_digest(blocks: Iterable[bytes | memoryview]) -> str:
-    """The XXH64 of all the blocks, end to end, in 16 hexadecimal digits. [b"a", b"bc"] -> "44bc2cf5ad770999"."""
-    found = _Xxh64()
+    """The same of all blocks at once."""
+    found = FileDigest()
     for block in blocks:
         found.update(block)
-    return f"{found.digest():0{XXH64_DIGITS}x}"
+    return found.text()
 
 
 def has_digest(blocks: Iterable[bytes | memoryview], expected: str) -> bool:

@@ -23,7 +23,7 @@ class Payloads(Protocol):
         AbsentFileError if it is not there."""
 
     def expecting(self, starts: Positions, stops: Positions) -> AbstractContextManager[None]:
-        """In this context the calling thread reads the zarr chunks of the elements [starts[i], stops[i]), each once and
+        """In this context the calling thread reads the zarr chunks of the elements [starts[i], stops[i]), about
         by rising number: where that takes time, what comes next is on its way meanwhile. Inside another such context it
         changes nothing."""
 

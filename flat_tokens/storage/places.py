@@ -62,8 +62,8 @@ class StorePath:
         """What the store says of the dataset, rather than of the way to it, becomes a DatasetError."""
         try:
             yield
-        except StoreNotFound:
-            raise AbsentFileError(f"{printable(str(self))}: {absence(self.key)}") from None
+        except StoreNotFound as error:
+            raise AbsentFileError(f"{printable(str(self))}: {absence(self.key)}") from error
         except StoreChanged as error:
             raise DatasetError(str(error)) from None
 

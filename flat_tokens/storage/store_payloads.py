@@ -54,6 +54,8 @@ class StorePayloads:
         self._stored = stored
         self._place = stored.path
         self._per_file = stored.shard_elements // stored.chunk_elements
+        chunk_bytes = stored.chunk_elements * np.dtype(stored.dtype).itemsize
+        self.piece_chunks = max(1, PIECE_BYTES // chunk_bytes)
         self._most_shards = max(1, KEPT_SHARD_BYTES // index_length(stored))
         self._lock = threading.Lock()
         self._shards: OrderedDict[int, Future[_Shard]] = OrderedDict()
@@ -74,7 +76,8 @@ class StorePayloads:
         if outer is not None and not outer.is_ended:
             yield
             return
-        plan = self._of_thread.plan = _Plan(self, chunks_of(starts, stops, self._stored.chunk_elements))
+        ends = np.minimum(stops, self._stored.element_count)
+        plan = self._of_thread.plan = _Plan(self, chunks_of(starts, ends, self._stored.chunk_elements))
         try:
             yield
         finally:
@@ -82,10 +85,8 @@ class StorePayloads:
 
     def pieces(self, indexes: list[int]) -> Iterator[tuple[int, list[int]]]:
         """(shard, zarr chunks in it), in the order given, of up to PIECE_BYTES."""
-        item_bytes = np.dtype(self._stored.dtype).itemsize
-        most = max(1, PIECE_BYTES // (self._stored.chunk_elements * item_bytes))
         for shard, group in itertools.groupby(indexes, lambda index: index // self._per_file):
-            while piece := list(itertools.islice(group, most)):
+            while piece := list(itertools.islice(group, self.piece_chunks)):
                 yield shard, piece
 
     def fetch(self, shard: int, indexes: list[int]) -> list[Payload]:
@@ -146,10 +147,12 @@ class _Plan:
         self._pieces: Iterator[tuple[int, list[int]]] | None = None
         self._begun: deque[tuple[list[int], Future[list[Payload]]]] = deque()
         self._found: dict[int, Payload] = {}
+        self._is_small = len(indexes) <= payloads.piece_chunks * PIECES_AHEAD
         self.is_ended = False
 
     def take(self, index: int) -> Payload | None:
-        """The encoded bytes, waited for; None where they were not announced, are far ahead, or were given already."""
+        """The encoded bytes, waited for; None where they were not announced, are far ahead, or were given already by a
+        plan of more than may be held."""
         if self._pieces is None:
             first = int(np.searchsorted(self._indexes, index))
             self._pieces = self._payloads.pieces(self._indexes[first:].tolist())
@@ -159,7 +162,7 @@ class _Plan:
                 piece, future = self._begun.popleft()
                 self._found.update(zip(piece, future.result(), strict=True))
             self._begin(self._pieces)
-        return self._found.pop(index, None)
+        return self._found.get(index) if self._is_small else self._found.pop(index, None)
 
     def end(self) -> None:
         """What was not taken is not needed."""

@@ -15,7 +15,7 @@ import io
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -86,10 +86,10 @@ def conversion(source: Path, output: Path, tokenizer: Path) -> dict[str, float]:
     merge, merged = convert.worker.merge_run, 0.0
     facts: dict[str, TokenFacts] = {}
 
-    def timed_merge(run: Run, key: JobKey) -> list[WrittenFile] | Damage:
+    def timed_merge(run: Run, key: JobKey, unneeded: Sequence[str] = ()) -> list[WrittenFile] | Damage:
         nonlocal merged
         started = time.process_time()
-        files = merge(run, key)
+        files = merge(run, key, unneeded)
         merged += time.process_time() - started
         if not isinstance(files, Damage):
             facts.update((file.record.path, file.facts) for file in files if file.facts is not None)

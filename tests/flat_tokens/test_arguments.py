@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flat_tokens.__main__ import _parser, _path, main
+from flat_tokens.__main__ import _parser, main
 
 NO_NUMBERS = [
     *("abc", "", " ", "-1", "0", "nan", "-inf", "0x10", "1e9", "1.5", "1,5", "--", "9" * 30, "9" * 5000),
@@ -25,7 +25,7 @@ def numbers() -> list[tuple[str, str]]:
         (command, action.option_strings[0])
         for command, parser in choices.items()
         for action in parser._actions
-        if action.type not in (None, _path)
+        if action.metavar == "N"
     ]
 
 

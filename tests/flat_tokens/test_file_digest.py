@@ -13,8 +13,9 @@ import pytest
 import xxhash
 
 import flat_tokens
-from flat_tokens import verify_units, writer
+from flat_tokens import writer
 from flat_tokens.built import core
+from flat_tokens.storage import files
 from flat_tokens.storage.file_digest import PythonXxh64, file_digest, has_digest
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord, read_manifest
@@ -69,11 +70,11 @@ def written(tmp_path: Path) -> tuple[Path, list[FileRecord]]:
     return tmp_path, writer.write_tokens(tmp_path, "train", layout, 0, values)
 
 
-@pytest.mark.parametrize("at_once", [verify_units.READ_BYTES, 1, 7])
+@pytest.mark.parametrize("at_once", [files.READ_BYTES, 1, 7])
 def test_files_as_they_were_written(
     written: tuple[Path, list[FileRecord]], at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verify_units, "READ_BYTES", at_once)
+    monkeypatch.setattr(files, "READ_BYTES", at_once)
     root, records = written
     result = verify_files(root, tuple(records))
     assert result.problems == {}

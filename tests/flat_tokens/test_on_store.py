@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from flat_tokens import Loader, Mixture, PackedSequences
 from flat_tokens.errors import ArgumentError, DatasetError
 from flat_tokens.storage import store_payloads
 from flat_tokens.storage.layout import ArrayLayout
-from stores import open_store
+from stores import StoreError, open_store
 
 pytest.importorskip("obstore", reason="obstore is not installed")
 
@@ -171,6 +172,16 @@ def test_a_window_is_few_ranges_and_an_index_is_read_once(make_dataset: Any, ran
     }  # size and index of a shard of each array, a zarr chunk of each
 
 
+def test_a_batch_of_packs_is_few_requests(make_dataset: Any, random_sequences: Any) -> None:
+    store = copy_dataset(
+        make_dataset(random_sequences(1, 900, 30), [], ArrayLayout.create(3, 16, 4096)), new_store()
+    )
+    packs = PackedSequences(flat_tokens.open(store).train, 64, split_across_pack=True)
+    store.requests.clear()
+    packs.batch([*range(0, 20, 2), *range(100, 120)])
+    assert store.requests["read"] <= 10 + 1 + 2 * store.requests["head"]
+
+
 def test_reading_ahead_is_bounded(
     make_dataset: Any, random_sequences: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,7 +223,8 @@ def test_what_is_not_finished_is_not_opened(make_dataset: Any) -> None:
     store.delete(["manifest.json"])
     for open_it in (flat_tokens.open, flat_tokens.verify_dataset):
         with pytest.raises(
-            DatasetError, match=r"^memory://.*d\.zarr: no dataset, or an unfinished one .no manifest"
+            DatasetError,
+            match=r"^memory://.*d\.zarr: no dataset, or an unfinished one: .*manifest.json is not there",
         ):
             open_it(store)
 
@@ -321,6 +333,25 @@ def test_a_loader_on_a_server(on_server: Any) -> None:
         assert_equal(pool.submit(pickle.loads(pickle.dumps(its)).batch, 7).result(), theirs.batch(7))
 
 
+def test_a_child_of_a_fork_is_told(on_server: Any) -> None:
+    """It would wait for ever for threads that are not in it."""
+    _, url, options = on_server
+    loader = Loader(flat_tokens.open(url, storage_options=options).train, seq_len=32, batch_size=8)
+    loader.batch(0)
+    process = get_context("fork").Process(target=exit_with_error_of, args=(loader,))
+    process.start()
+    process.join(30)
+    assert process.exitcode == 4
+
+
+def exit_with_error_of(loader: Loader) -> None:
+    try:
+        loader.batch(9)
+    except StoreError as error:
+        os._exit(error.exit_code if "start workers by spawn" in str(error) else 1)
+    os._exit(0)
+
+
 def test_verify_on_a_server_in_processes(on_server: Any) -> None:
     root, url, options = on_server
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
@@ -335,6 +366,8 @@ def test_verify_on_a_server_in_processes(on_server: Any) -> None:
 
 
 def test_commands_on_a_server(on_server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from servers import BUCKET
+
     from flat_tokens.__main__ import main
 
     root, url, options = on_server
@@ -351,9 +384,11 @@ def test_commands_on_a_server(on_server: Any, tmp_path: Path, capsys: pytest.Cap
     wrong = url.replace("d.zarr", "e.zarr")
     assert main(["info", wrong, *given]) == 3
     assert capsys.readouterr().err == (
-        f"error: {wrong}: no dataset, or an unfinished one (no manifest.json); give a dataset's URL, or convert again\n"
+        f"error: {wrong}: no dataset, or an unfinished one: {wrong}/manifest.json is not there; "
+        "was it removed or renamed?\n"
     )
-    assert main(["verify", wrong, *given]) == 3
+    assert main(["verify", wrong.replace(BUCKET, "no-bucket"), *given]) == 3
+    assert "there is no such bucket" in capsys.readouterr().err
     assert main(["info", url.replace("s3:", "s9:")]) == 2
     capsys.readouterr()
     with pytest.raises(SystemExit):

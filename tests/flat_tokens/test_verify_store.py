@@ -78,7 +78,7 @@ def test_every_object_that_is_changed_cut_or_missing_is_found(sound: Path) -> No
             name = path.relative_to(sound).as_posix()
             assert its, name
             if path.name == "manifest.json" and harmed is None:
-                assert "no dataset, or an unfinished one (no manifest.json)" in its
+                assert "no dataset, or an unfinished one: D/manifest.json is not there" in its
             elif harmed:  # of an empty file a disk tells in other words
                 assert its == theirs, name
         path.write_bytes(data)

@@ -1,0 +1,123 @@
+"""Where shards lie between encoding and merging: a folder that all workers see, or a store.
+
+An attempt writes its files in a folder; `keep` puts them where they lie, whole, before its record goes to the driver.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from convert.errors import naming
+from convert.shards.shard_files import is_shard_file
+from stores import RandomFile, StorageOptions, Store, open_file
+
+_BLOCK_BYTES = 8 << 20
+_lock = threading.Lock()
+_folder: Path | None = None  # of this process, for files on their way to a store
+
+
+class FolderShards(NamedTuple):
+    """Shards in a folder. An attempt may write over files that nobody reads any more, see shard_files.py."""
+
+    folder: Path
+
+    def attempt_folder(self) -> Path:
+        """Where an attempt writes its files."""
+        return self.folder
+
+    def keep(self, names: Iterable[str]) -> None:
+        """The files of an attempt are whole: they are where they belong."""
+
+    def open(self, name: str, size: int) -> RandomFile:
+        """A file for reading, of which `size` bytes are of interest; StoreNotFound."""
+        return open_file(f"{self.folder}/{name}")
+
+    def where(self, name: str) -> str:
+        """What messages call a file."""
+        return f"{self.folder}/{name}"
+
+    def read(self, name: str) -> bytes:
+        """All of a small file; StoreNotFound."""
+        with self.open(name, 0) as file:
+            return _all_of(file)
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete files; one that is gone, or was taken to be written over, is passed over."""
+        for name in names:
+            with suppress(FileNotFoundError):
+                os.unlink(f"{self.folder}/{name}")  # noqa: PTH108
+
+    def delete_others(self, kept: Collection[str]) -> None:
+        """Delete all files of shards but those of these names."""
+        self.delete(
+            path.name for path in self.folder.iterdir() if path.name not in kept and is_shard_file(path.name)
+        )
+
+
+class StoreShards(NamedTuple):
+    """Shards in a store, an object a file. url: of their folder, as `open` takes it."""
+
+    store: Store
+    url: str
+    options: StorageOptions
+
+    def attempt_folder(self) -> Path:
+        """See FolderShards."""
+        global _folder
+        with _lock:
+            if _folder is None or not _folder.is_dir():
+                _folder = Path(tempfile.mkdtemp(prefix="tokenmill-shards-"))
+            return _folder
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Put the files of an attempt into the store; what is there under a name was put by another attempt at the
+        same shard, and is replaced."""
+        for name in names:
+            path = self.attempt_folder() / name
+            with naming(path), path.open("rb") as file:
+                self.store.put(name, iter(lambda: file.read(_BLOCK_BYTES), b""))
+            path.unlink()
+
+    def open(self, name: str, size: int) -> RandomFile:
+        """See FolderShards."""
+        return open_file(f"{self.url}/{name}", self.options, size=size)
+
+    def where(self, name: str) -> str:
+        """See FolderShards."""
+        return f"{self.store.url}/{name}"
+
+    def read(self, name: str) -> bytes:
+        """See FolderShards."""
+        return bytes(self.store.read(name))
+
+    def delete(self, names: Iterable[str]) -> None:
+        """See FolderShards."""
+        own = list(names)
+        folder = self.attempt_folder()
+        for name in own:
+            (folder / name).unlink(missing_ok=True)
+        self.store.delete(own)
+
+    def delete_others(self, kept: Collection[str]) -> None:
+        """See FolderShards."""
+        self.store.delete(
+            [entry.key for entry in self.store.list() if entry.key not in kept and is_shard_file(entry.key)]
+        )
+
+
+ShardStore = FolderShards | StoreShards
+
+
+def _all_of(file: RandomFile) -> bytes:
+    data = bytearray(file.size)
+    with memoryview(data) as view:
+        place = 0
+        while place < len(view) and (got := file.readinto_at(place, view[place:])):
+            place += got
+    return bytes(data[:place])
