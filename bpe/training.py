@@ -11,7 +11,7 @@ A smaller vocabulary is the beginning of a larger one: one training serves many 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -39,6 +39,7 @@ from bpe.tokenizer import Tokenizer
 from bpe.training_options import TrainingOptions
 from bpe.training_preparation import prepared, start_of, with_tokenizer
 from bpe.training_start import Start
+from stores import NO_OPTIONS
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.count_set import MinCount
@@ -108,6 +109,7 @@ def train(
     input_format: str = "auto",
     text_field: str = "text",
     on_error: str = "fail",
+    storage_options: Mapping[str, str] = NO_OPTIONS,
 ) -> Tokenizer:
     """A tokenizer of `vocab_size` entries, special tokens and bytes among them; fewer if no pair is left to merge.
 
@@ -140,6 +142,7 @@ def train(
         input_format,
         text_field,
         on_error,
+        storage_options,
     )
     return train_sizes(inputs, [vocab_size], options, progress)[vocab_size]
 
@@ -170,6 +173,7 @@ def train_sizes(
                 input_format=options.input_format,
                 text_field=options.text_field,
                 on_error=options.on_error,
+                storage_options=options.storage_options,
             ),
             progress,
             budget,

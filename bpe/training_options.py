@@ -7,8 +7,8 @@ read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -58,6 +58,7 @@ class TrainingOptions:
     are initial, or with limit_alphabet, as in BpeTrainer, none; no limit.
     input_format, text_field, on_error: of files, as for `convert`: "auto" goes by their names, a record has its text in
     this field, bad records "fail" or are left out ("skip").
+    storage_options: of the stores that URLs among the inputs name.
     """
 
     special_tokens: Sequence[str] | None = None
@@ -81,6 +82,7 @@ class TrainingOptions:
     input_format: str = "auto"
     text_field: str = "text"
     on_error: str = "fail"
+    storage_options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def longest_entry_bytes(self) -> int:

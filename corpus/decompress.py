@@ -10,8 +10,6 @@ blocks are 128 KiB and take at least 4 bytes; it is given 2 KiB at a time).
 
 from __future__ import annotations
 
-import bz2
-import lzma
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol
@@ -130,10 +128,22 @@ class _Zstd:
         return out, len(data) - len(self._decoder.unused_data)
 
 
+def _bz2(_: int) -> _Member:
+    import bz2
+
+    return _Bz2OrXz(bz2.BZ2Decompressor())
+
+
+def _xz(window_bytes: int) -> _Member:
+    import lzma
+
+    return _Bz2OrXz(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=window_bytes))
+
+
 _DECODERS: dict[str, Callable[[int], _Member]] = {
     "gz": _Gzip,
-    "bz2": lambda _: _Bz2OrXz(bz2.BZ2Decompressor()),
-    "xz": lambda window: _Bz2OrXz(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=window)),
+    "bz2": _bz2,
+    "xz": _xz,
     "zst": _Zstd,
 }
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from corpus.blocks import BLOCK_BYTES, FileStream
 from corpus.decompress import DecompressedFile
 from corpus.source_list import Source
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
 
 PART_BYTES = 1 << 20
 # Enough for a block, which is read at once, and for a part to be taken from while the others are filled.

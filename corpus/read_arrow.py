@@ -56,7 +56,7 @@ def documents(reading: Reading) -> Iterator[Event]:
             head += _read(file, path, message.start, message.stop)
             if message.kind == _SCHEMA:
                 schema = _tried(path, 0, partial(pyarrow.ipc.read_schema, pyarrow.py_buffer(head)))
-                text_type(schema, names, path)
+                _tried(path, 0, partial(text_type, schema, names, path))  # names may be no UTF-8
             continue
         if message.start >= piece.stop:
             break

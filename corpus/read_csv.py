@@ -7,6 +7,7 @@ values than the header is bad, and so is one with a quote that is not closed or 
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import sys
@@ -52,12 +53,12 @@ class _Rows:
 
     def __init__(self, reading: Reading, stream: ByteStream) -> None:
         self._reading = reading
-        # A limit of the module's own for the longest value, of all readers in the process.
-        csv.field_size_limit(max(csv.field_size_limit(), min(reading.rules.max_record_bytes, sys.maxsize)))
+        # The limit of a value is the module's own, of all readers in the process.
+        csv.field_size_limit(min(reading.rules.max_record_bytes, sys.maxsize))
         # What is no UTF-8 goes through as surrogates, and is bytes again in the texts.
-        raw = io.BufferedReader(_Raw(stream), _BUFFER_BYTES)
-        self._lines = _Lines(io.TextIOWrapper(raw, "utf-8", "surrogateescape", newline=""), reading)
-        self._rows = csv.reader(self._lines, delimiter=_DELIMITERS[reading.source.kind.format], strict=True)
+        raw = io.BufferedReader(_Raw(stream, reading), _BUFFER_BYTES)
+        lines = io.TextIOWrapper(raw, "utf-8", "surrogateescape", newline="")
+        self._rows = csv.reader(lines, delimiter=_DELIMITERS[reading.source.kind.format], strict=True)
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """(number of the row, from 0 behind the header; its text)."""
@@ -89,10 +90,11 @@ class _Rows:
 
     def _row(self) -> list[str] | csv.Error | None:
         """The next row, what is wrong with it, or None at the end of the file."""
-        self._lines.begin_row()
         try:
             return next(self._rows, None)
         except csv.Error as error:
+            if "field limit" in str(error):
+                raise _too_long(self._reading) from None
             return error
 
     def _column(self, header: list[str]) -> int:
@@ -129,49 +131,39 @@ class _Rows:
         self._reading.intake.bad(self._reading.source_index, self._reading.source, record)
 
 
-class _Lines:
-    """The lines of a text with their ends; those of one row together are no longer than a record may be."""
-
-    def __init__(self, text: io.TextIOWrapper, reading: Reading) -> None:
-        self._text, self._reading = text, reading
-        self._is_first = True
-        self._row_bytes = 0
-
-    def begin_row(self) -> None:
-        """What follows is another row."""
-        self._row_bytes = 0
-
-    def __iter__(self) -> _Lines:
-        return self
-
-    def __next__(self) -> str:
-        limit = self._reading.rules.max_record_bytes
-        line = self._text.readline(limit + 1 - self._row_bytes)
-        if not line:
-            raise StopIteration
-        self._row_bytes += len(line)
-        if self._row_bytes > limit:
-            raise BadInput(
-                f"{printable(self._reading.source.shown)}: a row has more than {limit} characters "
-                "(--max-record-bytes); is there a quote that is not closed?"
-            )
-        if self._is_first:
-            self._is_first = False
-            head = line[: utf8.HEAD_BYTES].encode("utf-8", "surrogateescape")
-            if utf8.other_kind(head):
-                raise utf8.invalid_text(head, 0, printable(self._reading.source.shown))
-            line = line.removeprefix("\ufeff")
-        return line
-
-
 class _Raw(io.RawIOBase):
-    """A stream as Python's io takes it."""
+    """A stream as Python's io takes it, without the UTF-8 mark; BadInput for a line that is too long to be a record."""
 
-    def __init__(self, stream: ByteStream) -> None:
-        self._stream = stream
+    def __init__(self, stream: ByteStream, reading: Reading) -> None:
+        self._stream, self._reading = stream, reading
+        self._is_first = True
+        self._line_bytes = 0  # of the line that the last bytes lie in
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        return self._stream.readinto(memoryview(buffer).cast("B"))
+        view = memoryview(buffer).cast("B")
+        got = self._stream.readinto(view)
+        if self._is_first:
+            self._is_first = False
+            while 0 < got < utf8.HEAD_BYTES and (more := self._stream.readinto(view[got:])):
+                got += more
+            head = bytes(view[: min(got, utf8.HEAD_BYTES)])
+            if utf8.other_kind(head):
+                raise utf8.invalid_text(head, 0, self._reading.source.shown)
+            if head.startswith(codecs.BOM_UTF8):
+                got -= 3
+                view[:got] = bytes(view[3 : got + 3])
+        line_end = bytes(view[:got]).rfind(b"\n")
+        self._line_bytes = self._line_bytes + got if line_end < 0 else got - line_end - 1
+        if self._line_bytes > self._reading.rules.max_record_bytes:
+            raise _too_long(self._reading)
+        return got
+
+
+def _too_long(reading: Reading) -> BadInput:
+    return BadInput(
+        f"{printable(reading.source.shown)}: a row has more than {reading.rules.max_record_bytes} bytes "
+        "(--max-record-bytes); is there a quote that is not closed?"
+    )

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from glob import has_magic
 
 from corpus.errors import printable
-from corpus.kinds import kind_of
+from corpus.kinds import FORMATS, kind_of
 from corpus.source_list import Source
 from stores import (
     Entry,
@@ -51,8 +51,9 @@ def find_objects(
             except ValueError as error:
                 problems.append(f"{shown_url(place)}: {error}")
                 continue
-            if kind.format == "parquet" and not entry.size:
-                problems.append(f"{shown_url(place)}: is empty, which no Parquet file is")
+            form = FORMATS[kind.format]
+            if form.is_encoded and not entry.size:
+                problems.append(f"{shown_url(place)}: is empty, which no {form.name} file is")
                 continue
             yield Source(place, entry.size, 0, kind=kind, version=entry.version, options=pairs)
     except (StoreNotFound, UnknownScheme) as error:

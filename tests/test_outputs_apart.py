@@ -48,8 +48,9 @@ class Command:
     folders: dict[str, str] | None = None
 
 
-COUNTED = frozenset({"--special-token", "--pattern", "--temp-dir"})
+COUNTED = frozenset({"--special-token", "--pattern", "--temp-dir", "--text-field"})
 RANKS = frozenset({"--pattern", "--special-token"})
+FIELD = frozenset({"--text-field"})
 ENDS = frozenset({"--prepend-token", "--append-token"})
 COMMANDS = [
     Command(
@@ -85,12 +86,29 @@ COMMANDS = [
     Command(
         "bpe", "count", ("--quiet",), {"--output": "c.counts"}, {"inputs": "en.txt", "--like": "tok.json"}
     ),
-    Command("bpe", "report", (), {"--output": "r.txt"}, {"tokenizer": "tok.json", "inputs": "en.txt"}, RANKS),
     Command(
-        "bpe", "report", (), {"--output": "r.txt"}, {"tokenizer": "tok.json", "--counts": "tok.counts"}, RANKS
+        "bpe",
+        "report",
+        (),
+        {"--output": "r.txt"},
+        {"tokenizer": "tok.json", "inputs": "en.txt"},
+        RANKS | FIELD,
     ),
     Command(
-        "bpe", "encode", (), {"--output": "ids"}, {"--tokenizer": "tok.json", "input": "en.txt"}, RANKS | ENDS
+        "bpe",
+        "report",
+        (),
+        {"--output": "r.txt"},
+        {"tokenizer": "tok.json", "--counts": "tok.counts"},
+        RANKS | FIELD,
+    ),
+    Command(
+        "bpe",
+        "encode",
+        (),
+        {"--output": "ids"},
+        {"--tokenizer": "tok.json", "input": "en.txt"},
+        RANKS | ENDS | FIELD,
     ),
     Command("bpe", "decode", (), {"--output": "text"}, {"--tokenizer": "tok.json", "input": "en.ids"}, RANKS),
     Command("bpe", "info", (), {}, {"tokenizer": "tok.json"}, RANKS),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from bpe.entry_limit import MAX_TOKEN_BYTES
-from bpe.errors import BadArgument, printable
+from bpe.errors import BadArgument, printable, shown
 from corpus.kinds import INPUT_FORMATS
 from corpus.sizes import parse_size, parse_sizes
 
@@ -57,6 +57,13 @@ def _min_count(text: str) -> int | str:
         raise argparse.ArgumentTypeError(
             str(error).strip().replace("number such", 'number or "fit", such')
         ) from None
+
+
+def _name_and_value(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {shown(text)}")
+    return name, value
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -390,6 +397,15 @@ def _add_records(command: argparse.ArgumentParser) -> None:
         choices=["fail", "skip"],
         default="fail",
         help="records without a text: stop (default), or leave them out",
+    )
+    command.add_argument(
+        "--storage-option",
+        type=_name_and_value,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of the store that a URL names, such as region=eu-west-1; may be repeated (default: by its environment "
+        "variables)",
     )
     _add_invalid(command)
 

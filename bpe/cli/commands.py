@@ -8,10 +8,10 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bpe.cli.ids_file import format_of, read_ids, write_ids
-from bpe.cli.text_input import read_text, record_texts
+from bpe.cli.text_input import input_sources, read_text, record_texts
 from bpe.end_tokens import end_tokens
 from bpe.errors import BadArgument, BadTokenizer, InvalidText, MissingInput, printable, shown
 from bpe.formats.by_path import files_of
@@ -19,6 +19,10 @@ from bpe.output_conflicts import STANDARD, check_outputs_apart
 from bpe.output_file import check_output, open_output_file
 from bpe.tokenizer import Tokenizer
 from corpus.rules import IntakeRules
+from stores import is_url, shown_url
+
+if TYPE_CHECKING:
+    from bpe.pretoken_counts.sources import Source
 
 
 def encode(options: Namespace) -> int:
@@ -34,12 +38,12 @@ def encode(options: Namespace) -> int:
         raise BadArgument("--format npy needs --output FILE; stdout can carry text and bin")
     allowed = () if options.plain else tuple(tokenizer.special_tokens)
     ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
-    with Workspace() as workspace, open_input(options.input) as source, open_output(options.output) as target:
-        named = options.input if options.input != "-" else spooled(source, options.input_format, workspace)
+    with Workspace() as workspace, open_output(options.output) as target:
+        named = spooled(_input(options), options.input_format, workspace)
         kind = kind_of_source(named, options.input_format)
         documents: Iterable[Iterable[list[int]]]
         if kind.format == "text":
-            texts = read_text(source, _name(options.input), options.invalid, _tell_replaced, kind.compression)
+            texts = read_text(named, kind, options.invalid, _tell_replaced)
             documents = [ends.around(encode_stretches(tokenizer, texts, allowed))]
         else:  # special tokens in a record's text are text
             rules = IntakeRules(options.text_field, options.on_error, invalid=options.invalid)
@@ -48,6 +52,23 @@ def encode(options: Namespace) -> int:
         line_ends = tokenizer.special_tokens.values() if kind.format == "text" else ()
         write_ids(target, documents, form, line_ends)
     return 0
+
+
+def _input(options: Namespace) -> Source:
+    """The file, object or stream that is encoded."""
+    if options.input == "-":
+        if sys.stdin is None:  # closed by the shell: <&-
+            raise MissingInput("stdin is closed; name a file")
+        return sys.stdin.buffer
+    if is_url(options.input):
+        found = input_sources([options.input], options)
+        if len(found) > 1:
+            raise BadArgument(f"{shown_url(options.input)} names {len(found):,} objects; name one")
+        return found[0]
+    if Path(options.input).is_dir() or not Path(options.input).exists():
+        with open_input(options.input):  # which says what is wrong
+            pass
+    return Path(options.input)
 
 
 def decode(options: Namespace) -> int:

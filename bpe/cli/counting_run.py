@@ -41,7 +41,7 @@ _BLOCK: Final = "this block"
 
 def counted_inputs(options: Namespace) -> list[Source]:
     """The inputs of `train` or `count`; what --counts names is none that a folder has: kept counts may lie in it."""
-    sources = input_sources(options.inputs, options.input_format)
+    sources = input_sources(options.inputs, options)
     if not sources and not options.counts:
         raise BadArgument("no input: name text files, folders or globs, - for stdin, or --counts FILE")
     counts = {identity(path)[0] for path in options.counts}
@@ -98,6 +98,7 @@ class CountingRun:
             input_format=options.input_format,
             text_field=options.text_field,
             on_error=options.on_error,
+            storage_options=dict(options.storage_option),
         )
         if note := plain_text_note(self._sources):
             self.progress.note(note)

@@ -32,7 +32,7 @@ def report(options: Namespace) -> int:
         raise BadArgument("a report is measured on texts or on --counts, not on both")
     if options.output != STANDARD:
         check_output(options.output)
-    sources = input_sources(options.inputs, options.input_format)
+    sources = input_sources(options.inputs, options)
     inputs = [*tokenizer_files(options), *named_files(sources), *options.counts]
     check_outputs_apart([("--output", options.output)], inputs)
     tokenizer = load_tokenizer(options)
@@ -55,7 +55,7 @@ def report_on_training(training: Training, sizes: list[int], options: Namespace)
     NotEnoughMemory if it does not fit; the tokenizers are written by then.
     """
     if options.held_out:
-        sources = input_sources(options.held_out, options.input_format)
+        sources = input_sources(options.held_out, options)
         counts = _count(sources, options.held_out, training.tokenizer, options)
         measured_on = _listed(options.held_out)
     else:
@@ -86,6 +86,7 @@ def _count(
         input_format=options.input_format,
         text_field=options.text_field,
         on_error=options.on_error,
+        storage_options=dict(options.storage_option),
     )
     if len(counts) == 0:
         raise BadArgument(f"{_listed(arguments)}: no text to measure on")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Final
 
-from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, printable
+from bpe.errors import BadArgument, MissingInput, printable
 from bpe.pretoken_counts.records import Records
-from bpe.pretoken_counts.sources import listed
-from corpus.decompress import DecompressedFile
+from bpe.pretoken_counts.sources import file_of, listed
+from bpe.pretoken_counts.text_blocks import Reader
 from corpus.kinds import is_marked_up
 from corpus.long_line import LongLine
+from corpus.source_list import Source as File
 from corpus.utf8 import Invalid, TextDecoder
-from stores import open_file
+from stores import is_url
 
 if TYPE_CHECKING:
     from bpe.pretoken_counts.sources import Source
@@ -25,16 +27,24 @@ if TYPE_CHECKING:
 _BLOCK_BYTES: Final = 1 << 20
 
 
-def input_sources(arguments: list[str], input_format: str = "auto") -> list[Source]:
-    """The files that the arguments mean (corpus/sources.py), and stdin for "-"; MissingInput lists what means none."""
+def input_sources(arguments: list[str], options: Namespace | None = None) -> list[Source]:
+    """The files and objects that the arguments mean (corpus/sources.py), and stdin for "-".
+
+    options: of the command, with input_format and storage_option. MissingInput lists what means none.
+    """
     if arguments.count("-") > 1:
         raise BadArgument("-: stdin is read once; name it once")
     if "" in arguments:  # of which Path makes the current folder
         raise MissingInput("'': an empty name is no file")
     if "-" in arguments and sys.stdin is None:  # closed by the shell: <&-
         raise MissingInput("stdin is closed; name a file")
-    sources = [sys.stdin.buffer if argument == "-" else Path(argument) for argument in arguments]
-    return listed(sources, input_format, only_files=True)
+    sources: list[Source] = []
+    for argument in arguments:
+        named = argument if is_url(argument) else Path(argument)
+        sources.append(sys.stdin.buffer if argument == "-" else named)
+    if options is None:
+        return listed(sources, "auto", only_files=True)
+    return listed(sources, options.input_format, True, dict(options.storage_option))
 
 
 def plain_text_note(sources: Iterable[Source]) -> str:
@@ -51,42 +61,24 @@ def plain_text_note(sources: Iterable[Source]) -> str:
 
 def named_files(sources: Iterable[Source]) -> list[Path | str]:
     """The files of `input_sources`, and "-" for stdin, as `check_outputs_apart` takes them."""
-    return [source if isinstance(source, Path) else "-" for source in sources]
+    return [source if isinstance(source, Path) else "-" for source in sources if not isinstance(source, File)]
 
 
 def read_text(
-    file: BinaryIO,
-    where: str,
-    invalid: Invalid,
-    replaced: Callable[[int], None] | None = None,
-    compression: str = "none",
+    source: Source, kind: Kind, invalid: Invalid, replaced: Callable[[int], None] | None = None
 ) -> Iterator[str]:
     """The text in blocks of about 1 MiB, whole characters; InvalidText names source and byte offset.
 
-    replaced is told at the end how many U+FFFD were put in, if any were. compression: of the file of the name `where`,
-    which is opened anew.
+    replaced is told at the end how many U+FFFD were put in, if any were.
     """
-    decoder = TextDecoder(where, invalid)
-    blocks = iter(lambda: _read(file, where), b"") if compression == "none" else _unpacked(where, compression)
-    for block in blocks:
-        yield decoder.decode(block)
-    yield decoder.decode(b"", final=True)
+    buffer = bytearray(_BLOCK_BYTES)
+    with Reader(source, "error", file_of(source, kind)) as reader:
+        decoder = TextDecoder(reader.where, invalid)
+        while count := reader.fill(memoryview(buffer)):
+            yield decoder.decode(bytes(buffer[:count]))
+        yield decoder.decode(b"", final=True)
     if decoder.replaced and replaced is not None:
         replaced(decoder.replaced)
-
-
-def _read(file: BinaryIO, where: str) -> bytes:
-    try:
-        return file.read(_BLOCK_BYTES)
-    except OSError as error:
-        raise EnvironmentFailure(f"{where}: can't read: {error.strerror or error}") from None
-
-
-def _unpacked(path: str, compression: str) -> Iterator[bytes]:
-    buffer = bytearray(_BLOCK_BYTES)
-    with DecompressedFile(open_file(path), path, compression) as file:
-        while count := file.readinto(memoryview(buffer)):
-            yield bytes(buffer[:count])
 
 
 def record_texts(source: Source, kind: Kind, rules: IntakeRules) -> Iterator[str]:

@@ -47,7 +47,7 @@ def train(options: Namespace) -> int:
     if options.held_out and "-" in options.held_out and "-" in options.inputs:
         raise BadArgument("-: stdin is read once; train on it, or hold it out")
     # Missing ones are known now, not after the training.
-    held_out = input_sources(options.held_out or [], options.input_format)
+    held_out = input_sources(options.held_out or [], options)
     sources = counted_inputs(options)
     inputs = [*named_files(sources), *options.counts, *named_files(held_out)]
     check_outputs_apart(named, [*inputs, *_tokenizer_files(options.like, options.continue_from)])

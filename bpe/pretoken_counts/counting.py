@@ -11,7 +11,7 @@ comes back is a `CountSet`, whose parts are merged when it is read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from itertools import pairwise
@@ -31,6 +31,7 @@ from bpe.pretoken_counts.records import Records, check_same_reading, read_as
 from bpe.pretoken_counts.sources import (
     StreamRest,
     TextDigest,
+    file_of,
     kind_of_source,
     listed,
     read_source,
@@ -55,6 +56,7 @@ from bpe.threads import available_threads
 from corpus import utf8
 from corpus.long_line import LongLine
 from corpus.sizes import counted
+from stores import NO_OPTIONS
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -91,14 +93,15 @@ def count_pretokens(
     input_format: str = "auto",
     text_field: str = "text",
     on_error: str = "fail",
+    storage_options: Mapping[str, str] = NO_OPTIONS,
 ) -> PretokenCounts:
     """The pretokens of all sources with exact counts, in memory; special tokens cut the text and are not counted.
 
-    sources: a str or path names a file, folder or glob, of any kind that `convert` reads (input_format, text_field and
-    on_error as there), bytes-like is a text, an open binary file is read to its end. pattern: a name
-    or an expression for the `regex` package, which runs on one thread at some 10 MB/s and cuts blocks at special tokens
-    only. threads None: one a core. invalid: "error" or "replace", as `bytes.decode` does. normalizer: what is done to
-    the text between special tokens first.
+    sources: a str or path names a file, folder, glob or URL, of any kind that `convert` reads (with input_format,
+    text_field, on_error and storage_options as there), bytes-like is a text, an open binary file is read to its end.
+    pattern: a name or an expression for the `regex` package, which runs on one thread at some 10 MB/s and cuts blocks
+    at special tokens only. threads None: one a core. invalid: "error" or "replace", as `bytes.decode` does. normalizer:
+    what is done to the text between special tokens first.
     count_pretokens([b"a b a"]).as_dict() -> {b" a": 1, b" b": 1, b"a": 1}
     MissingInput names the files that are not there, InvalidText the file and byte, EnvironmentFailure a failed read.
     """
@@ -112,9 +115,10 @@ def count_pretokens(
         input_format=input_format,
         text_field=text_field,
         on_error=on_error,
+        storage_options=storage_options,
     )
     options.check()
-    counted = count_sources(listed(sources, input_format), options, progress)
+    counted = count_sources(listed(sources, input_format, storage_options=storage_options), options, progress)
     (part,) = counted.parts
     assert isinstance(part, PretokenCounts)  # without a budget nothing is spilled
     return part
@@ -231,8 +235,9 @@ class _Counting:
             self._count_records(source, kind)
             return
         with ExitStack() as stack:
-            form = "" if kind.is_divisible else read_as(kind, self._options.rules)
-            reader = stack.enter_context(Reader(source, self._options.invalid, kind.compression, form))
+            file = file_of(source, kind)
+            form = "" if file is None else read_as(file, self._options.rules)
+            reader = stack.enter_context(Reader(source, self._options.invalid, file, form))
             if form and isinstance(source, StreamRest):
                 check_same_reading(reader.where, source.digest, form)
             digest = self._begin(reader, source)
@@ -285,7 +290,7 @@ class _Counting:
         """Take a source for counted up to a byte of it."""
         counted_bytes = counted_to - reader.start
         self._text_bytes += counted_bytes
-        self._done_bytes += reader.used_bytes if reader.read_as else counted_bytes
+        self._done_bytes += reader.used_bytes if reader.file is not None else counted_bytes
         self._replaced += replaced
         self._sources.append(read_source(source, reader, counted_to, self.stopped, digest))
 
@@ -297,9 +302,9 @@ class _Counting:
             for found in documents:
                 self._uncut.begin_text()
                 if isinstance(found, LongLine):
-                    records.text_bytes += self._count_long_line(found, str(records.path))
+                    records.text_bytes += self._count_long_line(found, records.file.shown)
                 else:
-                    self._count_batch(found, str(records.path))
+                    self._count_batch(found, records.file.shown)
                 self._make_room(0)
                 if self._progress is not None:
                     self._progress.update(self._done_bytes + records.used_bytes)
@@ -307,7 +312,7 @@ class _Counting:
                     self.stopped = True
                     break
             self._text_bytes += records.text_bytes - before
-            self._done_bytes += records.used_bytes if self.stopped else records.status.st_size
+            self._done_bytes += records.used_bytes if self.stopped else records.file.size_bytes
             self._replaced += records.replaced
             self._skipped += records.skipped
             self._sources.append(records.counted(self.stopped))

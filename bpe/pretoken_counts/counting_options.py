@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from bpe.errors import BadArgument, shown
@@ -23,6 +23,7 @@ class CountingOptions:
     block_bytes: how much text is read and counted at a time; None: 2 MiB for each thread, 256 MiB at most.
     normalizer: what is done to the text between special tokens first. input_format, text_field, on_error: of files, as
     for `convert`: "auto" goes by their names, a record's text is in this field, bad records "fail" or "skip".
+    storage_options: of the stores that URLs name.
     """
 
     special_tokens: Sequence[str] = ()
@@ -35,6 +36,7 @@ class CountingOptions:
     input_format: str = "auto"
     text_field: str = "text"
     on_error: str = "fail"
+    storage_options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rules(self) -> IntakeRules:

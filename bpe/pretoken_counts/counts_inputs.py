@@ -16,8 +16,9 @@ from bpe.errors import BadArgument, Refused, shown
 from bpe.normalizers import Normalizer
 from bpe.pretoken_counts.count_set import CountSet
 from bpe.pretoken_counts.counts_facts import CountedSource, CountsFacts
-from bpe.pretoken_counts.sources import FileRange, StreamRest, identity, path_of
+from bpe.pretoken_counts.sources import FileRange, StreamRest, identity, object_of, path_of
 from bpe.pretokenizer import Pretokenizer
+from corpus.source_list import Source as File
 
 if TYPE_CHECKING:
     from bpe.like import TextRule
@@ -207,14 +208,21 @@ def _rest_of(source: Source, known: CountedSource, status: os.stat_result | None
         if known.text_bytes is not None and known.digest:
             return StreamRest(path, known.text_bytes, known.digest) if known.text_bytes else source
         return FileRange(path, known.counted_bytes) if known.counted_bytes else source
+    found = object_of(source)
+    if found is not None and known.size_bytes != found.size_bytes:
+        raise _changed(known, found.size_bytes)
     if known.is_complete:
         return None
+    if found is not None:
+        return (
+            StreamRest(found, known.text_bytes, known.digest) if known.text_bytes and known.digest else found
+        )
     if not known.digest:
         raise Refused(
             f"{known.name}: the counts of a former version do not say which text was counted; count anew, without "
             "--counts"
         )
-    assert not isinstance(source, (FileRange, StreamRest))
+    assert not isinstance(source, (File, FileRange, StreamRest))
     return StreamRest(source, known.counted_bytes, known.digest) if known.counted_bytes else source
 
 

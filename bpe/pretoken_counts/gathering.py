@@ -41,7 +41,7 @@ def gather_counts(
     inputs = [spooled(source, options.input_format, workspace) for source in inputs]
     if not inputs and counted is None:
         raise BadArgument("no input to train on: name at least one file")
-    inputs = listed(inputs, options.input_format)
+    inputs = listed(inputs, options.input_format, storage_options=options.storage_options)
     sources, sample = list(inputs), ""
     places: list[int | None] = [None] * len(sources)
     notes = [named_twice(inputs)]

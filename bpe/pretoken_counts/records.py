@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bpe.errors import EnvironmentFailure, Refused
 from bpe.pretoken_counts.counts_facts import CountedSource
-from bpe.pretoken_counts.sources import FileRange, StreamRest, decoded_source, path_of
+from bpe.pretoken_counts.sources import FileRange, StreamRest, decoded_source, file_of
 from corpus.documents import Buffers, Documents, Reading
 from corpus.errors import BadInput
 from corpus.intake import Intake
@@ -31,21 +30,19 @@ if TYPE_CHECKING:
 class Records:
     """Used as a context. text_bytes: of the documents so far. used_bytes: about how many of the file hold them.
 
-    status: of the file when it was opened. replaced: how many U+FFFD were put in.
+    file: the file as it was when it was opened. replaced: how many U+FFFD were put in.
     """
 
     def __init__(self, source: Source, kind: Kind, rules: IntakeRules) -> None:
-        path = path_of(source)
-        assert path is not None
-        self.path, self.text_bytes, self.used_bytes = path, 0, 0
-        self.read_as = read_as(kind, rules)
+        file = file_of(source, kind)
+        assert file is not None
+        self.file, self.text_bytes, self.used_bytes = file, 0, 0
+        self.read_as = read_as(file, rules)
         self._skipped_bytes = 0
         if isinstance(source, StreamRest):
-            check_same_reading(path, source.digest, self.read_as)
+            check_same_reading(file.shown, source.digest, self.read_as)
             self._skipped_bytes = source.counted_bytes
         try:
-            self.status = path.stat()
-            file = File(os.fspath(path), self.status.st_size, self.status.st_mtime_ns, kind=kind)
             self._intake = Intake(rules)
             start, stop = 0, file.size_bytes
             if isinstance(source, FileRange):
@@ -55,7 +52,7 @@ class Records:
                 0, file, Piece(0, start, stop), self._intake, b"", Buffers(), step=self._step
             )
         except OSError as error:
-            raise EnvironmentFailure(f"{path}: {error.strerror}") from error
+            raise EnvironmentFailure(f"{file.shown}: {error.strerror or error}") from error
 
     def __enter__(self) -> Records:
         return self
@@ -90,7 +87,7 @@ class Records:
                     batch = event.batch
                     first = int(batch.offsets.searchsorted(left, side="left")) if left else 0
                     if left and first < len(batch.offsets) and int(batch.offsets[first]) != left:
-                        raise _changed(self.path)
+                        raise _changed(self.file.shown)
                     first = min(first, len(batch))
                     passed = int(batch.offsets[first])
                     left -= passed
@@ -98,38 +95,41 @@ class Records:
                     if first < len(batch):
                         yield batch.rows(first, len(batch))
                 if left < 0:
-                    raise _changed(self.path)
+                    raise _changed(self.file.shown)
         except OSError as error:
-            raise EnvironmentFailure(f"{error.filename or self.path}: {error.strerror or error}") from error
+            raise EnvironmentFailure(
+                f"{error.filename or self.file.shown}: {error.strerror or error}"
+            ) from error
         if left:
-            raise _changed(self.path)
+            raise _changed(self.file.shown)
 
     def counted(self, stopped: bool) -> CountedSource:
         """What facts say of the file, read to its end unless `stopped`."""
         if self._is_range:  # of a sample, which can't go on
-            name, size = os.path.realpath(self.path), self.status.st_size
-            return CountedSource(name, size, self._range_bytes, self.status.st_mtime_ns, digest="")
-        return decoded_source(self.path, self.status, self.read_as, stopped, self.used_bytes, self.text_bytes)
+            name, size = os.path.realpath(self.file.path), self.file.size_bytes
+            return CountedSource(name, size, self._range_bytes, self.file.mtime_ns, digest="")
+        return decoded_source(self.file, self.read_as, stopped, self.used_bytes, self.text_bytes)
 
     def _step(self, _: tuple[int, int] | None, done_bytes: int) -> None:
         self.used_bytes = done_bytes
 
 
-def read_as(kind: Kind, rules: IntakeRules) -> str:
-    """How a file is read, as facts of counting that was stopped say it: "jsonl.gz text"."""
-    return kind.name if kind.format == "text" else f"{kind.name} {rules.text_field}"
+def read_as(file: File, rules: IntakeRules) -> str:
+    """How a file is read, as facts of counting that was stopped say it: "jsonl.gz text", and an object's version."""
+    name = file.kind.name if file.kind.format == "text" else f"{file.kind.name} {rules.text_field}"
+    return f"{name} {file.version}".rstrip()
 
 
-def check_same_reading(path: object, before: str, now: str) -> None:
+def check_same_reading(path: str, before: str, now: str) -> None:
     """Refused if a file was read in another way when counting was stopped."""
     if before != now:
         raise Refused(
-            f"{path}: was counted as {before!r} (format and field) before and is read as {now!r} now; give the same "
+            f"{path}: was counted as {before!r} (kind, field, version), now it is read as {now!r}; give the same "
             "--input-format and --text-field, or count anew, without --counts"
         )
 
 
-def _changed(path: Path) -> BadInput:
+def _changed(path: str) -> BadInput:
     return BadInput(
         f"{path}: does not hold the documents that were counted before; count anew, without --counts"
     )

@@ -20,7 +20,9 @@ from bpe.errors import BadArgument, EnvironmentFailure, MissingInput, printable
 from bpe.pretoken_counts.counts_facts import CountedSource
 from corpus._core import Xxh64
 from corpus.kinds import PLAIN_TEXT, Kind, check_libraries, kind_of
+from corpus.source_list import Source as File
 from corpus.sources import search_sources
+from stores import NO_OPTIONS, StorageOptions, is_url
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
 
     # A text or an open binary file; a path may name a pipe.
     Stream: TypeAlias = "str | os.PathLike[str] | Buffer | io.RawIOBase | io.BufferedIOBase | BinaryIO"
-    # Any of them, a part of a file, or what follows the part of a stream that was counted.
-    Source: TypeAlias = "Stream | FileRange | StreamRest"
+    # Any of them, a part of a file, an object in a store, or what follows the part of a stream that was counted.
+    Source: TypeAlias = "Stream | FileRange | File | StreamRest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class StreamRest:
     Or what follows so much text of a file whose bytes are not the text itself; digest: how it was read.
     """
 
-    stream: Stream
+    stream: Stream | File
     counted_bytes: int
     digest: str
 
@@ -81,22 +83,48 @@ def path_of(source: Source) -> Path | None:
     return Path(source) if isinstance(source, (str, os.PathLike)) else None
 
 
+def object_of(source: Source) -> File | None:
+    """The object in a store that the source is, or the rest of one."""
+    source = source.stream if isinstance(source, StreamRest) else source
+    return source if isinstance(source, File) else None
+
+
+def file_of(source: Source, kind: Kind) -> File | None:
+    """A file that has to be opened by corpus: an object in a store, or one whose bytes are not the text itself.
+
+    EnvironmentFailure if it can't be looked at.
+    """
+    path, found = path_of(source), object_of(source)
+    if found is not None or path is None or kind == PLAIN_TEXT:
+        return found
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise EnvironmentFailure(f"{path}: {error.strerror}") from error
+    return File(os.fspath(path), status.st_size, status.st_mtime_ns, kind=kind)
+
+
 def name_of(source: Source) -> str:
     """What a source is called: the path of a file as it is given, "stdin", or "text" for what has no name."""
     path = path_of(source)
     if path is not None:
         return os.fspath(path)
+    if (file := object_of(source)) is not None:
+        return file.shown
     name = getattr(source.stream if isinstance(source, StreamRest) else source, "name", None)
     return name.strip("<>") if isinstance(name, str) else "stdin" if name == 0 else "text"
 
 
 def total_bytes(sources: Iterable[Source]) -> int | None:
-    """The bytes of all sources, None if a pipe is among them, or a file that is not there."""
+    """The bytes of all sources, None if a pipe is among them; a file that is not there is told when it is read."""
     total: int | None = 0
     for source in sources:
         path = path_of(source)
         size: int | None
-        if path is None and isinstance(source, (StreamRest, io.IOBase)):
+        found = object_of(source)
+        if found is not None:
+            size = found.size_bytes
+        elif path is None and isinstance(source, (StreamRest, io.IOBase)):
             size = None
         elif path is None:
             size = memoryview(source).nbytes  # type: ignore[arg-type]
@@ -110,7 +138,9 @@ def total_bytes(sources: Iterable[Source]) -> int | None:
 
 def kind_of_source(source: Source, input_format: str) -> Kind:
     """What a source is: of a file its name says it, but for pipes, unless it is said for all; all else is text."""
-    path = path_of(source)
+    path, found = path_of(source), object_of(source)
+    if found is not None:
+        return found.kind
     if path is None or (input_format == "auto" and not path.is_file()):
         return PLAIN_TEXT
     try:
@@ -119,8 +149,13 @@ def kind_of_source(source: Source, input_format: str) -> Kind:
         raise BadArgument(f"{path}: {error}") from None
 
 
-def listed(sources: Iterable[Source], input_format: str, only_files: bool = False) -> list[Source]:
-    """The sources with the files in place of folders and globs that hold them; their libraries are looked for.
+def listed(
+    sources: Iterable[Source],
+    input_format: str,
+    only_files: bool = False,
+    storage_options: StorageOptions = NO_OPTIONS,
+) -> list[Source]:
+    """The sources with files in place of folders and globs and objects in place of URLs; libraries are looked for.
 
     only_files: pipes and devices that have a name are refused. MissingInput lists what means no file.
     """
@@ -128,6 +163,11 @@ def listed(sources: Iterable[Source], input_format: str, only_files: bool = Fals
     problems: list[str] = []
     kinds: set[Kind] = set()
     for source in sources:
+        if isinstance(source, str) and is_url(source):
+            files, wrong = search_sources([source], input_format=input_format, options=storage_options)
+            problems += wrong
+            found += [file if file.version else Path(file.path) for file in files]
+            continue
         path = Path(source) if isinstance(source, (str, os.PathLike)) else None
         is_searched = path is not None and not path.is_file()
         if path is not None and is_searched and (only_files or path.is_dir() or not path.exists()):
@@ -169,14 +209,15 @@ def identity(source: Source) -> tuple[str, os.stat_result | None]:
 
 
 def decoded_source(
-    path: Path, status: os.stat_result, read_as: str, stopped: bool, used_bytes: int, text_bytes: int
+    file: File, read_as: str, stopped: bool, used_bytes: int, text_bytes: int
 ) -> CountedSource:
-    """A file whose bytes are not the text itself: about so many of them were used for so much text."""
-    name, size = os.path.realpath(path), status.st_size
+    """A file of `file_of`, of which about so many bytes were used for so much text."""
+    name = file.shown if file.version else os.path.realpath(file.path)
+    size = file.size_bytes
     if not stopped:
-        return CountedSource(name, size, size, status.st_mtime_ns, digest="")
+        return CountedSource(name, size, size, file.mtime_ns, digest="")
     used_bytes = max(0, min(used_bytes, size - 1))
-    return CountedSource(name, size, used_bytes, status.st_mtime_ns, read_as, text_bytes)
+    return CountedSource(name, size, used_bytes, file.mtime_ns, read_as, text_bytes)
 
 
 def read_source(
@@ -185,9 +226,9 @@ def read_source(
     """A source that was read up to a byte of it, to its end unless `stopped`."""
     counted_bytes = counted_to - reader.start
     path, status = path_of(source), reader.status
+    if reader.file is not None:
+        return decoded_source(reader.file, reader.read_as, stopped, reader.used_bytes, counted_to)
     if path is not None and status is not None:
-        if reader.read_as:
-            return decoded_source(path, status, reader.read_as, stopped, reader.used_bytes, counted_to)
         return CountedSource(
             os.path.realpath(path), status.st_size, counted_bytes, status.st_mtime_ns, digest=""
         )
@@ -200,8 +241,12 @@ def read_source(
 def unread_source(source: Source) -> CountedSource:
     """A source that counting stopped before. Nothing is opened: a pipe would wait, a file may have gone."""
     name, status = identity(source)
-    if status is not None and isinstance(source, StreamRest):
-        return CountedSource(name, status.st_size, 0, status.st_mtime_ns, source.digest, source.counted_bytes)
+    found = object_of(source)
+    if isinstance(source, StreamRest) and (status is not None or found is not None):
+        size, time = (found.size_bytes, 0) if status is None else (status.st_size, status.st_mtime_ns)  # type: ignore[union-attr]
+        return CountedSource(name, size, 0, time, source.digest, source.counted_bytes)
+    if found is not None:
+        return CountedSource(name, found.size_bytes, 0, digest="")
     if status is not None:
         return CountedSource(name, status.st_size, 0, status.st_mtime_ns, digest="")
     digest = source.digest if isinstance(source, StreamRest) else TextDigest().hex()

@@ -47,7 +47,7 @@ def read_again(
         digest.add(memoryview(text))
         held = data[whole:]
         before = (before + piece)[-max(1, before_bytes) :]
-    if reader.status is None and digest.hex() != rest.digest:
+    if reader.file is None and digest.hex() != rest.digest:
         raise Refused(
             f"{reader.where}: its first {rest.counted_bytes} bytes are not those that were counted before; give the "
             "same text again, or count anew, without --counts"

@@ -20,14 +20,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from bpe.errors import EnvironmentFailure, NotEnoughMemory
 from bpe.pretoken_counts.sources import FileRange, StreamRest, name_of, path_of
 from corpus import utf8
+from corpus.blocks import FileRange as FileStream
 from corpus.decompress import DecompressedFile
 from corpus.sizes import bytes_text
-from stores import open_file
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from bpe.pretoken_counts.sources import Source
+    from corpus.source_list import Source as File
 
 # A few milliseconds of counting, which Ctrl-C and progress wait for: it stays in the cache between reading and
 # counting.
@@ -72,11 +73,11 @@ class Reader:
     """Reads one source; used as a context. read_bytes: of the source so far. replaced: how many U+FFFD were put in.
 
     status: of a regular file when it was opened; None: a stream. `read_again` goes before the rest of a stream.
-    compression: of a file; bytes are then those that are in it. read_as: what facts say of how it is read.
+    file: in place of the source; its bytes are decompressed. read_as: what facts say of how it is read.
     """
 
     def __init__(
-        self, source: Source, invalid: utf8.Invalid, compression: str = "none", read_as: str = ""
+        self, source: Source, invalid: utf8.Invalid, file: File | None = None, read_as: str = ""
     ) -> None:
         self.read_bytes = 0
         self.replaced = 0
@@ -89,14 +90,17 @@ class Reader:
         self._left: int | None = None  # bytes of a stretch still to be read
         self._expected: int | None = None  # the size of a file, or more if it grows
         self._file: Any = None
-        self._owned = False
+        self._owned: Any = None  # what is open, unless others opened it
         self._text = memoryview(b"")
         self._before: bytes | None = None  # what comes before the rest of a stream
+        self.file = file
         path = path_of(source)
+        if file is not None:
+            self._open(file)
+            return
         if path is not None:
             try:
-                self._file = FileIO(self.where)
-                self._owned = True
+                self._file = self._owned = FileIO(self.where)
                 status = os.fstat(self._file.fileno())
                 if self.start:
                     self._file.seek(self.start)
@@ -105,10 +109,6 @@ class Reader:
             if stat.S_ISREG(status.st_mode):
                 self.status = status
                 self._expected = max(0, status.st_size - self.start)
-            if compression != "none":
-                self._file.close()
-                self._file = DecompressedFile(open_file(self.where), self.where, compression)
-                self._expected = None
             if isinstance(source, FileRange) and source.stop is not None:
                 self._left = source.stop - source.start
             return
@@ -119,15 +119,28 @@ class Reader:
             self._text = memoryview(stream).cast("B")  # type: ignore[arg-type]
             self._expected = self._text.nbytes
 
+    def _open(self, file: File) -> None:
+        try:
+            opened = file.open()
+        except OSError as error:
+            raise EnvironmentFailure(f"{self.where}: {error.strerror or error}") from error
+        self._owned, self.status = opened, opened.status()
+        if file.kind.compression == "none":
+            self._file = FileStream(opened, file.shown, 0, file.size_bytes)
+            self._expected = file.size_bytes
+        else:
+            self._file = DecompressedFile(opened, file.shown, file.kind.compression)
+
     @property
     def may_read_ahead(self) -> bool:
         """Whether a read ends by itself, and `read_bytes` and `replaced` may run ahead of the block worked on."""
-        return self._owned and self.status is not None and not self.replaces
+        is_file = self.status is not None or self.file is not None
+        return is_file and not self.replaces
 
     @property
     def used_bytes(self) -> int:
         """About how many bytes of the source hold what was read."""
-        return int(self._file.used_bytes) if self.read_as else self.read_bytes
+        return int(self._file.used_bytes) if self.file is not None else self.read_bytes
 
     @property
     def left_bytes(self) -> int:
@@ -160,8 +173,8 @@ class Reader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not None and self._owned:
-            self._file.close()
+        if self._owned is not None:
+            self._owned.close()
 
     def fill(self, room: memoryview) -> int:
         """How many bytes were read into the room; less than all of it only at the end of the source."""

@@ -11,6 +11,8 @@ import pytest
 from bpe import _core
 
 sys.path.insert(0, str(Path(__file__).parent))  # cli_calls.py, small_encoder.py
+for name in ("corpus", "stores"):
+    sys.path.insert(1, str(Path(__file__).parents[1] / name))  # input_kinds.py, web_server.py
 
 
 @pytest.fixture(params=_core.simd_variants())

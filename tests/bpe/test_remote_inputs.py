@@ -1,0 +1,97 @@
+"""Inputs by URL are counted, trained on and encoded as the same files on a disk, and go on where they were stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from input_kinds import write_kind
+from test_record_inputs import _as_dict, _Stops, documents_of, gathered
+from web_server import WebServer, web_server
+
+from bpe import count_pretokens, train
+from bpe.__main__ import main
+from bpe.errors import MissingInput, Refused
+from bpe.pretoken_counts.count_set import CountSet
+
+pytest.importorskip("obstore", reason="obstore is not installed")
+END = "<|endoftext|>"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[WebServer]:
+    with web_server() as running:
+        yield running
+
+
+def put(server: WebServer, path: Path) -> str:
+    server.files[f"/{path.name}"] = path.read_bytes()
+    return f"{server.url}/{path.name}"
+
+
+@pytest.mark.parametrize(
+    "kind", ["txt.none", "txt.gz", "jsonl.none", "jsonl.zst", "parquet.none", "csv.none"]
+)
+def test_counts_are_those_of_the_file(
+    kind: str, server: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_kind(tmp_path / "in", documents_of(7, 2000), kind)
+    url = put(server, path)
+    expected = count_pretokens([path], [END])
+    found = count_pretokens([url], [END])
+    assert found.as_dict() == expected.as_dict()
+    assert (found.facts.documents, found.facts.text_bytes) == (
+        expected.facts.documents,
+        expected.facts.text_bytes,
+    )
+    assert [(s.name, s.size_bytes) for s in found.facts.sources] == [(url, path.stat().st_size)]
+    assert train([url], 300, [END]).merges == train([path], 300, [END]).merges
+    monkeypatch.setattr("corpus.documents.Buffers.__init__.__defaults__", (300,))
+    monkeypatch.setattr("corpus.read_csv.MAX_BATCH_ROWS", 40)
+    counted: CountSet | None = None
+    stops = 0
+    while counted is None or not counted.facts.complete:
+        counted = gathered(url, tmp_path, counted, _Stops(2 + 9 * stops))
+        stops += 1
+    assert stops > 1
+    assert _as_dict(counted) == expected.as_dict()
+
+
+def test_an_object_that_changed_is_refused(
+    server: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("corpus.documents.Buffers.__init__.__defaults__", (300,))
+    path = write_kind(tmp_path / "changed", documents_of(8, 100), "jsonl.none")
+    url = put(server, path)
+    counted = gathered(url, tmp_path, None, _Stops(3))
+    data = path.read_bytes()
+    server.files["/changed.jsonl"] = data.replace(b"the", b"eht")
+    with pytest.raises(Refused, match=r"changed\.jsonl: was counted as .*, now it is read as"):
+        gathered(url, tmp_path, counted)
+    server.files["/changed.jsonl"] = data + b"\n"
+    with pytest.raises(Refused, match=r"changed\.jsonl changed since a part of it was counted"):
+        gathered(url, tmp_path, counted)
+
+
+def test_the_commands_take_urls(server: WebServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    documents = documents_of(9, 50)
+    output = tmp_path / "tok.json"
+    urls = [put(server, write_kind(tmp_path / "in", documents, kind)) for kind in ("txt.gz", "jsonl.none")]
+    made = []
+    for url in urls:
+        options = ["--vocab-size", "300", "--special-token", END, "--output", str(output), "--quiet"]
+        assert main(["train", url, *options]) == 0
+        made.append(output.read_bytes())
+    assert made[0] == made[1]
+    assert main(["report", str(output), urls[0], "--json"]) == 0
+    ids = []
+    for url in (urls[0], str(tmp_path / "in.txt.gz")):
+        assert main(["encode", url, "--tokenizer", str(output), "--output", str(tmp_path / "ids")]) == 0
+        ids.append((tmp_path / "ids").read_bytes())
+    assert ids[0] == ids[1]
+    capfd.readouterr()
+    assert main(["count", f"{server.url}/none.jsonl", "--output", str(tmp_path / "c"), "--quiet"]) in (2, 4)
+    assert capfd.readouterr().err.count("\n") == 1
+    with pytest.raises(MissingInput):
+        count_pretokens([f"{server.url}/none.txt"])

@@ -1,0 +1,124 @@
+"""Arrow IPC, streams and files: rows in order in however many pieces, and damage told with file and byte."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from readings import read
+
+from corpus.errors import BadArgument, BadInput
+from corpus.sources import find_sources
+
+TEXTS = ["", "é", None, "a" * 3000, "漢" * 5, "b"]
+
+
+def write(path: Path, values: Any, rows: int = 7, options: Any = None) -> Path:
+    outer = pa.StructArray.from_arrays([values], ["inner"])
+    table = pa.table({"id": pa.array(range(len(values))), "text": values, "outer": outer})
+    make = pa.ipc.new_stream if path.suffix == ".arrow" else pa.ipc.new_file
+    with make(str(path), table.schema, options=options) as writer:
+        for batch in table.to_batches(max_chunksize=rows):
+            writer.write_batch(batch)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".arrow", ".feather"])
+@pytest.mark.parametrize("kind", ["string", "large_string", "binary", "string_view", "dictionary"])
+def test_every_type_gives_its_rows_in_order(kind: str, suffix: str, tmp_path: Path) -> None:
+    rng = random.Random(kind)
+    texts = rng.choices(TEXTS, k=100)
+    values = pa.array(texts, pa.string())
+    values = values.dictionary_encode() if kind == "dictionary" else values.cast(getattr(pa, kind)())
+    good = [text for text in texts if text is not None]
+    for codec in (None, "lz4", "zstd"):
+        path = write(tmp_path / f"in{suffix}", values, options=pa.ipc.IpcWriteOptions(compression=codec))
+        for field in ("text", "/outer/inner"):
+            for pieces in (1, 3, 50):
+                documents, intake = read(path, pieces, text_field=field, on_error="quarantine")
+                assert documents == good
+                assert intake.records == len(texts)
+                nulls = [row for row, text in enumerate(texts) if text is None]
+                assert [record.place for record in intake.kept] == nulls
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = write(tmp_path / "in.arrow", pa.array([b"ok", b"a\xff", b"end"]))
+    documents, intake = read(path, on_error="quarantine")
+    assert (documents, [record.place for record in intake.kept]) == (["ok", "end"], [1])
+    with pytest.raises(BadInput, match=r"in\.arrow: row 1: byte 1 of the text \(0xff\) is not valid UTF-8"):
+        read(path)
+
+
+def test_damage_never_is_more_than_an_error(tmp_path: Path) -> None:
+    """Whatever byte is changed or wherever the file ends: other documents, or one line that names the file."""
+    path = write(tmp_path / "in.arrow", pa.array(["some text", "more", None, "end"] * 5))
+    data = path.read_bytes()
+    rng = random.Random(1)
+    refused: list[str] = []
+    for turn in range(400):
+        damaged = bytearray(data)
+        if turn % 4:
+            for _ in range(rng.randrange(1, 4)):
+                damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        else:
+            del damaged[rng.randrange(len(damaged)) :]
+        path.write_bytes(damaged)
+        try:
+            read(path, on_error="skip")
+        except BadInput as error:
+            refused.append(str(error))
+    assert len(refused) > 50
+    assert all("in.arrow" in message and "\n" not in message for message in refused)
+
+
+def test_columns_that_hold_no_text(tmp_path: Path) -> None:
+    path = write(tmp_path / "in.feather", pa.array(["x"]))
+    with pytest.raises(
+        BadInput, match=r"has no column 'body'; --text-field can name one of: id, outer, text"
+    ):
+        read(path, text_field="body")
+    with pytest.raises(BadInput, match=r"the column 'id' holds int64, not text"):
+        read(path, text_field="id")
+    (tmp_path / "no.arrow").write_bytes(b"no arrow at all")
+    with pytest.raises(BadInput, match=r"no\.arrow: byte 0: not readable as Arrow"):
+        read(tmp_path / "no.arrow")
+
+
+def saved(folder: Path, parts: int) -> Path:
+    """A folder as save_to_disk writes it, with a file beside its data that is none of it."""
+    folder.mkdir(parents=True)
+    names = [f"data-{number:05}-of-{parts:05}.arrow" for number in range(parts)]
+    for number, name in enumerate(names):
+        write(folder / name, pa.array([f"{folder.name} {number}", "x"]))
+    write(folder / "cache-123.arrow", pa.array(["not this"]))
+    (folder / "dataset_info.json").write_text("{}")
+    state = {"_data_files": [{"filename": name} for name in reversed(names)], "_split": None}
+    (folder / "state.json").write_text(json.dumps(state))
+    return folder
+
+
+def test_folders_of_save_to_disk(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "one", 3)
+    texts = [document for source in find_sources([str(folder)]) for document in read(Path(source.path))[0]]
+    assert texts == ["one 2", "x", "one 1", "x", "one 0", "x"]
+    both = tmp_path / "both"
+    for split in ("train", "test"):
+        saved(both / split, 1)
+    (both / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    names = [Path(source.path).parent.name for source in find_sources([str(both)])]
+    assert names == ["train", "test"]
+    for content, message in [
+        ("[]", "is no such file as save_to_disk writes"),
+        ('{"splits": ["train", "gone"]}', "lists gone, which is not there"),
+    ]:
+        (both / "dataset_dict.json").write_text(content)
+        with pytest.raises(BadArgument, match=message):
+            find_sources([str(both)])
+    (folder / "state.json").write_text('{"_indices_data_files": [{"filename": "x"}], "_data_files": []}')
+    with pytest.raises(BadArgument, match="its rows are a selection"):
+        find_sources([str(folder)])
