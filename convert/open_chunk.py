@@ -56,9 +56,9 @@ class OpenChunk:
             )
             for found in self._next_shard():
                 encoder.take(found)
-            part_digests, places, (train, validation) = shard.finish()
+            finished = shard.finish()
             counts = intake.finish(shard.longest, shard.first_ids)
-            kept = {name for name, _ in places if name}
+            kept = {name for name, _ in finished.places if name}
             if counts.quarantine_bytes >= 0:
                 kept.add(quarantine_name(shard_id))
             job.shards.keep(sorted(kept))
@@ -69,13 +69,14 @@ class OpenChunk:
             self.chunk.text_bytes if is_last else 0,
             intake.replaced,
             dtype.itemsize,
-            part_digests,
-            train,
-            validation,
+            finished.digests,
+            finished.train,
+            finished.validation,
             bytes(self._reader.digests) if is_last else b"",
             tuple(self._reader.edges) if is_last else (),
             counts,
-            places,
+            finished.places,
+            finished.inline,
         )
         clock.lap("write")
         return record

@@ -83,8 +83,11 @@ def starts_run(shards: ShardStore, run: Run) -> NDArray[np.uint64]:
     starts = np.empty(run.item_count, dtype=np.uint64)
     filled = 0
     for own in run.slices:
-        with ShardReader(shards, own.shape) as reader:
-            found = reader.starts(run.split, own.start, own.stop)
+        if own.inline:
+            found = np.frombuffer(own.inline, np.uint64)
+        else:
+            with ShardReader(shards, own.shape) as reader:
+                found = reader.starts(run.split, own.start, own.stop)
         np.add(found, np.uint64(own.token_offset), out=starts[filled : filled + len(found)])
         filled += len(found)
     if run.closing is not None:

@@ -36,7 +36,7 @@ from convert.plan_record import plan_record
 from convert.progress import Progress
 from convert.provenance import write_manifest
 from convert.shards.runs import Run
-from convert.shards.shard import DIGEST_BLOCK_BYTES, PARTS, ShardRecord, SplitCounts
+from convert.shards.shard import DIGEST_BLOCK_BYTES, NOWHERE, ShardRecord, SplitCounts
 from convert.shards.shard_files import attempt_names
 from convert.shards.write_run import WrittenFile
 from corpus.source_list import Source, SourceList
@@ -119,7 +119,8 @@ class Results:
             self._rng.randbytes(8 * self._blocks(chunk)),
             ((0, chunk.stop, chunk.stop + 4000, "0123456789abcdef"),),
             IntakeCounts(SEQUENCES + held_out, chunk.text_bytes, longest=(9000, 8000, 7000)),
-            ((names[0], 0), *((small, 0) for _ in PARTS[1:])),
+            ((names[0], 0), (small, 0), (small, 0), NOWHERE),
+            (b"", b"", b"", bytes(8 * held_out)),
         )
 
     def _files(self, run: Run) -> list[WrittenFile]:

@@ -93,6 +93,7 @@ def test_names_that_outlast_a_power_loss_without_their_bytes(
     run_conversion(options(output="clean2", **small), InlineEngine())
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 100)
+    monkeypatch.setattr("convert.shards.shard_writer.INLINE_BYTES", 0)
     leave_partial(monkeypatch, 8, **small)
     shutil.copytree(here / "out.partial", here / "kept")
     needed = needed_files(here / "kept")

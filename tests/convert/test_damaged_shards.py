@@ -32,6 +32,7 @@ def small_units(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 300)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     monkeypatch.setattr("convert.shards.shard.DIGEST_BLOCK_BYTES", 64)
+    monkeypatch.setattr("convert.shards.shard_writer.INLINE_BYTES", 0)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 64)
 
 

@@ -44,6 +44,7 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
     for module in ("arrow_texts", "read_parquet"):
         monkeypatch.setattr(f"corpus.{module}.BATCH_BYTES", 300)
+    monkeypatch.setattr("convert.shards.shard_writer.INLINE_BYTES", 0)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 50)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (128, 128))
 
