@@ -118,7 +118,10 @@ COMMANDS = [
         ("--quiet", "--workers=1", "--overwrite"),
         {},
         {"inputs": "en.txt", "--tokenizer": "tok.json", "--validation": "other.txt"},
-        frozenset({"--text-field", "--separator"}) | ENDS,
+        frozenset(
+            {"--text-field", "--separator", "--scheduler", "--address", "--scratch", "--storage-option"}
+        )
+        | ENDS,
         folders={"--output": "d.zarr"},
     ),
     Command("flat_tokens", "info", (), {}, {"dataset": "own.zarr"}),
@@ -213,7 +216,7 @@ def commands_of(
 def takes_text(action: argparse.Action) -> bool:
     """Whether an option takes a name or a text: no number, no choice, no flag."""
     kind: Any = action.type
-    is_text = kind is None or kind is str or getattr(kind, "__name__", "") == "_path"
+    is_text = kind is None or kind is str or getattr(kind, "__name__", "") in ("_path", "_dataset")
     return is_text and action.choices is None and action.nargs != 0
 
 

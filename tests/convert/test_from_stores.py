@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pytest
 from faulty_proxy import HARMLESS, Faults, faulty_proxy
-from hub_server import hub_server
+from hub_files import hub_server
 from naive_conversion import END, make_documents, tree
 from servers import BUCKET, KEY, SECRET, moto_server, s3_options
 from stopped_runs import leave_partial, options
