@@ -116,13 +116,14 @@ def test_a_crash_names_its_text_and_keeps_it(
 def test_the_standard_pool_can_stand_in_and_its_losses_are_told_too(
     here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def pool(initializer: Any, arguments: Any) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(2, get_context("fork"), initializer, arguments)
-
-    run_conversion(options(), pool)
+    with ProcessPoolExecutor(2, get_context("fork")) as pool:
+        run_conversion(options(), pool)
     assert tree(here / "out") == clean
     monkeypatch.setattr(convert.worker, "encode_chunk", encode_or_die)
-    with pytest.raises(WorkerLost, match="text chunk"):
+    with (
+        ProcessPoolExecutor(2, get_context("fork")) as pool,
+        pytest.raises(WorkerLost, match="text chunk"),
+    ):
         run_conversion(options(output="other"), pool)
 
 
@@ -178,8 +179,8 @@ def test_a_lost_document_is_never_published(here: Path, monkeypatch: pytest.Monk
     assert not (here / "out").exists()
 
 
-def merge_and_spoil(run: Any, key: Any) -> Any:
-    written: Any = merge_run(run, key)
+def merge_and_spoil(run: Any, *more: Any) -> Any:
+    written: Any = merge_run(run, *more)
     if run.split == "train" and run.array == "tokens":
         path = Path("out.partial/dataset") / written[0].record.path
         data = path.read_bytes()

@@ -18,6 +18,8 @@ from convert import convert as run_conversion
 from convert.engine.inline_engine import InlineEngine
 from convert.errors import BadInput, BrokenInvariant, StorageError
 from convert.job import JobKey, find_job, write_job
+from convert.shards.shard_store import FolderShards
+from convert.workspace import Workspace
 
 
 @pytest.fixture
@@ -101,18 +103,23 @@ def test_a_job_is_read_from_its_file_only_as_it_was_written(corpus: Path) -> Non
     run("out", Spying())
     assert len(set(keys)) == 1
     job = find_job(keys[0])
-    for folder in (job.shards, job.dataset):
+    assert isinstance(job.shards, FolderShards)
+    assert isinstance(job.dataset, Path)
+    for folder in (job.shards.folder, job.dataset):
         folder.mkdir(parents=True)
-    path = corpus / "job"
-    key = write_job(job, path)
+    workspace = Workspace(corpus / "place")
+    workspace.take()
+    path = workspace.root / "job"
+    key = write_job(job, workspace)
     assert [source.path for source in find_job(key).plan.sources] == [
         source.path for source in job.plan.sources
     ]
     path.write_bytes(path.read_bytes().replace(b"endoftext", b"endoftexx"))
     assert find_job(key).separator == job.separator  # from memory
-    other = write_job(job._replace(seed=9), path)
+    other = write_job(job._replace(seed=9), workspace)
     path.write_bytes(path.read_bytes()[:-1] + b"!")
     with pytest.raises(StorageError, match="job is not what the conversion wrote there"):
         find_job(other)
     with pytest.raises(BrokenInvariant, match="not prepared"):
         find_job(JobKey("none"))
+    workspace.close()
