@@ -13,6 +13,7 @@ import pickle
 import socket
 import sys
 import threading
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,6 +23,7 @@ from bpe.tokenizer import Tokenizer
 from convert.errors import BrokenInvariant, EngineFailure, StorageError, naming
 from convert.planning.plan import Plan
 from convert.shards.shard_store import FolderShards, ShardStore
+from corpus.kinds import FORMATS
 from corpus.rules import IntakeRules
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.writer import Destination
@@ -75,12 +77,20 @@ def hand_out(job: Job, workspace: AnyWorkspace, engine: Engine, most_tasks: int)
     workspace: where it is put for workers that do not inherit it.
     """
     if engine.inherits:
+        _import_for_workers(job.plan)
         key = JobKey(os.urandom(16).hex())
         engine.start(most_tasks, add_job, key, job)
     else:
         key = write_job(job, workspace)
         engine.start(most_tasks, check_worker, key)
     return key
+
+
+def _import_for_workers(plan: Plan) -> None:
+    """The modules that each worker's first tasks need beside those here: what is forked has them already."""
+    for kind in plan.sources.kinds:
+        import_module(FORMATS[kind.format].reader)
+    import_module("flat_tokens.storage.elements")  # of the tasks that verify
 
 
 def add_job(key: JobKey, job: Job) -> None:
