@@ -16,7 +16,8 @@ from bpe.errors import EnvironmentFailure
 from bpe.tokenizer import Tokenizer
 from convert.driver.ledger import Ledger
 from convert.planning.plan import Plan, ShardId
-from convert.shards.intake import QUARANTINE_NAME, IntakeCounts, quarantine_lines
+from convert.shards.intake import QUARANTINE_NAME, quarantine_lines
+from convert.shards.intake_counts import IntakeCounts
 from convert.shards.shard_store import ShardStore
 from corpus.digest import BLOCK_BYTES, DIGEST_BYTES, DIGEST_NAME, source_digest
 from corpus.sources import recorded_path

@@ -16,7 +16,7 @@ import threading
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bpe.end_tokens import EndTokens
 from bpe.tokenizer import Tokenizer
@@ -30,7 +30,6 @@ from flat_tokens.writer import Destination
 from stores import is_url, open_store, split_key
 
 if TYPE_CHECKING:
-    from convert.places.store_workspace import AnyWorkspace
     from engines.engine import Engine
 
 _MOST_JOBS = 4  # conversions at a time in one process; others are read again
@@ -57,6 +56,14 @@ class Job(NamedTuple):
     folder: Path | None = None
 
 
+class JobPlace(Protocol):
+    """Where a job is put for workers that do not inherit it: a workspace."""
+
+    def put_job(self, data: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """Put it there; its path or URL, and the options of its store."""
+        ...
+
+
 class JobKey(NamedTuple):
     """digest: SHA-256 of the pickled job in the file `path`, which may be a URL, of a store with these options; where
     there is no file, a name for the job. version: of the program that wrote it."""
@@ -71,7 +78,7 @@ _jobs: dict[JobKey, Job] = {}  # the last used last
 _lock = threading.Lock()
 
 
-def hand_out(job: Job, workspace: AnyWorkspace, engine: Engine, most_tasks: int) -> JobKey:
+def hand_out(job: Job, workspace: JobPlace, engine: Engine, most_tasks: int) -> JobKey:
     """Start the engine for the tasks of a job, of which there are `most_tasks` at once; the key they find it by.
 
     workspace: where it is put for workers that do not inherit it.
@@ -112,7 +119,7 @@ def find_job(key: JobKey) -> Job:
     return job
 
 
-def write_job(job: Job, workspace: AnyWorkspace) -> JobKey:
+def write_job(job: Job, workspace: JobPlace) -> JobKey:
     """Put the job where all workers see it, for processes that do not inherit it."""
     here = Path.cwd()
     is_relative = not all(

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from convert.planning.plan import ShardId
-from convert.shards.intake import IntakeCounts
+from convert.shards.intake_counts import IntakeCounts
 
 SPLITS = ("train", "validation")
 # A part is one array; those of the ids are named for their split.

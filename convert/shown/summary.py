@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bpe.end_tokens import NO_ENDS, EndTokens
 from convert.errors import printable
-from convert.shards.intake import IntakeCounts
+from convert.shards.intake_counts import IntakeCounts
 from convert.shards.shard import SplitCounts
 from corpus.sizes import bytes_text, counted
 

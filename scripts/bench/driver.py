@@ -31,7 +31,7 @@ from convert.encode.job import JobKey
 from convert.places.store_workspace import open_workspace
 from convert.planning.plan import ShardId, TextChunk, make_plan
 from convert.planning.plan_record import plan_record
-from convert.shards.intake import IntakeCounts
+from convert.shards.intake_counts import IntakeCounts
 from convert.shards.runs import Run
 from convert.shards.shard import DIGEST_BLOCK_BYTES, NOWHERE, ShardRecord, SplitCounts
 from convert.shards.shard_files import attempt_names

@@ -15,10 +15,10 @@ that a forked process writes its reference counts to), filling a pretoken cache 
 runs for the first time a sixth; the rest are forks, file reads and cache misses. It is paid once for each worker. The
 modules that every worker used to import are imported before the fork now: 5 to 8 % of all processor time at 32 workers.
 
-What did not help, or too little for what it takes: a sample of the text encoded before the fork, so that workers inherit
-a warm cache, 3 % at 32 workers, for 15 ms of start (2 MB; more text is no better); the same with the cache copied into
-huge pages of the worker's own, no better than copy-on-write; a cache that is filled to one half or two thirds before it
-doubles, nothing; malloc with huge pages, or without trimming, nothing.
+What did not help, or too little for what it takes: a sample of the text encoded before the fork, so that workers
+inherit a warm cache, 3 % at 32 workers, for 15 ms of start (2 MB; more text is no better); the same with the cache
+copied into huge pages of the worker's own, no better than copy-on-write; a cache that is filled to one half or two
+thirds before it doubles, nothing; malloc with huge pages, or without trimming, nothing.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 
@@ -44,6 +45,11 @@ WORDS = re.compile(rb"[A-Za-z]+")
 # Vowels for vowels and consonants for consonants, so that what comes out looks like words.
 ALPHABET = (b"aeiou", b"bcdfghjklmnpqrstvwxyz", b"AEIOU", b"BCDFGHJKLMNPQRSTVWXYZ")
 LETTERS = b"".join(ALPHABET)
+
+
+def turned_word(words: dict[bytes, bytes], found: re.Match[bytes]) -> bytes:
+    """What a word is turned into."""
+    return words.get(found[0], found[0])
 
 
 def main() -> None:
@@ -86,7 +92,7 @@ def drawn(path: Path, megabytes: float) -> bytes:
         words = {word: word.translate(table) for word, seen in counts.items() if seen <= RARE}
         rng.shuffle(documents)
         for document in documents:
-            changed = WORDS.sub(lambda found: words.get(found[0], found[0]), document) if copy else document
+            changed = WORDS.sub(partial(turned_word, words), document) if copy else document
             chosen.append(changed)
             size += len(changed) + len(harness.SEPARATOR)
             if size >= megabytes * 1e6:

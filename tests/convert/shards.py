@@ -11,7 +11,7 @@ import numpy as np
 from convert.driver.ledger import Ledger
 from convert.places.log import Recorded
 from convert.planning.plan import Plan, ShardId, TextChunk
-from convert.shards.intake import IntakeCounts
+from convert.shards.intake_counts import IntakeCounts
 from convert.shards.shard import PARTS, ShardRecord, block_range
 from convert.shards.shard_reader import DamagedShard, ShardReader
 from convert.shards.shard_store import FolderShards
