@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Sequence
 
 import pytest
-from engines import tiktoken_pieces, tokenizers_pieces
 from family_patterns import FAMILY_PATTERNS
+from peer_pieces import tiktoken_pieces, tokenizers_pieces
 from random_patterns import random_pattern, random_text
 
 from bpe.errors import BadTokenizer

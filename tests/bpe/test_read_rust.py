@@ -6,9 +6,9 @@ import random
 import re
 
 import pytest
-from engines import tiktoken_pieces
 from family_patterns import FAMILY_PATTERNS
 from pattern_matcher import matched
+from peer_pieces import tiktoken_pieces
 from random_patterns import random_pattern, random_text
 
 from bpe.errors import BadTokenizer, UnsupportedPattern

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from engines import tokenizers_pieces
 from family_patterns import FAMILY_PATTERNS
+from peer_pieces import tokenizers_pieces
 from random_patterns import random_pattern, random_text
 
 from bpe import _core

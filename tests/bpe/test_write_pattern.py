@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from engines import tiktoken_pieces, tokenizers_pieces
 from family_patterns import FAMILY_PATTERNS
 from pattern_matcher import matched, pieces
+from peer_pieces import tiktoken_pieces, tokenizers_pieces
 from random_patterns import random_pattern, random_text
 
 from bpe.pretokenization import read_oniguruma, read_rust
