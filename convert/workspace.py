@@ -26,7 +26,7 @@ from convert.errors import BrokenInvariant, Refused, StorageError, UsageError, n
 from convert.existing_output import is_empty_folder, not_ours
 from convert.folder_lock import FolderLock
 from convert.plan_record import PlanRecord, RecordFile, changed_source, compare, told
-from convert.scratch import NOTE_NAME, check_scratch, note_scratch, noted_scratch, remove_folder
+from convert.scratch import NOTE_NAME, REMOVED, check_scratch, note_scratch, noted_scratch, remove_folder
 from convert.shards.shard_store import FolderShards
 from flat_tokens.storage.durability import sync, sync_folders
 from flat_tokens.storage.manifest import MANIFEST_NAME
@@ -43,6 +43,7 @@ JOB_NAME = "job"
 SHOWN_DIFFERENCES = 4
 _OWN_NAMES = {PLAN_NAME, PLAN_NAME + ".tmp", LOCK_NAME, SHARDS_NAME, DATASET_NAME}
 _OWN_NAMES |= {REPLACED_NAME, STACKS_NAME, INPUT_NAME, CRASH_NAME, JOB_NAME, NOTE_NAME, NOTE_NAME + ".tmp"}
+_OWN_NAMES |= {name + REMOVED for name in (SHARDS_NAME, DATASET_NAME, REPLACED_NAME)}
 _BUFFER_BYTES = 1 << 20
 
 
