@@ -195,7 +195,7 @@ def refused(command: Command, changed: dict[str, str], capfd: pytest.CaptureFixt
 
 def parsers() -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
     """(package, command, its parser) of all there are."""
-    for package, module in (("bpe", "bpe.cli.arguments"), ("convert", "convert.arguments")):
+    for package, module in (("bpe", "bpe.cli.arguments"), ("convert", "convert.shown.arguments")):
         loaded = importlib.import_module(module)
         parser = loaded.build_parser() if package == "bpe" else loaded._parser()
         yield from commands_of(package, parser)

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from itertools import chain, pairwise
 
 from convert.errors import BrokenInvariant
-from convert.intake import IntakeCounts, total_intake
-from convert.plan import Plan, ShardId
+from convert.planning.plan import Plan, ShardId
+from convert.shards.intake_counts import IntakeCounts, total_intake
 from convert.shards.runs import NO_SHARD, Run, RunPlanner, run_tokens
 from convert.shards.shard import PARTS, SPLITS, START_BYTES, ShardRecord, SplitCounts
 from convert.shards.write_run import WrittenFile

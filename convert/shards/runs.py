@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from convert.plan import ShardId
+from convert.planning.plan import ShardId
 from convert.shards.shard import NOWHERE, PARTS, START_BYTES, STARTS_OF, ShardShape
 
 RUN_TOKENS = (2 << 20, 8 << 20)  # at least, at most

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from convert.intake import IntakeCounts
-from convert.plan import ShardId
+from convert.planning.plan import ShardId
+from convert.shards.intake_counts import IntakeCounts
 
 SPLITS = ("train", "validation")
 # A part is one array; those of the ids are named for their split.

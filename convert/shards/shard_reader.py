@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convert.errors import naming
-from convert.plan import ShardId
+from convert.planning.plan import ShardId
 from convert.shards import shard as shard_module
 from convert.shards.shard import (
     DIGEST_BYTES,

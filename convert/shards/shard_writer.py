@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bpe.end_tokens import NO_ENDS, EndTokens
 from convert import _core
 from convert.errors import BrokenInvariant
-from convert.plan import ShardId
+from convert.planning.plan import ShardId
 from convert.shards.part_writer import PartWriter, write_new_file
 from convert.shards.shard import SPLITS, Place, SplitCounts
 from convert.shards.shard_files import attempt_names

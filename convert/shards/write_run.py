@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convert import _core
-from convert.engine.worker_process import take_step
 from convert.shards.runs import Run
 from convert.shards.shard_reader import ShardReader
 from convert.shards.shard_store import ShardStore
 from corpus.buffers import thread_buffer
+from engines.worker_process import take_step
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts

@@ -9,9 +9,9 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from convert.driver.ledger import Ledger
-from convert.driver.log import Recorded
-from convert.intake import IntakeCounts
-from convert.plan import Plan, ShardId, TextChunk
+from convert.places.log import Recorded
+from convert.planning.plan import Plan, ShardId, TextChunk
+from convert.shards.intake_counts import IntakeCounts
 from convert.shards.shard import PARTS, ShardRecord, block_range
 from convert.shards.shard_reader import DamagedShard, ShardReader
 from convert.shards.shard_store import FolderShards

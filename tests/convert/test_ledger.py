@@ -17,7 +17,7 @@ from shards import change_part, ids_of, ledger_of, shard_of
 
 from convert.driver.ledger import ARRAYS, Ledger, shard_bytes
 from convert.errors import BrokenInvariant
-from convert.plan import ShardId
+from convert.planning.plan import ShardId
 from convert.shards import runs as runs_module
 from convert.shards import shard as shard_module
 from convert.shards.runs import NO_SHARD, Run

@@ -18,11 +18,11 @@ from input_kinds import write_kind
 from naive_conversion import make_documents, tree
 from shards import add_rows, change_part, ledger_of, record_of
 
-import convert.worker
+import convert.encode.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from convert.engine.inline_engine import InlineEngine
-from convert.plan import ShardId, TextChunk
+from convert.encode.worker import ChunkResult, encode_chunk
+from convert.planning.plan import ShardId, TextChunk
 from convert.shards import part_writer, shard_writer
 from convert.shards import runs as runs_module
 from convert.shards import shard as shard_module
@@ -32,7 +32,7 @@ from convert.shards.shard_reader import DamagedShard
 from convert.shards.shard_store import FolderShards
 from convert.shards.shard_writer import ShardWriter
 from convert.shards.write_run import encoded_units, starts_run
-from convert.worker import ChunkResult, encode_chunk
+from engines.inline_engine import InlineEngine
 from flat_tokens.storage.layout import ArrayLayout
 
 CHUNKS = 4
@@ -285,7 +285,7 @@ def test_a_file_has_one_writer_until_its_text_chunk_has_ended(
     flush_bytes: int, packed_corpus: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file of small parts was given to another text chunk as soon as one part in it was merged."""
-    monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
+    monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 500)
     monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 300)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", flush_bytes)
@@ -305,7 +305,7 @@ def test_a_file_has_one_writer_until_its_text_chunk_has_ended(
                 ended.add(chunk.index)
         return result
 
-    monkeypatch.setattr(convert.worker, "encode_chunk", encode)
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode)
     convert_packed("out", workers=3)
     assert len(shards) > 30
     monkeypatch.undo()

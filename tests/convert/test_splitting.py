@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from shards import ids_of, record_of, writer_of
 
+from convert.encode.splitting import hash_threshold, is_validation
 from convert.shards.shard import SPLITS
 from convert.shards.shard_reader import ShardReader
 from convert.shards.shard_store import FolderShards
-from convert.splitting import hash_threshold, is_validation
 
 
 @pytest.mark.parametrize(
