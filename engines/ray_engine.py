@@ -5,11 +5,13 @@ Ray does what a scheduler has to: a task is a remote function that is tried agai
 
 from __future__ import annotations
 
+import signal
 import socket
+import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from engines.engine import Engine, attempt, package_of, pickled, settle
@@ -19,6 +21,17 @@ CONNECT_SECONDS = 10
 CHECK_SECONDS = 60  # for all nodes to say that they can do the work
 TRIES_AGAIN = 3  # of a task whose worker is lost
 _LOOK_SECONDS = 2.0
+
+
+@contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Ray puts a handler in place of the process's, which ends it by another exit code and without a word."""
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread() and handler is not None:
+            signal.signal(signal.SIGTERM, handler)
 
 
 class RayEngine(Engine):
@@ -51,18 +64,27 @@ class RayEngine(Engine):
         """Have a worker on each node do prepare(*arguments); the first error is raised."""
         strategy = package_of("ray", "ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
         call = pickled(prepare, *arguments)
+        # Not by ray.get, which makes a plain KeyboardInterrupt of the exception of any signal.
         answers = [
-            self._attempt.options(num_cpus=0, scheduling_strategy=strategy(node, soft=False)).remote(call)
+            self._attempt.options(num_cpus=0, scheduling_strategy=strategy(node, soft=False))
+            .remote(call)
+            .future()
             for node in self._nodes
         ]
         try:
-            for good, error in self._ray.get(answers, timeout=CHECK_SECONDS):
+            for answer in wait(answers, CHECK_SECONDS).done:
+                good, error = answer.result()
                 if not good:
                     raise error
         except self._ray.exceptions.RayError as error:
             raise EngineFailure(
                 f"not all nodes of the Ray cluster at {self._address} can run tokenmill: {cause_of(error)}"
             ) from None
+        if not all(answer.done() for answer in answers):
+            raise EngineFailure(
+                f"not all nodes of the Ray cluster at {self._address} answer within {CHECK_SECONDS} s; end those that "
+                f"hang"
+            )
 
     def submit(
         self, fn: Callable[..., Any], /, *args: Any, sticky: Hashable = None, **kwargs: Any
@@ -106,7 +128,8 @@ class RayEngine(Engine):
             if host:  # Ray itself would try much longer
                 with socket.create_connection((host, int(port)), CONNECT_SECONDS):
                     pass
-            self._ray.init(self._address, log_to_driver=False, logging_level="CRITICAL")
+            with _own_sigterm():
+                self._ray.init(self._address, log_to_driver=False, logging_level="CRITICAL")
         except (OSError, ValueError, RuntimeError) as error:
             raise EngineFailure(f"no Ray cluster answers at {self._address}: {cause_of(error)}") from None
 

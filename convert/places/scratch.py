@@ -14,6 +14,7 @@ from pathlib import Path
 from convert.errors import StorageError, naming
 
 NOTE_NAME = "scratch"
+REMOVED = ".removed"  # behind the name of a folder, for the moment in which it is removed
 _TRIES = 8
 
 
@@ -43,16 +44,18 @@ def note_scratch(root: Path, folder: str, name: str) -> Path:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder and all in it, if there is one; the task of a worker that counts as lost may still write there,
-    until its folder is gone."""
+    """Remove a folder and all in it, if there is one. The task of a worker that counts as lost may still write there:
+    so it gets another name first, under which nobody looks for it; one that was left with that name is removed too."""
+    aside = folder.with_name(folder.name + REMOVED)
     for turn in range(_TRIES):
         try:
-            shutil.rmtree(folder)
-            return
+            if aside.exists():
+                shutil.rmtree(aside)
+            folder.rename(aside)
         except FileNotFoundError:
-            if not folder.exists():
+            if not folder.exists() and not aside.exists():
                 return
-        except OSError:
+        except OSError:  # a file came into being, whose folder was found before
             if turn == _TRIES - 1:
                 raise
-        time.sleep(0.01 * 2**turn)
+            time.sleep(0.01 * 2**turn)

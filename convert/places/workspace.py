@@ -25,7 +25,14 @@ from convert.errors import BrokenInvariant, Refused, StorageError, UsageError, n
 from convert.places.existing_output import is_empty_folder, not_ours
 from convert.places.folder_lock import FolderLock
 from convert.places.log import Log
-from convert.places.scratch import NOTE_NAME, check_scratch, note_scratch, noted_scratch, remove_folder
+from convert.places.scratch import (
+    NOTE_NAME,
+    REMOVED,
+    check_scratch,
+    note_scratch,
+    noted_scratch,
+    remove_folder,
+)
 from convert.planning.plan_record import PlanRecord, RecordFile, changed_source, compare, told
 from convert.shards.shard_store import FolderShards
 from flat_tokens.storage.durability import sync, sync_folders
@@ -43,6 +50,7 @@ JOB_NAME = "job"
 SHOWN_DIFFERENCES = 4
 _OWN_NAMES = {PLAN_NAME, PLAN_NAME + ".tmp", LOCK_NAME, SHARDS_NAME, DATASET_NAME}
 _OWN_NAMES |= {REPLACED_NAME, STACKS_NAME, INPUT_NAME, CRASH_NAME, JOB_NAME, NOTE_NAME, NOTE_NAME + ".tmp"}
+_OWN_NAMES |= {name + REMOVED for name in (SHARDS_NAME, DATASET_NAME, REPLACED_NAME)}
 _BUFFER_BYTES = 1 << 20
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 import socket
 from pathlib import Path
 
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize("form", ["{}", "ray://{}", "nonsense"])
 def test_a_cluster_that_is_not_there_is_one_line(form: str, here: Path) -> None:
+    before = signal.getsignal(signal.SIGTERM)
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = form.format(f"127.0.0.1:{nobody.getsockname()[1]}")
@@ -27,4 +29,5 @@ def test_a_cluster_that_is_not_there_is_one_line(form: str, here: Path) -> None:
         )
         with pytest.raises(EngineFailure, match=f"^no Ray cluster answers at {address}: .*$"):
             run_conversion(options)
+    assert signal.getsignal(signal.SIGTERM) == before  # Ray's own was left in its place
     assert not (here / "out.partial").exists()

@@ -12,7 +12,7 @@ from stopped_runs import leave_partial, options
 
 from convert import convert as run_conversion
 from convert.errors import StorageError
-from convert.places.scratch import remove_folder
+from convert.places.scratch import REMOVED, remove_folder
 from engines.inline_engine import InlineEngine
 from engines.process_engine import ProcessEngine
 
@@ -99,5 +99,16 @@ def test_a_folder_that_is_still_written_to_is_removed(tmp_path: Path) -> None:
     writer.start()
     remove_folder(folder)
     writer.join(60)
-    assert not folder.exists()
+    assert list(tmp_path.iterdir()) == []
     remove_folder(folder)
+
+
+def test_a_run_that_was_killed_while_it_removed_a_folder_leaves_nothing_for_the_next(
+    here: Path, monkeypatch: pytest.MonkeyPatch, expected: dict[str, bytes]
+) -> None:
+    leave_partial(monkeypatch, **MORE)
+    (folder,) = (here / "elsewhere").iterdir()
+    folder.rename(folder.with_name(folder.name + REMOVED))
+    (here / "out.partial/dataset").rename(here / f"out.partial/dataset{REMOVED}")
+    run_conversion(options(overwrite=True, seed=5), InlineEngine())
+    assert list((here / "elsewhere").iterdir()) == list(here.glob("out.partial*")) == []
