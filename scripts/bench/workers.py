@@ -9,11 +9,12 @@ dataset. "processor" is the time of it and of all its workers, and "system" the 
 processor time beside that of two workers. The cores are those of the machine, however many workers there are. All
 datasets must be equal. On a disk the figures also depend on what was deleted before (see conversion.py).
 
-What 30 more workers cost on two cores, by samples of the processor (256 MB of English, 3.3 s with two workers): page
-faults half (memory that is new to the process: the pretoken cache's huge pages and buffers; pages of Python's objects
-that a forked process writes its reference counts to), filling a pretoken cache of one's own a fifth, Python's code that
-runs for the first time a sixth; the rest are forks, file reads and cache misses. It is paid once for each worker. The
-modules that every worker used to import are imported before the fork now: 5 to 8 % of all processor time at 32 workers.
+What 30 more workers cost on two cores, by samples of the processor (256 MB of English, 3.5 s with two workers): page
+faults two fifths (memory that is new to the process: the pretoken cache's huge pages, buffers; and pages of Python's
+objects that a forked process writes its reference counts to), filling a pretoken cache of one's own, with misses of the
+processor's caches, a third, Python's code that runs for the first time an eighth, forks a twentieth. It is paid once
+for each worker. The modules that every worker used to import are imported before the fork now: 5 to 8 % of all
+processor time at 32 workers.
 
 What did not help, or too little for what it takes: a sample of the text encoded before the fork, so that workers
 inherit a warm cache, 3 % at 32 workers, for 15 ms of start (2 MB; more text is no better); the same with the cache
