@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 __path__ = extend_path(__path__, __name__)
 
 if TYPE_CHECKING:
+    from convert.driver.pipeline import convert
     from convert.options import ConvertOptions
-    from convert.pipeline import convert
-    from convert.summary import Summary
+    from convert.shown.summary import Summary
 
 __all__ = ["ConvertOptions", "Summary", "convert"]
 
 _HOME = {
     "ConvertOptions": "convert.options",
-    "Summary": "convert.summary",
-    "convert": "convert.pipeline",
+    "Summary": "convert.shown.summary",
+    "convert": "convert.driver.pipeline",
 }
 
 

@@ -29,8 +29,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from bpe.cli.standard_streams import prepare_standard_streams
-from convert.arguments import parse_arguments
 from convert.errors import BadInput, exit_code_of, one_line, printable
+from convert.shown.arguments import parse_arguments
 from stores import is_url, shown_url
 
 SAME_COMMAND = ", the same command goes on from there"
@@ -45,8 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options, parsed = parse_arguments(words)
         output = options.output
-        from convert.engine.stop_signals import stop_signals
-        from convert.pipeline import convert, dry_run
+        from convert.driver.pipeline import convert, dry_run
+        from engines.stop_signals import stop_signals
 
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import errno
 import os
 from concurrent.futures import BrokenExecutor
-from typing import Any
 
 from corpus.errors import BadArgument, TokenmillError
 from corpus.errors import BadInput as BadInput
 from corpus.errors import naming as naming
 from corpus.errors import printable as printable
+from engines.errors import EngineFailure as EngineFailure
+from engines.errors import WorkerLost as WorkerLost
 
 ConvertError = TokenmillError  # the base of all packages' errors, as convert names it
 UsageError = BadArgument
@@ -25,23 +26,6 @@ class StorageError(ConvertError):
     """The system refused to read or write: space, permission, a failing disk."""
 
     exit_code = 4
-
-
-class WorkerLost(ConvertError, BrokenExecutor):
-    """A worker process ended before its task was done.
-
-    place: what the task said it was at (`take_step`), None where it did not. crashed: by a fault in the program.
-    """
-
-    exit_code = 5
-    place: Any = None
-    crashed = False
-
-
-class EngineFailure(ConvertError):
-    """What runs the tasks is not there, or has workers that cannot do them."""
-
-    exit_code = 5
 
 
 class Refused(ConvertError):

@@ -29,8 +29,8 @@ from input_kinds import KINDS, write_kind  # noqa: E402 - found on the path abov
 from naive_conversion import make_documents, train_tokenizer, tree  # noqa: E402
 
 from convert import ConvertOptions, convert  # noqa: E402
-from convert.engine.engine import package_of  # noqa: E402
-from convert.engine.inline_engine import InlineEngine  # noqa: E402
+from engines.engine import package_of  # noqa: E402
+from engines.inline_engine import InlineEngine  # noqa: E402
 
 Cluster = tuple[str, dict[str, Any], Callable[[], list[int]]]  # name, options, ids of the workers
 

@@ -118,7 +118,10 @@ COMMANDS = [
         ("--quiet", "--workers=1", "--overwrite"),
         {},
         {"inputs": "en.txt", "--tokenizer": "tok.json", "--validation": "other.txt"},
-        frozenset({"--text-field", "--separator"}) | ENDS,
+        frozenset(
+            {"--text-field", "--separator", "--scheduler", "--address", "--scratch", "--storage-option"}
+        )
+        | ENDS,
         folders={"--output": "d.zarr"},
     ),
     Command("flat_tokens", "info", (), {}, {"dataset": "own.zarr"}),
@@ -192,7 +195,7 @@ def refused(command: Command, changed: dict[str, str], capfd: pytest.CaptureFixt
 
 def parsers() -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
     """(package, command, its parser) of all there are."""
-    for package, module in (("bpe", "bpe.cli.arguments"), ("convert", "convert.arguments")):
+    for package, module in (("bpe", "bpe.cli.arguments"), ("convert", "convert.shown.arguments")):
         loaded = importlib.import_module(module)
         parser = loaded.build_parser() if package == "bpe" else loaded._parser()
         yield from commands_of(package, parser)
@@ -213,7 +216,7 @@ def commands_of(
 def takes_text(action: argparse.Action) -> bool:
     """Whether an option takes a name or a text: no number, no choice, no flag."""
     kind: Any = action.type
-    is_text = kind is None or kind is str or getattr(kind, "__name__", "") == "_path"
+    is_text = kind is None or kind is str or getattr(kind, "__name__", "") in ("_path", "_dataset")
     return is_text and action.choices is None and action.nargs != 0
 
 

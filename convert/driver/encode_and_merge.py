@@ -21,19 +21,19 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from convert import worker
-from convert.context import Context
-from convert.driver.log import run_entry, shard_entry
+from convert.driver.context import Context
 from convert.driver.resume import resume
-from convert.engine.tasks import SHOW_SECONDS
+from convert.encode import worker
 from convert.errors import BadInput, DataLost
-from convert.plan import ShardId, TextChunk
-from convert.progress import Stage
+from convert.places.log import run_entry, shard_entry
+from convert.planning.plan import ShardId, TextChunk
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.shards.shard_reader import Damage
 from convert.shards.write_run import WrittenFile
+from convert.shown.progress import Stage
 from corpus.intake import check_error_count
+from engines.tasks import SHOW_SECONDS
 from flat_tokens.format import SPLITS
 from flat_tokens.writer import create_arrays
 from stores import StoreError
@@ -70,7 +70,7 @@ class EncodeAndMerge:
         self._recorded = self._log.recorded()
         self._threshold: int | None = None
         if context.options.validation_docs is not None:
-            from convert.choose_held_out import choose_threshold
+            from convert.driver.choose_held_out import choose_threshold
 
             self._threshold = choose_threshold(context, self._log, self._recorded)
         for split in SPLITS:

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from itertools import chain, pairwise
 
 from convert.errors import BrokenInvariant
-from convert.intake import IntakeCounts, total_intake
-from convert.plan import Plan, ShardId
-from convert.shards.runs import Run, RunPlanner, run_tokens
+from convert.planning.plan import Plan, ShardId
+from convert.shards.intake_counts import IntakeCounts, total_intake
+from convert.shards.runs import NO_SHARD, Run, RunPlanner, run_tokens
 from convert.shards.shard import PARTS, SPLITS, START_BYTES, ShardRecord, SplitCounts
 from convert.shards.write_run import WrittenFile
 from corpus.digest import DIGEST_BYTES
@@ -38,16 +38,16 @@ class _OpenShard:
         self.record = record
         counts = [record.split(split) for split in SPLITS]
         # Tokens are flagged by the starts: those are read by the runs of both arrays.
-        self.unread = [own.tokens for own in counts] + [own.tokens + own.sequences for own in counts]
+        unread = [own.tokens for own in counts] + [own.tokens + own.sequences for own in counts]
+        self.unread = [0 if inline else items for items, inline in zip(unread, record.inline, strict=True)]
 
-    def read(self, part: str, items: int) -> str | None:
-        """So many items of a part are written; the file that nothing reads any more, if that was the last of it."""
+    def read(self, part: str, items: int) -> bool:
+        """So many items of a part are written; whether that was the last of it."""
         index = PARTS.index(part)
+        if self.record.inline[index]:
+            return False
         self.unread[index] -= items
-        if self.unread[index]:
-            return None
-        name = self.record.places[index][0]
-        return name if name in self.unneeded_files() else None
+        return self.unread[index] == 0
 
     def unneeded_files(self) -> set[str]:
         """The files of the shard that no run has still to read."""
@@ -174,14 +174,17 @@ class Ledger:
         self.facts.update((file.record.path, file.facts) for file in files if file.facts is not None)
         unneeded = []
         for own in run.slices:
-            opened = self._open[own.shape.id]
+            if own.shape.id == NO_SHARD:
+                continue
+            opened, shape = self._open[own.shape.id], own.shape
             for part in run.reads:
-                name = opened.read(part, own.stop - own.start)
-                if name is not None:
-                    unneeded.append(name)
+                if opened.read(part, own.stop - own.start):
+                    self.unmerged_bytes -= shape.part_bytes(part)
+                    name = opened.record.places[PARTS.index(part)][0]
+                    if name in opened.unneeded_files():
+                        unneeded.append(name)
             if not any(opened.unread):
                 del self._open[own.shape.id]
-                self.unmerged_bytes -= shard_bytes(opened.record)
         return unneeded
 
     def missing(self, chunk_index: int) -> tuple[list[int], int | None]:
@@ -223,7 +226,9 @@ class Ledger:
     def current(self, run: Run) -> Run:
         """The run with the places where its shards lie now."""
         slices = (
-            own._replace(shape=own.shape._replace(places=self._open[own.shape.id].record.places))
+            own
+            if own.shape.id == NO_SHARD
+            else own._replace(shape=own.shape._replace(places=self._open[own.shape.id].record.places))
             for own in run.slices
         )
         return run._replace(slices=tuple(slices))
@@ -253,9 +258,10 @@ class Ledger:
 
 
 def shard_bytes(record: ShardRecord) -> int:
-    """How many bytes the parts of a shard have."""
+    """How many bytes the files of a shard have."""
     counts = [record.split(split) for split in SPLITS]
-    return sum(own.tokens * record.token_bytes + own.sequences * START_BYTES for own in counts)
+    own = sum(own.tokens * record.token_bytes + own.sequences * START_BYTES for own in counts)
+    return own - sum(map(len, record.inline))
 
 
 def added(one: SplitCounts, other: SplitCounts) -> SplitCounts:

@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from convert import worker
-from convert.context import Context
+from convert.driver.context import Context
 from convert.driver.ledger import Ledger
-from convert.driver.log import Recorded
-from convert.engine.tasks import run_tasks
+from convert.driver.touched import check_touched
+from convert.encode import worker
 from convert.errors import Refused
-from convert.intake import is_quarantine_intact, is_usable, needs_quarantine
-from convert.plan import ShardId
+from convert.places.log import Recorded
+from convert.planning.plan import ShardId
+from convert.shards.intake import is_quarantine_intact, is_usable, needs_quarantine
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.shards.write_run import WrittenFile
-from convert.touched import check_touched
+from engines.tasks import run_tasks
 
 
 class Resumed(NamedTuple):

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from convert.shards.shard import STARTS_OF, ShardShape
+import numpy as np
+
+from convert.planning.plan import ShardId
+from convert.shards.shard import NOWHERE, PARTS, START_BYTES, STARTS_OF, ShardShape
 
 RUN_TOKENS = (2 << 20, 8 << 20)  # at least, at most
 
@@ -17,16 +20,21 @@ def run_tokens(chunk_bytes: int) -> int:
     return min(max(chunk_bytes // 4, least), most)
 
 
+NO_SHARD = ShardId(-1)  # of a slice that reads none: of starts that came with records
+
+
 class ShardSlice(NamedTuple):
     """Tokens or sequences [start, stop) of one shard; token_offset: the place of its first token in the array.
 
-    shape: with the digests that the slice needs (`ShardShape.for_slice`).
+    shape: with the digests that the slice needs (`ShardShape.for_slice`). inline: of NO_SHARD, the starts themselves,
+    counted from the first token of the array.
     """
 
     shape: ShardShape
     start: int
     stop: int
     token_offset: int
+    inline: bytes = b""
 
 
 class Run(NamedTuple):
@@ -64,6 +72,9 @@ class Run(NamedTuple):
         return self.item_count * (4 if self.array == "tokens" else 8)
 
 
+_NO_SHAPE = ShardShape(NO_SHARD, 2, (0, 0), (0, 0), (NOWHERE,) * len(PARTS), (b"",) * len(PARTS))
+
+
 class RunPlanner:
     """The runs of one array of a split, about `tokens` items in whole units, in order and each once."""
 
@@ -72,7 +83,8 @@ class RunPlanner:
         self._run_items = max(1, tokens // unit) * unit
         self._first = 0  # where the next run begins
         self._slices: list[ShardSlice] = []  # of the next run
-        self._items = 0  # in those slices
+        self._inline = bytearray()  # behind the slices: starts that came with records
+        self._items = 0  # in both
 
     def take(self, shape: ShardShape, token_offset: int) -> Iterator[Run]:
         """The runs that are full with the next shard; token_offset: the tokens of the split before it."""
@@ -81,8 +93,13 @@ class RunPlanner:
         start = 0
         while start < count:
             stop = min(count, start + self._run_items - self._items)
-            own = shape.for_slice(part, start, stop)
-            self._slices.append(ShardSlice(own, start, stop, token_offset))
+            inline = shape.inline[PARTS.index(part)]
+            if inline:
+                starts = np.frombuffer(inline, np.uint64)[start:stop] + np.uint64(token_offset)
+                self._inline += starts.tobytes()
+            else:
+                self._end_inline()
+                self._slices.append(ShardSlice(shape.for_slice(part, start, stop), start, stop, token_offset))
             self._items += stop - start
             start = stop
             # The closing start belongs to the last run: a run that is full may still be followed by it.
@@ -96,7 +113,15 @@ class RunPlanner:
         elif self._items:
             yield self._run()
 
+    def _end_inline(self) -> None:
+        """Make a slice of the starts that came with records."""
+        if self._inline:
+            count = len(self._inline) // START_BYTES
+            self._slices.append(ShardSlice(_NO_SHAPE, 0, count, 0, bytes(self._inline)))
+            self._inline.clear()
+
     def _run(self, closing: int | None = None) -> Run:
+        self._end_inline()
         run = Run(self.split, self._array, self._first, tuple(self._slices), closing)
         self._first += self._items
         self._slices, self._items = [], 0

@@ -6,7 +6,9 @@
     validation-starts
 
 Starts count from the shard's own first token of the split and increase strictly. Ids have the narrowest type that
-holds the vocabulary. A large part is a file, small ones lie in one file together, a part without items is nowhere. No
+holds the vocabulary. A large part is a file, small ones lie in one file together, a part without items is nowhere, and
+starts that are very few are in the record itself: those of validation are read at the end only, and their files would
+stay until then. No
 file holds parts of two shards (convert/shards/shard_files.py). The files have no header: what they hold and where is
 said by the `ShardRecord`, which the journal keeps and which exists only after all parts are whole. Parts are apart
 since each is written as its items come (convert/shards/shard_writer.py), and since they live for different times: ids
@@ -23,8 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from convert.intake import IntakeCounts
-from convert.plan import ShardId
+from convert.planning.plan import ShardId
+from convert.shards.intake_counts import IntakeCounts
 
 SPLITS = ("train", "validation")
 # A part is one array; those of the ids are named for their split.
@@ -57,6 +59,7 @@ class ShardShape(NamedTuple):
     tokens: tuple[int, int]
     places: tuple[Place, ...]  # of each of PARTS
     digests: tuple[bytes, ...]  # of each of PARTS: the XXH64 of its blocks, end to end
+    inline: tuple[bytes, ...] = (b"",) * len(PARTS)  # of each of PARTS that is in no file: the part itself
 
     def sequence_count(self, split: str) -> int:
         """How many sequences of `split` the shard holds."""
@@ -86,10 +89,11 @@ class ShardShape(NamedTuple):
         needed[PARTS.index(part)] = self.digests[PARTS.index(part)][
             blocks.start * DIGEST_BYTES : blocks.stop * DIGEST_BYTES
         ]
+        inline = [b""] * len(PARTS)
         if part in SPLITS:  # ids are flagged by all starts of the split
             starts = PARTS.index(STARTS_OF[part])
-            needed[starts] = self.digests[starts]
-        return self._replace(digests=tuple(needed))
+            needed[starts], inline[starts] = self.digests[starts], self.inline[starts]
+        return self._replace(digests=tuple(needed), inline=tuple(inline))
 
     def place(self, part: str) -> Place:
         """Where one of PARTS lies."""
@@ -115,6 +119,7 @@ class ShardRecord:
     intake: IntakeCounts = field(default_factory=IntakeCounts)
     # Of each of PARTS; the same shard may be written to another place the next time.
     places: tuple[Place, ...] = field(default=(NOWHERE,) * len(PARTS), compare=False)
+    inline: tuple[bytes, ...] = (b"",) * len(PARTS)  # of each of PARTS that is in no file: the part itself
 
     @property
     def shape(self) -> ShardShape:
@@ -126,6 +131,7 @@ class ShardRecord:
             (self.train.tokens, self.validation.tokens),
             self.places,
             self.part_digests,
+            self.inline,
         )
 
     def split(self, name: str) -> SplitCounts:
@@ -137,6 +143,7 @@ class ShardRecord:
         inner = {
             "digests": self.digests.hex(),
             "part_digests": [digests.hex() for digests in self.part_digests],
+            "inline": [data.hex() for data in self.inline],
             "train": self.train._asdict(),
             "validation": self.validation._asdict(),
             "intake": vars(self.intake),
@@ -153,7 +160,14 @@ class ShardRecord:
         part_digests = tuple(bytes.fromhex(digests) for digests in entry["part_digests"])
         intake = IntakeCounts.from_json(entry["intake"])
         places = tuple((str(name), int(offset)) for name, offset in entry["places"])
-        lists = {"digests": digests, "edges": edges, "part_digests": part_digests, "places": places}
+        inline = tuple(bytes.fromhex(data) for data in entry["inline"])
+        lists = {
+            "digests": digests,
+            "edges": edges,
+            "part_digests": part_digests,
+            "places": places,
+            "inline": inline,
+        }
         return cls(**{**entry, **counts, **lists, "id": id_, "intake": intake})
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 
-from convert.plan import ShardId
+from convert.planning.plan import ShardId
 from convert.shards.shard import PARTS
 
 SMALL = "small"  # in place of a part's name: the file that holds all small parts of a shard

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convert.errors import naming
-from convert.plan import ShardId
+from convert.planning.plan import ShardId
 from convert.shards import shard as shard_module
 from convert.shards.shard import (
     DIGEST_BYTES,
@@ -131,6 +131,9 @@ class ShardReader:
         name, offset = shape.place(part)
         start = block * block_bytes
         size = min(block_bytes, shape.part_bytes(part) - start)
+        inline = shape.inline[PARTS.index(part)]
+        if inline:
+            return np.frombuffer(inline, np.uint8)[start : start + size]
         data = thread_buffer("shard block", size, np.uint8)
         path = self._shards.where(name)
         where = f"{path}, bytes {offset + start} to {offset + start + size}"
@@ -148,7 +151,7 @@ class ShardReader:
 
     def _expect(self, part: str, blocks: range) -> None:
         """These blocks of a part will be read in order."""
-        if blocks:
+        if blocks and not self._shape.inline[PARTS.index(part)]:
             block_bytes, (_, offset) = shard_module.DIGEST_BLOCK_BYTES, self._shape.place(part)
             stop = min(blocks.stop * block_bytes, self._shape.part_bytes(part))
             with suppress(StoreNotFound):  # told when it is read

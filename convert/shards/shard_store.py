@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from convert.errors import naming
 from convert.shards.shard_files import is_shard_file
-from stores import RandomFile, StorageOptions, Store, open_file
+from stores import RandomFile, StorageOptions, Store, StoreNotFound, open_file
 
 _BLOCK_BYTES = 8 << 20
 
@@ -34,7 +34,10 @@ class FolderShards(NamedTuple):
 
     def open(self, name: str, size: int) -> RandomFile:
         """A file for reading, of which `size` bytes are of interest; StoreNotFound."""
-        return open_file(f"{self.folder}/{name}")
+        try:
+            return open_file(f"{self.folder}/{name}")
+        except FileNotFoundError:
+            raise StoreNotFound(f"{self.folder}/{name} is not there") from None
 
     def where(self, name: str) -> str:
         """What messages call a file."""

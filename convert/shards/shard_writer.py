@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bpe.end_tokens import NO_ENDS, EndTokens
 from convert import _core
 from convert.errors import BrokenInvariant
-from convert.plan import ShardId
+from convert.planning.plan import ShardId
 from convert.shards.part_writer import PartWriter, write_new_file
 from convert.shards.shard import SPLITS, Place, SplitCounts
 from convert.shards.shard_files import attempt_names
@@ -27,6 +27,17 @@ from corpus.buffers import thread_buffer
 
 LONGEST_COUNT = 3
 FIRST_IDS = 24
+INLINE_BYTES = 1024  # of starts that go with the record
+
+
+class Finished(NamedTuple):
+    """A shard that is written. digests, places, inline: of the parts in the order of PARTS, see ShardRecord."""
+
+    digests: tuple[bytes, ...]
+    places: tuple[Place, ...]
+    inline: tuple[bytes, ...]
+    train: SplitCounts
+    validation: SplitCounts
 
 
 class ShardWriter:
@@ -141,11 +152,15 @@ class ShardWriter:
         self._open_tokens = self._open_highest = 0
         self._guess = None
 
-    def finish(self) -> tuple[tuple[bytes, ...], tuple[Place, ...], tuple[SplitCounts, SplitCounts]]:
-        """Complete the files; (digests and places of the parts in the order of PARTS, the counts of both splits)."""
+    def finish(self) -> Finished:
+        """Complete the files."""
         if self._guess is not None:
             raise BrokenInvariant("a document in pieces has no end")
         small = [part.take_small() for part in self._parts]
+        inline = [b""] * len(small)
+        for index in range(len(SPLITS), len(small)):
+            if len(small[index]) <= INLINE_BYTES:
+                inline[index], small[index] = small[index], b""
         if any(small):
             write_new_file(self.folder / self._small, b"".join(small))
         places, offset = [], 0
@@ -159,7 +174,7 @@ class ShardWriter:
                 self._documents, self._sequences, self._tokens, self._highest, strict=True
             )
         )
-        return digests, tuple(places), (train, validation)
+        return Finished(digests, tuple(places), tuple(inline), train, validation)
 
     def _extend(self, tokens: NDArray[np.uint32]) -> None:
         assert self._guess is not None

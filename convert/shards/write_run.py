@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convert import _core
-from convert.engine.worker_process import take_step
 from convert.shards.runs import Run
 from convert.shards.shard_reader import ShardReader
 from convert.shards.shard_store import ShardStore
 from corpus.buffers import thread_buffer
+from engines.worker_process import take_step
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
 from flat_tokens.storage.token_facts import TokenFacts
@@ -83,8 +83,11 @@ def starts_run(shards: ShardStore, run: Run) -> NDArray[np.uint64]:
     starts = np.empty(run.item_count, dtype=np.uint64)
     filled = 0
     for own in run.slices:
-        with ShardReader(shards, own.shape) as reader:
-            found = reader.starts(run.split, own.start, own.stop)
+        if own.inline:
+            found = np.frombuffer(own.inline, np.uint64)
+        else:
+            with ShardReader(shards, own.shape) as reader:
+                found = reader.starts(run.split, own.start, own.stop)
         np.add(found, np.uint64(own.token_offset), out=starts[filled : filled + len(found)])
         filled += len(found)
     if run.closing is not None:

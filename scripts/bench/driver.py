@@ -23,23 +23,23 @@ from typing import Any, cast
 import harness  # noqa: F401 - the packages of this checkout
 
 from convert import ConvertOptions
-from convert import worker as convert_worker
-from convert.context import Context
+from convert.driver.context import Context
 from convert.driver.encode_and_merge import EncodeAndMerge
-from convert.driver.store_workspace import open_workspace
-from convert.engine.engine import Engine
-from convert.engine.tasks import TaskPool
-from convert.intake import IntakeCounts
-from convert.job import JobKey
-from convert.plan import ShardId, TextChunk, make_plan
-from convert.plan_record import plan_record
-from convert.progress import Progress
-from convert.provenance import write_manifest
+from convert.driver.provenance import write_manifest
+from convert.encode import worker as convert_worker
+from convert.encode.job import JobKey
+from convert.places.store_workspace import open_workspace
+from convert.planning.plan import ShardId, TextChunk, make_plan
+from convert.planning.plan_record import plan_record
+from convert.shards.intake_counts import IntakeCounts
 from convert.shards.runs import Run
-from convert.shards.shard import DIGEST_BLOCK_BYTES, PARTS, ShardRecord, SplitCounts
+from convert.shards.shard import DIGEST_BLOCK_BYTES, NOWHERE, ShardRecord, SplitCounts
 from convert.shards.shard_files import attempt_names
 from convert.shards.write_run import WrittenFile
+from convert.shown.progress import Progress
 from corpus.source_list import Source, SourceList
+from engines.engine import Engine
+from engines.tasks import TaskPool
 from flat_tokens.storage.durability import Syncer
 from flat_tokens.storage.layout import ArrayLayout
 from flat_tokens.storage.manifest import FileRecord
@@ -119,7 +119,8 @@ class Results:
             self._rng.randbytes(8 * self._blocks(chunk)),
             ((0, chunk.stop, chunk.stop + 4000, "0123456789abcdef"),),
             IntakeCounts(SEQUENCES + held_out, chunk.text_bytes, longest=(9000, 8000, 7000)),
-            ((names[0], 0), *((small, 0) for _ in PARTS[1:])),
+            ((names[0], 0), (small, 0), (small, 0), NOWHERE),
+            (b"", b"", b"", bytes(8 * held_out)),
         )
 
     def _files(self, run: Run) -> list[WrittenFile]:

@@ -24,6 +24,7 @@ QUESTIONS = {
     "tokenizers_table": "Tokenizers of published models",
     "conversion": "From a file to a verified dataset",
     "stages": "The stages of a conversion",
+    "workers": "Many workers",
     "compression": "Compression of the dataset",
     "load": "Reading and shuffling for training",
 }

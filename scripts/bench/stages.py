@@ -24,19 +24,19 @@ import harness
 import numcodecs
 import numpy as np
 
-import convert.clock
-import convert.worker
+import convert.encode.clock
+import convert.encode.worker
 from bpe import _core
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from convert.engine.inline_engine import InlineEngine
-from convert.finish import known_facts
-from convert.job import JobKey
+from convert.driver.finish import known_facts
+from convert.encode.job import JobKey
 from convert.shards.runs import Run
 from convert.shards.shard_reader import Damage
 from convert.shards.write_run import WrittenFile
 from corpus._core import Xxh64
+from engines.inline_engine import InlineEngine
 from flat_tokens.storage.token_facts import TokenFacts
 from flat_tokens.verify import verify_dataset
 
@@ -83,7 +83,7 @@ def main() -> None:
 
 def conversion(source: Path, output: Path, tokenizer: Path) -> dict[str, float]:
     """Seconds of processor time of each stage."""
-    merge, merged = convert.worker.merge_run, 0.0
+    merge, merged = convert.encode.worker.merge_run, 0.0
     facts: dict[str, TokenFacts] = {}
 
     def timed_merge(run: Run, key: JobKey, unneeded: Sequence[str] = ()) -> list[WrittenFile] | Damage:
@@ -96,15 +96,15 @@ def conversion(source: Path, output: Path, tokenizer: Path) -> dict[str, float]:
         return files
 
     # The conversion's own clock takes perf_counter, which counts what others do on this machine too.
-    clock: Any = convert.clock
-    convert.worker.merge_run, clock.time = timed_merge, SimpleNamespace(perf_counter=time.process_time)
+    clock: Any = convert.encode.clock
+    convert.encode.worker.merge_run, clock.time = timed_merge, SimpleNamespace(perf_counter=time.process_time)
     try:
         options = ConvertOptions(
             (str(source),), str(tokenizer), str(output), validation_fraction=0.005, progress="none"
         )
         summary = run_conversion(options, InlineEngine())
     finally:
-        convert.worker.merge_run, clock.time = merge, time
+        convert.encode.worker.merge_run, clock.time = merge, time
     started = time.process_time()
     verify_dataset(output, InlineEngine(), facts=known_facts(facts)).require_ok()
     verified = time.process_time() - started

@@ -34,7 +34,7 @@ def numbers() -> list[tuple[str, str]]:
         (command, action.option_strings[0])
         for command, parser in choices.items()
         for action in parser._actions
-        if action.type is not None
+        if action.type is not None and action.dest != "storage_option"
     ]
 
 

@@ -16,7 +16,7 @@ from naive_conversion import END, Naive, make_documents, train_tokenizer, tree
 from stopped_runs import options
 
 from convert import convert
-from convert.engine.inline_engine import InlineEngine
+from engines.inline_engine import InlineEngine
 
 
 @pytest.fixture(scope="session")

@@ -17,12 +17,12 @@ from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 
-import convert.conversion
-import convert.pipeline
+import convert.driver.conversion
+import convert.driver.pipeline
 from convert.__main__ import _flush_and_leave, main
-from convert.engine import stop_signals
-from convert.plan import Plan
+from convert.planning.plan import Plan
 from convert.shards import part_writer, runs
+from engines import stop_signals
 
 
 class TwiceExecutor(ThreadPoolExecutor):
@@ -71,12 +71,12 @@ def _set(settings: dict[str, Any]) -> None:
     if settings["run_tokens"]:
         runs.RUN_TOKENS = (settings["run_tokens"],) * 2
     if settings["shard_bytes"]:
-        make_plan = convert.conversion.make_plan
+        make_plan = convert.driver.conversion.make_plan
 
         def make_other(*arguments: Any) -> Plan:
             return make_plan(*arguments)._replace(shard_text_bytes=settings["shard_bytes"])
 
-        convert.conversion.make_plan = make_other
+        convert.driver.conversion.make_plan = make_other
 
 
 if __name__ == "__main__":
@@ -86,7 +86,7 @@ if __name__ == "__main__":
     if settings["executor"] != "own":
         workers = int(words[words.index("--workers") + 1])
         executor = EXECUTORS[settings["executor"]](workers)
-        convert.pipeline.convert = partial(convert.pipeline.convert, executor=executor)
+        convert.driver.pipeline.convert = partial(convert.driver.pipeline.convert, executor=executor)
         # The command alone has handlers of signals, and an executor of its own. A worker that is being forked loses a
         # signal that has one, such as that with which a broken pool ends it.
         stop_signals.stop_signals = nullcontext

@@ -9,11 +9,12 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from convert.driver.ledger import Ledger
-from convert.driver.log import Recorded
-from convert.intake import IntakeCounts
-from convert.plan import Plan, ShardId, TextChunk
-from convert.shards.shard import ShardRecord
-from convert.shards.shard_reader import ShardReader
+from convert.places.log import Recorded
+from convert.planning.plan import Plan, ShardId, TextChunk
+from convert.shards.intake_counts import IntakeCounts
+from convert.shards.shard import PARTS, ShardRecord, block_range
+from convert.shards.shard_reader import DamagedShard, ShardReader
+from convert.shards.shard_store import FolderShards
 from convert.shards.shard_writer import ShardWriter
 from flat_tokens.storage.layout import ArrayLayout
 
@@ -25,9 +26,22 @@ def writer_of(
     return ShardWriter(folder, ShardId(number), np.dtype(f"u{token_bytes}"), largest_id, spares=list(spares))
 
 
+def is_intact(folder: Path, record: ShardRecord) -> bool:
+    """Whether every part of a shard is there with every byte it was written with."""
+    shape = record.shape
+    try:
+        with ShardReader(FolderShards(folder), shape) as reader:
+            for part in PARTS:
+                for block in block_range(0, shape.part_bytes(part)):
+                    reader.block(part, block, block)
+    except DamagedShard:
+        return False
+    return True
+
+
 def ids_of(reader: ShardReader, split: str, start: int, stop: int) -> list[int]:
     """Ids [start, stop) by a reader of the whole shard."""
-    own = ShardReader(reader._folder, reader._shape.for_slice(split, start, stop))
+    own = ShardReader(reader._shards, reader._shape.for_slice(split, start, stop))
     with own:
         return [id_ for _, ids in own.ids(split, start, stop) for id_ in ids.tolist()]
 
@@ -41,18 +55,19 @@ def add_rows(shard: ShardWriter, split: int, rows: Sequence[Sequence[int]]) -> N
 
 def record_of(shard: ShardWriter, chunk_index: int = 0, token_bytes: int = 2) -> ShardRecord:
     """Finish the shard; its record."""
-    part_digests, places, (train, validation) = shard.finish()
+    digests, places, inline, train, validation = shard.finish()
     return ShardRecord(
         ShardId(chunk_index),
         True,
         0,
         0,
         token_bytes,
-        part_digests,
+        digests,
         train,
         validation,
         intake=IntakeCounts(train.documents + validation.documents),
         places=places,
+        inline=inline,
     )
 
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-import convert.worker
+import convert.encode.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from convert.driver.log import Log
-from convert.engine.inline_engine import InlineEngine
+from convert.encode.worker import ChunkResult, encode_chunk, merge_run
 from convert.errors import BadInput
-from convert.plan import TextChunk
+from convert.places.log import Log
+from convert.planning.plan import TextChunk
 from convert.shards.runs import Run
 from convert.shards.shard_reader import Damage
 from convert.shards.write_run import WrittenFile
-from convert.worker import ChunkResult, encode_chunk, merge_run
+from engines.inline_engine import InlineEngine
 
 
 def options(**more: Any) -> ConvertOptions:
@@ -54,7 +54,7 @@ def leave_partial(monkeypatch: pytest.MonkeyPatch, merged_runs: int = 0, **more:
         return merge_run(run, *more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(convert.worker, "merge_run", merge_a_few)
+        patch.setattr(convert.encode.worker, "merge_run", merge_a_few)
         with pytest.raises(BadInput, match="no merge"):
             run_conversion(options(**more), InlineEngine())
     assert len(merged) == merged_runs

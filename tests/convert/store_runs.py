@@ -12,11 +12,11 @@ from uuid import uuid4
 import pytest
 from stopped_runs import options
 
-import convert.driver.store_workspace
+import convert.places.store_workspace
 from convert import convert as run_conversion
-from convert.driver.store_workspace import StoreWorkspace
-from convert.engine.inline_engine import InlineEngine
-from convert.summary import Summary
+from convert.places.store_workspace import StoreWorkspace
+from convert.shown.summary import Summary
+from engines.inline_engine import InlineEngine
 from stores import Bytes, Entry, Store, StoreError, open_store
 from stores.store import Blocks
 
@@ -125,10 +125,10 @@ class Place:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tempfile, "tempdir", str(home))
-            patch.setattr(convert.driver.store_workspace, "StoreWorkspace", Known)
+            patch.setattr(convert.places.store_workspace, "StoreWorkspace", Known)
             if harm is not None:
                 patch.setattr(
-                    convert.driver.store_workspace,
+                    convert.places.store_workspace,
                     "open_store",
                     lambda *arguments: HarmedStore(open_store(*arguments), harm),
                 )

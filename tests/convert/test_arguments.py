@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from convert import arguments
 from convert.__main__ import main
+from convert.shown import arguments
 
 NUMBERS = {
     action.option_strings[0]: action

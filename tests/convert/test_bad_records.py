@@ -16,11 +16,11 @@ from input_kinds import compressed
 from naive_conversion import END, Naive, make_documents, read_dataset, tree
 from test_input_kinds import check, run
 
-import convert.worker
+import convert.encode.worker
 from bpe.errors import InvalidText
 from convert.__main__ import main
-from convert.driver.log import Log
 from convert.errors import BadInput, DataLost, Refused
+from convert.places.log import Log
 from flat_tokens.verify import verify_dataset
 
 BAD_LINES: dict[str, tuple[bytes, str, str]] = {
@@ -268,7 +268,7 @@ def test_a_long_document_that_is_not_utf8(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", 50)
-    monkeypatch.setattr("convert.document_encoder.STRETCH_BYTES", 50)
+    monkeypatch.setattr("convert.encode.document_encoder.STRETCH_BYTES", 50)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 40)
     monkeypatch.setattr("corpus.blocks.record_blocks.__defaults__", (0, 50))
     long_text = b"some words " * 50
@@ -381,7 +381,7 @@ def test_special_tokens_in_a_long_document(
     policy: str, tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", 50)
-    monkeypatch.setattr("convert.document_encoder.STRETCH_BYTES", 50)
+    monkeypatch.setattr("convert.encode.document_encoder.STRETCH_BYTES", 50)
     documents = [b"a", b"word " * 30 + b"<|im_start|>" + b" word" * 30, b"<|im" + b"_st" * 90, b"b"]
     path = tmp_path / "in.txt"
     for shift in range(12):
@@ -472,7 +472,7 @@ def test_lost_shards_of_a_run_with_quarantine_are_made_again(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 300)
+    monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 300)
     monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 100)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     lines = [b"bad %d" % number if number % 5 == 2 else good(f"document {number}") for number in range(200)]
@@ -538,7 +538,7 @@ def test_quarantined_records_that_change_before_the_end_are_noticed_and_made_aga
     path = tmp_path / "in.jsonl"
     path.write_bytes(b"\n".join(lines))
     run(path, tokenizer_path, tmp_path / "clean", on_error="quarantine", text_chunk_bytes=600)
-    write_run = convert.worker.merge_run
+    write_run = convert.encode.worker.merge_run
 
     def merge_after_damage(*arguments: Any) -> Any:
         for file in sorted((tmp_path / "out.partial/shards").glob("*.quarantine"))[:1]:
@@ -549,7 +549,7 @@ def test_quarantined_records_that_change_before_the_end_are_noticed_and_made_aga
         return write_run(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr("convert.worker.merge_run", merge_after_damage)
+        patch.setattr("convert.encode.worker.merge_run", merge_after_damage)
         with pytest.raises(
             DataLost, match=r"0-0\.quarantine is not what was written there; run the same command"
         ):

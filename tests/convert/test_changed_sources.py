@@ -13,14 +13,14 @@ from naive_conversion import make_documents, tree
 from shards import records_of
 from stopped_runs import encode_or_fail, forget, leave_partial, options
 
-import convert.worker
+import convert.encode.worker
 from convert import convert as run_conversion
 from convert.driver.ledger import Ledger
-from convert.driver.log import Log
-from convert.engine.inline_engine import InlineEngine
+from convert.encode.worker import ChunkResult, encode_chunk
 from convert.errors import BadInput, Refused, UsageError
-from convert.plan import ShardId, TextChunk
-from convert.worker import ChunkResult, encode_chunk
+from convert.places.log import Log
+from convert.planning.plan import ShardId, TextChunk
+from engines.inline_engine import InlineEngine
 
 
 def test_a_changed_source_is_refused_but_not_when_nothing_was_done(
@@ -71,7 +71,7 @@ def test_an_edit_behind_the_blocks_of_finished_shards_is_refused(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Chunks end at 200, 400 and so on, blocks in the middle of the corpus: the rest of a document is an edge."""
-    monkeypatch.setattr(convert.worker, "encode_chunk", encode_or_fail)
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode_or_fail)
     with pytest.raises(BadInput):
         run_conversion(options(), InlineEngine())
     monkeypatch.undo()
@@ -126,7 +126,7 @@ def test_held_out_documents_are_chosen_anew_from_a_source_that_was_edited(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(convert.worker, "encode_chunk", encode_or_fail)
+        patch.setattr(convert.encode.worker, "encode_chunk", encode_or_fail)
         with pytest.raises(BadInput):
             run_conversion(options(validation_docs=20), InlineEngine())
     text = (here / "en.txt").read_bytes()
@@ -145,7 +145,7 @@ def append_while_encoding(chunk: TextChunk, *more: Any) -> ChunkResult:
 
 
 def test_a_source_that_changes_meanwhile(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convert.worker, "encode_chunk", append_while_encoding)
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", append_while_encoding)
     with pytest.raises(BadInput, match=r"en\.txt changed"):
         run_conversion(options(), InlineEngine())
     assert not (here / "out").exists()
@@ -163,7 +163,7 @@ def test_an_edit_meanwhile_is_found_though_its_time_is_set_back(
 
     original = (here / "en.txt").read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(convert.worker, "encode_chunk", edit_while_encoding)
+        patch.setattr(convert.encode.worker, "encode_chunk", edit_while_encoding)
         with pytest.raises(BadInput, match=r"^en\.txt was edited while it was read, .*--overwrite"):
             run_conversion(options(), InlineEngine())
     assert not (here / "out").exists()
@@ -179,7 +179,7 @@ def test_a_source_whose_rights_change_meanwhile_is_no_other(
         Path("en.txt").chmod(0o400 + chunk.index % 2)
         return encode_chunk(chunk, *more)
 
-    monkeypatch.setattr(convert.worker, "encode_chunk", change_rights)
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", change_rights)
     run_conversion(options(), InlineEngine())
     assert tree(here / "out") == clean
 

@@ -15,19 +15,19 @@ from pathlib import Path
 import pytest
 from naive_conversion import END, make_documents, tree
 
-import convert.conversion
-import convert.pipeline
+import convert.driver.conversion
+import convert.driver.pipeline
 import flat_tokens
 from bpe.tokenizer import Tokenizer
 from convert.__main__ import main
-from convert.driver.log import Log
-from convert.engine.inline_engine import InlineEngine
+from convert.places.log import Log
+from engines.inline_engine import InlineEngine
 
 
 @pytest.fixture
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks run in this process: the command line is what is tested."""
-    monkeypatch.setattr(convert.conversion, "open_engine", lambda *_: InlineEngine())
+    monkeypatch.setattr(convert.driver.conversion, "open_engine", lambda *_: InlineEngine())
 
 
 def command(*arguments: str, tokenizer: str = "tok.json", output: str = "out.zarr") -> list[str]:
@@ -165,7 +165,7 @@ def test_places_where_nothing_can_be_written(here: Path, capsys: pytest.CaptureF
 
 
 def cli(*arguments: str, **more: object) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(Path(convert.pipeline.__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(convert.driver.pipeline.__file__).parents[1])}
     return subprocess.Popen(
         [sys.executable, "-m", "convert", *arguments],
         stdout=subprocess.PIPE,
@@ -313,10 +313,10 @@ def test_merges_with_a_prefix_did_not_count_in_a_resume(here: Path) -> None:
     Tokenizer.load(here / "tok.json").export_gpt2(here)
     for name in ("vocab.json", "merges.txt"):
         (here / name).rename(here / f"gpt2-{name}")
-    _, before = convert.pipeline.load_tokenizer(here / "gpt2-vocab.json")
+    _, before = convert.driver.pipeline.load_tokenizer(here / "gpt2-vocab.json")
     merges = (here / "gpt2-merges.txt").read_text(encoding="utf-8")
     (here / "gpt2-merges.txt").write_text(merges + "\n", encoding="utf-8")
-    _, after = convert.pipeline.load_tokenizer(here / "gpt2-vocab.json")
+    _, after = convert.driver.pipeline.load_tokenizer(here / "gpt2-vocab.json")
     assert before != after
 
 
@@ -438,7 +438,7 @@ def test_one_of_a_kind_was_several_and_the_tokenizer_counted_as_tokens(
 def run_with(here: Path, beginning: str, *more: str) -> subprocess.CompletedProcess[str]:
     """The command where Python runs `beginning` first."""
     (here / "sitecustomize.py").write_text("import os, signal, sys\n" + beginning)
-    search_path = f"{here}:{Path(convert.pipeline.__file__).parents[1]}"
+    search_path = f"{here}:{Path(convert.driver.pipeline.__file__).parents[1]}"
     return subprocess.run(
         [sys.executable, "-m", "convert", *command(), *more],
         capture_output=True,
@@ -448,7 +448,7 @@ def run_with(here: Path, beginning: str, *more: str) -> subprocess.CompletedProc
     )
 
 
-@pytest.mark.parametrize("module", ["convert.arguments", "numpy", "bpe.vocabulary"])
+@pytest.mark.parametrize("module", ["convert.shown.arguments", "numpy", "bpe.vocabulary"])
 def test_ctrl_c_while_it_is_imported_gave_a_traceback(module: str, here: Path) -> None:
     done = run_with(
         here,
@@ -481,7 +481,7 @@ def test_a_core_that_is_not_built_gave_a_traceback(
     def missing(*_: object, **__: object) -> None:
         raise ImportError("cannot import name '_core' from 'bpe'")
 
-    monkeypatch.setattr(convert.pipeline, "convert", missing)
+    monkeypatch.setattr(convert.driver.pipeline, "convert", missing)
     fails(capsys, command(), 2, "the core is not built; install the package first: pip install .")
 
 
@@ -497,6 +497,8 @@ def test_debug_shows_the_traceback(here: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_help_needs_nothing_heavy() -> None:
-    code = "import sys, convert.arguments as a; a._parser().format_help(); print('numpy' in sys.modules)"
+    code = (
+        "import sys, convert.shown.arguments as a; a._parser().format_help(); print('numpy' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

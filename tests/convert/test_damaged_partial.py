@@ -13,13 +13,13 @@ from naive_conversion import tree
 from shards import ledger_of, records_of
 from stopped_runs import forget, leave_partial, options
 
-import convert.worker
+import convert.encode.worker
 from convert import convert as run_conversion
-from convert.driver.log import Log
-from convert.engine.inline_engine import InlineEngine
+from convert.encode.worker import merge_run
 from convert.errors import Refused
-from convert.plan import ShardId
-from convert.worker import merge_run
+from convert.places.log import Log
+from convert.planning.plan import ShardId
+from engines.inline_engine import InlineEngine
 from flat_tokens.storage.layout import ArrayLayout
 
 
@@ -46,7 +46,7 @@ def test_what_is_merged_is_taken_over_and_what_is_damaged_of_it_made_again(
         written.append(run.describe())
         return merge_run(run, *more)
 
-    monkeypatch.setattr(convert.worker, "merge_run", count)
+    monkeypatch.setattr(convert.encode.worker, "merge_run", count)
     summary = run_conversion(options(**small), InlineEngine())
     assert 0 < summary.reused_shards < summary.text_chunks
     assert set(written).intersection(first) == {"train tokens from 0", "train tokens from 64"}
@@ -93,6 +93,7 @@ def test_names_that_outlast_a_power_loss_without_their_bytes(
     run_conversion(options(output="clean2", **small), InlineEngine())
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 100)
+    monkeypatch.setattr("convert.shards.shard_writer.INLINE_BYTES", 0)
     leave_partial(monkeypatch, 8, **small)
     shutil.copytree(here / "out.partial", here / "kept")
     needed = needed_files(here / "kept")

@@ -11,16 +11,16 @@ from input_kinds import write_kind
 from naive_conversion import make_documents, tree
 from shards import change_part
 
-import convert.worker
+import convert.encode.worker
 from convert import ConvertOptions, Summary
 from convert import convert as run_conversion
 from convert.__main__ import main
-from convert.engine.inline_engine import InlineEngine
+from convert.encode.worker import ChunkResult, encode_chunk
 from convert.errors import DataLost
-from convert.plan import ShardId, TextChunk
+from convert.planning.plan import ShardId, TextChunk
 from convert.shards.shard import PARTS, ShardRecord
-from convert.worker import ChunkResult, encode_chunk
 from corpus.sources import check_unchanged
+from engines.inline_engine import InlineEngine
 
 Damage = Callable[[Path, ShardRecord, str], None]
 
@@ -28,10 +28,11 @@ Damage = Callable[[Path, ShardRecord, str], None]
 @pytest.fixture(autouse=True)
 def small_units(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several shards a chunk, several runs a shard, and parts of both kinds."""
-    monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
+    monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 500)
     monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 300)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     monkeypatch.setattr("convert.shards.shard.DIGEST_BLOCK_BYTES", 64)
+    monkeypatch.setattr("convert.shards.shard_writer.INLINE_BYTES", 0)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 64)
 
 
@@ -94,7 +95,7 @@ def test_damaged_shards_are_made_again(
 ) -> None:
     run("clean")
     encode = Damaging(damage, part)
-    monkeypatch.setattr(convert.worker, "encode_chunk", encode)
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode)
     capsys.readouterr()
     run("out")
     assert len(encode.damaged) > 5
@@ -108,7 +109,7 @@ def test_a_shard_that_is_damaged_again_ends_the_run_with_its_place(
 ) -> None:
     run("clean")
     with monkeypatch.context() as patch:
-        patch.setattr(convert.worker, "encode_chunk", Damaging(flip, "train", always=True))
+        patch.setattr(convert.encode.worker, "encode_chunk", Damaging(flip, "train", always=True))
         with pytest.raises(
             DataLost,
             match=r"out\.partial/shards/\d+\.\d+-\w+\.\w+, bytes \d+ to \d+ are not .* second time; check",
@@ -135,9 +136,9 @@ def test_a_damaged_shard_without_its_source_ends_the_run_with_exit_1(
 
     # Runs are longer than all shards: the text is encoded before one is found damaged.
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (1 << 20, 1 << 20))
-    monkeypatch.setattr("convert.conversion.check_unchanged", lose_the_source)
-    monkeypatch.setattr(convert.worker, "encode_chunk", Damaging(flip, "train", parity=0))
-    monkeypatch.setattr("convert.conversion.open_engine", lambda *_: InlineEngine())
+    monkeypatch.setattr("convert.driver.conversion.check_unchanged", lose_the_source)
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", Damaging(flip, "train", parity=0))
+    monkeypatch.setattr("convert.driver.conversion.open_engine", lambda *_: InlineEngine())
     words = [str(source), "--tokenizer", "tok.json", "--output", "out", "--text-chunk-bytes", "1Mi"]
     assert main([*words, "--progress", "none", "--chunk-tokens", "64"]) == 1
     error = capsys.readouterr().err

@@ -13,14 +13,14 @@ from shards import records_of
 from stopped_runs import leave_partial, options
 
 import convert.driver.encode_and_merge
-import convert.worker
+import convert.encode.worker
 from convert import convert as run_conversion
-from convert.driver.log import Log
-from convert.engine.inline_engine import InlineEngine
+from convert.encode.worker import ChunkResult, encode_chunk
 from convert.errors import BadInput, DataLost
-from convert.plan import ShardId, TextChunk
+from convert.places.log import Log
+from convert.planning.plan import ShardId, TextChunk
 from convert.shards.shard import ShardRecord
-from convert.worker import ChunkResult, encode_chunk
+from engines.inline_engine import InlineEngine
 from flat_tokens.storage.durability import Syncer
 
 Change = Callable[[ShardRecord], ShardRecord]
@@ -47,7 +47,7 @@ def other_ids(record: ShardRecord) -> ShardRecord:
 def test_a_shard_of_other_text_than_its_chunk_has_is_refused(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(convert.worker, "encode_chunk", changed_in_chunk_4(longer))
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", changed_in_chunk_4(longer))
     with pytest.raises(BadInput, match=r"^text chunk 4 \(en\.txt, bytes 800 to 1000\) is not what"):
         run_conversion(options(), InlineEngine())
 
@@ -59,7 +59,7 @@ def test_a_shard_made_again_with_other_ids_than_an_earlier_run_recorded_is_refus
     shards = here / "out.partial/shards"
     (shards / records_of(Log(shards).recorded())[ShardId(4)].places[0][0]).unlink()
     with monkeypatch.context() as patch:
-        patch.setattr(convert.worker, "encode_chunk", changed_in_chunk_4(other_ids))
+        patch.setattr(convert.encode.worker, "encode_chunk", changed_in_chunk_4(other_ids))
         with pytest.raises(
             DataLost, match=r"^a temporary shard of text chunk 4 .* encoded again is not the same"
         ):

@@ -14,10 +14,10 @@ from bpe.errors import BadArgument
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions, Summary, convert
 from convert.__main__ import main
-from convert.engine.inline_engine import InlineEngine
-from convert.engine.process_engine import ProcessEngine
+from convert.driver.pipeline import dry_run
 from convert.errors import BadInput, Refused, UsageError
-from convert.pipeline import dry_run
+from engines.inline_engine import InlineEngine
+from engines.process_engine import ProcessEngine
 from flat_tokens.__main__ import main as flat_tokens_main
 
 START = "<|im_start|>"

@@ -16,9 +16,9 @@ from test_input_kinds import run
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert.__main__ import main
+from convert.driver.estimate import SAMPLE_BYTES, Estimate, estimate
 from convert.errors import StorageError
-from convert.estimate import SAMPLE_BYTES, Estimate, estimate
-from convert.plan import make_plan
+from convert.planning.plan import make_plan
 from corpus.sources import find_sources
 from flat_tokens.storage.layout import ArrayLayout
 

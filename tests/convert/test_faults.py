@@ -15,15 +15,15 @@ import pytest
 from naive_conversion import END, tree
 from stopped_runs import encode_or_fail, merge_fails, options
 
-import convert.document_encoder
-import convert.worker
+import convert.encode.document_encoder
+import convert.encode.worker
 from convert import convert as run_conversion
-from convert.engine.inline_engine import InlineEngine
+from convert.encode.worker import ChunkResult, encode_chunk, merge_run
 from convert.errors import BadInput, BrokenInvariant, Refused, StorageError, WorkerLost
-from convert.plan import TextChunk
-from convert.plan_record import PlanRecord
-from convert.worker import ChunkResult, encode_chunk, merge_run
-from convert.workspace import Workspace
+from convert.places.workspace import Workspace
+from convert.planning.plan import TextChunk
+from convert.planning.plan_record import PlanRecord
+from engines.inline_engine import InlineEngine
 
 
 def encode_or_die(chunk: TextChunk, *more: Any) -> ChunkResult:
@@ -41,7 +41,7 @@ def interrupt(chunk: TextChunk, *more: Any) -> ChunkResult:
 def test_a_killed_worker_is_named_with_its_text_chunk_and_the_next_run_goes_on(
     here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(convert.worker, "encode_chunk", encode_or_die)
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode_or_die)
     with pytest.raises(
         WorkerLost, match=r"SIGKILL.*text chunk 5 \(en\.txt, bytes 1000 to 1200\).*same command again"
     ):
@@ -57,18 +57,18 @@ def test_a_killed_worker_is_named_with_its_text_chunk_and_the_next_run_goes_on(
 
 def crash_at(poison: bytes, signal_number: int, chunk: TextChunk, *more: Any) -> ChunkResult:
     """As a fault of the core would: the process dies in the middle of the stretch that holds the poison."""
-    encode = convert.document_encoder.DocumentEncoder.stretch
+    encode = convert.encode.document_encoder.DocumentEncoder.stretch
 
     def stretch(self: Any, index: int, source: Any, text: memoryview, start: int) -> None:
         if poison in bytes(text):
             os.kill(os.getpid(), signal_number)
         encode(self, index, source, text, start)
 
-    convert.document_encoder.DocumentEncoder.stretch = stretch  # type: ignore[method-assign]
+    convert.encode.document_encoder.DocumentEncoder.stretch = stretch  # type: ignore[method-assign]
     try:
         return encode_chunk(chunk, *more)
     finally:
-        convert.document_encoder.DocumentEncoder.stretch = encode  # type: ignore[method-assign]
+        convert.encode.document_encoder.DocumentEncoder.stretch = encode  # type: ignore[method-assign]
 
 
 def encode_or_crash(chunk: TextChunk, *more: Any) -> ChunkResult:
@@ -91,7 +91,7 @@ def test_a_crash_names_its_text_and_keeps_it(
         + "end"
     )
     (here / "en.txt").write_text(text)
-    monkeypatch.setattr(convert.worker, "encode_chunk", encode_or_crash)
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode_or_crash)
     more: dict[str, Any] = {"start_method": start_method, "text_chunk_bytes": 1500}
     with pytest.raises(WorkerLost) as lost:
         run_conversion(options(**more))
@@ -104,7 +104,7 @@ def test_a_crash_names_its_text_and_keeps_it(
     kept = text.encode()[start:stop]
     assert b"poison" in kept
     assert Path(found[3]).read_bytes() == kept
-    monkeypatch.setattr(convert.worker, "encode_chunk", encode_or_be_killed)
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode_or_be_killed)
     with pytest.raises(WorkerLost, match=r"SIGKILL, likely .*it was at bytes \d+ to \d+ of en\.txt$"):
         run_conversion(options(**more))
     monkeypatch.undo()
@@ -116,13 +116,14 @@ def test_a_crash_names_its_text_and_keeps_it(
 def test_the_standard_pool_can_stand_in_and_its_losses_are_told_too(
     here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def pool(initializer: Any, arguments: Any) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(2, get_context("fork"), initializer, arguments)
-
-    run_conversion(options(), pool)
+    with ProcessPoolExecutor(2, get_context("fork")) as pool:
+        run_conversion(options(), pool)
     assert tree(here / "out") == clean
-    monkeypatch.setattr(convert.worker, "encode_chunk", encode_or_die)
-    with pytest.raises(WorkerLost, match="text chunk"):
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode_or_die)
+    with (
+        ProcessPoolExecutor(2, get_context("fork")) as pool,
+        pytest.raises(WorkerLost, match="text chunk"),
+    ):
         run_conversion(options(output="other"), pool)
 
 
@@ -136,7 +137,7 @@ def test_after_any_stage_fails_the_same_call_goes_on(
         "interrupt": ("encode_chunk", interrupt, KeyboardInterrupt),
     }[kind]
     with monkeypatch.context() as patch:
-        patch.setattr(convert.worker, name, broken)
+        patch.setattr(convert.encode.worker, name, broken)
         for _ in range(2):  # twice: failing again loses nothing
             with pytest.raises(error):
                 run_conversion(options(), InlineEngine())
@@ -172,14 +173,14 @@ def lose_a_document(chunk: TextChunk, *more: Any) -> ChunkResult:
 
 
 def test_a_lost_document_is_never_published(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convert.worker, "encode_chunk", lose_a_document)
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", lose_a_document)
     with pytest.raises(BrokenInvariant, match=r"text chunk 4, train: .* documents are not"):
         run_conversion(options(), InlineEngine())
     assert not (here / "out").exists()
 
 
-def merge_and_spoil(run: Any, key: Any) -> Any:
-    written: Any = merge_run(run, key)
+def merge_and_spoil(run: Any, *more: Any) -> Any:
+    written: Any = merge_run(run, *more)
     if run.split == "train" and run.array == "tokens":
         path = Path("out.partial/dataset") / written[0].record.path
         data = path.read_bytes()
@@ -191,7 +192,7 @@ def test_a_byte_that_the_disk_changed_is_found_before_publishing(
     here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(convert.worker, "merge_run", merge_and_spoil)
+        patch.setattr(convert.encode.worker, "merge_run", merge_and_spoil)
         with pytest.raises(
             StorageError, match=r"not what was written: train/encoded_tokens/0.*check the disk"
         ):

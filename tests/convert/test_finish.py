@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from convert import ConvertOptions, convert
-from convert.engine.inline_engine import InlineEngine
+from convert.driver.finish import known_facts
 from convert.errors import StorageError
-from convert.finish import known_facts
+from engines.inline_engine import InlineEngine
 from flat_tokens.storage.codecs import CodecChain
 from flat_tokens.storage.token_facts import TokenFacts
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pytest
 from faulty_proxy import HARMLESS, Faults, faulty_proxy
-from hub_server import hub_server
+from hub_files import hub_server
 from naive_conversion import END, make_documents, tree
 from servers import BUCKET, KEY, SECRET, moto_server, s3_options
 from stopped_runs import leave_partial, options
@@ -22,10 +22,10 @@ from web_server import web_server
 
 from convert import convert
 from convert.__main__ import main
-from convert.engine.inline_engine import InlineEngine
+from convert.driver.pipeline import dry_run
 from convert.errors import BadInput, Refused, exit_code_of
-from convert.pipeline import dry_run
-from convert.plan import make_plan
+from convert.planning.plan import make_plan
+from engines.inline_engine import InlineEngine
 from flat_tokens import verify_dataset
 from stores import Store, StoreChanged, StoreNotFound, open_store
 
@@ -180,7 +180,7 @@ def test_an_object_that_changes_between_plan_and_read(
             place.store.put(f"b/c.{form}", FORMS[form](make_documents(70, seed=99)))
         return make_plan(*arguments, **more)
 
-    monkeypatch.setattr("convert.conversion.make_plan", harm_done)
+    monkeypatch.setattr("convert.driver.conversion.make_plan", harm_done)
     says = "is not there" if harm == "removed" else "was written to since the work was planned"
     with pytest.raises((StoreChanged, StoreNotFound), match=f"b/c.{form} {says}") as raised:
         run(place)

@@ -18,11 +18,11 @@ import pytest
 from input_kinds import KINDS, write_kind
 from naive_conversion import make_documents, tree
 
+from bpe.long_text.long_document import encode_pieces
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from convert.engine.inline_engine import InlineEngine
-from convert.long_document import encode_pieces
+from engines.inline_engine import InlineEngine
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def held_frames() -> Iterator[Callable[[], set[str]]]:
 def test_a_conversion_does_not_mind(
     here: Path, monkeypatch: pytest.MonkeyPatch, held_frames: Callable[[], set[str]]
 ) -> None:
-    monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 2000)
+    monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 2000)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (640, 640))
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 60)
     monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", 500)

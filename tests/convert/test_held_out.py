@@ -11,8 +11,8 @@ from input_kinds import KINDS, write_kind
 from naive_conversion import END, Naive, expected_dataset, read_dataset, tree
 from test_input_kinds import run
 
+from convert.encode.held_out import ALL, SmallestHashes
 from convert.errors import BadInput
-from convert.held_out import ALL, SmallestHashes
 
 DOCUMENTS = [f"document {index} of many" for index in range(40)] + ["", "twice", "", "twice"]
 
@@ -75,7 +75,7 @@ def test_a_long_document_and_bad_ones(
     tokenizer_path: Path, naive: Naive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("corpus.read_text.STRETCH_BYTES", 50)
-    monkeypatch.setattr("convert.document_encoder.STRETCH_BYTES", 50)
+    monkeypatch.setattr("convert.encode.document_encoder.STRETCH_BYTES", 50)
     documents = ["a", "long " * 100, "b", "c"]
     path = tmp_path / "in.txt"
     bad = ("bad " * 60).encode() + b"\xff"
@@ -116,7 +116,7 @@ def test_the_corpus_is_not_read_for_it_once_more_after_an_interruption(
 
     def fail_to_encode() -> None:
         with monkeypatch.context() as patch:
-            patch.setattr("convert.worker.encode_chunk", fail)
+            patch.setattr("convert.encode.worker.encode_chunk", fail)
             with pytest.raises(BadInput, match="no more"):
                 run(path, tokenizer_path, tmp_path / "out", **options)
 
@@ -127,6 +127,6 @@ def test_the_corpus_is_not_read_for_it_once_more_after_an_interruption(
         kept.write_text(damaged)
         fail_to_encode()
         assert kept.read_text() == damaged + text  # the corpus was read again
-    monkeypatch.setattr("convert.worker.smallest_hashes", fail)
+    monkeypatch.setattr("convert.encode.worker.smallest_hashes", fail)
     run(path, tokenizer_path, tmp_path / "out", **options)
     assert tree(tmp_path / "out") == tree(tmp_path / "clean")

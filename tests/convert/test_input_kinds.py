@@ -13,9 +13,9 @@ from input_kinds import KINDS, compressed, json_lines, write_kind
 from naive_conversion import END, Naive, Split, expected_dataset, make_documents, read_dataset, tree
 
 from convert import ConvertOptions, Summary, convert
-from convert.engine.inline_engine import InlineEngine
-from convert.engine.process_engine import ProcessEngine
 from convert.errors import BadInput, ConvertError, UsageError
+from engines.inline_engine import InlineEngine
+from engines.process_engine import ProcessEngine
 
 
 def run(inputs: Any, tokenizer: Path, output: Path, processes: int = 0, **more: Any) -> Summary:
@@ -322,8 +322,8 @@ def test_long_documents_of_a_batch_go_in_pieces(
     documents = documents_of(kind)
     path = write_kind(tmp_path / "input", documents, kind)
     expected = naive.convert_documents([d.encode() for d in documents], special == "encode", fraction=0.3)
-    monkeypatch.setattr("convert.document_encoder.LONG_DOCUMENT_BYTES", long_bytes)
-    monkeypatch.setattr("convert.document_encoder.STRETCH_BYTES", 7)
+    monkeypatch.setattr("convert.encode.document_encoder.LONG_DOCUMENT_BYTES", long_bytes)
+    monkeypatch.setattr("convert.encode.document_encoder.STRETCH_BYTES", 7)
     for count, options in enumerate(
         ({"validation_fraction": 0.3}, {"validation_fraction": None, "validation_docs": 5})
     ):
@@ -332,7 +332,7 @@ def test_long_documents_of_a_batch_go_in_pieces(
         if not count:
             check(output, expected, summary)
         with monkeypatch.context() as patch:
-            patch.setattr("convert.document_encoder.LONG_DOCUMENT_BYTES", 1 << 30)
+            patch.setattr("convert.encode.document_encoder.LONG_DOCUMENT_BYTES", 1 << 30)
             run(path, tokenizer_path, tmp_path / f"whole-{count}", special_in_text=special, **options)
         assert tree(output) == tree(tmp_path / f"whole-{count}")
 
@@ -350,7 +350,7 @@ def test_a_task_tells_how_much_of_its_file_it_is_through(
         if place is not None:
             told.append(done_bytes)
 
-    monkeypatch.setattr("convert.read_chunk.take_step", take_step)
+    monkeypatch.setattr("convert.encode.read_chunk.take_step", take_step)
     run(path, tokenizer_path, tmp_path / "out", text_chunk_bytes=1 << 30, chunk_tokens=1 << 16)
     size = path.stat().st_size
     assert len(told) > 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -16,12 +17,13 @@ from shards import change_part, ids_of, ledger_of, shard_of
 
 from convert.driver.ledger import ARRAYS, Ledger, shard_bytes
 from convert.errors import BrokenInvariant
-from convert.plan import ShardId
+from convert.planning.plan import ShardId
 from convert.shards import runs as runs_module
 from convert.shards import shard as shard_module
-from convert.shards.runs import Run
+from convert.shards.runs import NO_SHARD, Run
 from convert.shards.shard import PARTS, ShardRecord, token_dtype
 from convert.shards.shard_reader import DamagedShard, ShardReader
+from convert.shards.shard_store import FolderShards
 from convert.shards.write_run import encoded_units, starts_run
 from flat_tokens.storage.layout import ArrayLayout
 
@@ -46,14 +48,14 @@ def runs_of(order: list[ShardRecord], layout: ArrayLayout) -> tuple[Ledger, list
         ledger.add(record)
         there.add(record.id)
         for run in ledger.ready():
-            assert there.issuperset(own.shape.id for own in run.slices)
+            assert there.issuperset(own.shape.id for own in run.slices if own.shape.id != NO_SHARD)
             runs.append(run)
     assert ledger.is_complete
     return ledger, runs
 
 
-@pytest.mark.parametrize("block_bytes", [16, 1 << 18])
-@pytest.mark.parametrize("token_bytes", [2, 4])
+@pytest.mark.parametrize("inline_bytes", [0, 24, 1 << 10])
+@pytest.mark.parametrize(("block_bytes", "token_bytes"), [(16, 2), (16, 4), (1 << 18, 2)])
 @pytest.mark.parametrize("unit", [1, 2, 3, 8, 1000])
 @pytest.mark.parametrize("shards", [0, 1, 2, 5])
 def test_runs_put_the_shards_together(
@@ -61,10 +63,12 @@ def test_runs_put_the_shards_together(
     unit: int,
     token_bytes: int,
     block_bytes: int,
+    inline_bytes: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(shard_module, "DIGEST_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr("convert.shards.shard_writer.INLINE_BYTES", inline_bytes)
     rng = random.Random(f"{shards} {unit}")
     monkeypatch.setattr(runs_module, "RUN_TOKENS", (2 * unit, 2 * unit))
     layout = ArrayLayout.create(chunk_tokens=unit)
@@ -92,10 +96,13 @@ def test_runs_put_the_shards_together(
             assert all(run.first % size == 0 for run in some)
             assert all(run.item_count % size == 0 for run in some[:-1])
         encoded = [
-            value for run in tokens for part in encoded_units(tmp_path, run, unit) for value in part.tolist()
+            value
+            for run in tokens
+            for part in encoded_units(FolderShards(tmp_path), run, unit)
+            for value in part.tolist()
         ]
         assert encoded == [id_ * 2 + (place == 0) for row in expected for place, id_ in enumerate(row)]
-        assert [value for run in starts for value in starts_run(tmp_path, run).tolist()] == [
+        assert [value for run in starts for value in starts_run(FolderShards(tmp_path), run).tolist()] == [
             0,
             *accumulate(map(len, expected)),
         ]
@@ -170,7 +177,7 @@ def test_ids_keep_their_upper_bit(tmp_path: Path) -> None:
     largest = 2**31 - 1
     record = shard_of(tmp_path, 0, {"train": [[largest, 65536]], "validation": []}, 4)
     _, runs = runs_of([record], ArrayLayout.create())
-    units = [part.tolist() for part in encoded_units(tmp_path, runs[0], 8)]
+    units = [part.tolist() for part in encoded_units(FolderShards(tmp_path), runs[0], 8)]
     assert units == [[largest * 2 + 1, 65536 * 2]]
 
 
@@ -186,14 +193,15 @@ def test_no_byte_of_a_shard_is_merged_that_its_writer_did_not_record(
 ) -> None:
     monkeypatch.setattr(shard_module, "DIGEST_BLOCK_BYTES", 16)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", flush_bytes)
+    monkeypatch.setattr("convert.shards.shard_writer.INLINE_BYTES", 0)
     monkeypatch.setattr(runs_module, "RUN_TOKENS", (8, 8))
     layout = ArrayLayout.create(chunk_tokens=8)
     rows = [list(range(length)) for length in (3, 1, 20, 2, 2)]
     record = shard_of(tmp_path, 7, {"train": rows, "validation": rows[:2]})
     _, runs = runs_of([replace(record, id=ShardId(0))], layout)
-    merge = {
-        "tokens": lambda run: list(encoded_units(tmp_path, run, 8)),
-        "starts": partial(starts_run, tmp_path),
+    merge: dict[str, Callable[[Run], object]] = {
+        "tokens": lambda run: list(encoded_units(FolderShards(tmp_path), run, 8)),
+        "starts": partial(starts_run, FolderShards(tmp_path)),
     }
     own = [run for run in runs if run.array == array]
     reads = {part for run in own for part in run.reads}
@@ -224,10 +232,10 @@ def test_a_shard_shorter_than_its_record_or_gone_is_not_read_as_zeros(tmp_path: 
     _, runs = runs_of([record], ArrayLayout.create())
     path.write_bytes(data[:5])
     with pytest.raises(DamagedShard, match="the file is shorter"):
-        list(encoded_units(tmp_path, runs[0], 8))
+        list(encoded_units(FolderShards(tmp_path), runs[0], 8))
     path.unlink()
     with pytest.raises(DamagedShard, match="is not there"):
-        list(encoded_units(tmp_path, runs[0], 8))
+        list(encoded_units(FolderShards(tmp_path), runs[0], 8))
 
 
 def test_a_slice_of_a_shard_brings_the_digests_it_needs_and_no_others(
@@ -243,5 +251,5 @@ def test_a_slice_of_a_shard_brings_the_digests_it_needs_and_no_others(
             shape = record.shape.for_slice("train", start, min(stop, len(flat)))
             blocks = -(-min(stop, len(flat)) * 2 // 16) - start * 2 // 16
             assert [len(digests) for digests in shape.digests] == [8 * blocks, 0, 8 * 15, 0]
-            with ShardReader(tmp_path, record.shape) as reader:
+            with ShardReader(FolderShards(tmp_path), record.shape) as reader:
                 assert ids_of(reader, "train", start, min(stop, len(flat))) == flat[start:stop]

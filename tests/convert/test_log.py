@@ -6,8 +6,8 @@ from pathlib import Path
 
 from shards import records_of, shard_of
 
-from convert.driver.log import Log, Recorded, run_entry, shard_entry, threshold_entry
-from convert.plan import ShardId
+from convert.places.log import Log, Recorded, run_entry, shard_entry, threshold_entry
+from convert.planning.plan import ShardId
 from convert.shards.runs import Run
 from convert.shards.shard import ShardRecord
 from convert.shards.write_run import WrittenFile

@@ -13,14 +13,14 @@ from input_kinds import write_kind
 from naive_conversion import END, Naive, expected_dataset, make_documents, read_dataset
 
 from bpe.added_tokens import AddedToken
+from bpe.long_text.long_document import encode_pieces, safe_cut
 from bpe.normalizers import Form, Lowercase, Normalizer, Prepend, Replace, Strip
 from bpe.pretokenizer import named
 from bpe.tokenizer import Tokenizer
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from convert.engine.inline_engine import InlineEngine
-from convert.long_document import encode_pieces, safe_cut
 from corpus.documents import Buffers
+from engines.inline_engine import InlineEngine
 
 
 def pieces_of(text: bytes, rng: random.Random, longest: int) -> Iterator[bytes]:
@@ -207,7 +207,7 @@ def test_behind_a_document_in_pieces_the_memory_can_grow(
     rng = random.Random(second)
     for number in range(8):
         # As in a worker that has just begun.
-        monkeypatch.setattr("convert.worker._worker.buffers", Buffers())
+        monkeypatch.setattr("convert.encode.worker._worker.buffers", Buffers())
         folder = tmp_path / f"in-{number}"
         folder.mkdir()
         documents = [

@@ -20,8 +20,8 @@ import flat_tokens.writer
 from bpe import _core
 from convert import ConvertOptions, convert
 from convert.__main__ import main
-from convert.driver.log import Log
-from convert.engine.inline_engine import InlineEngine
+from convert.places.log import Log
+from engines.inline_engine import InlineEngine
 
 
 def arguments(*more: str, inputs: tuple[str, ...] = ("en.txt",), output: str = "out") -> list[str]:
@@ -58,7 +58,7 @@ def clean(here: Path) -> dict[str, bytes]:
 WITH_LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
-import convert.pipeline, convert.conversion, convert.engine.ending, flat_tokens.storage.zstd_library
+import convert.driver.pipeline, convert.driver.conversion, engines.ending, flat_tokens.storage.zstd_library
 from convert.__main__ import main
 flat_tokens.storage.zstd_library.library()
 pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -157,7 +157,7 @@ def test_a_clock_that_goes_wrong(here: Path, clean: dict[str, bytes]) -> None:
 def test_every_instruction_set_gives_the_same_bytes(
     variant: str, here: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("convert.conversion.open_engine", lambda *_: InlineEngine())
+    monkeypatch.setattr("convert.driver.conversion.open_engine", lambda *_: InlineEngine())
     usual = _core.simd_variants()[0]
     _core.set_simd_variant(variant)
     try:
@@ -175,7 +175,7 @@ def test_errors_of_network_file_systems(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("convert.conversion.open_engine", lambda *_: InlineEngine())
+    monkeypatch.setattr("convert.driver.conversion.open_engine", lambda *_: InlineEngine())
     rename, calls = os.replace, []
 
     def fail_at_the_third_chunk(source: Any, path: Any) -> None:
@@ -220,7 +220,7 @@ def test_no_more_workers_than_there_is_work_for(
             asked.append(min(most_tasks, 9))
             super().start(most_tasks, prepare, *arguments)
 
-    monkeypatch.setattr("convert.conversion.open_engine", lambda *_: Counting())
+    monkeypatch.setattr("convert.driver.conversion.open_engine", lambda *_: Counting())
     convert(
         ConvertOptions([name], "tok.json", "out", workers=9, text_chunk_bytes=chunk_bytes, progress="none")
     )
@@ -237,7 +237,7 @@ def test_a_file_that_the_disk_does_not_take_was_told_as_not_there(
 ) -> None:
     """Such a file is deleted, to be written anew; what is told is why."""
     small = arguments("--chunk-tokens", "64")
-    monkeypatch.setattr("convert.conversion.open_engine", lambda *_: InlineEngine())
+    monkeypatch.setattr("convert.driver.conversion.open_engine", lambda *_: InlineEngine())
     assert main(arguments("--chunk-tokens", "64", output="clean64")) == 0
     path = sorted(name for name in tree(here / "clean64") if "/encoded_tokens/" in name and "/." not in name)[
         nth

@@ -10,7 +10,7 @@ import pytest
 
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from convert.engine.inline_engine import InlineEngine
+from engines.inline_engine import InlineEngine
 
 FILES, FEW = 4_000, 2_000  # so many that what is held a thousand at a time is full in both
 

@@ -16,17 +16,17 @@ from input_kinds import KINDS, compressed, write_kind
 from naive_conversion import END, Naive, expected_dataset, make_documents, read_dataset, tree
 from shards import change_part, records_of
 
-import convert.worker
+import convert.encode.worker
 from convert import ConvertOptions, Summary
 from convert import convert as run_conversion
-from convert.driver.log import Log
-from convert.engine.inline_engine import InlineEngine
-from convert.engine.process_engine import ProcessEngine
+from convert.encode.open_chunk import OpenChunk
+from convert.encode.worker import ChunkResult, encode_chunk
 from convert.errors import BadInput, Refused
-from convert.open_chunk import OpenChunk
-from convert.plan import ShardId, TextChunk
+from convert.places.log import Log
+from convert.planning.plan import ShardId, TextChunk
 from convert.shards.shard import PARTS, ShardRecord
-from convert.worker import ChunkResult, encode_chunk
+from engines.inline_engine import InlineEngine
+from engines.process_engine import ProcessEngine
 
 PACKED = [kind for kind in KINDS if kind not in ("txt.none", "jsonl.none")]
 
@@ -41,9 +41,10 @@ class PlainExecutor(Executor):
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards of 500 bytes of text, with parts in files of their own, and short runs."""
-    monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
+    monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 500)
     for module in ("arrow_texts", "read_parquet"):
         monkeypatch.setattr(f"corpus.{module}.BATCH_BYTES", 300)
+    monkeypatch.setattr("convert.shards.shard_writer.INLINE_BYTES", 0)
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 50)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (128, 128))
 
@@ -88,7 +89,7 @@ def test_several_shards_hold_the_naive_conversion(
         (1500, processes(3)),
         (1 << 20, InlineEngine()),
     ]:
-        monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", shard_bytes)
+        monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", shard_bytes)
         output = f"out-{shard_bytes}-{len(list(here.glob('out*')))}"
         summary = run(here, output, make, text_chunk_bytes=min(shard_bytes, 1 << 16))
         assert read_dataset(here / output) == expected_dataset(expected)
@@ -126,7 +127,7 @@ def test_stopped_at_any_shard_the_next_run_encodes_the_others(
     for nth in range(1, shards + 1):
         encode = StopAt(nth)
         with monkeypatch.context() as patch:
-            patch.setattr(convert.worker, "encode_chunk", encode)
+            patch.setattr(convert.encode.worker, "encode_chunk", encode)
             with pytest.raises(BadInput, match="no more"):
                 run(here, f"out-{nth}")
         recorded = recorded_shards(here / f"out-{nth}.partial")
@@ -163,7 +164,7 @@ def die_once(chunk: TextChunk, *more: Any) -> ChunkResult:
 def test_a_fresh_worker_goes_on_in_the_middle(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(here, "txt.gz", documents_of(7))
     run(here, "clean")
-    monkeypatch.setattr(convert.worker, "encode_chunk", die_once)
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", die_once)
     summary = run(here, "out", processes(2))
     assert (here / "died").exists()
     assert summary.reused_shards == 0
@@ -172,7 +173,7 @@ def test_a_fresh_worker_goes_on_in_the_middle(here: Path, monkeypatch: pytest.Mo
 
 def leave_partial(here: Path, monkeypatch: pytest.MonkeyPatch, nth: int, **more: Any) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(convert.worker, "encode_chunk", StopAt(nth))
+        patch.setattr(convert.encode.worker, "encode_chunk", StopAt(nth))
         with pytest.raises(BadInput, match="no more"):
             run(here, "out", **more)
 
@@ -247,7 +248,7 @@ def test_quarantined_records_keep_their_lines(here: Path, monkeypatch: pytest.Mo
 def test_shards_of_another_size_are_not_taken_over(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(here, "txt.gz", documents_of(7))
     leave_partial(here, monkeypatch, 4)
-    monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 600)
+    monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 600)
     with pytest.raises(Refused, match=r"--text-chunk-bytes\) 500 \(now 600\)"):
         run(here, "out")
 
@@ -261,7 +262,7 @@ def test_what_is_shown_grows_to_the_work_of_the_chunk(here: Path, monkeypatch: p
         done.append(result.done_bytes)
         return result
 
-    monkeypatch.setattr(convert.worker, "encode_chunk", encode)
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode)
     run(here, "out", text_chunk_bytes=1 << 16)
     assert done == sorted(done)
     assert done[-1] == path.stat().st_size

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from convert.arguments import parse_arguments, unescape
 from convert.errors import UsageError
 from convert.options import ConvertOptions
+from convert.shown.arguments import parse_arguments, unescape
 
 BAD = [
     ({"workers": 0}, "--workers must be at least 1, got 0"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from convert.errors import UsageError
-from convert.output_place import overlaps
+from convert.places.output_place import overlaps
 from corpus.sources import find_sources, refuse
 
 

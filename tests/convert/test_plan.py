@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from convert.plan import default_chunk_bytes, make_plan
+from convert.planning.plan import default_chunk_bytes, make_plan
 from corpus.digest import BLOCK_BYTES
 from corpus.kinds import Kind
 from corpus.source_list import Piece, Source, SourceList

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from convert.plan import make_plan
-from convert.plan_record import (
+from convert.planning.plan import make_plan
+from convert.planning.plan_record import (
     PLAN_VERSION,
     PlanRecord,
     RecordFile,

@@ -14,9 +14,9 @@ from convert.__main__ import main
 
 @pytest.fixture(autouse=True)
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
-    from convert.engine.inline_engine import InlineEngine
+    from engines.inline_engine import InlineEngine
 
-    monkeypatch.setattr("convert.conversion.open_engine", lambda *_: InlineEngine())
+    monkeypatch.setattr("convert.driver.conversion.open_engine", lambda *_: InlineEngine())
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from naive_conversion import tree
 from stopped_runs import leave_partial, options
 
 from convert import convert as run_conversion
-from convert.engine.inline_engine import InlineEngine
-from convert.engine.process_engine import ProcessEngine
 from convert.errors import StorageError
-from convert.scratch import remove_folder
+from convert.places.scratch import remove_folder
+from engines.inline_engine import InlineEngine
+from engines.process_engine import ProcessEngine
 
 MORE: dict[str, Any] = {"scratch": "elsewhere", "chunk_tokens": 64}
 

@@ -18,21 +18,21 @@ from input_kinds import write_kind
 from naive_conversion import make_documents, tree
 from shards import add_rows, change_part, ledger_of, record_of
 
-import convert.worker
+import convert.encode.worker
 from convert import ConvertOptions
 from convert import convert as run_conversion
-from convert.engine.inline_engine import InlineEngine
-from convert.plan import ShardId, TextChunk
-from convert.shards import part_writer
+from convert.encode.worker import ChunkResult, encode_chunk
+from convert.planning.plan import ShardId, TextChunk
+from convert.shards import part_writer, shard_writer
 from convert.shards import runs as runs_module
 from convert.shards import shard as shard_module
 from convert.shards.runs import Run
 from convert.shards.shard import PARTS, ShardRecord
-from convert.shards.shard_files import delete_files, delete_other_files
 from convert.shards.shard_reader import DamagedShard
+from convert.shards.shard_store import FolderShards
 from convert.shards.shard_writer import ShardWriter
 from convert.shards.write_run import encoded_units, starts_run
-from convert.worker import ChunkResult, encode_chunk
+from engines.inline_engine import InlineEngine
 from flat_tokens.storage.layout import ArrayLayout
 
 CHUNKS = 4
@@ -79,6 +79,7 @@ class ShardFilesMachine(RuleBasedStateMachine):
         super().__init__()
         # 0 to 4 large parts in a shard, the others small; some blocks a part; runs of two units.
         self.former = part_writer.FLUSH_BYTES, shard_module.DIGEST_BLOCK_BYTES, runs_module.RUN_TOKENS
+        self.former_inline, shard_writer.INLINE_BYTES = shard_writer.INLINE_BYTES, 24
         part_writer.FLUSH_BYTES, shard_module.DIGEST_BLOCK_BYTES = 24, 16
         runs_module.RUN_TOKENS = 2 * UNIT, 2 * UNIT
         self.folder = Path(tempfile.mkdtemp())
@@ -97,6 +98,7 @@ class ShardFilesMachine(RuleBasedStateMachine):
             attempt.writer.__exit__(None, None, None)
         shutil.rmtree(self.folder)
         part_writer.FLUSH_BYTES, shard_module.DIGEST_BLOCK_BYTES, runs_module.RUN_TOKENS = self.former
+        shard_writer.INLINE_BYTES = self.former_inline
 
     def pick(self, number: int, *, lost: bool | None = False) -> Attempt | None:
         fit = [attempt for attempt in self.attempts if lost is None or attempt.is_lost == lost]
@@ -157,7 +159,7 @@ class ShardFilesMachine(RuleBasedStateMachine):
         while attempt.rows:
             add_rows(attempt.writer, *attempt.rows.pop())
         record = record_of(attempt.writer, attempt.chunk)
-        delete_files(self.folder, attempt.unused)
+        FolderShards(self.folder).delete(attempt.unused)
         own = {name for name, _ in record.places if name}
         assert not own & self.names
         self.names |= own
@@ -168,16 +170,23 @@ class ShardFilesMachine(RuleBasedStateMachine):
         if run.array == "starts":
             flags = [place for place, token in enumerate(self.expected[run.split]) if token % 2]
             starts = [*flags, len(self.expected[run.split])]
-            assert starts_run(self.folder, run).tolist() == starts[run.first : run.first + run.item_count]
+            assert (
+                starts_run(FolderShards(self.folder), run).tolist()
+                == starts[run.first : run.first + run.item_count]
+            )
         else:
-            tokens = [token for unit in encoded_units(self.folder, run, UNIT) for token in unit.tolist()]
+            tokens = [
+                token
+                for unit in encoded_units(FolderShards(self.folder), run, UNIT)
+                for token in unit.tolist()
+            ]
             assert tokens == self.expected[run.split][run.first : run.first + run.item_count]
 
     @precondition(lambda self: self.runs)
     @rule(number=NUMBERS)
     def write_run(self, number: int) -> None:
         run = self.ledger.current(self.runs.pop(number % len(self.runs)))
-        delete_files(self.folder, self.take_spares(number))
+        FolderShards(self.folder).delete(self.take_spares(number))
         self.read(run)
         self.written.add(run.key)
         self.spares += self.ledger.written(run, [])
@@ -189,9 +198,13 @@ class ShardFilesMachine(RuleBasedStateMachine):
         if not run.slices:
             return
         own = run.slices[number % len(run.slices)]
+        if own.inline:
+            return
         former = self.ledger.record(own.shape.id)
         assert former is not None
         part = run.reads[number % len(run.reads)]
+        if own.shape.inline[PARTS.index(part)]:
+            return
         place = own.start if part == run.reads[0] else 0
         change_part(self.folder, former, part, place * former.shape.item_bytes(part))
         with suppress(DamagedShard):
@@ -216,7 +229,7 @@ class ShardFilesMachine(RuleBasedStateMachine):
                 else:
                     self.runs.append(run)
         self.spares = []
-        delete_other_files(self.folder, self.ledger.needed_files())
+        FolderShards(self.folder).delete_others(self.ledger.needed_files())
 
     @invariant()
     def what_is_needed_is_intact(self) -> None:
@@ -246,7 +259,7 @@ def test_of_an_earlier_run_only_what_is_needed_stays(tmp_path: Path) -> None:
     ]
     for name in names:
         (tmp_path / name).touch()
-    delete_other_files(tmp_path, {"3.0-00aa.small"})
+    FolderShards(tmp_path).delete_others({"3.0-00aa.small"})
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"3.0-00aa.small", "journal", "00000001-0.quarantine"}
 
@@ -272,7 +285,7 @@ def test_a_file_has_one_writer_until_its_text_chunk_has_ended(
     flush_bytes: int, packed_corpus: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file of small parts was given to another text chunk as soon as one part in it was merged."""
-    monkeypatch.setattr("convert.plan.LEAST_SHARD_BYTES", 500)
+    monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 500)
     monkeypatch.setattr("corpus.blocks.BLOCK_BYTES", 300)
     monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (64, 64))
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", flush_bytes)
@@ -292,7 +305,7 @@ def test_a_file_has_one_writer_until_its_text_chunk_has_ended(
                 ended.add(chunk.index)
         return result
 
-    monkeypatch.setattr(convert.worker, "encode_chunk", encode)
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", encode)
     convert_packed("out", workers=3)
     assert len(shards) > 30
     monkeypatch.undo()

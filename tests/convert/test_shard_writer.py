@@ -7,12 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shards import add_rows, ids_of, record_of, writer_of
+from shards import add_rows, ids_of, is_intact, record_of, writer_of
 
 from convert.errors import BrokenInvariant
 from convert.shards import shard as shard_module
 from convert.shards.shard import NOWHERE, PARTS, SPLITS
-from convert.shards.shard_reader import ShardReader, is_intact
+from convert.shards.shard_reader import ShardReader
+from convert.shards.shard_store import FolderShards
+
+
+@pytest.fixture(autouse=True)
+def starts_are_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("convert.shards.shard_writer.INLINE_BYTES", 0)
 
 
 def ids(values: list[int]) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
@@ -47,7 +53,7 @@ def test_whole_documents_and_documents_in_pieces(
     assert {path.name for path in tmp_path.iterdir()} == {name for name, _ in record.places}
     assert any(name.endswith(".small") for name, _ in record.places) == (flush_bytes > 20)
     assert is_intact(tmp_path, record)
-    with ShardReader(tmp_path, record.shape) as reader:
+    with ShardReader(FolderShards(tmp_path), record.shape) as reader:
         for split_name, rows in zip(SPLITS, expected, strict=True):
             counts = record.split(split_name)
             written = [row for row in rows if row]
@@ -97,7 +103,7 @@ def test_what_was_in_a_file_for_a_moment_leaves_none(tmp_path: Path) -> None:
 def test_nothing_of_a_spare_shows(old_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 1)
     (tmp_path / "spare").write_bytes(b"\xee" * old_bytes)
-    with writer_of(tmp_path, spare="spare") as shard:
+    with writer_of(tmp_path, spares=["spare"]) as shard:
         add_rows(shard, 0, [[1], [2, 3, 4]])
         shard.extend(ids([5, 6, 7]), guess=0)
         shard.end_document(1)  # guessed wrong: its ids move
@@ -105,7 +111,7 @@ def test_nothing_of_a_spare_shows(old_bytes: int, tmp_path: Path, monkeypatch: p
     assert is_intact(tmp_path, record)
     assert not (tmp_path / "spare").exists()
     assert (tmp_path / record.places[0][0]).stat().st_size == 8
-    with ShardReader(tmp_path, record.shape) as reader:
+    with ShardReader(FolderShards(tmp_path), record.shape) as reader:
         assert ids_of(reader, "train", 0, 4) == [1, 2, 3, 4]
         assert ids_of(reader, "validation", 0, 3) == [5, 6, 7]
 
@@ -116,7 +122,7 @@ def test_two_attempts_at_one_shard_have_no_file_in_common(
     monkeypatch.setattr("convert.shards.part_writer.FLUSH_BYTES", 1)
     (tmp_path / "spare").write_bytes(b"\xee" * 100)
     records = []
-    with writer_of(tmp_path, spare="spare") as one, writer_of(tmp_path, spare="spare") as other:
+    with writer_of(tmp_path, spares=["spare"]) as one, writer_of(tmp_path, spares=["spare"]) as other:
         for first in range(5):  # in turns; one of them gets the spare
             add_rows(one, 0, [[first, 1]])
             add_rows(other, 0, [[first, 2]])

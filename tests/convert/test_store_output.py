@@ -18,13 +18,13 @@ from servers import BUCKET, KEY, SECRET, moto_server, s3_options
 from stopped_runs import encode_or_fail, options
 from store_runs import Harm, Killed, Place, in_memory
 
-import convert.worker
+import convert.encode.worker
 from convert import convert as run_conversion
 from convert.__main__ import main
-from convert.driver import lease, store_log
-from convert.driver.unpublished import UnpublishedStore
-from convert.engine.inline_engine import InlineEngine
 from convert.errors import BadInput, Refused, StorageError, UsageError
+from convert.places import lease, store_log
+from convert.places.unpublished import UnpublishedStore
+from engines.inline_engine import InlineEngine
 from flat_tokens import verify_dataset
 from flat_tokens.storage.places import StorePath
 from stores import StoreError, StoreNotFound, open_store
@@ -178,7 +178,7 @@ def test_two_runs_at_a_time(place: Place, monkeypatch: pytest.MonkeyPatch) -> No
         assert may_end.wait(30)
         raise BadInput("enough")
 
-    monkeypatch.setattr(convert.worker, "encode_chunk", wait)
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", wait)
 
     def first() -> None:
         with pytest.raises(BadInput, match="enough"):
@@ -254,7 +254,7 @@ def test_errors_of_the_store_are_one_line_each(
 def stop(place: Place, monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
     """A run that ends at a bad record."""
     with monkeypatch.context() as patch:
-        patch.setattr(convert.worker, "encode_chunk", encode_or_fail)
+        patch.setattr(convert.encode.worker, "encode_chunk", encode_or_fail)
         with pytest.raises(BadInput):
             place.run(**MORE, **more)
 
@@ -287,7 +287,7 @@ def test_a_run_without_results_leaves_nothing(place: Place, monkeypatch: pytest.
     def fail(*arguments: Any) -> Any:
         raise BadInput("no")
 
-    monkeypatch.setattr(convert.worker, "encode_chunk", fail)
+    monkeypatch.setattr(convert.encode.worker, "encode_chunk", fail)
     with pytest.raises(BadInput):
         place.run(**MORE)
     assert place.dataset() == {}
@@ -367,16 +367,16 @@ def test_an_object_of_another_run_is_never_replaced(place: Place) -> None:
 def test_a_late_worker_of_another_plan_ends_the_run_and_the_next_one_is_right(
     place: Place, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    merge = convert.worker.merge_run
+    merge = convert.encode.worker.merge_run
 
     def late_merge(*arguments: Any) -> Any:
         with monkeypatch.context() as patch:
-            patch.setattr(convert.worker, "merge_run", merge)
+            patch.setattr(convert.encode.worker, "merge_run", merge)
             place.target.put("train/encoded_tokens/c/0", b"of another plan")
             return merge(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(convert.worker, "merge_run", late_merge)
+        patch.setattr(convert.encode.worker, "merge_run", late_merge)
         with pytest.raises(
             StorageError, match="was written by another run just now; end it, and run the same"
         ):
@@ -389,17 +389,17 @@ def test_a_run_that_was_taken_over_ends_and_harms_nothing(
     place: Place, expected: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first run stands still for long in the middle: meanwhile another begins, and finishes."""
-    encode = convert.worker.encode_chunk
+    encode = convert.encode.worker.encode_chunk
 
     def stand_still(chunk: Any, *more: Any) -> Any:
         if chunk.index == 9:
             with monkeypatch.context() as patch:
-                patch.setattr(convert.worker, "encode_chunk", encode)
+                patch.setattr(convert.encode.worker, "encode_chunk", encode)
                 place.run(**MORE)
         return encode(chunk, *more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(convert.worker, "encode_chunk", stand_still)
+        patch.setattr(convert.encode.worker, "encode_chunk", stand_still)
         with pytest.raises(Refused, match="another run has taken over the work at memory://"):
             place.run(**MORE)
     with pytest.raises(Refused, match="exists, a finished dataset"):  # and removes what was put late

@@ -8,7 +8,7 @@ import pytest
 
 import bpe
 from convert import ConvertOptions, convert
-from convert.engine.inline_engine import InlineEngine
+from engines.inline_engine import InlineEngine
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

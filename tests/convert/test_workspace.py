@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import convert
-from convert.driver.log import Log, threshold_entry
 from convert.errors import Refused
-from convert.existing_output import not_ours
-from convert.folder_lock import boot_id
-from convert.plan_record import PlanRecord
-from convert.workspace import Workspace
+from convert.places.existing_output import not_ours
+from convert.places.folder_lock import boot_id
+from convert.places.log import Log, threshold_entry
+from convert.places.workspace import Workspace
+from convert.planning.plan_record import PlanRecord
 
 
 def a_dataset(path: Path, content: str) -> None:

@@ -27,7 +27,7 @@ END = "<|endoftext|>"
 # several shards.
 SMALL_SHARDS = """
 import sys
-from convert import plan
+from convert.planning import plan
 from convert.__main__ import main
 from convert.shards import part_writer
 part_writer.FLUSH_BYTES = 60

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Iterator
 
 import pytest
-from hub_server import HubServer, hub_server
+from hub_files import HubServer, hub_server
 
 from stores import (
     Store,

@@ -1,0 +1,38 @@
+"""The stage that --validation-docs takes before the encoding: which documents are held out (see held_out.py)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from convert.driver.context import Context
+from convert.encode import worker
+from convert.encode.held_out import SmallestHashes
+from convert.errors import Refused
+from convert.places.log import Log, Recorded, threshold_entry
+from engines.tasks import run_tasks
+
+
+def choose_threshold(context: Context, log: Log, recorded: Recorded) -> int:
+    """The hash below which the documents of --validation-docs lie; reads the whole corpus, but only once."""
+    plan, workspace = context.plan, context.workspace
+    count = context.options.validation_docs or 0
+    known = recorded.threshold(count)
+    if known is not None and not workspace.touched:
+        return known
+    smallest = SmallestHashes(count)
+    choose = partial(worker.smallest_hashes, key=context.job_key, count=count)
+    chunks = plan.chunks() if count else iter(())
+    with context.progress.stage("choose", plan.total_bytes) as stage:
+        for chunk, hashes in run_tasks(
+            context.engine, choose, chunks, context.window, context.plan.describe, stage.show_running
+        ):
+            smallest.add(hashes)
+            stage.advance(context.plan.work_bytes(chunk))
+    threshold = smallest.threshold()
+    if known not in (None, threshold):
+        raise Refused(
+            f"an input is other text than when {workspace.root} was begun, though it has its former size and time: "
+            f"other documents would be the {count} of --validation-docs; begin anew with --overwrite"
+        )
+    log.append([threshold_entry(count, threshold)])
+    return threshold

@@ -1,0 +1,38 @@
+"""What the stages of one conversion have in common, from when its workers are there until the dataset has its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from convert.encode.job import JobKey
+from convert.options import ConvertOptions
+from convert.places.store_workspace import AnyWorkspace
+from convert.planning.plan import Plan
+from convert.shown.progress import Progress
+from engines.engine import Engine
+from engines.tasks import TaskPool
+from flat_tokens.storage.durability import Syncer
+from flat_tokens.storage.layout import ArrayLayout
+
+
+class Context(NamedTuple):
+    """recorded: what decides the dataset's bytes beside sources and tokenizer, JSON-able. job_key: by which tasks
+    find what is the same for all of them. engine: the workers. pool: what they are at, chunks and runs. syncer: of
+    what a power loss must not take."""
+
+    options: ConvertOptions
+    recorded: Mapping[str, Any]
+    plan: Plan
+    layout: ArrayLayout
+    workspace: AnyWorkspace
+    progress: Progress
+    job_key: JobKey
+    engine: Engine
+    pool: TaskPool
+    syncer: Syncer
+
+    @property
+    def window(self) -> int:
+        """How many short tasks, which need no disk, are in flight at most."""
+        return 4 * self.engine.worker_count

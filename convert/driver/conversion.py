@@ -1,0 +1,235 @@
+"""A conversion from beginning to end: find, plan, encode, merge, verify, publish.
+
+The order of the beginning is for speed as well as for safety: what can be refused is refused before anything is
+written; the workers are forked right after the tokenizer is loaded, while the process has one thread; and what the
+parent alone needs is imported and written while they already encode. The dataset gets its final name last.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bpe.end_tokens import end_tokens
+from bpe.errors import BadTokenizer
+from bpe.formats.by_path import files_of
+from bpe.tokenizer import Tokenizer
+from convert.driver.choose_engine import open_engine
+from convert.driver.context import Context
+from convert.driver.crashes import with_place
+from convert.driver.encode_and_merge import EncodeAndMerge
+from convert.driver.estimate import check_space
+from convert.driver.touched import check_meanwhile
+from convert.encode.job import Job, hand_out
+from convert.encode.splitting import hash_threshold
+from convert.errors import UsageError, WorkerLost, printable
+from convert.options import ConvertOptions
+from convert.places.output_place import overlaps, overlaps_of_files, standard_input_file
+from convert.places.store_workspace import AnyWorkspace, open_workspace
+from convert.planning.plan import Plan, make_plan
+from convert.planning.plan_record import plan_record
+from convert.shown.progress import Progress, make_progress
+from corpus.kinds import is_marked_up
+from corpus.sizes import counted
+from corpus.source_list import Source, SourceList
+from corpus.sources import STANDARD_INPUT, check_unchanged, refuse, search_sources
+from engines.ending import ending
+from engines.engine import Engine
+from engines.tasks import TaskPool
+from flat_tokens.storage.durability import Syncer
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.writer import load_codecs
+from stores import shown_url
+
+if TYPE_CHECKING:
+    from convert.shown.summary import Summary
+
+# Their codec, if any, needs no import (flat_tokens/storage/zstd_library.py); what others need is better inherited by
+# workers.
+LATE_CODECS = ("zstd", "none")
+
+
+@dataclass
+class Begun:
+    """What is known before the tokenizer is: where to work, what to read (without standard input), what to write."""
+
+    options: ConvertOptions
+    times: Times
+    progress: Progress
+    workspace: AnyWorkspace
+    sources: SourceList
+    layout: ArrayLayout
+
+
+class Times:
+    """How long each stage took, in seconds, in order."""
+
+    def __init__(self, started: float | None) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.perf_counter() if started is None else started
+
+    def lap(self, stage: str) -> None:
+        """The stage that began with the last lap ends."""
+        now = time.perf_counter()
+        self.seconds[stage] = now - self._last
+        self._last = now
+
+
+def begin(options: ConvertOptions, started: float | None = None) -> Begun:
+    """Find the sources and refuse what can be refused; nothing is written. started: as for `convert`."""
+    times = Times(started)
+    progress = make_progress(options.progress)
+    workspace = open_workspace(options.output, options.overwrite, options.scratch, options.storage_options)
+    workspace.check_output()
+    _check_place(options)
+    named = [path for path in options.inputs if path != STANDARD_INPUT]
+    if options.input_format == "auto":
+        for path in filter(is_marked_up, [*named, *options.validation]):
+            progress.note(
+                f"warning: {printable(shown_url(path))} is read as plain text, marks and all; extract the text first, "
+                "or say --input-format text"
+            )
+    sources = SourceList()
+    if named or options.validation:
+        sources = _find_sources(options, named)
+    layout = ArrayLayout.create(
+        zarr_format=options.zarr_format or 2,
+        chunk_tokens=options.chunk_tokens,
+        compression=options.compression,
+    )
+    if layout.compression not in LATE_CODECS:
+        load_codecs(layout)
+    elif find_spec("numcodecs") is None:
+        raise ModuleNotFoundError("numcodecs is not there", name="numcodecs")
+    return Begun(options, times, progress, workspace, sources, layout)
+
+
+def _check_place(options: ConvertOptions) -> None:
+    """Refuse an output that would replace the tokenizer or what is standard input; see `_find_sources` too."""
+    problems: list[str] = []
+    with suppress(BadTokenizer):  # told when it is loaded
+        problems.extend(overlaps_of_files("the tokenizer", files_of(Path(options.tokenizer)), options.output))
+    if STANDARD_INPUT in options.inputs and (file := standard_input_file()) is not None:
+        problems.extend(overlaps_of_files("standard input", [file], options.output))
+    if problems:
+        raise UsageError(printable("; ".join(problems)))
+
+
+def carry_out(
+    begun: Begun,
+    tokenizer: Tokenizer,
+    source: Mapping[str, str],
+    executor: Executor | None = None,
+) -> Summary:
+    """Do the work that was begun, see `convert`. tokenizer, source: from `load_tokenizer`."""
+    workspace = begun.workspace
+    engine = open_engine(begun.options, executor, begun.progress.note, workspace.stacks)
+    try:
+        return _carry_out(begun, tokenizer, source, engine)
+    except BaseException as error:
+        error.kept_work = workspace.holds_work  # type: ignore[attr-defined]  # for who tells of it
+        raise
+    finally:
+        engine.shutdown()
+        workspace.close()
+
+
+def _carry_out(begun: Begun, tokenizer: Tokenizer, source: Mapping[str, str], engine: Engine) -> Summary:
+    options, times, progress, workspace = begun.options, begun.times, begun.progress, begun.workspace
+    sources, layout = begun.sources, begun.layout
+    if note := tokenizer.pretokenizer.slow_note:
+        progress.note(note)
+    ends = end_tokens(tokenizer, options.prepend_token, options.append_token)
+    recorded = {**options.recorded(), **ends.recorded()}
+    if STANDARD_INPUT in options.inputs:  # all else is in order: now it may be read
+        sources = _with_standard_input(options, workspace)
+    plan = make_plan(sources, options.text_chunk_bytes)
+    check_space(tokenizer, plan, layout, options)
+    if workspace.open(plan_record(plan, source["source_sha256"], recorded)):
+        progress.note(f"going on from {workspace.root}")
+    job = Job(
+        tokenizer,
+        tokenizer.max_token_id,
+        ends,
+        plan,
+        options.separator_bytes,
+        options.seed,
+        hash_threshold(options.fraction),
+        options.intake_rules,
+        workspace.shard_store,
+        workspace.shards,
+        workspace.dataset,
+        layout,
+        decompress_ahead=plan.compressed_count < engine.worker_count,
+    )
+    pool = TaskPool(engine)
+    with ExitStack() as finished, ending(engine, progress.note), pool:
+        key = hand_out(job, workspace, engine, _most_tasks(plan))
+        times.lap("start")
+        syncer = Syncer()
+        syncer.add([workspace.plan], stays=True)
+        context = Context(options, recorded, plan, layout, workspace, progress, key, engine, pool, syncer)
+        try:
+            work = EncodeAndMerge(context)
+            finished.enter_context(work.noting_finished())
+            with progress.stage("encode", plan.total_bytes) as stage:
+                work.begin(stage)
+                from convert.driver.finish import (
+                    Finish,  # while the workers encode, as all that the beginning does not need
+                )
+
+                finish = Finish(context, tokenizer, ends, source)
+                work.encode(stage)
+            if touched := check_unchanged(plan.sources):
+                check_meanwhile(context, touched, work.ledger)
+            times.lap("encode")
+            with progress.stage("merge", work.run_bytes) as stage:
+                work.merge(stage)
+        except WorkerLost as error:
+            raise with_place(error, plan, workspace) from error
+        if lost := [counted(count, what) for what, count in work.lost.items() if count]:
+            progress.note(f"finished work was damaged or gone and is made again: {' and '.join(lost)}")
+        finish.write(work)
+        times.lap("merge")
+        finish.verify(work)
+        times.lap("verify")
+    workspace.publish()
+    times.lap("publish")
+    return finish.summary(work, times.seconds)
+
+
+def _with_standard_input(options: ConvertOptions, workspace: AnyWorkspace) -> SourceList:
+    """The sources once more, with standard input, which is read to its end."""
+    from corpus.standard_input import spool
+
+    workspace.take()
+    standard_input = spool(workspace.standard_input, options.input_format)
+    return _find_sources(options, options.inputs, standard_input)
+
+
+def _find_sources(
+    options: ConvertOptions, inputs: Sequence[str], standard_input: Source | None = None
+) -> SourceList:
+    """The sources; UsageError too for an output that lies inside an input folder or the other way round."""
+    sources, problems = search_sources(
+        inputs, options.validation, options.input_format, standard_input, options.storage_options
+    )
+    named = [argument for argument in (*inputs, *options.validation) if argument != STANDARD_INPUT]
+    refuse([*problems, *overlaps(named, sources, options.output)])
+    return sources
+
+
+def _most_tasks(plan: Plan) -> int:
+    """How many tasks there can be at once: one a text chunk, so 10 kB start one worker, whatever the machine.
+
+    What is compressed may be many times as much text, of which only the encoding is one task.
+    """
+    packed = any(kind.is_decoded for kind in plan.sources.kinds)
+    return sys.maxsize if packed else max(1, plan.chunk_count)

@@ -1,0 +1,39 @@
+"""What a worker crashed at, named to the byte and put aside for a report.
+
+A crash is a fault in the program. The worker in place of the first that died tells what it is about to do, so when the
+same text ends it too, that is known: the text is a stretch of some records, or a piece of a long one.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from convert.errors import WorkerLost, printable
+from convert.places.store_workspace import AnyWorkspace
+from convert.planning.plan import Plan
+from stores import StoreError
+
+KEPT_BYTES = 8 << 20  # a stretch has 1 MiB, a block of lines up to 8
+
+
+def with_place(error: WorkerLost, plan: Plan, workspace: AnyWorkspace) -> WorkerLost:
+    """The error with the place in its message; the text there goes to `workspace.crashed_text` if it was a crash."""
+    if error.place is None:
+        return error
+    source_index, start, stop = error.place
+    source = plan.sources[source_index]
+    where = f"bytes {start} to {stop} of {printable(source.shown)}"
+    if not source.kind.is_divisible:
+        where += ", decompressed"
+    message = f"{error}; it was at {where}"
+    if error.crashed and source.kind.is_divisible:
+        with suppress(OSError, StoreError), source.open() as file:
+            text = bytearray(min(stop - start, KEPT_BYTES))
+            with memoryview(text) as view:
+                got = file.readinto_at(start, view)
+            del text[got:]
+            workspace.crashed_text.write_bytes(text)
+            message += f", which {workspace.crashed_text} holds for the report"
+    lost = WorkerLost(message)
+    lost.place, lost.crashed = error.place, error.crashed
+    return lost

@@ -1,0 +1,160 @@
+"""The end of a conversion: metadata and manifest, all files read back, and what it came to.
+
+Imported while the workers encode, as all that the beginning does not need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import BrokenExecutor
+from pathlib import Path
+
+from bpe.end_tokens import EndTokens, usual_end
+from bpe.tokenizer import Tokenizer
+from convert.driver.context import Context
+from convert.driver.encode_and_merge import EncodeAndMerge
+from convert.driver.ledger import Ledger
+from convert.driver.provenance import save_tokenizer, write_manifest, write_quarantine
+from convert.errors import BrokenInvariant, StorageError, WorkerLost
+from convert.shards.intake import QUARANTINE_NAME
+from convert.shown.remarks import remarks
+from convert.shown.summary import Summary
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord
+from flat_tokens.storage.token_facts import TokenFacts
+from flat_tokens.verify import verify_dataset
+from flat_tokens.writer import create_split
+
+# Of the files whose content is known from when they were written, one in so many is decoded all the same: so the
+# codec is not taken at its word alone.
+DECODED_SHARE = 32
+DECODED_TOKENS = 1 << 23  # about, or more; all, where there are not twice as many
+
+
+class Finish:
+    """What is left to do of one conversion: `write`, `verify`, and when the dataset has its name, `summary`.
+
+    Made while the workers encode: the tokenizer is put beside the data then. source: what the manifest says of
+    where it is from.
+    """
+
+    def __init__(
+        self, context: Context, tokenizer: Tokenizer, ends: EndTokens, source: Mapping[str, str]
+    ) -> None:
+        self._context, self._tokenizer, self._ends = context, tokenizer, ends
+        self._tokenizer_file, self._tokenizer_facts = save_tokenizer(
+            tokenizer, context.workspace.dataset, context.workspace.shards, source
+        )
+        self._quarantine: list[FileRecord] = []
+        self._files: list[FileRecord] = []
+
+    def write(self, work: EncodeAndMerge) -> None:
+        """Write all but the arrays' data, the manifest last, when documents in are documents out."""
+        context, ledger = self._context, work.ledger
+        dataset = context.workspace.dataset
+        ledger.check_whole()
+        if context.options.on_error == "quarantine":
+            shards = context.workspace.shard_store
+            self._quarantine = write_quarantine(dataset, shards, context.plan, ledger.intakes)
+        self._files = [
+            self._tokenizer_file,
+            *self._quarantine,
+            *ledger.files,
+            *self._write_metadata(ledger),
+        ]
+        listed = write_manifest(
+            dataset,
+            context.plan,
+            ledger,
+            self._files,
+            context.layout,
+            self._tokenizer_facts,
+            {**context.recorded, "on_error": context.options.on_error},
+        ).files  # of the sources, perhaps a million, nothing is kept
+        # What is not on the disk yet goes there while it is read back from memory.
+        merged = {file.path for file in ledger.files}
+        rest = [file.path for file in listed if file.path not in merged]
+        context.syncer.add(context.workspace.on_disk([*rest, MANIFEST_NAME]))
+
+    def _write_metadata(self, ledger: Ledger) -> list[FileRecord]:
+        """The files that say how large both splits' arrays are, which is known by now."""
+        dataset, layout, files = self._context.workspace.dataset, self._context.layout, []
+        for split, counts in ledger.counts.items():
+            files += create_split(
+                dataset, split, counts.tokens, counts.sequences, counts.max_token_id, layout
+            )
+        return files
+
+    def verify(self, work: EncodeAndMerge) -> None:
+        """State of the dataset what `flat_tokens verify` states, and wait until the disk has it; StorageError."""
+        context, dataset = self._context, self._context.workspace.dataset
+        stage = context.progress.stage("verify", sum(file.bytes for file in self._files))
+
+        def advance(done_bytes: int, _: int) -> None:
+            # The manifest is read too but not counted in the total; a bar beyond its end would lose its shape.
+            stage.advance(min(done_bytes, stage.total_bytes) - stage.done_bytes)
+
+        with stage:
+            try:
+                whole = dataset.absolute() if isinstance(dataset, Path) else dataset
+                report = verify_dataset(whole, context.engine, advance, known_facts(work.ledger.facts))
+            except BrokenExecutor as error:
+                raise WorkerLost(
+                    f"{error}, while it verified; run the same command again to go on"
+                ) from error
+        context.syncer.wait()  # a file that the disk did not take is gone, and this says why
+        if not report.ok:
+            raise StorageError(
+                f"what was read back is not what was written: {report.problems[0]}; "
+                f"check the disk and run the same command again"
+            )
+        counts = work.ledger.counts.values()
+        tokens, sequences = sum(own.tokens for own in counts), sum(own.sequences for own in counts)
+        if (report.token_count, report.seq_count) != (tokens, sequences):
+            raise BrokenInvariant(
+                f"{report.token_count} tokens in {report.seq_count} sequences were read back, "
+                f"{tokens} in {sequences} were encoded"
+            )
+
+    def summary(self, work: EncodeAndMerge, seconds: dict[str, float]) -> Summary:
+        """What it came to, and what a person should know of it. seconds: by stage."""
+        context, ledger = self._context, work.ledger
+        intake = ledger.intake
+        summary = Summary(
+            output=context.options.output,
+            source_count=len(context.plan.sources),
+            source_bytes=context.plan.total_bytes,
+            disk_bytes=sum(file.bytes for file in self._files),
+            array_bytes=sum(file.bytes for file in ledger.files),
+            splits=ledger.counts,
+            replaced=ledger.replaced,
+            intake=intake,
+            first_words=self._tokenizer.decode(list(intake.first_ids)),
+            quarantine=QUARANTINE_NAME if self._quarantine else "",
+            ends=self._ends,
+            without_checksums=_without_checksums(context.layout),
+            usual_end=usual_end(self._tokenizer),
+            text_chunks=context.plan.chunk_count,
+            shards=ledger.shard_count,
+            reused_shards=work.reused,
+            workers=context.engine.worker_count,
+            seconds=seconds,
+            worker_seconds=work.seconds,
+        )
+        for remark in remarks(context.options, context.plan.sources, summary, self._tokenizer.special_tokens):
+            context.progress.note(remark)
+        return summary
+
+
+def _without_checksums(layout: ArrayLayout) -> str:
+    """What the summary calls a layout without checksums; nothing for others."""
+    if layout.has_checksums:
+        return ""
+    return f"zarr format {layout.zarr_format} with compression {layout.compression}"
+
+
+def known_facts(facts: Mapping[str, TokenFacts]) -> dict[str, TokenFacts]:
+    """Those of the files that need not be decoded to be verified; the others are spread over all."""
+    tokens = sum(known.token_count for known in facts.values())
+    step = min(DECODED_SHARE, max(1, tokens // DECODED_TOKENS))
+    return {path: known for number, (path, known) in enumerate(facts.items()) if number % step}

@@ -1,0 +1,116 @@
+"""What a dataset remembers of its making: the tokenizer itself, the sources with their digests, the options.
+
+Nothing here may depend on workers, text chunks, machine or time: the manifest's bytes follow from inputs, tokenizer,
+options and version alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bpe import _core
+from bpe.errors import EnvironmentFailure
+from bpe.tokenizer import Tokenizer
+from convert.driver.ledger import Ledger
+from convert.planning.plan import Plan, ShardId
+from convert.shards.intake import QUARANTINE_NAME, quarantine_lines
+from convert.shards.intake_counts import IntakeCounts
+from convert.shards.shard_store import ShardStore
+from corpus.digest import BLOCK_BYTES, DIGEST_BYTES, DIGEST_NAME, source_digest
+from corpus.sources import recorded_path
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import FileRecord, Manifest, SplitRecord
+from flat_tokens.writer import Destination, write_file, write_root
+
+TOKENIZER_NAME = "tokenizer.json"
+
+
+def save_tokenizer(
+    tokenizer: Tokenizer, dataset: Destination, folder: Path, source: Mapping[str, str]
+) -> tuple[FileRecord, dict[str, str]]:
+    """Put the tokenizer beside the data, as tokenizer.json; the file's record, and what the manifest says of it.
+
+    folder: of this machine, where it is written first. source: what `load_tokenizer` says of where it is from.
+    """
+    path = folder / TOKENIZER_NAME
+    try:
+        tokenizer.save(path)
+    except EnvironmentFailure as failure:
+        error = failure.__context__
+        if isinstance(error, OSError) and error.errno:  # told like all others, with what to do about it
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
+    data = path.read_bytes()
+    path.unlink()
+    sha256 = hashlib.sha256(data).hexdigest()
+    facts = {
+        "path": TOKENIZER_NAME,
+        "sha256": sha256,
+        "fingerprint": sha256,  # which is that of the bytes that `save` writes
+        **source,
+    }
+    return write_file(dataset, TOKENIZER_NAME, data), facts
+
+
+def write_quarantine(
+    dataset: Destination, shards: ShardStore, plan: Plan, intakes: Sequence[tuple[ShardId, IntakeCounts]]
+) -> list[FileRecord]:
+    """Put the quarantined records of all chunks beside the data, as quarantine.jsonl; its record, none without any."""
+    if not any(intake.quarantine_bytes >= 0 for _, intake in intakes):
+        return []
+    return [write_file(dataset, QUARANTINE_NAME, quarantine_lines(shards, plan.sources, intakes))]
+
+
+def write_manifest(
+    dataset: Destination,
+    plan: Plan,
+    ledger: Ledger,
+    files: list[FileRecord],
+    layout: ArrayLayout,
+    tokenizer: Mapping[str, str],
+    options: Mapping[str, Any],
+) -> Manifest:
+    """Write the dataset's root and manifest, the last files of all: what it holds and what it was made from.
+
+    tokenizer: what `save_tokenizer` says of it. options: of the conversion, as the manifest keeps them.
+    """
+    intake, counts = ledger.intake, ledger.counts
+    return write_root(
+        dataset,
+        {split: SplitRecord(own.tokens, own.sequences, own.max_token_id) for split, own in counts.items()},
+        files,
+        layout,
+        tokenizer=tokenizer,
+        sources=_source_facts(plan, ledger.digests),
+        options={
+            **options,
+            "documents": {split: own.documents for split, own in counts.items()},
+            "empty_documents": {split: own.empty for split, own in counts.items()},
+            "replaced": ledger.replaced,
+            "skipped": intake.skipped,
+            "blank_lines": intake.blank,
+            "with_special_tokens": intake.with_special,
+        },
+        versions={"tokenmill": _core.__version__},
+    )
+
+
+def _source_facts(plan: Plan, digests: bytes | bytearray) -> Iterator[dict[str, Any]]:
+    """What the manifest says of each source; one at a time, since there may be a million. digests: of all their blocks,
+    in order."""
+    stop = 0
+    for source in plan.sources:
+        content = {"version": source.version}
+        if not source.version:
+            start, stop = stop, stop + -(-source.size_bytes // BLOCK_BYTES) * DIGEST_BYTES
+            content = {"digest": source_digest(bytes(digests[start:stop])), "digest_of": DIGEST_NAME}
+        yield {
+            "path": recorded_path(source.name),
+            "bytes": source.size_bytes,
+            **content,
+            "split": source.split or "by hash",
+            "kind": source.kind.name,
+        }

@@ -1,0 +1,104 @@
+"""Sources that something was done to since the work was begun, or meanwhile, though size and time are those of then.
+
+A time can be set back (`touch -d`, `cp -p`, `rsync -t`), so equal ones do not say that the text is the same. The time
+of the last change (ctime) and the file's number cannot: where those are others, what finished shards were made from is
+read again and compared with the digests in their records. Harmless changes (`chmod`, a file copied back) cost that
+reading, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby, islice
+
+from convert.driver.context import Context
+from convert.driver.ledger import Edge, Ledger
+from convert.encode import worker
+from convert.errors import BadInput, Refused, printable
+from convert.places.store_workspace import AnyWorkspace
+from convert.planning.plan import Plan
+from corpus.digest import block_part, each_digest
+from engines.tasks import run_tasks
+
+_SOURCES_AT_ONCE = 256  # a task costs as much as reading a few small files
+
+
+def check_touched(context: Context, ledger: Ledger) -> None:
+    """Refused (exit 6) if a source of `workspace.touched` is not what the shards of `ledger` were made from.
+
+    If all are, the plan says so, and they are no longer touched.
+    """
+    plan, workspace = context.plan, context.workspace
+    context.progress.note(
+        f"{_names(workspace, plan)} may have been edited, with size and time set back; what was encoded is compared"
+    )
+    found = _first_changed(context, workspace.touched, ledger)
+    if found is not None:
+        source, (start, stop) = found
+        raise Refused(
+            f"{printable(plan.sources[source].path)} has its former size and time, but other bytes between "
+            f"{start} and {stop} than when {workspace.root} was begun: what was encoded of it no longer "
+            f"holds; begin anew with --overwrite"
+        )
+    workspace.settle()
+
+
+def check_meanwhile(context: Context, touched: Sequence[int], ledger: Ledger) -> None:
+    """BadInput (exit 3) if one of the sources `touched` is not what the shards of `ledger` were made from just now."""
+    found = _first_changed(context, touched, ledger)
+    if found is not None:
+        source, (start, stop) = found
+        raise BadInput(
+            f"{printable(context.plan.sources[source].path)} was edited while it was read, and its time set back: "
+            f"bytes {start} to {stop} are others; convert it again with --overwrite when nothing writes to it"
+        )
+
+
+def _first_changed(
+    context: Context, touched: Sequence[int], ledger: Ledger
+) -> tuple[int, tuple[int, int]] | None:
+    """A source and the bytes of it that are others now; None if there is none."""
+    plan = context.plan
+
+    def describe(sources: Sequence[worker.SourceParts]) -> str:
+        return f"a check of {plan.sources[sources[0][0]].path}"
+
+    tasks = _tasks(touched, plan, ledger)
+    compare = partial(worker.changed_part, key=context.job_key)
+    for _, changed in run_tasks(context.engine, compare, tasks, context.window, describe):
+        if changed is not None:
+            return changed
+    return None
+
+
+def _tasks(touched: Sequence[int], plan: Plan, ledger: Ledger) -> Iterator[list[worker.SourceParts]]:
+    """Some sources at a time, of one text chunk: neither are there too many tasks, nor is one too long."""
+    is_touched = bytearray(len(plan.sources))
+    for number in touched:
+        is_touched[number] = True
+    for chunk_index, digests, edges in ledger.parts_read():
+        found = (parts for parts in _parts(plan, chunk_index, digests, edges) if is_touched[parts[0]])
+        while some := list(islice(found, _SOURCES_AT_ONCE)):
+            yield some
+
+
+def _parts(
+    plan: Plan, chunk_index: int, digests: bytes, chunk_edges: Iterable[Edge]
+) -> Iterator[worker.SourceParts]:
+    """What the shards of a text chunk were made from."""
+    edges: dict[int, list[tuple[int, int, str]]] = {}
+    for source, start, stop, digest in chunk_edges:
+        edges.setdefault(source, []).append((start, stop, digest))
+    blocks = zip(plan.blocks(plan.chunk(chunk_index)), each_digest(digests), strict=True)
+    for source, own in groupby(blocks, lambda block: block[0][0]):
+        size = plan.sources[source].size_bytes
+        parts = [block_part(number, size, digest) for (_, number), digest in own]
+        yield source, [*parts, *edges.pop(source, ())]
+    yield from edges.items()
+
+
+def _names(workspace: AnyWorkspace, plan: Plan) -> str:
+    first = printable(plan.sources[workspace.touched[0]].path)
+    more = len(workspace.touched) - 1
+    return f"{first} and {more} more" if more else first

@@ -1,0 +1,329 @@
+"""Documents to a shard: the rules for bad text and special tokens, the encoder, the split.
+
+Documents come in three forms: a stretch of text with separators between them, the way of plain text that the core
+takes whole; a batch, end to end, from JSON Lines and Parquet, or from a stretch in which not all is well; and in
+pieces, where one is too long to be held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bpe import _core
+from bpe.errors import InvalidText
+from bpe.long_text.long_document import encode_pieces
+from bpe.tokenizer import AllowedSpecial, Tokenizer
+from convert.encode.clock import Clock
+from convert.encode.pieced_text import PiecedText, SpecialSearch, cut_between_characters
+from convert.encode.read_chunk import Found
+from convert.encode.splitting import is_validation
+from convert.errors import BrokenInvariant, printable
+from convert.shards.intake import END_TEXT, ShardIntake
+from convert.shards.shard_writer import ShardWriter
+from corpus import utf8
+from corpus._core import (
+    Xxh64,
+    find_separators,
+    find_special_tokens,
+    hash_documents,
+    hash_ragged,
+    rows_with_special_tokens,
+    validate_utf8,
+    xxh64,
+)
+from corpus.batch import Batch
+from corpus.blocks import HEAD_BYTES
+from corpus.buffers import thread_buffer
+from corpus.documents import Documents, LongText, Text
+from corpus.intake import BadRecord
+from corpus.long_line import LongLine
+from corpus.source_list import Source
+from corpus.stretches import STRETCH_BYTES
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+# A document of a batch that is longer is encoded in pieces: all its ids at once may take four times its room and more.
+LONG_DOCUMENT_BYTES = 4 << 20
+
+
+class DocumentEncoder:
+    """Encodes the documents of one text chunk into its shard, in order, and counts them in its intake.
+
+    seed, threshold: of the hash that decides the split of a document whose source does not.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        separator: bytes,
+        seed: int,
+        threshold: int,
+        shard: ShardWriter,
+        intake: ShardIntake,
+        clock: Clock,
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._special_tokens = [token.encode() for token in tokenizer.special_tokens]
+        self._separator = separator
+        # Text that most likely should be a special token and is none.
+        self._end_text = [] if END_TEXT in self._special_tokens else [END_TEXT]
+        self._seed, self._threshold = seed, threshold
+        self._shard, self._intake, self._clock = shard, intake, clock
+        self._rules = intake.rules
+
+    def take(self, found: Found) -> None:
+        """The documents of an event."""
+        index, source, event = found
+        if isinstance(event, Text):
+            self.stretch(index, source, event.text, event.start)
+        elif isinstance(event, Documents):
+            self.batch(index, source, event)
+        elif isinstance(event, LongText):
+            self.pieces(index, source, event.pieces, event.start)
+        elif event is not None:
+            self.long_line(index, source, event)
+
+    def stretch(self, source_index: int, source: Source, text: memoryview, start: int) -> None:
+        """Whole documents with separators between them; `start`: of the text in its source."""
+        rules = self._rules
+        special = rules.special_in_text or "encode"
+        mended: Buffer = text
+        if rules.invalid == "replace":
+            mended, replaced = utf8.ensure_valid(text, printable(source.name), "replace", start)
+            self._intake.replaced += replaced
+        elif (bad := validate_utf8(text)) >= 0:
+            if start == 0 and utf8.other_kind(text):
+                raise utf8.invalid_text(text, bad, printable(source.name), start)
+            if rules.on_error == "fail" and rules.invalid == "error":
+                raise utf8.invalid_text(text, bad, printable(source.name), start)
+            special = special if special != "encode" else "valid"  # by itself no special token is in the way
+        self._clock.lap("check")
+        if special == "encode":
+            self._whole(source, mended)
+            return
+        documents = self._documents(source_index, source, memoryview(mended), start)
+        self.batch(source_index, source, documents, "encode" if special == "valid" else special)
+
+    def _whole(self, source: Source, text: Buffer) -> None:
+        ragged = self._tokenizer.encode_documents(
+            text, self._separator, threads=1, checked=True, out=_token_room(text)
+        )
+        self._intake.records += len(ragged)
+        self._intake.text_bytes += memoryview(text).nbytes - (len(ragged) - 1) * len(self._separator)
+        self._clock.lap("encode")
+        if self._end_text and self._separator != END_TEXT:
+            places = find_separators(text, END_TEXT)
+            documents = find_separators(text, self._separator).searchsorted(places)
+            self._intake.with_end_text += len(np.unique(documents))
+            self._clock.lap("check")
+        hashes = None
+        if self._splits_by_hash(source):
+            hashes = hash_documents(text, self._separator, self._seed)
+        self._deal_out(source, ragged.tokens, ragged.offsets, hashes)
+
+    def _documents(self, source_index: int, source: Source, text: memoryview, start: int) -> Documents:
+        """The valid documents of a stretch and where they begin; the others are bad records."""
+        separators = find_separators(text, self._separator).tolist()
+        texts: list[memoryview] = []
+        places: list[int] = []
+        begin = 0
+        for end in [*separators, len(text)]:
+            document = text[begin:end]
+            self._intake.records += 1
+            bad = validate_utf8(document)
+            if bad < 0:
+                texts.append(document)
+                places.append(start + begin)
+            else:
+                self._bad_text(source_index, source, document, start + begin, start + begin + bad)
+            begin = end + len(self._separator)
+        return Documents(Batch.of(texts), np.array(places, dtype=np.uint64))
+
+    def _bad_text(
+        self, source_index: int, source: Source, document: memoryview, start: int, place: int
+    ) -> None:
+        detail = f"byte {place} (0x{document[place - start]:02x}) is not valid UTF-8"
+        record = BadRecord("invalid UTF-8", detail, start, bytes(document), len(document))
+        self._intake.bad(source_index, source, record)
+
+    def batch(
+        self,
+        source_index: int,
+        source: Source,
+        documents: Documents,
+        special: str | None = None,
+    ) -> None:
+        """Documents end to end.
+
+        Their reader has counted them as records. special: what the text of a special token is, None as the rules say.
+        """
+        batch = documents.batch
+        special = special or self._rules.special_in_text or "text"
+        if special != "encode" and self._special_tokens:
+            rows = rows_with_special_tokens(batch.text, batch.offsets, self._special_tokens)
+            if special == "text":
+                self._intake.with_special += len(rows)
+            elif len(rows):
+                self._refuse_special(source_index, source, documents, rows.tolist())
+                batch = batch.without(rows)
+        if self._end_text:
+            rows = rows_with_special_tokens(batch.text, batch.offsets, self._end_text)
+            self._intake.with_end_text += len(rows)
+        self._intake.text_bytes += int(batch.offsets[-1])
+        self._clock.lap("check")
+        first = 0
+        for row in np.flatnonzero(np.diff(batch.offsets) > LONG_DOCUMENT_BYTES).tolist():
+            if first < row:
+                self._batch(source, batch.rows(first, row), special)
+            text = memoryview(batch.rows(row, row + 1).text)
+            self._encode_pieces(source, cut_between_characters(text, STRETCH_BYTES), special)
+            self._end_document(source, xxh64(text, self._seed))
+            first = row + 1
+        if first < len(batch):
+            self._batch(source, batch.rows(first, len(batch)), special)
+
+    def _batch(self, source: Source, batch: Batch, special: str) -> None:
+        allowed: AllowedSpecial = "all" if special == "encode" else ()
+        ragged = self._tokenizer.encode_ragged(
+            batch.text, batch.offsets, allowed_special=allowed, checked=True, out=_token_room(batch.text)
+        )
+        self._clock.lap("encode")
+        hashes = None
+        if self._splits_by_hash(source):
+            hashes = hash_ragged(batch.text, batch.offsets, self._seed)
+        self._deal_out(source, ragged.tokens, ragged.offsets, hashes)
+
+    def _refuse_special(
+        self, source_index: int, source: Source, documents: Documents, rows: list[int]
+    ) -> None:
+        batch, places, are_rows = documents
+        view = memoryview(batch.text)
+        for row in rows:
+            text = bytes(view[int(batch.offsets[row]) : int(batch.offsets[row + 1])])
+            starts, which = find_special_tokens(text, self._special_tokens)
+            token = self._special_tokens[int(which[0])].decode()
+            detail = f"the text holds the special token {token!r} at its byte {int(starts[0])}"
+            record = BadRecord(
+                "special token",
+                detail,
+                int(places[row]),
+                text,
+                len(text),
+                None if batch.line_of is None else batch.line_of(int(places[row])),
+                is_row=are_rows,
+            )
+            self._intake.bad(source_index, source, record)
+
+    def pieces(
+        self, source_index: int, source: Source, pieces: Iterator[tuple[Buffer, bool]], start: int
+    ) -> None:
+        """One document in pieces of text, each with whether it is the last; `start`: of the first one in its source."""
+        rules = self._rules
+        special = rules.special_in_text or "encode"
+        self._intake.records += 1
+        text = PiecedText(source, rules.invalid, start, self._seed, self._clock)
+        search = SpecialSearch(self._special_tokens if special != "encode" else [])
+        end = SpecialSearch(self._end_text)
+        refusal: tuple[str, str] | None = None
+        try:
+            self._encode_pieces(source, end.through(search.through(text.valid(pieces))), special)
+        except InvalidText as error:
+            if rules.on_error == "fail" and rules.invalid == "error":
+                raise
+            refusal = "invalid UTF-8", str(error)
+            text.drain(pieces)
+        if refusal is None and search.found and special == "error":
+            refusal = "special token", f"the text holds the special token {search.found!r}"
+        self._intake.replaced += text.replaced
+        if refusal is not None:
+            self._drop_document()
+            record = BadRecord(*refusal, start, text.head, text.length)
+            self._intake.bad(source_index, source, record)
+            return
+        self._intake.with_special += bool(search.found)
+        self._intake.with_end_text += bool(end.found)
+        self._intake.text_bytes += text.text_bytes
+        self._end_document(source, text.content_hash)
+
+    def long_line(self, source_index: int, source: Source, line: LongLine) -> None:
+        """The document of a JSON line in pieces, which its reader has counted; nothing if it turns out to be bad."""
+        special = self._rules.special_in_text or "text"
+        search = SpecialSearch(self._special_tokens if special != "encode" else [])
+        end = SpecialSearch(self._end_text)
+        content = Xxh64(self._seed)
+        text_bytes, head = 0, b""
+
+        def texts() -> Iterator[Buffer]:
+            nonlocal text_bytes, head
+            for text in line.texts():
+                self._clock.lap("read")
+                content.update(text.data)
+                text_bytes += len(text)
+                if len(head) < HEAD_BYTES:
+                    head += text[: HEAD_BYTES - len(head)].tobytes()
+                self._clock.lap("check")
+                yield text.data
+
+        self._encode_pieces(source, end.through(search.through(texts())), special)
+        if line.fault or line.is_blank:
+            self._drop_document()
+        elif search.found and special == "error":
+            self._drop_document()
+            detail = f"the text holds the special token {search.found!r} at its byte {search.place}"
+            record = BadRecord("special token", detail, line.start, head, text_bytes, line.line)
+            self._intake.bad(source_index, source, record)
+        else:
+            self._intake.with_special += bool(search.found)
+            self._intake.with_end_text += bool(end.found)
+            self._intake.text_bytes += text_bytes
+            self._end_document(source, content.digest())
+
+    def _encode_pieces(self, source: Source, pieces: Iterator[Buffer], special: str) -> None:
+        allowed: AllowedSpecial = "all" if special == "encode" else ()
+        for tokens in encode_pieces(self._tokenizer, pieces, allowed, STRETCH_BYTES):
+            self._clock.lap("encode")
+            self._shard.extend(tokens, _split_of(source))
+            self._clock.lap("split")
+
+    def _end_document(self, source: Source, content_hash: int) -> None:
+        if self._splits_by_hash(source):
+            hashes = np.array([content_hash], dtype=np.uint64)
+            self._shard.end_document(int(is_validation(hashes, self._threshold)[0]))
+        else:
+            self._shard.end_document(_split_of(source))
+
+    def _drop_document(self) -> None:
+        self._shard.drop_document()
+
+    def _splits_by_hash(self, source: Source) -> bool:
+        return source.split is None and self._threshold > 0
+
+    def _deal_out(
+        self,
+        source: Source,
+        tokens: NDArray[np.uint32],
+        offsets: NDArray[np.uint64],
+        hashes: NDArray[np.uint64] | None,
+    ) -> None:
+        if hashes is None:
+            self._shard.add(tokens, offsets, np.full(len(offsets) - 1, _split_of(source), dtype=np.bool_))
+        elif len(hashes) != len(offsets) - 1:
+            # Two scans of the core found the separators, one to encode and one to hash: they must agree.
+            raise BrokenInvariant(f"{len(offsets) - 1} documents were encoded but {len(hashes)} hashed")
+        else:
+            self._shard.add(tokens, offsets, is_validation(hashes, self._threshold))
+        self._clock.lap("split")
+
+
+def _split_of(source: Source) -> int:
+    return 1 if source.split == "validation" else 0
+
+
+def _token_room(text: Any) -> NDArray[np.uint32]:
+    """Where the ids of a text may go, until the next call."""
+    return thread_buffer("ids", _core.TokenizerCore.out_tokens(memoryview(text).nbytes), np.uint32)

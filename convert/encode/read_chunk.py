@@ -1,0 +1,101 @@
+"""The documents of a text chunk, some MiB at a time, from whatever its sources are; and the digests of their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import NamedTuple
+
+from convert.encode.clock import Clock
+from convert.encode.job import Job
+from convert.planning.plan import TextChunk
+from corpus.digest import BlockDigests
+from corpus.documents import Buffers, Event, Reading
+from corpus.intake import Intake
+from corpus.source_list import Piece, Source
+from corpus.sources import require_unchanged
+from engines.worker_process import take_step
+
+
+class Found(NamedTuple):
+    """An event of a source."""
+
+    source_index: int
+    source: Source
+    event: Event
+
+
+class ChunkReader:
+    """Reads a text chunk once. Records are counted in `intake`, which says too what becomes of bad ones.
+
+    with_digests: of the sources too; when all documents were given, `digests` has those of the chunk's blocks, end to
+    end, and `edges` (source, start, stop, hex digest) of what else was read (corpus/digest.py).
+    decoded_bytes: how much text of decoded sources was read. done_bytes: about how much of the chunk's work is done.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        chunk: TextChunk,
+        buffers: Buffers,
+        intake: Intake,
+        clock: Clock,
+        *,
+        with_digests: bool = True,
+    ) -> None:
+        self._job, self._chunk, self._buffers = job, chunk, buffers
+        self._intake, self._clock, self._with_digests = intake, clock, with_digests
+        self.decoded_bytes = self.done_bytes = 0
+        self.digests = bytearray()
+        self.edges: list[tuple[int, int, int, str]] = []
+
+    def documents(self) -> Generator[Found, None, None]:
+        """All of them, in order; with the event None what came so far is counted, and a shard may end.
+
+        BadInput if a source is not as it was when the work was planned.
+        """
+        plan = self._job.plan
+        done = 0
+        for piece in plan.pieces(self._chunk):
+            source = plan.sources[piece.source_index]
+            yield from self._read(piece, source, done)
+            done += plan.piece_work_bytes(piece)
+            self.done_bytes = done
+
+    def _read(self, piece: Piece, source: Source, done_before: int) -> Iterator[Found]:
+        clock, job, index = self._clock, self._job, piece.source_index
+        own = BlockDigests(piece.start, piece.stop, source.size_bytes)
+
+        def seen(offset: int, data: memoryview) -> None:
+            clock.lap("read")
+            own.see(offset, data)
+            clock.lap("hash")
+
+        def step(place: tuple[int, int] | None, done_bytes: int) -> None:
+            self.done_bytes = done_before + done_bytes
+            take_step(None if place is None else (index, *place), self.done_bytes)
+
+        with_digests = self._with_digests and not source.version  # which stands for the bytes of an object
+        with Reading(
+            index,
+            source,
+            piece,
+            self._intake,
+            job.separator,
+            self._buffers,
+            seen=seen if with_digests else None,
+            need=own.need,
+            step=step,
+            decompress_ahead=job.decompress_ahead,
+        ) as reading:
+            require_unchanged(source, reading.window.status())
+            decoded_before = self.decoded_bytes
+            for event in reading.documents():
+                self.decoded_bytes = decoded_before + reading.decoded_bytes
+                yield Found(index, source, event)
+            if not with_digests:
+                return
+            clock.lap("read")
+            self.edges.extend((index, *edge) for edge in own.edges(reading.window))
+            self.digests += own.finish(reading.window)
+            clock.lap("hash")
+            require_unchanged(source, reading.window.status())

@@ -1,1 +1,0 @@
-"""Where tasks run: worker processes of this machine, dask, Ray, any `concurrent.futures.Executor`."""

@@ -1,0 +1,103 @@
+"""Which run may write where no file can be locked: an object in a store that its holder renews.
+
+    {"holder": "9f...", "host": "node-7", "process": 4711, "renewed": 1764000000.0}
+
+A run that finds a lease renewed a short while ago is refused. One that was not renewed for TAKEN_OVER_SECONDS, and is
+not renewed while it is watched, since clocks differ, belongs to a run that was killed, and is taken over. The lease
+spares people two runs at once; what keeps the data whole then is the log, whose numbers no two runs can both write
+(convert/places/store_log.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+from convert.errors import Refused, printable
+from stores import AlreadyThere, Store, StoreError, StoreNotFound
+
+RENEWAL_SECONDS = 10.0
+TAKEN_OVER_SECONDS = 60.0
+WATCHED_SECONDS = 1.5 * RENEWAL_SECONDS
+NAME = "lease"
+
+
+class Lease:
+    """The lease of the work at `store`; output: what it becomes, for errors."""
+
+    def __init__(self, store: Store, output: str) -> None:
+        self._store, self._output = store, output
+        self.holder = os.urandom(8).hex()
+        self._thread: threading.Thread | None = None
+        self._released = threading.Event()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this process has it, as far as it knows."""
+        return self._thread is not None
+
+    def acquire(self) -> None:
+        """Take the lease; Refused (exit 6) if another run is at work. From then on a thread renews it."""
+        found = self._read()
+        age = time.time() - found.get("renewed", 0.0) if found is not None else 0.0
+        if found is not None and age >= TAKEN_OVER_SECONDS:
+            time.sleep(WATCHED_SECONDS)
+        if found is not None and (age < TAKEN_OVER_SECONDS or self._read() not in (found, None)):
+            raise Refused(
+                printable(
+                    f"another run (process {found.get('process')} on {found.get('host')}, seen {max(age, 0):.0f} s "
+                    f"ago) is writing {self._output}; wait for it or end it; one that was killed is taken over after "
+                    f"{TAKEN_OVER_SECONDS:g} s"
+                )
+            )
+        try:
+            self._write(if_absent=found is None)
+        except AlreadyThere:
+            raise Refused(
+                f"another run has begun to write {self._output} at the same moment; wait for it"
+            ) from None
+        self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
+        self._thread.start()
+
+    def release(self) -> None:
+        """Let another run have it; nothing if it is not held."""
+        if self._thread is not None:
+            self._released.set()
+            self._thread.join()
+            self._thread = None
+            with suppress(StoreError):
+                if (self._read() or {}).get("holder") == self.holder:
+                    self._store.delete([NAME])
+
+    def _renew(self) -> None:
+        while not self._released.wait(RENEWAL_SECONDS):
+            # A store that does not answer for a while ends the run elsewhere, or not at all.
+            with suppress(StoreError):
+                found = self._read()
+                if found is not None and found.get("holder") != self.holder:
+                    return  # taken over: the next entry of the log says so
+                self._write()
+
+    def _read(self) -> dict[str, Any] | None:
+        try:
+            found = json.loads(bytes(self._store.read(NAME)))
+        except StoreNotFound:
+            return None
+        except ValueError:
+            return {}
+        is_ours = isinstance(found, dict) and isinstance(found.get("renewed"), float)
+        return found if is_ours else {}
+
+    def _write(self, if_absent: bool = False) -> None:
+        entry = {
+            "holder": self.holder,
+            "host": socket.gethostname(),
+            "process": os.getpid(),
+            "renewed": time.time(),
+        }
+        self._store.put(NAME, json.dumps(entry).encode(), if_absent)

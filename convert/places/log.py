@@ -1,0 +1,152 @@
+"""What is already done: a line for each finished shard and each written run, put there by the driver alone after the
+data it speaks of, a batch at a time.
+
+    1f0a...92 {"id": [3, 0], ...}                  XXH64 of the JSON behind it, which tells a torn line
+    77b1...0c {"run": ["train", "tokens", 0], ...}
+
+Of lines that speak of the same the last counts. A record is trusted only with its data: size and digest are checked
+before anything is taken over from an earlier run, so a torn write (power loss, full disk) is simply done again. Shards
+are not synced to disk for that reason.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from convert.errors import naming
+from convert.planning.plan import ShardId
+from convert.shards.runs import Run
+from convert.shards.shard import ShardRecord
+from convert.shards.write_run import WrittenFile
+from corpus import _core
+from flat_tokens.storage.files import write_all
+from flat_tokens.storage.manifest import FileRecord
+from flat_tokens.storage.token_facts import TokenFacts
+
+_NAME = "journal"
+_DIGITS = 16
+RunKey = tuple[str, str, int]
+
+
+def shard_entry(record: ShardRecord) -> dict[str, Any]:
+    """That the shard of `record` is done."""
+    return record.as_json()
+
+
+def run_entry(run: Run, files: Iterable[WrittenFile]) -> dict[str, Any]:
+    """That a run is written."""
+    listed = [(*file.record, file.facts) for file in files]
+    return {"run": run.key, "items": run.item_count, "files": listed}
+
+
+def threshold_entry(documents: int, threshold: int) -> dict[str, Any]:
+    """The hash below which the documents of --validation-docs lie: the corpus was read for it."""
+    return {"documents": documents, "threshold": threshold}
+
+
+def log_lines(entries: Iterable[dict[str, Any]]) -> bytearray:
+    """The lines of these entries."""
+    lines = bytearray()
+    for entry in entries:
+        text = json.dumps(entry).encode("ascii")
+        # The line break in front ends a line that was torn.
+        lines += b"\n%0*x %b" % (_DIGITS, _core.xxh64(text, 0), text)
+    return lines
+
+
+class Log:
+    """The log in `folder`, beside the shards."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / _NAME
+
+    def append(self, entries: Iterable[dict[str, Any]]) -> None:
+        """Note these; one write, whatever their number."""
+        self.append_lines(log_lines(entries))
+
+    def append_lines(self, lines: bytes | bytearray) -> None:
+        """The same, as `log_lines` has them."""
+        if lines:
+            with naming(self.path):
+                write_all(self.path, lines, os.O_APPEND)
+
+    def flush(self) -> None:
+        """All that was noted is where an interrupted run is taken over from."""
+
+    @property
+    def holds_work(self) -> bool:
+        """Whether anything was finished that it would cost to do again: not so shards of text without a record."""
+        return any(entry.get("intake", {}).get("records", 1) for _, entry in _entries(self.path))
+
+    def recorded(self) -> Recorded:
+        """All that can be read."""
+        return Recorded(self.path)
+
+
+class Recorded:
+    """What the log of an earlier run says; what it speaks of may be gone or damaged by now.
+
+    Of a line its place is kept: a log of many shards takes more memory than the shards it speaks of need. shards: those
+    that are recorded, in the order in which they were finished.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.shards: dict[ShardId, int] = {}
+        self._runs: dict[RunKey, int] = {}
+        self._thresholds: dict[int, int] = {}
+        for place, entry in _entries(path):
+            if "run" in entry:
+                split, array, first = entry["run"]
+                self._runs[split, array, first] = place
+            elif "threshold" in entry:
+                self._thresholds[entry["documents"]] = entry["threshold"]
+            else:
+                shard = ShardId(*entry["id"])
+                self.shards.pop(shard, None)
+                self.shards[shard] = place
+
+    def shard(self, shard: ShardId) -> ShardRecord | None:
+        """The record of a shard that was finished once; None: it was not."""
+        place = self.shards.get(shard)
+        return None if place is None else ShardRecord.from_json(self._entry(place))
+
+    def run(self, run: Run) -> list[WrittenFile] | None:
+        """The files of a run that was written once; None: it was not."""
+        place = self._runs.get(run.key)
+        entry = None if place is None else self._entry(place)
+        if entry is None or entry["items"] != run.item_count:
+            return None
+        return [
+            WrittenFile(FileRecord(*record), None if facts is None else TokenFacts(*facts))
+            for *record, facts in entry["files"]
+        ]
+
+    def threshold(self, documents: int) -> int | None:
+        """What was noted for so many documents; None: nothing."""
+        return self._thresholds.get(documents)
+
+    def _entry(self, place: int) -> dict[str, Any]:
+        with self._path.open("rb") as file:
+            file.seek(place)
+            entry: dict[str, Any] = json.loads(file.readline()[_DIGITS + 1 :])
+        return entry
+
+
+def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(where its line begins, entry) of the lines that are whole; none where there is no file."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    place = 0
+    with file:
+        for line in file:
+            digits, text = line[:_DIGITS], line[_DIGITS + 1 :].rstrip(b"\n")
+            if digits == b"%0*x" % (_DIGITS, _core.xxh64(text, 0)):
+                yield place, json.loads(text)
+            place += len(line)

@@ -1,0 +1,367 @@
+"""The workspace of an output on a store: state, shards and manifest lie in `<output>.partial/` there.
+
+    plan.json, log/<number>    what was planned, what is done       shards/         finished shards
+    lease                      of the run at work                   manifest.json   until all is verified
+    job-<digest>               for workers that this process does not start
+    scratch                    where shards lie instead, with --scratch
+
+A folder of this machine has copies of plan and log, which the work goes on from as if it were a local one. A driver may
+die and be started again anywhere that sees the store. The dataset's objects lie under their final names; the manifest,
+without which no reader opens it, is put there last of all. What a driver deletes it deletes right after it confirmed
+that no other has taken over (convert/places/store_log.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from array import array
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from convert.errors import Refused, UsageError
+from convert.places.lease import NAME as LEASE_NAME
+from convert.places.lease import Lease
+from convert.places.scratch import NOTE_NAME, check_scratch, remove_folder
+from convert.places.store_log import FOLDER as LOG_NAME
+from convert.places.store_log import StoreLog
+from convert.places.unpublished import UnpublishedStore
+from convert.places.workspace import JOB_NAME, PLAN_NAME, SHARDS_NAME, Workspace
+from convert.planning.plan_record import PlanRecord
+from convert.shards.shard_store import FolderShards, ShardStore, StoreShards
+from flat_tokens.errors import DatasetError
+from flat_tokens.storage.manifest import MANIFEST_NAME, read_manifest
+from flat_tokens.writer import place_of
+from stores import (
+    AlreadyThere,
+    StorageOptions,
+    Store,
+    StoreError,
+    StoreNotFound,
+    is_url,
+    open_store,
+    shown_url,
+)
+from stores.url import parse
+
+_OWN_FOLDERS = (f"{LOG_NAME}/", f"{SHARDS_NAME}/", JOB_NAME)
+_OWN_NAMES = {PLAN_NAME, MANIFEST_NAME, NOTE_NAME}
+
+
+class StoreWorkspace:
+    """See Workspace. scratch: a folder or URL for shards, None: beside the state; of a run that goes on where they are,
+    known once it is open."""
+
+    def __init__(
+        self,
+        output: str,
+        overwrite: bool = False,
+        scratch: str | None = None,
+        options: StorageOptions | None = None,
+    ) -> None:
+        url = output.rstrip("/")
+        if not parse(output).path.strip("/"):
+            raise UsageError(f"--output {shown_url(output)} is all of a store; name a folder in it")
+        self.output = shown_url(url)
+        self._url, self._options, self._overwrite = url, dict(options or {}), overwrite
+        self._target = open_store(url, self._options)
+        self._partial = open_store(f"{url}.partial", self._options)
+        self.dataset = UnpublishedStore(self._target, self._partial)
+        self.root = f"{self.output}.partial"
+        self._scratch = scratch if scratch is None or is_url(scratch) else str(Path(scratch).absolute())
+        self._digest = hashlib.sha256(url.encode()).hexdigest()[:16]
+        self._home = Path(tempfile.gettempdir()) / f"tokenmill-{os.getuid()}-{self._digest}"
+        self._local = Workspace(self._home / "out", overwrite)
+        self._lease = Lease(self._partial, self.output)
+        self._is_open = False
+        self.log = StoreLog(self._local.shards, self._partial, self.output, self._lease.holder)
+        self.stacks, self.crashed_text = self._local.stacks, self._local.crashed_text
+
+    @property
+    def touched(self) -> array[int]:
+        """See Workspace."""
+        return self._local.touched
+
+    @property
+    def plan(self) -> Path:
+        """See Workspace."""
+        return self._local.plan
+
+    @property
+    def shards(self) -> Path:
+        """See Workspace."""
+        return self._local.shards
+
+    @property
+    def standard_input(self) -> Path:
+        """See Workspace."""
+        return self._local.standard_input
+
+    @property
+    def shard_store(self) -> ShardStore:
+        """See Workspace."""
+        return self._shards_in(self._scratch)
+
+    def _shards_in(self, scratch: str | None) -> ShardStore:
+        if scratch is not None and not is_url(scratch):
+            return FolderShards(Path(scratch) / f"{self._digest}.shards")
+        url = f"{self._url}.partial/{SHARDS_NAME}"
+        if scratch is not None:
+            url = f"{scratch.rstrip('/')}/{self._digest}.shards"
+        return StoreShards(open_store(url, self._options), url, self._options)
+
+    @property
+    def holds_work(self) -> bool:
+        """Whether this run leaves anything that the next one goes on from."""
+        return self._is_open and self._local.log.holds_work
+
+    def check_output(self) -> None:
+        """Refuse (exit 6) an output that exists, or, with overwrite, one that is not ours; leaves it alone.
+
+        What is left of a run that ended after it had published is removed.
+        """
+        if self._target.is_local or self._partial.is_local:
+            raise UsageError(f"--output {self.output}: a local folder is named by its path")
+        if self._scratch is not None and not is_url(self._scratch):
+            check_scratch(self._scratch)
+        first = next(iter(self._target.list()), None)  # asks the store: credentials, bucket, permission
+        if first is None:
+            return
+        try:
+            manifest = read_manifest(place_of(self._target), most_sources=0)
+        except DatasetError as error:
+            raise Refused(f"{self.output} is left alone: {error}; choose another --output") from None
+        if manifest is None:
+            if self._is_begun():
+                return
+            raise Refused(
+                f"{self.output} holds {first.key} and no manifest: it is no dataset of ours; choose another --output"
+            )
+        if not self._is_published():
+            return  # its run was taken over, and put the manifest all the same: `open` goes on
+        if not self._overwrite:
+            self._remove_remains()
+            raise self._exists()
+        listed = {file.path for file in manifest.files} | {MANIFEST_NAME}
+        foreign = next((entry.key for entry in self._target.list() if entry.key not in listed), None)
+        if foreign is not None:
+            raise Refused(
+                f"{self.output} is left alone: it holds {foreign}, which its manifest does not list; choose another "
+                f"--output"
+            )
+
+    def _exists(self) -> Refused:
+        return Refused(
+            f"{self.output} exists, a finished dataset; choose another --output, or replace it with --overwrite"
+        )
+
+    def _is_begun(self) -> bool:
+        """Whether a run has been at work in the partial folder."""
+        return _holds(self._partial, PLAN_NAME) or next(iter(self._partial.list(LOG_NAME)), None) is not None
+
+    def _is_published(self) -> bool:
+        """Whether the output is a finished dataset, and no run has begun to make another."""
+        if not _holds(self._target, MANIFEST_NAME):
+            return False
+        if not _holds(self._partial, PLAN_NAME):
+            return True
+        try:
+            if self._partial.head(MANIFEST_NAME).size != self._target.head(MANIFEST_NAME).size:
+                return False
+            return bytes(self._partial.read(MANIFEST_NAME)) == bytes(self._target.read(MANIFEST_NAME))
+        except StoreNotFound:
+            return False
+
+    def _remove_remains(self) -> None:
+        """Remove the partial folder of a run that was killed between publishing and cleaning up."""
+        if next(iter(self._partial.list()), None) is None:
+            return
+        # Another run, or a store that may not be written to: then it stays.
+        with suppress(StoreError, Refused):
+            self._lease.acquire()
+            self.log.take_over()
+            if self._is_published():
+                self._remove()
+        self._lease.release()
+
+    def take(self) -> None:
+        """See Workspace: the lease of the store, and the lock of the copy."""
+        if not self._lease.is_held:
+            self._lease.acquire()
+            try:
+                self._home.mkdir(mode=0o700, exist_ok=True)
+                self._local.take()
+            except BaseException:
+                self._lease.release()
+                raise
+
+    def open(self, plan: PlanRecord) -> bool:
+        """See Workspace."""
+        self.take()
+        self.log.take_over()
+        if self._is_published():  # since `check_output`, or to be replaced
+            if not self._overwrite:
+                self._remove()
+                raise self._exists()
+            self._local.clear()
+        else:
+            self._fetch()
+        goes_on = self._local.open(plan)
+        if goes_on:
+            # Until all is verified once more.
+            self._delete(self._partial, [MANIFEST_NAME])
+            self._delete(self._target, [MANIFEST_NAME])
+            self._go_on_with_scratch()
+        elif not self._overwrite and _holds(self._target, MANIFEST_NAME):
+            raise self._exists()
+        else:
+            self._clear(everything=False)
+            if self._scratch is not None:
+                self._partial.put(NOTE_NAME, self._scratch.encode())
+            self._put_plan()
+        if isinstance(shards := self.shard_store, FolderShards):
+            shards.folder.mkdir(exist_ok=True)
+        self._is_open = True
+        return goes_on
+
+    def _fetch(self) -> None:
+        """Make the copy: nothing of a former one is used."""
+        self._local.clear()
+        try:
+            plan = self._partial.read(PLAN_NAME)
+        except StoreNotFound:
+            return
+        self._local.shards.mkdir(exist_ok=True)
+        self.log.fetch()
+        self._local.plan.write_bytes(plan)
+
+    def _noted_scratch(self) -> str | None:
+        try:
+            return bytes(self._partial.read(NOTE_NAME)).decode()
+        except StoreNotFound:
+            return None
+
+    def _go_on_with_scratch(self) -> None:
+        """The shards stay where they are, unless that is a folder that this machine does not see."""
+        noted = self._noted_scratch()
+        if noted is not None and not is_url(noted) and not Path(noted).is_dir():
+            self._partial.put(NOTE_NAME, (self._scratch or "").encode())
+        else:
+            self._scratch = noted
+
+    def settle(self) -> None:
+        """See Workspace."""
+        self._local.settle()
+        self._put_plan()
+
+    def _put_plan(self) -> None:
+        self._partial.put(PLAN_NAME, self._local.plan.read_bytes())
+
+    def put_job(self, data: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """See Workspace."""
+        name = f"{JOB_NAME}-{hashlib.sha256(data).hexdigest()[:16]}"
+        self._partial.put(name, data)
+        return f"{self._url}.partial/{name}", tuple(sorted(self._options.items()))
+
+    def on_disk(self, paths: Iterable[str]) -> list[str]:
+        """See Workspace: an object is as safe as its store makes it."""
+        return []
+
+    def clean_dataset(self, keep: set[str]) -> None:
+        """See Workspace."""
+        self._delete(self._target, (entry.key for entry in self._target.list() if entry.key not in keep))
+
+    def publish(self) -> None:
+        """See Workspace. Refused (exit 6) if another run has published the same since this one was begun."""
+        manifest = bytes(self._partial.read(MANIFEST_NAME, version=self.dataset.manifest_version))
+        self.log.confirm()
+        is_ours = True
+        try:
+            self._target.put(MANIFEST_NAME, manifest, if_absent=True)
+        except AlreadyThere:
+            # Of a run that was taken over right after it had confirmed. If its plan was another, what it lists is gone.
+            is_ours = bytes(self._target.read(MANIFEST_NAME)) != manifest
+            if is_ours:
+                self._target.put(MANIFEST_NAME, manifest)
+        with suppress(Refused):  # whoever takes over now removes it
+            self._remove()
+        self._local.clear()
+        self._is_open = False
+        self.close()
+        if not is_ours:
+            raise Refused(f"{self.output} was finished by another run meanwhile; it holds what was asked for")
+
+    def close(self) -> None:
+        """Let go of the lease; what was finished stays in the store."""
+        if self._lease.is_held:
+            if self._is_open and not self._local.log.holds_work:
+                with suppress(StoreError, Refused):  # what ended the run may stand in the way of this too
+                    self._clear(everything=True)
+            self._is_open = False
+            self._lease.release()
+            self._remove_copy()
+
+    def _remove_copy(self) -> None:
+        if not any(path.exists() and path.stat().st_size for path in (self.stacks, self.crashed_text)):
+            self._local.clear()  # else messages speak of them
+        self._local.close()
+        with suppress(OSError):
+            self._home.rmdir()
+
+    def _delete(self, store: Store, keys: Iterable[str]) -> None:
+        """Delete objects, if this run is still the one that may; Refused (exit 6) if not."""
+        if own := list(keys):
+            self.log.confirm()
+            store.delete(own)
+
+    def _clear(self, everything: bool) -> None:
+        """Remove what another plan left, or this run, the dataset's manifest first of all; unless `everything`, what
+        says that the output is ours stays."""
+        self._delete(self._target, [MANIFEST_NAME])
+        if everything:
+            self._delete(self._target, (entry.key for entry in self._target.list()))
+            self._remove()
+        else:
+            self._remove({LEASE_NAME, self.log.claim})
+            self._delete(self._target, (entry.key for entry in self._target.list()))
+
+    def _remove(self, keep: Iterable[str] = (LEASE_NAME,)) -> None:
+        """Remove all but the dataset."""
+        self._delete(self._partial, [PLAN_NAME])  # what is left without it counts as not begun
+        shards = self._shards_in(self._noted_scratch() or None)
+        if isinstance(shards, FolderShards):
+            remove_folder(shards.folder)
+        else:
+            self._delete(shards.store, (entry.key for entry in shards.store.list()))
+        self.log.confirm()
+        self._partial.delete(
+            [entry.key for entry in self._partial.list() if entry.key not in keep and _is_own(entry.key)]
+        )
+
+
+AnyWorkspace = Workspace | StoreWorkspace
+
+
+def open_workspace(
+    output: str, overwrite: bool, scratch: str | None, options: StorageOptions
+) -> AnyWorkspace:
+    """The workspace of an output, a path or URL."""
+    if is_url(output):
+        return StoreWorkspace(output, overwrite, scratch, options)
+    if scratch is not None and is_url(scratch):
+        raise UsageError("--scratch is a folder where --output is one; a URL is for outputs on a store")
+    return Workspace(output, overwrite, scratch)
+
+
+def _holds(store: Store, key: str) -> bool:
+    try:
+        store.head(key)
+    except StoreNotFound:
+        return False
+    return True
+
+
+def _is_own(key: str) -> bool:
+    return key in _OWN_NAMES or key.startswith(_OWN_FOLDERS)

@@ -1,0 +1,283 @@
+"""`<output>.partial`: where everything happens until the dataset is whole, verified and gets its final name.
+
+    plan.json   what the shards were made from       shards/     finished shards and the journal of what is done
+    lock        held while a run is at work          dataset/    the dataset as it is written
+    stacks.txt  where workers hung that were ended   replaced/   the former output, with --overwrite, for a moment
+    stdin       what "-" among the inputs gave                crashed-text  which the encoder crashed at
+    job         for workers that this process does not start   scratch   where shards lie instead, with --scratch
+
+A folder is ours if it has our plan.json; only files of these names are ever deleted. An output is replaced only if it
+is a dataset of ours without foreign files. Two renames publish; the only moment without an output under the final
+name is between them, and only if there was one before.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from convert.errors import BrokenInvariant, Refused, StorageError, UsageError, naming, printable
+from convert.places.existing_output import is_empty_folder, not_ours
+from convert.places.folder_lock import FolderLock
+from convert.places.log import Log
+from convert.places.scratch import NOTE_NAME, check_scratch, note_scratch, noted_scratch, remove_folder
+from convert.planning.plan_record import PlanRecord, RecordFile, changed_source, compare, told
+from convert.shards.shard_store import FolderShards
+from flat_tokens.storage.durability import sync, sync_folders
+from flat_tokens.storage.manifest import MANIFEST_NAME
+
+PLAN_NAME = "plan.json"
+LOCK_NAME = "lock"
+SHARDS_NAME = "shards"
+DATASET_NAME = "dataset"
+REPLACED_NAME = "replaced"
+STACKS_NAME = "stacks.txt"
+INPUT_NAME = "stdin"
+CRASH_NAME = "crashed-text"
+JOB_NAME = "job"
+SHOWN_DIFFERENCES = 4
+_OWN_NAMES = {PLAN_NAME, PLAN_NAME + ".tmp", LOCK_NAME, SHARDS_NAME, DATASET_NAME}
+_OWN_NAMES |= {REPLACED_NAME, STACKS_NAME, INPUT_NAME, CRASH_NAME, JOB_NAME, NOTE_NAME, NOTE_NAME + ".tmp"}
+_BUFFER_BYTES = 1 << 20
+
+
+class Workspace:
+    """The partial folder of one output; `open` takes it, `publish` ends it.
+
+    shards: the journal, and files before they have their names. scratch: shards, in the same folder or in one of the
+    given folder; of a run that goes on where they are, known once it is open.
+    """
+
+    def __init__(self, output: str | Path, overwrite: bool = False, scratch: str | None = None) -> None:
+        # "out.zarr/" and "out.zarr" are one place.
+        self.output = Path(output)
+        if self.output.name in ("", ".."):  # ".", "/", "a/.."
+            raise UsageError(f"--output {self.output} is a folder, not the name of a dataset to make")
+        self.root = self.output.with_name(self.output.name + ".partial")
+        self.shards = self.scratch = self.root / SHARDS_NAME
+        self._scratch_folder = scratch
+        self.dataset = self.root / DATASET_NAME
+        self.stacks = self.root / STACKS_NAME
+        # Of the sources of an earlier run that goes on, by number: those whose bytes may be others by now.
+        self.touched = array("q")
+        self._plan: PlanRecord | None = None
+        self._overwrite = overwrite
+        self._lock = FolderLock(self.root / LOCK_NAME, self.output)
+
+    def check_output(self) -> None:
+        """Refuse (exit 6) an output that exists, or, with overwrite, one that is not ours; leaves it alone.
+
+        An empty folder, as `mktemp -d` makes it, is no obstacle.
+        What is left of a run that ended after it had published is removed.
+        """
+        if os.path.lexists(self.output) and not is_empty_folder(self.output):
+            if not self._overwrite:
+                self._remove_remains()
+                if (self.output / MANIFEST_NAME).is_file() and not self.output.is_symlink():
+                    raise Refused(
+                        f"{self.output} exists, a finished dataset; choose another --output, or replace it with "
+                        f"--overwrite"
+                    )
+                raise Refused(
+                    f"{self.output} exists and is no dataset of ours, which --overwrite could replace; choose another "
+                    f"--output"
+                )
+            reason = not_ours(self.output)
+            if reason:
+                raise Refused(f"{self.output} is left alone: {reason}; choose another --output")
+        if not self.output.parent.is_dir():
+            raise StorageError(
+                f"the folder {self.output.parent} for --output does not exist; create it first"
+            )
+        check_scratch(self._scratch_folder)
+
+    def open(self, plan: PlanRecord) -> bool:
+        """Take the folder for `plan`; True if it holds work of an earlier run with the same plan, which goes on.
+
+        Refused (exit 6): another run is at work there, the folder is not ours, or its plan differs (without
+        overwrite; with it the old work is thrown away).
+        """
+        self.take()
+        replaced = self.root / REPLACED_NAME
+        if replaced.exists() and not os.path.lexists(self.output):
+            replaced.rename(self.output)  # an earlier run ended between the two renames of `publish`
+            self.check_output()
+        goes_on = self._compare(plan)
+        if not goes_on:
+            self.clear()
+        noted = noted_scratch(self.root)
+        if not goes_on and self._scratch_folder is not None:
+            noted = note_scratch(self.root, self._scratch_folder, self.output.name)
+        self.scratch = noted or self.shards
+        for folder in (self.shards, self.dataset, self.scratch):
+            folder.mkdir(exist_ok=True)
+        self._plan = plan
+        if not goes_on:
+            self.settle()
+        return goes_on
+
+    def settle(self) -> None:
+        """Note the plan, in place of the one there is: the sources that were touched hold what they held."""
+        if self._plan is None:
+            raise BrokenInvariant("a plan was to be noted before there was one")
+        temporary = self.root / (PLAN_NAME + ".tmp")
+        with naming(temporary):
+            with temporary.open("wb", buffering=_BUFFER_BYTES) as file:
+                file.writelines(self._plan.lines())
+            temporary.replace(self.root / PLAN_NAME)
+        self.touched = array("q")
+
+    def take(self) -> None:
+        """Make the folder if need be and lock it; Refused (exit 6) if another run is at work or it is not ours."""
+        if self._lock.is_held:
+            return
+        if os.path.lexists(self.root) and (self.root.is_symlink() or not self.root.is_dir()):
+            raise Refused(f"{self.root} exists and is not a folder of ours; move it away")
+        self.root.mkdir(exist_ok=True)
+        foreign = sorted({path.name for path in self.root.iterdir()} - _OWN_NAMES)
+        if foreign:
+            raise Refused(f"{self.root} holds {foreign[0]}, which is not ours; move it away")
+        self._lock.acquire()
+
+    @property
+    def plan(self) -> Path:
+        """Where the plan of the work lies; the folder must be open."""
+        return self.root / PLAN_NAME
+
+    @property
+    def crashed_text(self) -> Path:
+        """Where the text is put that a worker crashed at, for a report."""
+        return self.root / CRASH_NAME
+
+    @property
+    def shard_store(self) -> FolderShards:
+        """Where shards lie; the folder must be open."""
+        return FolderShards(self.scratch)
+
+    @property
+    def log(self) -> Log:
+        """What is done; the folder must be open."""
+        return Log(self.shards)
+
+    def put_job(self, data: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """Put the job where workers that are not started by this process read it; its path, and options of a store."""
+        path = self.root / JOB_NAME
+        with naming(path):
+            path.write_bytes(data)
+        return str(path.absolute()), ()
+
+    @property
+    def standard_input(self) -> Path:
+        """Where standard input is put; the folder must be taken."""
+        return self.root / INPUT_NAME
+
+    def on_disk(self, paths: Iterable[str]) -> list[str]:
+        """Where files of the dataset lie that are to be synced, given their paths in it."""
+        return [f"{self.dataset}/{path}" for path in paths]
+
+    def clean_dataset(self, keep: set[str]) -> None:
+        """Delete all files of the unfinished dataset but those of `keep`, paths relative to it."""
+        for folder, _, names in os.walk(self.dataset):
+            for name in names:
+                path = Path(folder) / name
+                if path.relative_to(self.dataset).as_posix() not in keep:
+                    path.unlink()
+
+    def publish(self) -> None:
+        """Give the finished dataset, whose files are on the disk, its final name, and remove the folder."""
+        sync_folders(self.dataset)
+        if os.path.lexists(self.output):
+            self.check_output()  # it may have come into being since
+            self.output.rename(self.root / REPLACED_NAME)
+        self.dataset.rename(self.output)
+        sync(self.output.parent)
+        self._remove()
+        self.close()
+
+    def _remove_remains(self) -> None:
+        """Remove the folder of a run that was killed between giving the dataset its name and cleaning up."""
+        if self.root.is_symlink() or not self.root.is_dir() or self.dataset.exists() or self._lock.is_held:
+            return
+        if {path.name for path in self.root.iterdir()} - _OWN_NAMES or (self.root / REPLACED_NAME).exists():
+            return
+        # Another run, or a disk that is full or may not be written to: then it stays.
+        with suppress(OSError, Refused):
+            self._lock.acquire()
+            self._remove()
+        self._lock.release()
+
+    def close(self) -> None:
+        """Let go of the lock; finished shards stay. A folder without any is of no use and goes."""
+        if self._lock.is_held:
+            if not self.holds_work and not (self.root / REPLACED_NAME).exists():
+                with suppress(OSError):  # what ended the run may stand in the way of this too
+                    self._remove()
+            self._lock.release()
+
+    def _compare(self, plan: PlanRecord) -> bool:
+        path = self.root / PLAN_NAME
+        if not path.exists():
+            return False  # an earlier run ended before it had begun
+        touched = array("q")
+        try:
+            old = RecordFile(path)
+            found = list(islice(compare(old, plan, touched), SHOWN_DIFFERENCES))
+            if not found:
+                self.touched = touched
+                return True
+            if self._overwrite or not self.holds_work:
+                return False  # asked for, or nothing would be lost
+            changed = changed_source(old, plan)
+        except ValueError as error:
+            if self._overwrite:
+                return False
+            raise Refused(f"{path} cannot be read ({error}); start anew with --overwrite") from None
+        if changed is not None:
+            raise Refused(
+                printable(
+                    f"{changed}, since {self.root} was begun: what was encoded of it no longer holds; "
+                    f"begin anew with --overwrite"
+                )
+            )
+        changes = ", ".join(f"{told(name)} {_value(was)} (now {_value(is_)})" for name, was, is_ in found)
+        raise Refused(
+            printable(
+                f"{self.root} was begun with {changes}; go on with what was, or give up the work done so far with "
+                f"--overwrite"
+            )
+        )
+
+    @property
+    def holds_work(self) -> bool:
+        """Whether anything was finished; former versions kept a file for each record."""
+        return Log(self.shards).holds_work or any(self.shards.glob("*.json"))
+
+    def _remove(self) -> None:
+        """Remove the folder, which stays locked by its deleted file."""
+        self.clear()
+        self.standard_input.unlink(missing_ok=True)
+        (self.root / LOCK_NAME).unlink(missing_ok=True)
+        self.root.rmdir()
+
+    def clear(self) -> None:
+        """Remove what the folder holds, but for its lock and standard input."""
+        (self.root / PLAN_NAME).unlink(missing_ok=True)  # first: what is left without it counts as not begun
+        self.stacks.unlink(missing_ok=True)
+        self.crashed_text.unlink(missing_ok=True)
+        (self.root / JOB_NAME).unlink(missing_ok=True)
+        for name in (SHARDS_NAME, DATASET_NAME, REPLACED_NAME):
+            remove_folder(self.root / name)
+        if (scratch := noted_scratch(self.root)) is not None:
+            remove_folder(scratch)
+            (self.root / NOTE_NAME).unlink()
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):  # an entry of the tokenizer
+        value = value["text"]
+    return "not given" if value is None else repr(value)

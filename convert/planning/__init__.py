@@ -1,0 +1,1 @@
+"""The corpus as text chunks, and the record of what finished work depends on."""

@@ -1,0 +1,215 @@
+"""What finished shards depend on, in `plan.json`: the same record, the same shards.
+
+    {"tokenmill_plan": 9, "tokenizer_sha256": "...", ..., "number of sources": 2, "sources": [
+    ["en.txt", 12582912, 1699999999000000000, 1700000000000000000, 11141312, null, null, "text"],
+    ["more.jsonl.gz", ...]
+    ]}
+
+The digest is that of standard input, or the version of an object in a store, which has no times here.
+JSON, but written and compared line by line: a million sources took 2 kB each as records and texts. The members of a
+source are FIELDS; MARKS only say whether its bytes may be others (convert/driver/touched.py), they may differ.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
+from json.encoder import encode_basestring_ascii
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from convert.planning.plan import Plan
+from corpus.source_list import Source
+from corpus.sources import recorded_path
+
+PLAN_VERSION = 9
+FIELDS = ("path", "bytes", "mtime_ns", "changed_ns", "inode", "digest", "split", "kind")
+_MARKS = ("changed_ns", "inode")
+_COUNT = "number of sources"
+_SOURCES = b', "sources": [\n'
+_END = b"]}\n"
+Difference = tuple[str, Any, Any]  # what it is called, old value, new value
+
+
+class PlanRecord(NamedTuple):
+    """head: everything but the sources, as plain JSON values."""
+
+    head: Mapping[str, Any]
+    sources: Iterable[Source] = ()
+
+    def lines(self) -> Iterator[bytes]:
+        """Those of plan.json."""
+        yield json.dumps(self.head)[:-1].encode("ascii") + _SOURCES
+        line, end = b"", b",\n"
+        for source in self.sources:
+            if line:
+                yield line + end
+            line = _line(source)
+        if line:
+            yield line + b"\n"
+        yield _END
+
+
+def plan_record(plan: Plan, tokenizer_sha256: str, options: Mapping[str, Any]) -> PlanRecord:
+    """The record of a plan for one tokenizer and options."""
+    head = {
+        "tokenmill_plan": PLAN_VERSION,
+        "tokenizer_sha256": tokenizer_sha256,
+        "text_chunk_bytes": plan.chunk_bytes,
+        "shard_text_bytes": plan.shard_text_bytes,
+        "options": dict(options),
+        _COUNT: len(plan.sources),
+    }
+    return PlanRecord(head, plan.sources)
+
+
+def _line(source: Source) -> bytes:
+    """A source as JSON. Not by json.dumps, which takes half as long again for a million."""
+    times = "null, null, null"
+    if source.digest is None and not source.version:
+        times = f"{source.mtime_ns}, {source.changed_ns}, {source.inode}"
+    texts = (
+        _text(text) for text in (source.digest or source.version or None, source.split, source.kind.name)
+    )
+    path = _text(recorded_path(source.name))
+    return f"[{path}, {source.size_bytes}, {times}, {', '.join(texts)}]".encode("ascii")
+
+
+def _text(text: str | None) -> str:
+    return "null" if text is None else encode_basestring_ascii(text)
+
+
+class RecordFile:
+    """The record of an earlier run. ValueError, now or when the sources are read, if it is damaged."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with path.open("rb") as file:
+            line = file.readline()
+            has_sources = line.endswith(_SOURCES)
+            # Former versions have it all in one value.
+            head = json.loads(line.removesuffix(_SOURCES) + b"}" if has_sources else line + file.read())
+        if not isinstance(head, dict):
+            raise ValueError("it is no object")
+        head.pop("sources", None)
+        self.head: dict[str, Any] = head
+
+    def lines(self) -> Iterator[bytes]:
+        """The sources, if any, each as `_line` gave it."""
+        with self._path.open("rb") as file:
+            if not file.readline().endswith(_SOURCES):
+                return
+            for line in file:
+                if line == _END:
+                    return
+                yield line.rstrip(b",\n")
+        raise ValueError("it ends early")
+
+
+def compare(old: RecordFile, new: PlanRecord, touched: array[int]) -> Iterator[Difference]:
+    """The fields in which two records differ, but for marks; `touched` gets the numbers of the sources whose marks, or
+    other fields, differ."""
+    former, version = old.head.get("tokenmill_plan"), new.head.get("tokenmill_plan")
+    if former != version:
+        yield "tokenmill_plan", former, version  # all else may have another form
+        return
+    # As JSON would give it back: tuples are lists there.
+    yield from differences(old.head, json.loads(json.dumps(new.head)))
+    if old.head.get(_COUNT) != new.head.get(_COUNT):
+        return
+    for number, (was, source) in enumerate(zip_longest(old.lines(), new.sources)):
+        if was is None or source is None:
+            raise ValueError(f"it holds {'fewer' if was is None else 'more'} sources than it says")
+        line = _line(source)
+        if was == line:
+            continue
+        for name, old_value, new_value in zip(FIELDS, _values(was), _values(line), strict=True):
+            if name not in _MARKS:
+                yield from differences(old_value, new_value, f"sources[{number}].{name}")
+            if name == "path" and old_value != new_value:
+                break  # what else differs is that file's
+        touched.append(number)
+
+
+def differences(old: Any, new: Any, name: str = "") -> Iterator[Difference]:
+    """The fields in which two JSON values differ.
+
+    {"options": {"seed": 0}}, {"options": {"seed": 1}} -> ("options.seed", 0, 1)
+    """
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in [*new, *(key for key in old if key not in new)]:
+            yield from differences(old.get(key), new.get(key), f"{name}.{key}" if name else str(key))
+    elif isinstance(old, list) and isinstance(new, list):
+        if len(old) != len(new):
+            yield f"number of {name}", len(old), len(new)
+            return
+        for index, (old_item, new_item) in enumerate(zip(old, new, strict=True)):
+            yield from differences(old_item, new_item, f"{name}[{index}]")
+    elif old != new or type(old) is not type(new):
+        yield name, old, new
+
+
+def told(name: str) -> str:
+    """What a user calls a field of a plan record, before its value: "options.seed" -> "--seed", "sources[2].path" ->
+    "input 3"."""
+    if name == "text_chunk_bytes" or name.startswith("options."):
+        return "--" + name.removeprefix("options.").replace("_", "-")
+    if name == "shard_text_bytes":
+        return "bytes of text for a shard (--text-chunk-bytes)"
+    if name == "tokenmill_plan":
+        return "a plan of version"
+    if name == "tokenizer_sha256":
+        return "a tokenizer of SHA-256"
+    if name == _COUNT:
+        return "a number of input files of"
+    found = re.fullmatch(r"sources\[([0-9]+)\]\.([a-z_]+)", name)
+    if found:
+        return (
+            f"input {int(found[1]) + 1}" if found[2] == "path" else f"{found[2]} of input {int(found[1]) + 1}"
+        )
+    return name
+
+
+def changed_source(old: RecordFile, new: PlanRecord) -> str | None:
+    """What changed about a file that both records name but with another size or time; None if none did."""
+    if old.head.get("tokenmill_plan") != new.head.get("tokenmill_plan"):
+        return None  # what it says of sources may have another form
+    # Side by side: what one names and the other has not yet is kept, which is little where a few were added.
+    before: dict[str, list[Any]] = {}
+    after: dict[str, list[Any]] = {}
+    for was, source in zip_longest(old.lines(), new.sources):
+        for line, own, others in (
+            (was, before, after),
+            (None if source is None else _line(source), after, before),
+        ):
+            if line is None:
+                continue
+            values = _values(line)
+            path = values[0]
+            own[path] = values
+            if path in others:
+                change = _change(path, before.pop(path), after.pop(path))
+                if change is not None:
+                    return change
+    return None
+
+
+def _change(path: str, old: list[Any], new: list[Any]) -> str | None:
+    was, is_ = dict(zip(FIELDS, old, strict=True)), dict(zip(FIELDS, new, strict=True))
+    if was["bytes"] != is_["bytes"]:
+        return f"{path} had {was['bytes']} bytes and has {is_['bytes']} now"
+    if was["mtime_ns"] != is_["mtime_ns"]:
+        return f"{path} was written to, its {is_['bytes']} bytes may be others"
+    if was["digest"] != is_["digest"]:
+        return f"{path} is other text now"
+    return None
+
+
+def _values(line: bytes) -> list[Any]:
+    values = json.loads(line)
+    if not isinstance(values, list) or len(values) != len(FIELDS) or not isinstance(values[0], str):
+        raise ValueError("a source is not as it was written")
+    return values

@@ -1,0 +1,172 @@
+"""The records of a shard's text, counted (corpus/intake.py), and the bad ones of them that are set aside.
+
+Quarantined records go to a file beside the shard, one JSON object a line; when all shards are done the files become
+`quarantine.jsonl` in the dataset, with line numbers counted from the beginning of each source.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from convert.errors import DataLost, naming
+from convert.planning.plan import ShardId
+from convert.shards.intake_counts import IntakeCounts
+from convert.shards.shard_store import ShardStore
+from corpus import _core
+from corpus.intake import INVALID_UTF8, BadRecord, Intake
+from corpus.rules import IntakeRules
+from corpus.source_list import Source
+from corpus.sources import recorded_path
+from stores import StoreNotFound
+
+END_TEXT = b"<|endoftext|>"  # what ends a document in most corpora
+QUARANTINE_NAME = "quarantine.jsonl"
+
+
+class ShardIntake(Intake):
+    """The records of one shard after the other, and their quarantine files."""
+
+    def __init__(self, rules: IntakeRules) -> None:
+        super().__init__(rules)
+        self.begin(None)
+
+    def begin(self, shard: ShardId | None, folder: Path = Path()) -> None:
+        """What comes from now on belongs to a shard, and what is set aside to `folder`; None: to one that is there
+        already, so nothing becomes of it."""
+        self.reset()
+        self._shard, self._folder = shard, folder
+        self.text_bytes = self.with_special = self.with_end_text = 0
+        self._quarantine: io.FileIO | None = None
+        self._temporary = folder
+        self._quarantine_bytes, self._checksum = -1, 0
+
+    def bad(self, source_index: int, source: Source, record: BadRecord) -> None:
+        """See Intake; nothing for a shard that is there already."""
+        if self._shard is not None:
+            super().bad(source_index, source, record)
+
+    def set_aside(self, source_index: int, record: BadRecord) -> None:
+        """Write the record to the shard's quarantine file."""
+        assert self._shard is not None
+        line = _quarantine_line(source_index, record) + b"\n"
+        if self._quarantine is None:
+            # A name of this attempt's own: the shard may be encoded by another at the same time.
+            path = self._folder / quarantine_name(self._shard)
+            self._temporary = path.with_suffix(f".{os.urandom(8).hex()}.tmp")
+        with naming(self._temporary):
+            if self._quarantine is None:
+                self._quarantine = io.FileIO(self._temporary, "xb")
+                self._quarantine_bytes = 0
+            view = memoryview(line)
+            while view.nbytes:
+                view = view[self._quarantine.write(view) :]
+        self._quarantine_bytes += len(line)
+        self._checksum = _core.xxh64(line, self._checksum)
+
+    def finish(self, longest: Sequence[int] = (), first_ids: Sequence[int] = ()) -> IntakeCounts:
+        """The counts, with what the shard says of its sequences; a quarantine file gets its name."""
+        self.close()
+        if self._quarantine is not None and self._shard is not None:
+            with naming(self._temporary):
+                self._temporary.replace(self._folder / quarantine_name(self._shard))
+        return IntakeCounts(
+            self.records,
+            self.text_bytes,
+            self.skipped,
+            self.blank,
+            self.with_special,
+            self.with_end_text,
+            tuple(self.lines),
+            tuple(longest),
+            tuple(first_ids),
+            self._quarantine_bytes,
+            self._checksum,
+        )
+
+    def close(self) -> None:
+        """Close the quarantine file; what an error left under its temporary name is deleted at the end."""
+        if self._quarantine is not None:
+            self._quarantine.close()
+
+
+def quarantine_name(shard: ShardId) -> str:
+    """What the file of a shard's quarantined records is called, beside it."""
+    return f"{shard.chunk_index:08}-{shard.number}.quarantine"
+
+
+def is_usable(counts: IntakeCounts, rules: IntakeRules) -> bool:
+    """Whether what was left out of a finished shard would be left out under `rules`, too."""
+    if rules.on_error == "fail":
+        return not counts.skipped or (rules.invalid == "skip" and set(counts.skipped) == {INVALID_UTF8})
+    return True
+
+
+def needs_quarantine(counts: IntakeCounts, rules: IntakeRules) -> bool:
+    """Whether a finished shard is of use only with its quarantine file; without one it is made again."""
+    return rules.on_error == "quarantine" and bool(counts.skipped)
+
+
+def is_quarantine_intact(shards: ShardStore, shard: ShardId, counts: IntakeCounts) -> bool:
+    """Whether the quarantine file of a shard is there with every byte it was written with."""
+    return _quarantined(shards, shard, counts) is not None
+
+
+def _quarantined(shards: ShardStore, shard: ShardId, counts: IntakeCounts) -> io.BytesIO | None:
+    """The lines of a shard's quarantine file; None if they are not what was written there."""
+    try:
+        lines = io.BytesIO(shards.read(quarantine_name(shard)))
+    except StoreNotFound:
+        return None
+    size = checksum = 0
+    for line in lines:
+        size += len(line)
+        checksum = _core.xxh64(line, checksum)
+    lines.seek(0)
+    return lines if (size, checksum) == (counts.quarantine_bytes, counts.quarantine_checksum) else None
+
+
+def _quarantine_line(source_index: int, record: BadRecord) -> bytes:
+    entry: dict[str, Any] = {"source": source_index}
+    if record.line is not None:
+        entry["line"] = record.line
+    entry["row" if record.is_row else "byte"] = record.place
+    entry |= {"bytes": record.length, "reason": record.reason, "detail": record.detail}
+    try:
+        entry["record"] = record.data.decode()
+    except UnicodeDecodeError:
+        entry["record_base64"] = base64.b64encode(record.data).decode()
+    return json.dumps(entry).encode()
+
+
+def quarantine_lines(
+    shards: ShardStore, sources: Sequence[Source], intakes: Iterable[tuple[ShardId, IntakeCounts]]
+) -> Iterator[bytes]:
+    """The lines of the dataset's quarantine file: paths for numbers, lines counted from 1 in each source.
+
+    DataLost for a shard's file that is not what its worker wrote.
+    """
+    lines_before: Counter[int] = Counter()
+    for shard, counts in intakes:
+        if counts.quarantine_bytes >= 0:
+            kept = _quarantined(shards, shard, counts)
+            if kept is None:
+                raise DataLost(
+                    f"{shards.where(quarantine_name(shard))} is not what was written there; run the same command "
+                    "again, which makes it again"
+                )
+            for line in kept:
+                entry = json.loads(line)
+                source_index = entry["source"]
+                entry["source"] = recorded_path(sources[source_index].shown)
+                if "line" in entry:
+                    entry["line"] += lines_before[source_index] + 1
+                yield json.dumps(entry).encode() + b"\n"
+        for source_index, lines in counts.lines:
+            lines_before[source_index] += lines

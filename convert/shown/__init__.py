@@ -1,0 +1,1 @@
+"""What a person says to a conversion and is shown of it."""

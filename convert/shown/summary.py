@@ -1,0 +1,137 @@
+"""What a conversion came to: the counts, which must add up, and where the time went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bpe.end_tokens import NO_ENDS, EndTokens
+from convert.errors import printable
+from convert.shards.intake_counts import IntakeCounts
+from convert.shards.shard import SplitCounts
+from corpus.sizes import bytes_text, counted
+
+FIRST_WORDS = 80  # characters
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A finished conversion. seconds: by stage, in order; worker_seconds: by step, all workers together."""
+
+    output: str
+    source_count: int
+    source_bytes: int
+    disk_bytes: int
+    array_bytes: int  # of them, tokens and where sequences start
+    splits: Mapping[str, SplitCounts]
+    replaced: int
+    intake: IntakeCounts
+    text_chunks: int
+    shards: int
+    reused_shards: int
+    workers: int
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    worker_seconds: Mapping[str, float] = field(default_factory=dict)
+    first_words: str = ""  # of the first sequence of train, decoded
+    quarantine: str = ""  # the name of the file in the dataset, if there is one
+    ends: EndTokens = NO_ENDS
+    without_checksums: str = ""  # the layout, where reading compares no checksum
+    usual_end: str | None = None  # the special token of the tokenizer that by its name ends a document
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of both splits."""
+        return sum(counts.tokens for counts in self.splits.values())
+
+    @property
+    def documents(self) -> int:
+        """The documents taken in, empty ones included."""
+        return sum(counts.documents for counts in self.splits.values())
+
+    @property
+    def text_bytes(self) -> int:
+        """The text of the documents; the files are shorter where they are compressed, else longer."""
+        return self.intake.text_bytes
+
+    def _conservation(self) -> str:
+        written = sum(counts.sequences for counts in self.splits.values())
+        empty = sum(counts.empty for counts in self.splits.values())
+        return f"{written:,} written + {empty:,} empty + {self.intake.skipped_count:,} skipped"
+
+    def _ends(self) -> list[str]:
+        shown = [
+            f"{where} {printable(token.text)} ({token.id})"
+            for where, token in zip(("begins with", "ends with"), self.ends, strict=True)
+            if token is not None
+        ]
+        if shown:
+            return [f"  ends       each document {' and '.join(shown)}"]
+        if self.usual_end is None:
+            return []
+        return [
+            f"  ends       no token ends a document, so a model can't learn to stop; --append-token '{self.usual_end}' "
+            "puts it behind each"
+        ]
+
+    def lines(self, timings: bool = False) -> list[str]:
+        """The summary for people; timings adds the seconds of the workers by step."""
+        seconds = max(sum(self.seconds.values()), 1e-9)
+        # What is in compressed files is what takes time, and what other tools' rates are of.
+        text = f" with {bytes_text(self.text_bytes)} of text" if self.text_bytes > self.source_bytes else ""
+        lines = [
+            f"{printable(self.output)}: {counted(self.tokens, 'token')} from {bytes_text(self.source_bytes)} "
+            f"in {counted(self.source_count, 'file')}{text}, {seconds:.2f} s "
+            f"({bytes_text(max(self.source_bytes, self.text_bytes) / seconds)}/s), verified"
+        ]
+        lines.append(f"  documents  {self.intake.records:,} = {self._conservation()}")
+        for name, counts in self.splits.items():
+            lines.append(
+                f"  {name:<10} {counted(counts.documents, 'document')} = {counts.sequences:,} written + "
+                f"{counts.empty:,} empty; {counted(counts.tokens, 'token')}"
+            )
+        size = f"  size       {bytes_text(self.disk_bytes)} on disk"
+        if self.tokens:
+            size += (
+                f", in the arrays {self.array_bytes / self.tokens:.2f} bytes a token of "
+                f"{self.text_bytes / self.tokens:.2f} bytes of text"
+            )
+        lines.append(size)
+        if self.without_checksums:
+            lines.append(
+                f"  checksums  {self.without_checksums} has none that reading compares: damage is read as other tokens "
+                "until `python -m flat_tokens verify` finds it"
+            )
+        lines += self._ends()
+        if self.intake.longest:
+            *others, least = self.intake.longest
+            lines.append(
+                f"  longest    {''.join(f'{length:,}, ' for length in others)}{counted(least, 'token')}"
+            )
+        if self.first_words:
+            shown = printable(self.first_words)
+            lines.append(f"  begins     {shown[:FIRST_WORDS]}{'...' if len(shown) > FIRST_WORDS else ''}")
+        for reason, count in self.intake.skipped.items():
+            lines.append(f"  skipped    {counted(count, 'record')}: {reason}")
+        if self.quarantine:
+            lines.append(f"  quarantine {printable(self.output)}/{self.quarantine} holds them")
+        if self.intake.blank:
+            lines.append(f"  blank      {counted(self.intake.blank, 'line')}")
+        if self.intake.with_special:
+            lines.append(
+                f"  special    {counted(self.intake.with_special, 'document')} held the text of a special token, "
+                f"encoded as ordinary text"
+            )
+        if self.replaced:
+            lines.append(f"  replaced   {counted(self.replaced, 'invalid UTF-8 sequence')} by U+FFFD")
+        if self.reused_shards:
+            lines.append(
+                f"  reused     {self.reused_shards:,} of {counted(self.shards, 'temporary shard')} from an earlier run"
+            )
+        lines.append("  seconds    " + _times(self.seconds))
+        if timings and self.worker_seconds:
+            lines.append(f"  workers    {_times(self.worker_seconds)} (of {self.workers} together)")
+        return lines
+
+
+def _times(seconds: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.2f}" for name, value in seconds.items())

@@ -1,0 +1,222 @@
+"""`--executor dask`: the same bytes, whoever comes and goes; one line for what is not there or does not fit."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from input_kinds import write_kind
+from naive_conversion import make_documents, tree
+
+from convert import ConvertOptions
+from convert import convert as run_conversion
+from engines.inline_engine import InlineEngine
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or importlib.util.find_spec("distributed") is None,
+    reason="needs Linux and the extra cluster (distributed)",
+)
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+SMALL = {"text_chunk_bytes": 3000, "chunk_tokens": 64, "validation_fraction": 0.2}
+
+
+class Cluster:
+    """That of dask_cluster.py."""
+
+    def __init__(self, workers: int, threads: int) -> None:
+        command = [
+            sys.executable,
+            str(Path(__file__).with_name("dask_cluster.py")),
+            f"{workers}",
+            f"{threads}",
+        ]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
+        )
+        self.address = self._line()
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def ask(self, line: str) -> str:
+        assert self.process.stdin is not None
+        print(line, file=self.process.stdin, flush=True)
+        return self._line()
+
+    def close(self) -> None:
+        self.process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """Two workers of two threads."""
+    cluster = Cluster(2, 2)
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def corpus(here: Path) -> Path:
+    """Files of several kinds, and what becomes of them in one process."""
+    (here / "in").mkdir()
+    for number, kind in enumerate(("txt.none", "jsonl.none", "txt.gz", "parquet.none")):
+        write_kind(here / "in" / f"{number}", make_documents(100, seed=number), kind)
+    run_conversion(
+        ConvertOptions([here / "in"], "tok.json", "expected", progress="none", **SMALL), InlineEngine()
+    )
+    return here
+
+
+def begin(address: str, *more: str, output: str = "out", inputs: str = "") -> subprocess.Popen[str]:
+    """Workers run in another folder, so inputs have whole paths."""
+    inputs = inputs or str(Path("in").absolute())
+    command = [sys.executable, "-m", "convert", inputs, "--tokenizer", "tok.json", "--output", output]
+    command += ["--text-chunk-bytes", "3000", "--chunk-tokens", "64", "--validation-fraction", "0.2"]
+    command += ["--executor", "dask", "--scheduler", address, "--quiet", *more]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """The exit code, and what was said."""
+    _, said = process.communicate(timeout=120)
+    print(said)
+    return process.returncode, said
+
+
+def wait_for_shards(here: Path) -> None:
+    stop = time.monotonic() + 60
+    journal = here / "out.partial/shards/journal"
+    while not journal.exists():
+        assert time.monotonic() < stop
+        time.sleep(0.005)
+
+
+def test_the_same_bytes_while_workers_come(corpus: Path, cluster: Cluster) -> None:
+    process = begin(cluster.address)
+    assert cluster.ask("scale 4") == "OK"
+    assert ended(process) == (0, "")
+    assert tree(corpus / "out") == tree(corpus / "expected")
+    cluster.ask("scale 2")
+    (corpus / "scratch").mkdir()
+    more = ["--scratch", "scratch", "--on-error", "quarantine"]
+    assert ended(begin(cluster.address, *more, output="again")) == (0, "")
+    assert not list((corpus / "scratch").iterdir())
+    assert sorted(path.name for path in corpus.iterdir() if "partial" in path.name) == []
+
+
+@contextmanager
+def one_more_worker(cluster: Cluster, preload: str = "") -> Iterator[subprocess.Popen[str]]:
+    """Of eight threads, which nobody starts again; preload: what it does first."""
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.address, "--no-nanny"]
+    command += ["--nthreads", "8", "--no-dashboard", *(["--preload", preload + "\n"] if preload else [])]
+    worker = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    try:
+        assert worker.stderr is not None
+        while "Registered to" not in (line := worker.stderr.readline()):
+            assert line
+        yield worker
+    finally:
+        worker.kill()
+        worker.communicate()
+
+
+def test_a_worker_that_is_killed(corpus: Path, cluster: Cluster) -> None:
+    process = begin(cluster.address)
+    wait_for_shards(corpus)
+    os.kill(int(cluster.ask("pids").split()[0]), signal.SIGKILL)
+    assert ended(process) == (0, "")
+    assert tree(corpus / "out") == tree(corpus / "expected")
+
+
+def test_a_worker_that_counts_as_lost_and_goes_on_late(corpus: Path, cluster: Cluster) -> None:
+    with one_more_worker(cluster) as worker:
+        process = begin(cluster.address)
+        wait_for_shards(corpus)
+        worker.send_signal(signal.SIGSTOP)
+        assert ended(process) == (0, "")
+        worker.send_signal(signal.SIGCONT)  # it goes on with what it was at
+        time.sleep(1)
+    assert tree(corpus / "out") == tree(corpus / "expected")
+    assert not (corpus / "out.partial").exists()
+
+
+def test_ctrl_c_ends_it_and_the_same_command_goes_on(corpus: Path, cluster: Cluster) -> None:
+    process = begin(cluster.address)
+    wait_for_shards(corpus)
+    process.send_signal(signal.SIGINT)
+    code, said = ended(process)
+    assert (code, said.count("\n")) == (130, 1), said
+    assert "what is encoded is kept in out.partial" in said
+    assert ended(begin(cluster.address)) == (0, "")
+    assert tree(corpus / "out") == tree(corpus / "expected")
+
+
+def test_an_error_of_a_task_is_one_line_and_an_exit_code(corpus: Path, cluster: Cluster) -> None:
+    (corpus / "in/z.jsonl").write_text('{"text": 5}\n')
+    code, said = ended(begin(cluster.address))
+    assert (code, said.count("\n")) == (3, 1), said
+    assert "in/z.jsonl: line 1" in said
+
+
+def test_a_scheduler_that_is_not_there_is_one_line(corpus: Path) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
+        started = time.monotonic()
+        code, said = ended(begin(address))
+    assert (code, said.count("\n")) == (5, 1), said
+    assert f"no dask scheduler answers at {address}" in said
+    assert time.monotonic() - started < 40
+    assert not (corpus / "out.partial").exists()
+
+
+def test_a_scheduler_that_ends_is_one_line_and_the_same_command_goes_on(
+    corpus: Path, cluster: Cluster
+) -> None:
+    other = Cluster(1, 1)
+    process = begin(other.address)
+    wait_for_shards(corpus)
+    other.process.kill()
+    other.close()
+    code, said = ended(process)
+    assert (code, said.count("\n")) == (5, 1), said
+    assert f"the dask scheduler at {other.address} is gone; run the same command again" in said
+    assert ended(begin(cluster.address)) == (0, "")
+    assert tree(corpus / "out") == tree(corpus / "expected")
+
+
+def test_inputs_that_workers_would_look_for_elsewhere_are_one_line(corpus: Path, cluster: Cluster) -> None:
+    code, said = ended(begin(cluster.address, inputs="in"))
+    assert (code, said.count("\n")) == (5, 1), said
+    assert f"and inputs are named from {corpus}; give absolute paths" in said
+
+
+@pytest.mark.parametrize(
+    ("preload", "said"),
+    [
+        (
+            "import convert.encode.job\nconvert.encode.job.program_version = lambda: 'tokenmill 0.0 with Python 3.8'",
+            "has tokenmill 0.0 with Python 3.8, but",
+        ),
+        ("import sys\nsys.modules['convert'] = sys.modules['engines'] = None", "can't run tokenmill"),
+    ],
+    ids=["version", "not installed"],
+)
+def test_a_worker_that_can_not_do_the_work_is_one_line(
+    preload: str, said: str, corpus: Path, cluster: Cluster
+) -> None:
+    with one_more_worker(cluster, preload):
+        code, found = ended(begin(cluster.address))
+    assert (code, found.count("\n")) == (5, 1), found
+    assert said in found

@@ -1,0 +1,125 @@
+"""Any executor gives the same bytes: threads, processes that nobody prepared, one that can't cancel."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from input_kinds import KINDS, write_kind
+from naive_conversion import make_documents, tree
+
+from convert import ConvertOptions, Summary
+from convert import convert as run_conversion
+from convert.encode.job import JobKey, find_job, write_job
+from convert.errors import BadInput, BrokenInvariant, StorageError
+from convert.places.workspace import Workspace
+from convert.shards.shard_store import FolderShards
+from engines.inline_engine import InlineEngine
+
+
+@pytest.fixture
+def corpus(here: Path) -> Path:
+    """Files of all kinds, some much longer than others."""
+    (here / "in").mkdir()
+    for number, kind in enumerate(KINDS):
+        write_kind(here / "in" / f"{number}", make_documents(40 if number % 3 else 400, seed=number), kind)
+    return here
+
+
+def run(output: str, executor: Executor, **more: Any) -> Summary:
+    base: dict[str, Any] = {"inputs": ["in"], "tokenizer": "tok.json", "progress": "none", "workers": 4}
+    base |= {"text_chunk_bytes": 3000, "chunk_tokens": 64, "validation_fraction": 0.2, "output": output}
+    return run_conversion(ConvertOptions(**{**base, **more}), executor)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8])
+def test_threads(count: int, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("convert.planning.plan.LEAST_SHARD_BYTES", 2000)
+    monkeypatch.setattr("convert.shards.runs.RUN_TOKENS", (640, 640))
+    run("clean", InlineEngine())
+    for turn in range(4):
+        options = {"validation_docs": 30, "validation_fraction": None} if turn % 2 else {}
+        if turn == 1:
+            run("clean-docs", InlineEngine(), **options)
+        with ThreadPoolExecutor(count) as pool:
+            run(f"out-{turn}", pool, **options)
+        assert tree(corpus / f"out-{turn}") == tree(corpus / ("clean-docs" if turn % 2 else "clean"))
+
+
+@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+def test_processes_that_nobody_prepared(start_method: str, corpus: Path) -> None:
+    run("clean", InlineEngine())
+    with ProcessPoolExecutor(2, multiprocessing.get_context(start_method)) as pool:
+        run("out", pool)
+    assert tree(corpus / "out") == tree(corpus / "clean")
+
+
+def test_two_conversions_at_a_time_in_one_pool_of_threads(corpus: Path) -> None:
+    run("clean-0", InlineEngine())
+    run("clean-1", InlineEngine(), seed=5, validation_fraction=0.5, separator="e")
+    with ThreadPoolExecutor(4) as pool:
+        second = {"seed": 5, "validation_fraction": 0.5, "separator": "e"}
+        turns = [
+            threading.Thread(target=run, args=(f"out-{number}", pool), kwargs=second if number else {})
+            for number in range(2)
+        ]
+        for turn in turns:
+            turn.start()
+        for turn in turns:
+            turn.join(120)
+            assert not turn.is_alive()
+    for number in range(2):
+        assert tree(corpus / f"out-{number}") == tree(corpus / f"clean-{number}")
+
+
+class CannotCancel(ThreadPoolExecutor):
+    """As some clusters' executors are."""
+
+    def shutdown(self, wait: bool = True) -> None:  # type: ignore[override]
+        super().shutdown(wait)
+
+
+def test_an_executor_that_cannot_cancel_hides_no_error(corpus: Path) -> None:
+    (corpus / "in/zz.jsonl").write_text('{"text": 5}\n')
+    with pytest.raises(BadInput, match=r"in/zz\.jsonl: line 1"):
+        run("out", CannotCancel(2))
+    (corpus / "in/zz.jsonl").unlink()
+    assert list(corpus.glob("out*")) == [corpus / "out.partial"]
+
+
+def test_a_job_is_read_from_its_file_only_as_it_was_written(corpus: Path) -> None:
+    keys: list[JobKey] = []
+
+    class Spying(InlineEngine):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            keys.extend(each for each in args if isinstance(each, JobKey))
+            return super().submit(fn, *args, **kwargs)
+
+    run("out", Spying())
+    assert len(set(keys)) == 1
+    job = find_job(keys[0])
+    assert isinstance(job.shards, FolderShards)
+    assert isinstance(job.dataset, Path)
+    for folder in (job.shards.folder, job.dataset):
+        folder.mkdir(parents=True)
+    workspace = Workspace(corpus / "place")
+    workspace.take()
+    path = workspace.root / "job"
+    key = write_job(job, workspace)
+    assert [source.path for source in find_job(key).plan.sources] == [
+        source.path for source in job.plan.sources
+    ]
+    path.write_bytes(path.read_bytes().replace(b"endoftext", b"endoftexx"))
+    assert find_job(key).separator == job.separator  # from memory
+    other = write_job(job._replace(seed=9), workspace)
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    with pytest.raises(StorageError, match="job is not what the conversion wrote there"):
+        find_job(other)
+    with pytest.raises(BrokenInvariant, match="not prepared"):
+        find_job(JobKey("none"))
+    workspace.close()
