@@ -31,6 +31,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from bpe.cli.standard_streams import prepare_standard_streams
 from convert.errors import BadInput, exit_code_of, one_line, printable
 from convert.shown.arguments import parse_arguments
+from stores import is_url, shown_url
 
 SAME_COMMAND = ", the same command goes on from there"
 
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _print("\n".join(summary.lines(parsed.timings)))
         return 0
     except KeyboardInterrupt as error:
-        _complain(f"convert: {str(error) or 'interrupted'}{_kept(output)}")
+        _complain(f"convert: {str(error) or 'interrupted'}{_kept(output, error)}")
         return getattr(error, "exit_code", 130)
     except Exception as error:
         code = exit_code_of(error)
@@ -69,21 +70,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if code == BadInput.exit_code:
             line += _kept(
                 output,
+                error,
                 ": --on-error skip or quarantine, or another --max-errors, goes on from there; other options, or a "
                 "file that was mended, need --overwrite",
             )
         elif code in (4, 5):
-            line += _kept(output, "" if "same command" in line else SAME_COMMAND)
+            line += _kept(output, error, "" if "same command" in line else SAME_COMMAND)
         _complain(f"convert: error: {line}")
         return code
 
 
-def _kept(output: str, how: str = SAME_COMMAND) -> str:
+def _kept(output: str, error: BaseException, how: str = SAME_COMMAND) -> str:
+    """Where what is encoded is kept. A store is not asked: it may be what the error is about."""
     partial = f"{output.rstrip('/')}.partial"
-    if not os.path.exists(partial):  # noqa: PTH110 - Path's raises where the name is too long
-        return ""
-    kept = f"; what is encoded is kept in {partial}"
-    return printable(kept + how)
+    is_kept = getattr(error, "kept_work", False)
+    if not is_url(output):
+        is_kept = os.path.exists(partial)  # noqa: PTH110 - Path's raises where the name is too long
+    return printable(f"; what is encoded is kept in {shown_url(partial)}{how}") if is_kept else ""
 
 
 def _print(text: str) -> None:

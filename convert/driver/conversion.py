@@ -133,6 +133,9 @@ def carry_out(
     engine = open_engine(begun.options, executor, begun.progress.note, workspace.stacks)
     try:
         return _carry_out(begun, tokenizer, source, engine)
+    except BaseException as error:
+        error.kept_work = workspace.holds_work  # type: ignore[attr-defined]  # for who tells of it
+        raise
     finally:
         engine.shutdown()
         workspace.close()

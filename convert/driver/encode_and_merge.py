@@ -36,6 +36,7 @@ from corpus.intake import check_error_count
 from engines.tasks import SHOW_SECONDS
 from flat_tokens.format import SPLITS
 from flat_tokens.writer import create_arrays
+from stores import StoreError
 
 # So much work a power loss may cost that was noted before; a sync for each note would be as many as zarr chunks need.
 _LOG_SYNC_SECONDS = 1.0
@@ -120,7 +121,7 @@ class EncodeAndMerge:
         try:
             yield
         except BaseException:
-            with suppress(OSError):  # what ended the work may stand in the way of this too
+            with suppress(OSError, StoreError):  # what ended the work may stand in the way of this too
                 self._note_finished()
             raise
 

@@ -33,7 +33,7 @@ class OpenChunk:
         self.job = job
         self._threshold = job.threshold if threshold is None else threshold
         self.clock = Clock()
-        self._intake = ShardIntake(job.rules, job.shards.attempt_folder())
+        self._intake = ShardIntake(job.rules)
         self._reader = ChunkReader(job, chunk, buffers, self._intake, self.clock)
         self._documents = self._reader.documents()
 
@@ -47,10 +47,12 @@ class OpenChunk:
         out."""
         job, clock, intake = self.job, self.clock, self._intake
         shard_id = ShardId(self.chunk.index, self.number)
-        intake.begin(shard_id)
         dtype = token_dtype(job.max_token_id)
-        folder = job.shards.attempt_folder()
-        with ShardWriter(folder, shard_id, dtype, job.max_token_id, job.ends, spares) as shard:
+        with (
+            job.shards.attempt(job.temporary) as folder,
+            ShardWriter(folder, shard_id, dtype, job.max_token_id, job.ends, spares) as shard,
+        ):
+            intake.begin(shard_id, folder)
             encoder = DocumentEncoder(
                 job.tokenizer, job.separator, job.seed, self._threshold, shard, intake, clock
             )
@@ -61,7 +63,7 @@ class OpenChunk:
             kept = {name for name, _ in finished.places if name}
             if counts.quarantine_bytes >= 0:
                 kept.add(quarantine_name(shard_id))
-            job.shards.keep(sorted(kept))
+            job.shards.keep(folder, sorted(kept))
         is_last = self.is_done
         record = ShardRecord(
             shard_id,

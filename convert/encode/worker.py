@@ -146,7 +146,7 @@ def smallest_hashes(chunk: TextChunk, key: JobKey, count: int) -> NDArray[np.uin
     rules = (
         job.rules if job.rules.on_error == "fail" else job.rules._replace(on_error="skip", max_errors=None)
     )
-    intake = ShardIntake(rules, job.shards.attempt_folder())
+    intake = ShardIntake(rules)
     intake.begin(ShardId(chunk.index))
     special_tokens = [token.encode() for token in job.tokenizer.special_tokens]
     hasher = DocumentHasher(special_tokens, job.separator, job.seed, count, intake)

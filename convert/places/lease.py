@@ -2,10 +2,10 @@
 
     {"holder": "9f...", "host": "node-7", "process": 4711, "renewed": 1764000000.0}
 
-A run that finds a lease renewed a short while ago is refused. One that was not renewed for TAKEN_OVER_SECONDS belongs
-to a run that was killed, and is taken over. Clocks of hosts may differ by some seconds. A run that was stopped for so
-long and then goes on finds the lease another's, at the latest by its next entry in the log, whose numbers no two runs
-can both write (convert/places/store_log.py).
+A run that finds a lease renewed a short while ago is refused. One that was not renewed for TAKEN_OVER_SECONDS, and is
+not renewed while it is watched, since clocks differ, belongs to a run that was killed, and is taken over. The lease
+spares people two runs at once; what keeps the data whole then is the log, whose numbers no two runs can both write
+(convert/places/store_log.py).
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from contextlib import suppress
 from typing import Any
 
 from convert.errors import Refused, printable
-from stores import Store, StoreError, StoreNotFound
+from stores import AlreadyThere, Store, StoreError, StoreNotFound
 
 RENEWAL_SECONDS = 10.0
 TAKEN_OVER_SECONDS = 60.0
-_NAME = "lease"
+WATCHED_SECONDS = 1.5 * RENEWAL_SECONDS
+NAME = "lease"
 
 
 class Lease:
@@ -31,7 +32,7 @@ class Lease:
 
     def __init__(self, store: Store, output: str) -> None:
         self._store, self._output = store, output
-        self._holder = os.urandom(8).hex()
+        self.holder = os.urandom(8).hex()
         self._thread: threading.Thread | None = None
         self._released = threading.Event()
 
@@ -43,7 +44,10 @@ class Lease:
     def acquire(self) -> None:
         """Take the lease; Refused (exit 6) if another run is at work. From then on a thread renews it."""
         found = self._read()
-        if found is not None and (age := time.time() - float(found.get("renewed", 0))) < TAKEN_OVER_SECONDS:
+        age = time.time() - found.get("renewed", 0.0) if found is not None else 0.0
+        if found is not None and age >= TAKEN_OVER_SECONDS:
+            time.sleep(WATCHED_SECONDS)
+        if found is not None and (age < TAKEN_OVER_SECONDS or self._read() not in (found, None)):
             raise Refused(
                 printable(
                     f"another run (process {found.get('process')} on {found.get('host')}, seen {max(age, 0):.0f} s "
@@ -51,9 +55,12 @@ class Lease:
                     f"{TAKEN_OVER_SECONDS:g} s"
                 )
             )
-        self._write()
-        if (self._read() or {}).get("holder") != self._holder:
-            raise Refused(f"another run has begun to write {self._output} at the same moment; wait for it")
+        try:
+            self._write(if_absent=found is None)
+        except AlreadyThere:
+            raise Refused(
+                f"another run has begun to write {self._output} at the same moment; wait for it"
+            ) from None
         self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
         self._thread.start()
 
@@ -64,31 +71,33 @@ class Lease:
             self._thread.join()
             self._thread = None
             with suppress(StoreError):
-                if (self._read() or {}).get("holder") == self._holder:
-                    self._store.delete([_NAME])
+                if (self._read() or {}).get("holder") == self.holder:
+                    self._store.delete([NAME])
 
     def _renew(self) -> None:
         while not self._released.wait(RENEWAL_SECONDS):
             # A store that does not answer for a while ends the run elsewhere, or not at all.
             with suppress(StoreError):
-                if (self._read() or {}).get("holder") != self._holder:
+                found = self._read()
+                if found is not None and found.get("holder") != self.holder:
                     return  # taken over: the next entry of the log says so
                 self._write()
 
     def _read(self) -> dict[str, Any] | None:
         try:
-            found = json.loads(bytes(self._store.read(_NAME)))
+            found = json.loads(bytes(self._store.read(NAME)))
         except StoreNotFound:
             return None
         except ValueError:
             return {}
-        return found if isinstance(found, dict) else {}
+        is_ours = isinstance(found, dict) and isinstance(found.get("renewed"), float)
+        return found if is_ours else {}
 
-    def _write(self) -> None:
+    def _write(self, if_absent: bool = False) -> None:
         entry = {
-            "holder": self._holder,
+            "holder": self.holder,
             "host": socket.gethostname(),
             "process": os.getpid(),
             "renewed": time.time(),
         }
-        self._store.put(_NAME, json.dumps(entry).encode())
+        self._store.put(NAME, json.dumps(entry).encode(), if_absent)

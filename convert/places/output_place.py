@@ -23,6 +23,8 @@ def overlaps(arguments: Iterable[str], sources: Iterable[Source], output: str) -
     target = os.path.realpath(output)
     for argument in arguments:
         if is_url(argument):
+            if is_url(output) and f"{output.rstrip('/')}/".startswith(_read_below(argument)):
+                yield f"--output {output} lies inside the input {argument}; choose a place outside"
             continue
         place = os.path.realpath(argument)
         if place == target:
@@ -39,6 +41,12 @@ def overlaps(arguments: Iterable[str], sources: Iterable[Source], output: str) -
                 yield f"the input folder {folder} lies inside {name}; choose another output"
                 break
     yield from overlaps_of_files("the input", filter(os.path.islink, _files(sources)), output)
+
+
+def _read_below(url: str) -> str:
+    """The URL, with a slash behind it, of the folder of which everything is read, however deep it lies; for a pattern
+    that goes no deeper the pattern, in which nothing lies."""
+    return url[: url.index("**")].rpartition("/")[0] + "/" if "**" in url else url.rstrip("/") + "/"
 
 
 def _files(sources: Iterable[Source]) -> Iterator[str]:

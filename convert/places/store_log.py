@@ -2,42 +2,60 @@
 
     log/00000001, log/00000002, ...      each some lines of the log (convert/places/log.py)
 
-Objects are put every second or so, with all that was noted since. A number that is there already was written by another
-run: then this one ends.
+Objects are put every second or so, with all that was noted since. A run first claims the next number with an object
+that says who it is. From then on no former run can write the log: the number that it would write next is taken, or its
+own claim is gone, with which everything went that it had written. Whoever is to delete or to publish `confirm`s first
+that it is still the one.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from convert.errors import Refused, naming
 from convert.places.log import Log, log_lines
-from stores import AlreadyThere, Store
+from stores import AlreadyThere, Store, StoreNotFound
 
 PUT_SECONDS = 1.0
 FOLDER = "log"
+_READS_AT_ONCE = 16
 
 
 class StoreLog(Log):
-    """The log at `store` with its copy in `folder`. number: of the next object; output: for errors."""
+    """The log at `store` with its copy in `folder`. output: for errors; holder: what this run is called, like no other.
 
-    def __init__(self, folder: Path, store: Store, output: str) -> None:
+    claim: the key of its claim, "" before.
+    """
+
+    def __init__(self, folder: Path, store: Store, output: str, holder: str) -> None:
         super().__init__(folder)
-        self._store, self._output = store, output
-        self.number = 1
+        self._store, self._output, self._holder = store, output, holder
+        self._number = 1  # of the next object
+        self.claim = ""
         self._waiting = bytearray()
         self._next_put = 0.0
 
+    def take_over(self) -> None:
+        """Claim the log; Refused (exit 6) if another run does at the same moment."""
+        for entry in self._store.list(FOLDER):
+            self._number = int(entry.key.rpartition("/")[2]) + 1
+        claim = self._key
+        self._put(b"")
+        self.claim = claim
+
     def fetch(self) -> None:
         """Make the copy."""
-        self.number = 1
-        with naming(self.path), self.path.open("wb") as file:
-            for entry in self._store.list(FOLDER):
-                self.number = int(entry.key.rpartition("/")[2]) + 1
-                file.write(self._store.read(entry.key, version=entry.version))
+        entries = list(self._store.list(FOLDER))
+        with (
+            naming(self.path),
+            self.path.open("wb") as file,
+            ThreadPoolExecutor(_READS_AT_ONCE) as readers,
+        ):
+            file.writelines(readers.map(lambda entry: self._store.read(entry.key), entries))
 
     def append(self, entries: Iterable[dict[str, Any]]) -> None:
         """See Log; in the store within a second or so, if `append` or `flush` is called then."""
@@ -56,14 +74,22 @@ class StoreLog(Log):
 
     def confirm(self) -> None:
         """Refused unless this run is still the one that writes."""
-        self.flush()
-        self._put(b"")
+        self._put(bytes(self._waiting))
+        self._waiting.clear()
 
-    def _put(self, data: bytes) -> None:
+    @property
+    def _key(self) -> str:
+        return f"{FOLDER}/{self._number:08}"
+
+    def _put(self, lines: bytes) -> None:
+        # The holder's line, which no reader takes for one of the log's, makes the object like no other run's: a put
+        # that is sent again takes an object with the same bytes for its own.
         try:
-            self._store.put(f"{FOLDER}/{self.number:08}", data, if_absent=True)
-        except AlreadyThere:
+            if self.claim:
+                self._store.head(self.claim)
+            self._store.put(self._key, b"\nby %b" % self._holder.encode() + lines, if_absent=True)
+        except (AlreadyThere, StoreNotFound):
             raise Refused(
                 f"another run has taken over the work at {self._output}; what was done here up to then goes on there"
             ) from None
-        self.number += 1
+        self._number += 1

@@ -2,11 +2,13 @@
 
     plan.json, log/<number>    what was planned, what is done       shards/         finished shards
     lease                      of the run at work                   manifest.json   until all is verified
-    job                        for workers that this process does not start
+    job-<digest>               for workers that this process does not start
+    scratch                    where shards lie instead, with --scratch
 
 A folder of this machine has copies of plan and log, which the work goes on from as if it were a local one. A driver may
 die and be started again anywhere that sees the store. The dataset's objects lie under their final names; the manifest,
-without which no reader opens it, is put there last of all.
+without which no reader opens it, is put there last of all. What a driver deletes it deletes right after it confirmed
+that no other has taken over (convert/places/store_log.py).
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ import os
 import tempfile
 from array import array
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from convert.errors import Refused, UsageError
+from convert.places.lease import NAME as LEASE_NAME
 from convert.places.lease import Lease
-from convert.places.scratch import check_scratch, remove_folder
+from convert.places.scratch import NOTE_NAME, check_scratch, remove_folder
+from convert.places.store_log import FOLDER as LOG_NAME
 from convert.places.store_log import StoreLog
 from convert.places.unpublished import UnpublishedStore
 from convert.places.workspace import JOB_NAME, PLAN_NAME, SHARDS_NAME, Workspace
@@ -29,11 +34,25 @@ from convert.shards.shard_store import FolderShards, ShardStore, StoreShards
 from flat_tokens.errors import DatasetError
 from flat_tokens.storage.manifest import MANIFEST_NAME, read_manifest
 from flat_tokens.writer import place_of
-from stores import StorageOptions, Store, StoreNotFound, is_url, open_store, shown_url
+from stores import (
+    AlreadyThere,
+    StorageOptions,
+    Store,
+    StoreError,
+    StoreNotFound,
+    is_url,
+    open_store,
+    shown_url,
+)
+from stores.url import parse
+
+_OWN_FOLDERS = (f"{LOG_NAME}/", f"{SHARDS_NAME}/", JOB_NAME)
+_OWN_NAMES = {PLAN_NAME, MANIFEST_NAME, NOTE_NAME}
 
 
 class StoreWorkspace:
-    """See Workspace. scratch: a folder or URL for shards, None: beside the state."""
+    """See Workspace. scratch: a folder or URL for shards, None: beside the state; of a run that goes on where they are,
+    known once it is open."""
 
     def __init__(
         self,
@@ -43,18 +62,21 @@ class StoreWorkspace:
         options: StorageOptions | None = None,
     ) -> None:
         url = output.rstrip("/")
+        if not parse(output).path.strip("/"):
+            raise UsageError(f"--output {shown_url(output)} is all of a store; name a folder in it")
         self.output = shown_url(url)
         self._url, self._options, self._overwrite = url, dict(options or {}), overwrite
         self._target = open_store(url, self._options)
         self._partial = open_store(f"{url}.partial", self._options)
         self.dataset = UnpublishedStore(self._target, self._partial)
         self.root = f"{self.output}.partial"
-        self._scratch = scratch
-        digest = hashlib.sha256(url.encode()).hexdigest()[:16]
-        self._home = Path(tempfile.gettempdir()) / f"tokenmill-{os.getuid()}-{digest}"
+        self._scratch = scratch if scratch is None or is_url(scratch) else str(Path(scratch).absolute())
+        self._digest = hashlib.sha256(url.encode()).hexdigest()[:16]
+        self._home = Path(tempfile.gettempdir()) / f"tokenmill-{os.getuid()}-{self._digest}"
         self._local = Workspace(self._home / "out", overwrite)
         self._lease = Lease(self._partial, self.output)
-        self.log = StoreLog(self._local.shards, self._partial, self.output)
+        self._is_open = False
+        self.log = StoreLog(self._local.shards, self._partial, self.output, self._lease.holder)
         self.stacks, self.crashed_text = self._local.stacks, self._local.crashed_text
 
     @property
@@ -80,21 +102,26 @@ class StoreWorkspace:
     @property
     def shard_store(self) -> ShardStore:
         """See Workspace."""
-        if self._scratch is not None and not is_url(self._scratch):
-            return FolderShards(self._scratch_folder())
-        url = f"{self._url}.partial/{SHARDS_NAME}" if self._scratch is None else self._scratch_url()
+        return self._shards_in(self._scratch)
+
+    def _shards_in(self, scratch: str | None) -> ShardStore:
+        if scratch is not None and not is_url(scratch):
+            return FolderShards(Path(scratch) / f"{self._digest}.shards")
+        url = f"{self._url}.partial/{SHARDS_NAME}"
+        if scratch is not None:
+            url = f"{scratch.rstrip('/')}/{self._digest}.shards"
         return StoreShards(open_store(url, self._options), url, self._options)
 
-    def _scratch_url(self) -> str:
-        digest = hashlib.sha256(self._url.encode()).hexdigest()[:16]
-        return f"{str(self._scratch).rstrip('/')}/{digest}.shards"
-
-    def _scratch_folder(self) -> Path:
-        digest = hashlib.sha256(self._url.encode()).hexdigest()[:16]
-        return Path(str(self._scratch)).absolute() / f"{digest}.shards"
+    @property
+    def holds_work(self) -> bool:
+        """Whether this run leaves anything that the next one goes on from."""
+        return self._is_open and self._local.log.holds_work
 
     def check_output(self) -> None:
-        """Refuse (exit 6) an output that exists, or, with overwrite, one that is not ours; leaves it alone."""
+        """Refuse (exit 6) an output that exists, or, with overwrite, one that is not ours; leaves it alone.
+
+        What is left of a run that ended after it had published is removed.
+        """
         if self._target.is_local or self._partial.is_local:
             raise UsageError(f"--output {self.output}: a local folder is named by its path")
         if self._scratch is not None and not is_url(self._scratch):
@@ -112,10 +139,11 @@ class StoreWorkspace:
             raise Refused(
                 f"{self.output} holds {first.key} and no manifest: it is no dataset of ours; choose another --output"
             )
+        if not self._is_published():
+            return  # its run was taken over, and put the manifest all the same: `open` goes on
         if not self._overwrite:
-            raise Refused(
-                f"{self.output} exists, a finished dataset; choose another --output, or replace it with --overwrite"
-            )
+            self._remove_remains()
+            raise self._exists()
         listed = {file.path for file in manifest.files} | {MANIFEST_NAME}
         foreign = next((entry.key for entry in self._target.list() if entry.key not in listed), None)
         if foreign is not None:
@@ -124,32 +152,78 @@ class StoreWorkspace:
                 f"--output"
             )
 
+    def _exists(self) -> Refused:
+        return Refused(
+            f"{self.output} exists, a finished dataset; choose another --output, or replace it with --overwrite"
+        )
+
     def _is_begun(self) -> bool:
-        """Whether the partial folder is ours."""
+        """Whether a run has been at work in the partial folder."""
+        return _holds(self._partial, PLAN_NAME) or next(iter(self._partial.list(LOG_NAME)), None) is not None
+
+    def _is_published(self) -> bool:
+        """Whether the output is a finished dataset, and no run has begun to make another."""
+        if not _holds(self._target, MANIFEST_NAME):
+            return False
+        if not _holds(self._partial, PLAN_NAME):
+            return True
         try:
-            self._partial.head(PLAN_NAME)
+            if self._partial.head(MANIFEST_NAME).size != self._target.head(MANIFEST_NAME).size:
+                return False
+            return bytes(self._partial.read(MANIFEST_NAME)) == bytes(self._target.read(MANIFEST_NAME))
         except StoreNotFound:
             return False
-        return True
+
+    def _remove_remains(self) -> None:
+        """Remove the partial folder of a run that was killed between publishing and cleaning up."""
+        if next(iter(self._partial.list()), None) is None:
+            return
+        # Another run, or a store that may not be written to: then it stays.
+        with suppress(StoreError, Refused):
+            self._lease.acquire()
+            self.log.take_over()
+            if self._is_published():
+                self._remove()
+        self._lease.release()
 
     def take(self) -> None:
         """See Workspace: the lease of the store, and the lock of the copy."""
         if not self._lease.is_held:
-            self._home.mkdir(mode=0o700, exist_ok=True)
-            self._local.take()
             self._lease.acquire()
+            try:
+                self._home.mkdir(mode=0o700, exist_ok=True)
+                self._local.take()
+            except BaseException:
+                self._lease.release()
+                raise
 
     def open(self, plan: PlanRecord) -> bool:
         """See Workspace."""
         self.take()
-        self._fetch()
+        self.log.take_over()
+        if self._is_published():  # since `check_output`, or to be replaced
+            if not self._overwrite:
+                self._remove()
+                raise self._exists()
+            self._local.clear()
+        else:
+            self._fetch()
         goes_on = self._local.open(plan)
-        if not goes_on:
-            self._clear()
-            self.log.number = 1
+        if goes_on:
+            # Until all is verified once more.
+            self._delete(self._partial, [MANIFEST_NAME])
+            self._delete(self._target, [MANIFEST_NAME])
+            self._go_on_with_scratch()
+        elif not self._overwrite and _holds(self._target, MANIFEST_NAME):
+            raise self._exists()
+        else:
+            self._clear(everything=False)
+            if self._scratch is not None:
+                self._partial.put(NOTE_NAME, self._scratch.encode())
             self._put_plan()
-        if isinstance(self.shard_store, FolderShards):
-            self.shard_store.folder.mkdir(exist_ok=True)
+        if isinstance(shards := self.shard_store, FolderShards):
+            shards.folder.mkdir(exist_ok=True)
+        self._is_open = True
         return goes_on
 
     def _fetch(self) -> None:
@@ -163,6 +237,20 @@ class StoreWorkspace:
         self.log.fetch()
         self._local.plan.write_bytes(plan)
 
+    def _noted_scratch(self) -> str | None:
+        try:
+            return bytes(self._partial.read(NOTE_NAME)).decode()
+        except StoreNotFound:
+            return None
+
+    def _go_on_with_scratch(self) -> None:
+        """The shards stay where they are, unless that is a folder that this machine does not see."""
+        noted = self._noted_scratch()
+        if noted is not None and not is_url(noted) and not Path(noted).is_dir():
+            self._partial.put(NOTE_NAME, (self._scratch or "").encode())
+        else:
+            self._scratch = noted
+
     def settle(self) -> None:
         """See Workspace."""
         self._local.settle()
@@ -173,8 +261,9 @@ class StoreWorkspace:
 
     def put_job(self, data: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
         """See Workspace."""
-        self._partial.put(JOB_NAME, data)
-        return f"{self._url}.partial/{JOB_NAME}", tuple(sorted(self._options.items()))
+        name = f"{JOB_NAME}-{hashlib.sha256(data).hexdigest()[:16]}"
+        self._partial.put(name, data)
+        return f"{self._url}.partial/{name}", tuple(sorted(self._options.items()))
 
     def on_disk(self, paths: Iterable[str]) -> list[str]:
         """See Workspace: an object is as safe as its store makes it."""
@@ -182,46 +271,74 @@ class StoreWorkspace:
 
     def clean_dataset(self, keep: set[str]) -> None:
         """See Workspace."""
-        self._target.delete([entry.key for entry in self._target.list() if entry.key not in keep])
+        self._delete(self._target, (entry.key for entry in self._target.list() if entry.key not in keep))
 
     def publish(self) -> None:
-        """See Workspace."""
+        """See Workspace. Refused (exit 6) if another run has published the same since this one was begun."""
+        manifest = bytes(self._partial.read(MANIFEST_NAME, version=self.dataset.manifest_version))
         self.log.confirm()
-        self.dataset.publish()
-        self._remove()
+        is_ours = True
+        try:
+            self._target.put(MANIFEST_NAME, manifest, if_absent=True)
+        except AlreadyThere:
+            # Of a run that was taken over right after it had confirmed. If its plan was another, what it lists is gone.
+            is_ours = bytes(self._target.read(MANIFEST_NAME)) != manifest
+            if is_ours:
+                self._target.put(MANIFEST_NAME, manifest)
+        with suppress(Refused):  # whoever takes over now removes it
+            self._remove()
+        self._local.clear()
+        self._is_open = False
         self.close()
+        if not is_ours:
+            raise Refused(f"{self.output} was finished by another run meanwhile; it holds what was asked for")
 
     def close(self) -> None:
-        """Let go of the lease; what was finished stays."""
+        """Let go of the lease; what was finished stays in the store."""
         if self._lease.is_held:
-            if not self._local.log.holds_work and self._is_begun():
-                self._remove()
+            if self._is_open and not self._local.log.holds_work:
+                with suppress(StoreError, Refused):  # what ended the run may stand in the way of this too
+                    self._clear(everything=True)
+            self._is_open = False
             self._lease.release()
-            self._local.close()
+            self._remove_copy()
 
-    def _remove(self) -> None:
+    def _remove_copy(self) -> None:
+        if not any(path.exists() and path.stat().st_size for path in (self.stacks, self.crashed_text)):
+            self._local.clear()  # else messages speak of them
+        self._local.close()
+        with suppress(OSError):
+            self._home.rmdir()
+
+    def _delete(self, store: Store, keys: Iterable[str]) -> None:
+        """Delete objects, if this run is still the one that may; Refused (exit 6) if not."""
+        if own := list(keys):
+            self.log.confirm()
+            store.delete(own)
+
+    def _clear(self, everything: bool) -> None:
+        """Remove what another plan left, or this run, the dataset's manifest first of all; unless `everything`, what
+        says that the output is ours stays."""
+        self._delete(self._target, [MANIFEST_NAME])
+        if everything:
+            self._delete(self._target, (entry.key for entry in self._target.list()))
+            self._remove()
+        else:
+            self._remove({LEASE_NAME, self.log.claim})
+            self._delete(self._target, (entry.key for entry in self._target.list()))
+
+    def _remove(self, keep: Iterable[str] = (LEASE_NAME,)) -> None:
         """Remove all but the dataset."""
-        shards = self.shard_store
+        self._delete(self._partial, [PLAN_NAME])  # what is left without it counts as not begun
+        shards = self._shards_in(self._noted_scratch() or None)
         if isinstance(shards, FolderShards):
             remove_folder(shards.folder)
         else:
-            _delete_all(shards.store)
-        _delete_all(self._partial, first=PLAN_NAME)
-        self._local.clear()
-
-    def _clear(self) -> None:
-        """Remove what another plan left, the dataset's manifest first of all."""
-        self._target.delete([MANIFEST_NAME])
-        self._remove_shards_and_state()
-        _delete_all(self._target)
-
-    def _remove_shards_and_state(self) -> None:
-        shards = self.shard_store
-        if isinstance(shards, StoreShards):
-            _delete_all(shards.store)
-        else:
-            remove_folder(shards.folder)
-        _delete_all(self._partial, first=PLAN_NAME)
+            self._delete(shards.store, (entry.key for entry in shards.store.list()))
+        self.log.confirm()
+        self._partial.delete(
+            [entry.key for entry in self._partial.list() if entry.key not in keep and _is_own(entry.key)]
+        )
 
 
 AnyWorkspace = Workspace | StoreWorkspace
@@ -238,8 +355,13 @@ def open_workspace(
     return Workspace(output, overwrite, scratch)
 
 
-def _delete_all(store: Store, first: str = "") -> None:
-    """Delete all objects, `first` first; but for the lease, which is let go of at the end."""
-    if first:
-        store.delete([first])
-    store.delete([entry.key for entry in store.list() if entry.key != "lease"])
+def _holds(store: Store, key: str) -> bool:
+    try:
+        store.head(key)
+    except StoreNotFound:
+        return False
+    return True
+
+
+def _is_own(key: str) -> bool:
+    return key in _OWN_NAMES or key.startswith(_OWN_FOLDERS)

@@ -222,7 +222,7 @@ class Workspace:
     def close(self) -> None:
         """Let go of the lock; finished shards stay. A folder without any is of no use and goes."""
         if self._lock.is_held:
-            if not self._holds_work() and not (self.root / REPLACED_NAME).exists():
+            if not self.holds_work and not (self.root / REPLACED_NAME).exists():
                 with suppress(OSError):  # what ended the run may stand in the way of this too
                     self._remove()
             self._lock.release()
@@ -238,7 +238,7 @@ class Workspace:
             if not found:
                 self.touched = touched
                 return True
-            if self._overwrite or not self._holds_work():
+            if self._overwrite or not self.holds_work:
                 return False  # asked for, or nothing would be lost
             changed = changed_source(old, plan)
         except ValueError as error:
@@ -260,7 +260,8 @@ class Workspace:
             )
         )
 
-    def _holds_work(self) -> bool:
+    @property
+    def holds_work(self) -> bool:
         """Whether anything was finished; former versions kept a file for each record."""
         return Log(self.shards).holds_work or any(self.shards.glob("*.json"))
 

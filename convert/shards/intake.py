@@ -33,18 +33,18 @@ QUARANTINE_NAME = "quarantine.jsonl"
 class ShardIntake(Intake):
     """The records of one shard after the other, and their quarantine files."""
 
-    def __init__(self, rules: IntakeRules, folder: Path) -> None:
+    def __init__(self, rules: IntakeRules) -> None:
         super().__init__(rules)
-        self._folder = folder
         self.begin(None)
 
-    def begin(self, shard: ShardId | None) -> None:
-        """What comes from now on belongs to a shard; None: to one that is there already, so nothing becomes of it."""
+    def begin(self, shard: ShardId | None, folder: Path = Path()) -> None:
+        """What comes from now on belongs to a shard, and what is set aside to `folder`; None: to one that is there
+        already, so nothing becomes of it."""
         self.reset()
-        self._shard = shard
+        self._shard, self._folder = shard, folder
         self.text_bytes = self.with_special = self.with_end_text = 0
         self._quarantine: io.FileIO | None = None
-        self._temporary = self._folder
+        self._temporary = folder
         self._quarantine_bytes, self._checksum = -1, 0
 
     def bad(self, source_index: int, source: Source, record: BadRecord) -> None:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
-from collections.abc import Collection, Iterable
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +17,6 @@ from convert.shards.shard_files import is_shard_file
 from stores import RandomFile, StorageOptions, Store, StoreNotFound, open_file
 
 _BLOCK_BYTES = 8 << 20
-_lock = threading.Lock()
-_folder: Path | None = None  # of this process, for files on their way to a store
 
 
 class FolderShards(NamedTuple):
@@ -27,11 +24,12 @@ class FolderShards(NamedTuple):
 
     folder: Path
 
-    def attempt_folder(self) -> Path:
-        """Where an attempt writes its files."""
-        return self.folder
+    @contextmanager
+    def attempt(self, temporary: Path) -> Iterator[Path]:
+        """Where an attempt writes its files, as long as it lasts. temporary: a folder of the driver's machine."""
+        yield self.folder
 
-    def keep(self, names: Iterable[str]) -> None:
+    def keep(self, folder: Path, names: Iterable[str]) -> None:
         """The files of an attempt are whole: they are where they belong."""
 
     def open(self, name: str, size: int) -> RandomFile:
@@ -70,22 +68,23 @@ class StoreShards(NamedTuple):
     url: str
     options: StorageOptions
 
-    def attempt_folder(self) -> Path:
-        """See FolderShards."""
-        global _folder
-        with _lock:
-            if _folder is None or not _folder.is_dir():
-                _folder = Path(tempfile.mkdtemp(prefix="tokenmill-shards-"))
-            return _folder
+    @contextmanager
+    def attempt(self, temporary: Path) -> Iterator[Path]:
+        """See FolderShards. On the driver's machine it lies in the driver's folder, which goes when the run ends,
+        whatever became of its workers."""
+        place = temporary if temporary.is_dir() else None
+        with tempfile.TemporaryDirectory(
+            prefix="tokenmill-shards-", dir=place, ignore_cleanup_errors=True
+        ) as folder:
+            yield Path(folder)
 
-    def keep(self, names: Iterable[str]) -> None:
+    def keep(self, folder: Path, names: Iterable[str]) -> None:
         """Put the files of an attempt into the store; what is there under a name was put by another attempt at the
         same shard, and is replaced."""
         for name in names:
-            path = self.attempt_folder() / name
+            path = folder / name
             with naming(path), path.open("rb") as file:
                 self.store.put(name, iter(lambda: file.read(_BLOCK_BYTES), b""))
-            path.unlink()
 
     def open(self, name: str, size: int) -> RandomFile:
         """See FolderShards."""
@@ -101,11 +100,7 @@ class StoreShards(NamedTuple):
 
     def delete(self, names: Iterable[str]) -> None:
         """See FolderShards."""
-        own = list(names)
-        folder = self.attempt_folder()
-        for name in own:
-            (folder / name).unlink(missing_ok=True)
-        self.store.delete(own)
+        self.store.delete(names)
 
     def delete_others(self, kept: Collection[str]) -> None:
         """See FolderShards."""
