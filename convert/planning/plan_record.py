@@ -1,6 +1,6 @@
 """What finished shards depend on, in `plan.json`: the same record, the same shards.
 
-    {"tokenmill_plan": 9, "tokenizer_sha256": "...", ..., "number of sources": 2, "sources": [
+    {"tokenmill_plan": 10, "tokenizer_sha256": "...", ..., "number of sources": 2, "sources": [
     ["en.txt", 12582912, 1699999999000000000, 1700000000000000000, 11141312, null, null, "text"],
     ["more.jsonl.gz", ...]
     ]}
@@ -25,7 +25,7 @@ from convert.planning.plan import Plan
 from corpus.source_list import Source
 from corpus.sources import recorded_path
 
-PLAN_VERSION = 9
+PLAN_VERSION = 10
 FIELDS = ("path", "bytes", "mtime_ns", "changed_ns", "inode", "digest", "split", "kind")
 _MARKS = ("changed_ns", "inode")
 _COUNT = "number of sources"

@@ -266,3 +266,54 @@ def test_what_is_shown_grows_to_the_work_of_the_chunk(here: Path, monkeypatch: p
     run(here, "out", text_chunk_bytes=1 << 16)
     assert done == sorted(done)
     assert done[-1] == path.stat().st_size
+
+
+class ManyWorkers(InlineEngine):
+    """Eight, as far as anybody can tell; what they return comes in another order than it was asked for."""
+
+    @property
+    def worker_count(self) -> int:
+        return 8
+
+
+@pytest.mark.parametrize("kind", ["txt.gz", "jsonl.zst"])
+@pytest.mark.parametrize("files", [1, 2])
+def test_a_compressed_file_is_read_by_several_lanes(
+    kind: str, files: int, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = put(here, kind, documents_of(0) * 2)
+    for number in range(1, files):
+        write_kind(first.with_name(f"{number}"), documents_of(number) * 2, kind)
+    run(here, "clean")
+    lanes: set[tuple[int, int, int]] = set()
+
+    def encode(chunk: TextChunk, *more: Any) -> ChunkResult:
+        number, step = more[3], more[4]
+        lanes.add((chunk.index, number % step, step))
+        return encode_chunk(chunk, *more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(convert.encode.worker, "encode_chunk", encode)
+        run(here, "out", ManyWorkers())
+    assert tree(here / "out") == tree(here / "clean")
+    compressed = {chunk for chunk, _, step in lanes if step > 1}
+    assert compressed
+    assert {step for _, _, step in lanes} - {1} == {4 // files}
+    for chunk in compressed:
+        assert {lane for index, lane, _ in lanes if index == chunk} == set(range(4 // files))
+
+
+def test_lanes_that_are_stopped_leave_gaps_that_the_next_run_fills(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(here, "txt.gz", documents_of(5) * 2)
+    shards = run(here, "clean").shards
+    for nth in range(2, shards, 3):
+        with monkeypatch.context() as patch:
+            patch.setattr(convert.encode.worker, "encode_chunk", StopAt(nth))
+            with pytest.raises(BadInput, match="no more"):
+                run(here, f"out-{nth}", ManyWorkers())
+        recorded = recorded_shards(here / f"out-{nth}.partial")
+        summary = run(here, f"out-{nth}", InlineEngine() if nth % 2 else ManyWorkers())
+        assert (summary.reused_shards, summary.shards) == (len(recorded), shards)
+        assert tree(here / f"out-{nth}") == tree(here / "clean")
