@@ -78,10 +78,13 @@ class Lease:
         while not self._released.wait(RENEWAL_SECONDS):
             # A store that does not answer for a while ends the run elsewhere, or not at all.
             with suppress(StoreError):
-                found = self._read()
-                if found is not None and found.get("holder") != self.holder:
-                    return  # taken over: the next entry of the log says so
-                self._write()
+                self.renew()
+
+    def renew(self) -> None:
+        """Say that this run is at work, unless it was taken over, which the log will say."""
+        found = self._read()
+        if found is None or found.get("holder") == self.holder:
+            self._write()
 
     def _read(self) -> dict[str, Any] | None:
         try:

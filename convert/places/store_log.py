@@ -72,10 +72,12 @@ class StoreLog(Log):
             self._waiting.clear()
             self._next_put = time.monotonic() + PUT_SECONDS
 
-    def confirm(self) -> None:
-        """Refused unless this run is still the one that writes."""
+    def confirm(self) -> str:
+        """Refused unless this run is still the one that writes; the key of an object of the log that says so."""
+        key = self._key
         self._put(bytes(self._waiting))
         self._waiting.clear()
+        return key
 
     @property
     def _key(self) -> str:

@@ -257,6 +257,7 @@ class StoreWorkspace:
         self._put_plan()
 
     def _put_plan(self) -> None:
+        self.log.confirm()
         self._partial.put(PLAN_NAME, self._local.plan.read_bytes())
 
     def put_job(self, data: bytes) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -284,6 +285,7 @@ class StoreWorkspace:
             # Of a run that was taken over right after it had confirmed. If its plan was another, what it lists is gone.
             is_ours = bytes(self._target.read(MANIFEST_NAME)) != manifest
             if is_ours:
+                self.log.confirm()
                 self._target.put(MANIFEST_NAME, manifest)
         with suppress(Refused):  # whoever takes over now removes it
             self._remove()
@@ -335,10 +337,8 @@ class StoreWorkspace:
             remove_folder(shards.folder)
         else:
             self._delete(shards.store, (entry.key for entry in shards.store.list()))
-        self.log.confirm()
-        self._partial.delete(
-            [entry.key for entry in self._partial.list() if entry.key not in keep and _is_own(entry.key)]
-        )
+        own = [entry.key for entry in self._partial.list() if entry.key not in keep and _is_own(entry.key)]
+        self._partial.delete([*own, self.log.confirm()])
 
 
 AnyWorkspace = Workspace | StoreWorkspace

@@ -1,0 +1,392 @@
+"""A model of runs that work at one output on a store, in all orders of their requests: the lease, the log and what is
+published. Up to three drivers, each with a plan, are stepped request by request, stand still for longer than a lease
+holds, are killed, and leave workers that put objects late.
+
+One thing is taken for granted: that no driver stands still for so long between confirming that it is still the one and
+the one request that follows; no store here can make these two one.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from store_runs import Harm, HarmedStore, Killed
+
+from convert.errors import ConvertError, Refused, StorageError
+from convert.places import lease, store_workspace
+from convert.places.log import _entries
+from convert.places.store_log import StoreLog
+from convert.places.store_workspace import StoreWorkspace
+from convert.places.unpublished import UnpublishedStore
+from convert.planning.plan_record import PlanRecord
+from flat_tokens.format import SPLITS
+from flat_tokens.storage.file_digest import file_digest
+from flat_tokens.storage.layout import ArrayLayout
+from flat_tokens.storage.manifest import MANIFEST_NAME, FileRecord, SplitRecord
+from flat_tokens.writer import write_file, write_root
+from stores import Store, StoreNotFound, open_store
+
+pytest.importorskip("obstore", reason="obstore is not installed")
+
+UNITS = (3, 2)  # how many objects the dataset of each plan has
+LAYOUT = ArrayLayout.create(zarr_format=3)
+HANG_SECONDS = 20.0
+EXAMPLES = 60
+
+
+def content(plan: int, unit: int) -> bytes:
+    return f"unit {unit} of plan {plan}".encode()
+
+
+BASE: list[str] = []  # the folder of all examples
+
+
+class Gate(Harm):
+    """Holds each request of a driver's thread until its turn comes."""
+
+    def __init__(self, begins: Callable[[], None], ended: Callable[[], None]) -> None:
+        super().__init__()
+        self._begins, self._ended = begins, ended
+        self.thread: threading.Thread | None = None
+        self.arrived, self.turn = threading.Semaphore(0), threading.Semaphore(0)
+
+    @contextmanager
+    def around(self, request: str) -> Iterator[None]:
+        if threading.current_thread() is not self.thread:
+            yield
+            return
+        self.arrived.release()
+        self.turn.acquire()
+        if self.is_dead:
+            raise Killed
+        self._begins()
+        try:
+            yield
+        finally:
+            self._ended()
+
+
+class GatedStore(HarmedStore):
+    """As the other, but to delete is one request."""
+
+    def delete(self, keys: Iterable[str]) -> None:
+        own = list(keys)
+        with self._harm.around(f"delete {own}"):
+            self._store.delete(own)
+
+
+class Driver:
+    """A run in a thread of its own, that does one request when it is told to."""
+
+    def __init__(self, model: Model, number: int, plan: int, overwrite: bool) -> None:
+        self.model, self.plan, self.overwrite = model, plan, overwrite
+        self.is_critical = False  # it has just confirmed
+        self.is_done = self.has_begun = self.has_won = self.was_killed = False
+        self.error: BaseException | None = None
+        self.has_published = False
+        self.gate = Gate(self._begins, lambda: model.look(self))
+        home = model.folder / f"{number}"
+        home.mkdir()
+        self.name = f"driver {number}, plan {plan}" + (", overwrite" if overwrite else "")
+        tempfile.tempdir = str(home)
+        model.gates.append(self.gate)
+        self.workspace = StoreWorkspace(model.url, overwrite, None, {})
+        model.gates.pop()
+        confirm = self.workspace.log.confirm
+
+        def confirm_and_go() -> str:
+            before = self.workspace.log._number
+            key = confirm()
+            self.is_critical = self.workspace.log._number > before
+            return key
+
+        self.workspace.log.confirm = confirm_and_go  # type: ignore[method-assign]
+        self.gate.thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        self.gate.thread.start()
+        self._wait()
+
+    def step(self) -> None:
+        """Let the next request happen."""
+        if not self.is_done:
+            self.gate.turn.release()
+            self._wait()
+
+    def _wait(self) -> None:
+        assert self.gate.arrived.acquire(timeout=HANG_SECONDS), f"{self.name} hangs"
+        assert self.error is None or isinstance(self.error, (ConvertError, Killed)), repr(self.error)
+
+    def kill(self) -> None:
+        """End it where it is."""
+        self.gate.is_dead = self.was_killed = True
+        while not self.is_done:
+            self.step()
+        self.workspace._lease._released.set()
+        self.workspace._local._lock.release()
+
+    def _begins(self) -> None:
+        self.is_critical = False
+
+    def _run(self) -> None:
+        try:
+            self._work()
+            assert self.has_published
+            self.has_won = True
+        except BaseException as error:
+            self.error = error
+        try:
+            self.workspace.close()
+        except BaseException as error:
+            self.error = error
+        self.is_done = True
+        self.is_critical = False
+        self.gate.arrived.release()
+
+    def _work(self) -> None:
+        workspace, model = self.workspace, self.model
+        workspace.check_output()
+        goes_on = workspace.open(PlanRecord({"plan": self.plan}))
+        self.has_begun = True
+        done = {entry["run"][2] for _, entry in _entries(workspace.log.path)}
+        model.opened(self, goes_on, done)
+        workspace.clean_dataset({f"unit-{unit}" for unit in done})
+        for unit in range(UNITS[self.plan]):
+            if unit not in done:
+                write_file(workspace.dataset, f"unit-{unit}", content(self.plan, unit))
+                workspace.log.append([{"run": ["train", "tokens", unit]}])
+                workspace.log.flush()
+                model.kept.add(unit)
+        contents = {f"unit-{unit}": content(self.plan, unit) for unit in range(UNITS[self.plan])}
+        files = [FileRecord(name, len(data), file_digest((data,))) for name, data in contents.items()]
+        splits = {split: SplitRecord(0, 0, 0) for split in SPLITS}
+        write_root(workspace.dataset, splits, files, LAYOUT, options={"plan": self.plan})
+        for unit in range(UNITS[self.plan]):  # `verify`
+            if bytes(workspace.dataset.read(f"unit-{unit}")) != content(self.plan, unit):
+                raise StorageError("what was read back is not what was written")
+        workspace.publish()
+
+
+class Model(RuleBasedStateMachine):
+    """The drivers at one output, and what must hold at any time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder = tempfile.TemporaryDirectory(dir=BASE[0])
+        self.folder = Path(self._folder.name)
+        self.url = f"memory://{uuid4().hex}/out"
+        self.target, self.partial = open_store(self.url), open_store(f"{self.url}.partial")
+        self.gates: list[Gate] = []
+        self.drivers: list[Driver] = []
+        self.kept: set[int] = set()  # units of kept_plan that some run has noted
+        self.kept_plan = -1
+        self.plan_is_there = False
+        self.manifest: dict[str, Any] | None = None
+        self.late = False
+        self.started = 0
+        self.now = 1000.0
+        self._patch = pytest.MonkeyPatch()
+        self._patch.setattr(lease.time, "time", lambda: self.now)
+        self._patch.setattr(lease, "RENEWAL_SECONDS", 1e6)
+        self._patch.setattr(lease, "WATCHED_SECONDS", 0.0)
+        self._patch.setattr(store_workspace, "open_store", self._open)
+        self._patch.setattr(tempfile, "tempdir", None)
+
+    def _open(self, *arguments: Any) -> Store:
+        own = [driver.gate for driver in self.drivers if driver.gate.thread is threading.current_thread()]
+        return GatedStore(open_store(*arguments), (own or self.gates)[0])
+
+    def teardown(self) -> None:
+        try:
+            self._last_run()
+        finally:
+            for driver in self.drivers:
+                driver.kill()
+            self._patch.undo()
+            self._folder.cleanup()
+
+    # -- what happens
+
+    def _working(self) -> list[Driver]:
+        return [driver for driver in self.drivers if not driver.is_done]
+
+    def _start(self, plan: int, overwrite: bool) -> Driver:
+        driver = Driver(self, self.started, plan, overwrite)
+        self.started += 1
+        self.drivers.append(driver)
+        return driver
+
+    @precondition(lambda self: len(self._working()) < 3)
+    @rule(plan=st.sampled_from([0, 0, 1]), overwrite=st.booleans())
+    def start(self, plan: int, overwrite: bool) -> None:
+        self._start(plan, overwrite)
+
+    @precondition(lambda self: self._working())
+    @rule(data=st.data(), count=st.sampled_from([*range(1, 30), 1000]))
+    def step(self, data: st.DataObject, count: int) -> None:
+        """Some requests of a driver, or all."""
+        driver = data.draw(st.sampled_from(self._working()))
+        while count and not driver.is_done:
+            driver.step()
+            count -= 1
+
+    @precondition(lambda self: self._working())
+    @rule(still=st.lists(st.booleans(), min_size=3, max_size=3))
+    def stand_still(self, still: list[bool]) -> None:
+        """A minute passes, in which some drivers do nothing at all; the others renew their lease."""
+        self.now += lease.TAKEN_OVER_SECONDS + 1
+        for driver, stands in zip(self._working(), still, strict=False):
+            if driver.workspace._lease.is_held and (driver.is_critical or not stands):
+                driver.workspace._lease.renew()
+
+    @precondition(lambda self: len(self._working()) > 1)
+    @rule(data=st.data())
+    def kill(self, data: st.DataObject) -> None:
+        data.draw(st.sampled_from(self._working())).kill()
+        self.now += lease.TAKEN_OVER_SECONDS + 1
+        for driver in self._working():
+            if driver.workspace._lease.is_held:
+                driver.workspace._lease.renew()
+
+    @precondition(lambda self: any(driver.has_begun for driver in self.drivers))
+    @rule(data=st.data(), unit=st.integers(0, max(UNITS) - 1))
+    def put_late(self, data: st.DataObject, unit: int) -> None:
+        """By a worker of any run that there was."""
+        driver = data.draw(st.sampled_from([driver for driver in self.drivers if driver.has_begun]))
+        if unit < UNITS[driver.plan]:
+            self.late = True
+            try:
+                UnpublishedStore(self.target, self.partial).put(f"unit-{unit}", content(driver.plan, unit))
+            except StorageError:
+                return
+
+    # -- what must hold
+
+    def look(self, driver: Driver) -> None:
+        """What came of a request."""
+        manifest = self._manifest()
+        if manifest != self.manifest:
+            if manifest is None:
+                assert driver.overwrite, f"{driver.name} removes a finished dataset"
+            else:
+                assert self.manifest is None, f"{driver.name} puts a manifest over another's"
+                assert manifest["options"]["plan"] == driver.plan
+                driver.has_published = True
+                self.kept = set()
+            self.manifest = manifest
+        plan_is_there = "plan.json" in self.debris()
+        if self.plan_is_there and not plan_is_there:
+            assert driver.overwrite or not self.kept, f"{driver.name} throws {self.kept} away"
+            self.kept = set()
+        self.plan_is_there = plan_is_there
+
+    def debris(self) -> list[str]:
+        return [entry.key for entry in self.partial.list()]
+
+    def opened(self, driver: Driver, goes_on: bool, done: set[int]) -> None:
+        """A driver has the output to itself."""
+        if goes_on:
+            assert driver.plan == self.kept_plan, f"{driver.name} goes on with another plan"
+            assert done == self.kept, f"{driver.name} goes on with {done}, not {self.kept}"
+        else:
+            assert driver.overwrite or not self.kept, f"{driver.name} throws {self.kept} away"
+            self.kept, self.kept_plan = set(), driver.plan
+
+    def _manifest(self) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = json.loads(bytes(self.target.read(MANIFEST_NAME)))
+        except StoreNotFound:
+            return None
+        return found
+
+    @invariant()
+    def a_manifest_speaks_of_what_is_there(self) -> None:
+        manifest = self._manifest()
+        if manifest is not None:
+            plan = manifest["options"]["plan"]
+            for unit in range(UNITS[plan]):
+                assert bytes(self.target.read(f"unit-{unit}")) == content(plan, unit)
+
+    def _last_run(self) -> None:
+        """Whatever happened: when all are gone, a run with --overwrite makes the dataset, and nothing else stays."""
+        for driver in self.drivers:
+            driver.kill()
+        self.now += lease.TAKEN_OVER_SECONDS + 1
+        for _ in range(2):
+            last = self._start(1, overwrite=True)
+            while not last.is_done:
+                last.step()
+                self.a_manifest_speaks_of_what_is_there()
+            if last.has_won or not self.late:
+                break
+        if self.late and isinstance(last.error, Refused):
+            return  # an object that came when nothing else was there: it is the user's to say whose it is
+        assert last.has_won, repr(last.error)
+        assert self.debris() == []
+        names = {"unit-0", "unit-1", "zarr.json", MANIFEST_NAME}
+        assert {entry.key for entry in self.target.list()} == names
+
+
+def run_model(tmp_path: Path, examples: int, steps: int) -> None:
+    BASE[:] = [str(tmp_path)]
+    run_state_machine_as_test(
+        Model,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            phases=(Phase.generate,),
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def test_runs_in_all_orders(tmp_path: Path) -> None:
+    run_model(tmp_path, EXAMPLES, 25)
+
+
+def without_confirming(log: StoreLog) -> str:
+    log.flush()
+    return "log/00000000"
+
+
+def without_a_claim(log: StoreLog) -> None:
+    for entry in log._store.list("log"):
+        log._number = int(entry.key.rpartition("/")[2]) + 1
+
+
+def put_over(store: UnpublishedStore, key: str, data: Any, if_absent: bool = False) -> Any:
+    return (store.partial if key == MANIFEST_NAME else store.target).put(key, data)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "fault"),
+    [
+        (StoreLog, "confirm", without_confirming),
+        (StoreLog, "take_over", without_a_claim),
+        (UnpublishedStore, "put", put_over),
+    ],
+)
+def test_the_model_finds_faults(
+    tmp_path: Path, where: type, name: str, fault: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(where, name, fault)
+    with pytest.raises((AssertionError, ExceptionGroup)):
+        run_model(tmp_path, 300, 25)
