@@ -362,11 +362,6 @@ def test_runs_in_all_orders(tmp_path: Path) -> None:
     run_model(tmp_path, EXAMPLES, 25)
 
 
-def without_confirming(log: StoreLog) -> str:
-    log.flush()
-    return "log/00000000"
-
-
 def without_a_claim(log: StoreLog) -> None:
     for entry in log._store.list("log"):
         log._number = int(entry.key.rpartition("/")[2]) + 1
@@ -379,7 +374,6 @@ def put_over(store: UnpublishedStore, key: str, data: Any, if_absent: bool = Fal
 @pytest.mark.parametrize(
     ("where", "name", "fault"),
     [
-        (StoreLog, "confirm", without_confirming),
         (StoreLog, "take_over", without_a_claim),
         (UnpublishedStore, "put", put_over),
     ],
