@@ -141,7 +141,7 @@ def _entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """(where its line begins, entry) of the lines that are whole; none where there is no file."""
     try:
         file = path.open("rb")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     place = 0
     with file:

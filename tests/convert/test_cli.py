@@ -165,7 +165,7 @@ def test_places_where_nothing_can_be_written(here: Path, capsys: pytest.CaptureF
 
 
 def cli(*arguments: str, **more: object) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(Path(convert.driver.pipeline.__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(convert.driver.pipeline.__file__).parents[2])}
     return subprocess.Popen(
         [sys.executable, "-m", "convert", *arguments],
         stdout=subprocess.PIPE,
@@ -438,7 +438,7 @@ def test_one_of_a_kind_was_several_and_the_tokenizer_counted_as_tokens(
 def run_with(here: Path, beginning: str, *more: str) -> subprocess.CompletedProcess[str]:
     """The command where Python runs `beginning` first."""
     (here / "sitecustomize.py").write_text("import os, signal, sys\n" + beginning)
-    search_path = f"{here}:{Path(convert.driver.pipeline.__file__).parents[1]}"
+    search_path = f"{here}:{Path(convert.driver.pipeline.__file__).parents[2]}"
     return subprocess.run(
         [sys.executable, "-m", "convert", *command(), *more],
         capture_output=True,
