@@ -59,7 +59,7 @@ def ray(cpus: int) -> Iterator[Cluster]:
 
 
 def ray_workers() -> list[int]:
-    """Those of the cluster that this process started, while they are at a task: on a shared machine others have some."""
+    """Those of the cluster that this process started, while at a task: on a shared machine others have some."""
     parents, named = {}, []
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -115,10 +115,8 @@ def check(cluster: Cluster, runs: int, base: dict[str, Any], expected: dict[str,
     if runs > 1 and not killed:
         wrong += 1
         print("  no worker was killed: nothing is shown by that")
-    print(
-        f"{name}: {runs} runs, {len(killed)} workers killed, {wrong} wrong, {time.monotonic() - started:.0f} s",
-        flush=True,
-    )
+    seconds = time.monotonic() - started
+    print(f"{name}: {runs} runs, {len(killed)} workers killed, {wrong} wrong, {seconds:.0f} s", flush=True)
     return wrong
 
 
