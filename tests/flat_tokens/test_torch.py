@@ -273,7 +273,7 @@ def test_forked_ranks_share_no_state(train: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("BatchDataset", ["loader"], "loader must be a flat_tokens.Loader, got 'loader'"),
+        ("BatchDataset", ["loader"], "loader must be a flat_tokens.Loader or a Mixture, got 'loader'"),
         ("BatchDataset", [None, -1], "step must be at least 0, got -1"),
         ("BatchDataset", [None, "a"], "step must be an integer, got 'a'"),
         ("BatchDataset", [None, 5, 1], "stop must be at least step = 5, got 1"),
