@@ -33,11 +33,10 @@ from flat_tokens.loader import WINDOW_TOKENS, Loader
 from flat_tokens.packing import PackedSequences
 from flat_tokens.reader import FlatTokensArray
 from flat_tokens.rows.ahead import Ahead
+from flat_tokens.rows.mixed_rows import MixedRows
 from flat_tokens.rows.permutation import derive_key, permute
 from flat_tokens.rows.row_cut import RowCut
 from flat_tokens.rows.row_order import HostOrder
-from flat_tokens.rows.row_parts import RowParts
-from flat_tokens.rows.row_window import RowWindow
 from flat_tokens.rows.schedule import BatchSizes, entries_of
 from flat_tokens.rows.shares import Shares
 from flat_tokens.rows.steps import HOST_NAMES, StepBatches
@@ -61,7 +60,7 @@ class Mixture(StepBatches):
     from. Memory: 160 MiB for windows at most; the windows of many datasets are read in several parts, each of which
     decodes the zarr chunks of the window again. ArgumentError for values outside their ranges."""
 
-    _own = (*StepBatches._own, "_parts", "_stretch", "_before", "_cut")
+    _own = (*StepBatches._own, "_rows", "_stretch", "_before", "_cut")
 
     def __init__(
         self,
@@ -120,13 +119,9 @@ class Mixture(StepBatches):
     def _forget(self) -> None:
         super()._forget()
         first, stop = self.host.first_stream, self.host.stop_stream  # members have one row a stream
-        most = LARGEST_TOKENS // len(self.members) // (stop - first)
-        self._parts = [
-            RowParts(
-                member.new_windows(HostOrder(member.order, first, stop)), member.order, first, stop, most
-            )
-            for member in self.members
-        ]
+        readers = [member.new_windows(HostOrder(member.order, first, stop)) for member in self.members]
+        orders = [member.order for member in self.members]
+        self._rows = MixedRows(readers, orders, first, stop, LARGEST_TOKENS)
         self._stretch = functools.lru_cache(maxsize=4 * self.streams)(self._stretch_of)
         self._before = functools.lru_cache(maxsize=None)(self._drawn_before)
         self._cut: RowCut | None = None
@@ -232,22 +227,9 @@ class Mixture(StepBatches):
             )
 
     def _unit_batch(self, unit: int, follows: bool) -> Batch:
-        chosen, streams, places = self._draws_of(unit)
-        is_padded = any(parts.is_padded for parts in self._parts)
-        window = RowWindow(self.rows_per_batch, self.seq_len, is_padded)
-        table = window.table()
-        if window.lengths is not None:
-            window.lengths[:] = self.seq_len
-        for number in np.flatnonzero(np.bincount(chosen)).tolist():
-            here = np.flatnonzero(chosen == number)
-            for at, source, rows in self._parts[number].find(streams[here], places[here], follows):
-                to = here[at]
-                table[to] = source.encoded(rows)
-                if source.lengths is not None and window.lengths is not None:
-                    window.lengths[to] = source.lengths[rows]
         if self._cut is None:
             self._cut = self._new_cut()
-        return window.batch(0, self.rows_per_batch, self._cut)
+        return self._rows.batch(*self._draws_of(unit), follows, self._cut)
 
     def _run_units(self, unit: int, stop: int | None, ahead: Ahead) -> Iterator[Batch]:
         units = itertools.count(unit) if stop is None else iter(range(unit, stop))

@@ -28,13 +28,13 @@ class RowWindow:
         self.firsts: Int64 = np.arange(capacity, dtype=np.int64) * (length + 1) + 1
         self.lengths: Int32 | None = np.zeros(capacity, dtype=np.int32) if is_padded else None
 
-    def part(self, first: int, stop: int) -> RowWindow:
+    def part(self, first: int, stop: int, is_padded: bool) -> RowWindow:
         """The places [first, stop) as a window of its own on the same memory, but for `firsts`."""
         part = object.__new__(RowWindow)
         part.length = self.length
         part.tokens = self.tokens[first * (self.length + 1) : stop * (self.length + 1)]
         part.firsts = np.arange(stop - first, dtype=np.int64) * (self.length + 1) + 1
-        part.lengths = None if self.lengths is None else self.lengths[first:stop]
+        part.lengths = self.lengths[first:stop] if is_padded and self.lengths is not None else None
         return part
 
     def table(self) -> Uint32:
@@ -42,9 +42,11 @@ class RowWindow:
         the beginning."""
         return self.tokens.reshape(-1, self.length + 1)
 
-    def encoded(self, rows: Int64) -> Uint32:
-        """Some rows, each with the token in front of it: uint32[rows, length + 1]."""
-        return windows_of(self.tokens, self.length + 1)[self.firsts[rows] - 1]
+    def take(self, places: Int64, other: RowWindow, rows: Int64) -> None:
+        """Put some rows of another window, each with the token in front of it, to places of this one's table."""
+        self.table()[places] = windows_of(other.tokens, self.length + 1)[other.firsts[rows] - 1]
+        if self.lengths is not None and other.lengths is not None:
+            self.lengths[places] = other.lengths[rows]
 
     def batch(self, first: int, stop: int, cut: RowCut) -> Batch:
         """The rows [first, stop) as a batch of its own memory."""

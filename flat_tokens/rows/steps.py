@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 import threading
 import weakref
@@ -94,9 +95,9 @@ class StepBatches(ABC):
 
     def _pass(self, units: Iterator[Batch], step: int) -> Iterator[Batch]:
         for batch in units:
-            first, stop = self.sizes.units(step)
-            if stop - first > 1:
-                batch = interleaved([batch, *(next(units) for _ in range(stop - first - 1))])
+            if not self.sizes.is_constant:
+                first, stop = self.sizes.units(step)
+                batch = interleaved([batch, *itertools.islice(units, stop - first - 1)])
             step += 1
             self._passed = step
             yield batch

@@ -87,7 +87,7 @@ class WindowSteps:
 
     def fill_part(self, rows: npt.NDArray[np.int64], memory: RowWindow, first: int, stop: int) -> None:
         """Put some rows to the places [first, stop) of a window, of which they may need all."""
-        part = memory.part(first, stop)
+        part = memory.part(first, stop, self.is_padded)
         self._source.fill(rows, part, self._chunks())
         memory.firsts[first:stop] = part.firsts + first * (self.length + 1)
 
