@@ -87,6 +87,9 @@ def block_mask(segment_ids: Tensor, block_size: int = 128) -> Any:
     last_start = starts[:, (own * block_size + block_size - 1).clamp(max=count - 1)]
     # Full are the blocks in front of the diagonal that begin within the segment of all queries.
     first_full = torch.minimum(torch.maximum(-(-last_start // block_size), first), own)
+    first_full = torch.where(
+        (own + 1) * block_size > count, own, first_full
+    )  # a last block that is not whole
     part_counts, full_counts = first_full - first + 1, own - first_full
     order = own.expand(rows, blocks, blocks)
     part = torch.where(order < (part_counts - 1)[..., None], first[..., None] + order, own[:, None])
