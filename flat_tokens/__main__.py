@@ -216,6 +216,13 @@ def _parser() -> argparse.ArgumentParser:
         (head, "one JSON object a sequence and line"),
     ):
         command.add_argument("--json", action="store_true", help=what)
+    for command in (info, head, report):
+        command.add_argument(
+            "--version",
+            type=_whole(MAX_COUNT, 0),
+            metavar="N",
+            help="of a dataset to which was appended (default: the newest)",
+        )
     for command in (info, verify, head, report):
         command.add_argument(
             "dataset",
@@ -252,17 +259,17 @@ def _option(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _whole(most: int) -> Callable[[str], int]:
-    """What reads a whole number from 1 to `most`."""
+def _whole(most: int, least: int = 1) -> Callable[[str], int]:
+    """What reads a whole number from `least` to `most`."""
 
     def read(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
-            value = 0
-        if not 1 <= value <= most:
+            value = -1
+        if not least <= value <= most:
             raise argparse.ArgumentTypeError(
-                f"must be a whole number of at least 1 and at most {most}, got {printable(text, 40)!r}"
+                f"must be a whole number of at least {least} and at most {most}, got {printable(text, 40)!r}"
             )
         return value
 
