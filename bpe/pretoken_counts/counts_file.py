@@ -44,6 +44,7 @@ _HASH_BYTES: Final = 8
 # Small, so that many files are merged in little memory: 64 of them hold some 40 MB.
 BLOCK_PRETOKENS: Final = 1 << 14
 BLOCK_BYTES: Final = 1 << 18
+_COMPARED_KEYS: Final = 4  # of 8 bytes; the few pairs that are equal so far are compared one by one
 _AGAIN: Final = "it is damaged or cut short; count its texts again"
 
 
@@ -312,12 +313,7 @@ class CountsFile:
 
     def _check_order(self, arrays: Arrays, before: Arrays | None, offset: int) -> None:
         last = b"" if before is None else _pretoken(before, len(before[1]) - 1)
-        prefixes = prefix_keys(arrays) if len(arrays[1]) > 1 else np.zeros(1, np.uint64)
-        unsure = prefixes[1:] <= prefixes[:-1]
-        if last >= _pretoken(arrays, 0) or any(
-            _pretoken(arrays, place) >= _pretoken(arrays, place + 1)
-            for place in np.flatnonzero(unsure).tolist()
-        ):
+        if last >= _pretoken(arrays, 0) or not _ascend(arrays):
             raise self._bad(f"the pretokens of the block at byte {offset} do not ascend")
 
 
@@ -325,18 +321,39 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def prefix_keys(arrays: Arrays) -> NDArray[np.uint64]:
-    """The first 8 bytes of each pretoken as a big-endian number, shorter ones filled up with zeros: they ascend too."""
-    pretoken_bytes, ends, _ = arrays
+def _eights(pretoken_bytes: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """The 8 bytes at each place, and behind the last one, as big-endian numbers; zeros follow the end."""
     padded = np.concatenate([pretoken_bytes, np.zeros(8, np.uint8)])
-    every: NDArray[np.uint64] = np.ndarray(
-        (len(padded) - 7,), ">u8", padded, strides=(1,)
-    )  # the 8 bytes at each place
-    lengths = np.diff(ends, prepend=np.uint64(0))
-    keys = every[(ends - lengths).astype(np.int64)].astype(np.uint64)
-    missing = (np.uint64(8) * (np.uint64(8) - np.minimum(lengths, np.uint64(8)))).astype(np.uint64)
-    prefixes: NDArray[np.uint64] = (keys >> missing) << missing
-    return prefixes
+    eights: NDArray[np.uint64] = np.ndarray((len(padded) - 7,), ">u8", padded, strides=(1,))
+    return eights
+
+
+def _keys_at(
+    eights: NDArray[np.uint64], starts: NDArray[np.uint64], ends: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """The bytes from each start on, 8 at most, up to each end, as numbers of 8 bytes."""
+    missing = np.uint64(8) * (np.uint64(8) - np.minimum(ends - starts, np.uint64(8)))
+    keys: NDArray[np.uint64] = eights[starts.astype(np.int64)].astype(np.uint64) >> missing << missing
+    return keys
+
+
+def _ascend(arrays: Arrays) -> bool:
+    """Whether each pretoken of a block is less than the next: by 8 bytes of all pairs not yet decided at a time."""
+    pretoken_bytes, ends, _ = arrays
+    if len(ends) == 1:  # which may be long: nothing is copied
+        return True
+    starts = np.concatenate([np.zeros(1, np.uint64), ends[:-1]])
+    eights = _eights(pretoken_bytes)
+    pairs = np.arange(len(ends) - 1)
+    for depth in range(0, 8 * _COMPARED_KEYS, 8):
+        here = [np.minimum(starts[pairs + side] + np.uint64(depth), ends[pairs + side]) for side in (0, 1)]
+        left, right = (_keys_at(eights, here[side], ends[pairs + side]) for side in (0, 1))
+        if (left > right).any():
+            return False
+        pairs = pairs[left == right]  # of those that end here, the shorter one is less: below
+        if not len(pairs):
+            return True
+    return all(_pretoken(arrays, place) < _pretoken(arrays, place + 1) for place in pairs.tolist())
 
 
 def _pretoken(arrays: Arrays, place: int) -> bytes:
