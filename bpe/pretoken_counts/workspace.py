@@ -99,7 +99,12 @@ def _remove_if_left(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, the lock last: what is killed meanwhile is removed by the next one."""
+    """Remove a folder, the lock last: what is killed meanwhile is removed by the next one.
+
+    It gets another name first: a worker that counts as lost may still be about to write into it.
+    """
+    with suppress(OSError):
+        folder = folder.rename(f"{folder}.removed")
     with suppress(OSError):
         for path in list(folder.iterdir()):
             if path.name != LOCK_NAME:

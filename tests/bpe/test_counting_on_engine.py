@@ -204,6 +204,23 @@ def test_a_store(corpus: Path, tmp_path: Path) -> None:
             count_files(urls, "s3://no-such-bucket/out", executor=InlineEngine(), storage_options=options)
 
 
+def test_counts_files_are_added_and_an_output_is_an_object(tmp_path: Path) -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(f"{name} word{END}" * 500)
+    first, both = tmp_path / "a.counts", tmp_path / "both.counts"
+    count = ["count", "--special-token", END, "--quiet"]
+    assert main([*count, str(tmp_path / "a.txt"), "--output", str(first)]) == 0
+    more = [str(tmp_path / "b.txt"), "--counts", str(first)]
+    assert main([*count, *more, "--output", str(both)]) == 0
+    place = f"memory://{uuid4().hex}"
+    assert main([*count, *more, "--output", f"{place}/one.counts"]) == 0
+    assert main([*count, *more, "--output", f"{place}/two.counts", "--executor", "process"]) == 0
+    store = open_store(place)
+    assert [entry.key for entry in store.list()] == ["one.counts", "two.counts"]
+    assert {bytes(store.read(entry.key)) for entry in store.list()} == {both.read_bytes()}
+
+
 def test_bad_text_and_records(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_bytes(b"word " * 5000 + b"\xff" + b" word" * 5000)
     (tmp_path / "bad.jsonl").write_bytes(b'{"text": "a"}\n' * 500 + b'{"text": 5}\n')
