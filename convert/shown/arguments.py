@@ -13,17 +13,16 @@ from convert.errors import UsageError
 from convert.options import (
     COMPRESSIONS,
     DEFAULT_VALIDATION_FRACTION,
-    EXECUTORS,
     INVALID_MODES,
     ON_ERROR_MODES,
     PROGRESS_MODES,
     SPECIAL_MODES,
-    START_METHODS,
     ConvertOptions,
 )
 from corpus.kinds import INPUT_FORMATS
 from corpus.rules import MAX_RECORD_BYTES
 from corpus.sizes import parse_size
+from engines.choose import add_engine_arguments
 
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.|$)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "f": "\f", "v": "\v", "\\": "\\"}
@@ -254,20 +253,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument_group("the run").add_argument
     add("--dry-run", action="store_true", help="say what would be read, made and needed; write nothing")
-    add("--workers", type=_whole, metavar="N", help="worker processes (default: one a usable core)")
-    add(
-        "--executor",
-        choices=EXECUTORS,
-        default="process",
-        help="where the work is done: worker processes (default), or a cluster that sees inputs and output",
-    )
-    add("--scheduler", default="", metavar="ADDRESS", help="of dask, such as tcp://host:8786")
-    add(
-        "--address",
-        default="",
-        metavar="ADDRESS",
-        help="of Ray, such as host:6379; auto: the one that runs here",
-    )
+    add_engine_arguments(add, _whole, _seconds)
     add(
         "--scratch",
         metavar="DIR",
@@ -278,20 +264,6 @@ def _parser() -> argparse.ArgumentParser:
         type=_size,
         metavar="SIZE",
         help="text a task (default: from the corpus, 4Mi to 32Mi)",
-    )
-    add(
-        "--start-method",
-        choices=START_METHODS,
-        default="auto",
-        help="how workers start; auto (default): fork on Linux where it is safe, else spawn",
-    )
-    add(
-        "--stall-timeout",
-        type=_seconds,
-        default=ConvertOptions.stall_seconds,
-        metavar="S",
-        help="end a worker that uses no processor time for S seconds, or S seconds of it without a step forward "
-        "(default %(default)g; 0: never)",
     )
     add = parser.add_argument_group("what is shown").add_argument
     add(
