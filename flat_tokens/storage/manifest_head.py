@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from flat_tokens.format import FORMAT_NAME
 from flat_tokens.storage.manifest import DIGESTS, MANIFEST_NAME, read_manifest
 from flat_tokens.storage.manifest_lines import SELF_HASH_NAME
-from flat_tokens.storage.places import Place, StorePath, open_file
+from flat_tokens.storage.places import Payload, Place, StorePath, open_file
 
 HEAD_BYTES = 4096
 TAIL_BYTES = 256
@@ -42,7 +42,8 @@ def read_head(root: Place) -> ManifestHead:
     there. DatasetError names what is wrong with it."""
     place = root / MANIFEST_NAME
     if isinstance(place, StorePath):
-        head, is_finished = place.begin(HEAD_BYTES), True
+        head: Payload = place.begin(HEAD_BYTES)
+        is_finished = True
     else:
         with open_file(place) as file:
             size = file.size
