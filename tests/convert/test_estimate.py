@@ -210,9 +210,7 @@ def test_an_empty_corpus_is_estimated_too(tokenizer_path: Path, tmp_path: Path) 
     assert (found.tokens, found.documents) == (0, 0)
 
 
-def test_what_a_store_and_a_driver_have_to_do_is_told(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_store_and_a_driver_have_to_do_is_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("obstore", reason="obstore is not installed")
     command = ["en.txt", "--tokenizer", "tok.json", "--dry-run", "--output"]
     assert main([*command, "out"]) == 0
