@@ -233,15 +233,15 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--json", action="store_true", help=what)
     export, import_ = exchange.add_export(subparsers), exchange.add_import(subparsers)
     with_dataset: list[argparse.ArgumentParser] = [info, verify, head, report, export]
-    for command in with_dataset:
-        command.add_argument(
+    for reads in with_dataset:
+        reads.add_argument(
             "dataset",
             type=_dataset,
             metavar="DATASET",
             help="its folder or URL, such as s3://bucket/owt.zarr",
         )
-    for command in (*with_dataset, import_):
-        command.add_argument(
+    for reads in (*with_dataset, import_):
+        reads.add_argument(
             "--storage-option",
             action="append",
             default=[],
@@ -249,7 +249,7 @@ def _parser() -> argparse.ArgumentParser:
             metavar="NAME=VALUE",
             help="a setting of the store, such as region=eu-west-1; as often as needed",
         )
-        command.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        reads.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser
 
 

@@ -1,8 +1,8 @@
 """litdata's folders of tokens: index.json lists the chunks, each a file of items; an item is a document.
 
 A chunk, little endian: uint32 count of items, uint32[count + 1] bytes at which each begins and the last ends, then the
-items. With TokensLoader an item is the ids alone; `config.data_format` names their type by its number in litdata's lists. With
-`config.compression` a chunk is compressed as a whole.
+items. With TokensLoader an item is the ids alone; `config.data_format` names their type by a number of litdata's lists.
+With `config.compression` a chunk is compressed as a whole.
 """
 
 from __future__ import annotations

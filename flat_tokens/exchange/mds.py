@@ -3,8 +3,8 @@
 A shard, little endian: uint32 count of samples, uint32[count + 1] bytes at which each begins and the last ends, the
 shard's settings as JSON, the samples. A sample: uint32 bytes of each column that has no fixed size, then the columns in
 the order of their names. Ids are a column `ndarray[:dtype[:shape]]` or `bytes`; of an ndarray without a type a byte
-tells it, without a shape follow a byte (axes * 4 + log2 of the bytes of a size) and the sizes. A shard may be compressed as a
-whole, and have hashes.
+tells it, without a shape follow a byte (axes * 4 + log2 of the bytes of a size) and the sizes. A shard may be
+compressed as a whole, and have hashes.
 """
 
 from __future__ import annotations
