@@ -143,11 +143,13 @@ def _load(place: Place, sha256: str | None) -> Tokenizer:
 def _recorded_ends(dataset: Dataset) -> EndTokens:
     manifest = dataset.without_sources
     recorded = {} if manifest is None else manifest.options
-    found = []
+    found: list[EndToken | None] = []
     for name in ("prepend_token", "append_token"):
-        value = recorded.get(name)
-        is_token = isinstance(value, dict) and isinstance(value.get("id"), int)
-        found.append(EndToken(value["id"], str(value.get("text") or "")) if is_token else None)
+        token = recorded.get(name)
+        if isinstance(token, dict) and isinstance(token.get("id"), int):
+            found.append(EndToken(token["id"], str(token.get("text") or "")))
+        else:
+            found.append(None)
     return EndTokens(*found)
 
 

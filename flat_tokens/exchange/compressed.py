@@ -12,7 +12,7 @@ LARGEST_BYTES = 2**31  # of a file that is held in memory
 CODECS = {"zstd": "zstd", "gz": "gzip", "bz2": "bz2"}  # names of others' to those of numcodecs
 
 
-def read_decoded(file: InputFile, compression: str | None, most_bytes: Any) -> bytes:
+def read_decoded(file: InputFile, compression: str | None, most_bytes: Any) -> memoryview:
     """The bytes of a file, decoded if need be. compression: such as "zstd" or "zstd:7"; most_bytes: the decoded length
     that an index states. DatasetError for what is longer, of an unknown codec, or damaged."""
     if type(most_bytes) is not int or not 0 <= most_bytes <= LARGEST_BYTES:
@@ -32,6 +32,6 @@ def read_decoded(file: InputFile, compression: str | None, most_bytes: Any) -> b
 
     config = {"id": codec_id}
     try:
-        return bytes(bounded.decode(numcodecs.get_codec(config), config, data, most_bytes))
+        return memoryview(bounded.decode(numcodecs.get_codec(config), config, data, most_bytes)).cast("B")
     except Exception as error:  # each decoder has its own
         raise DatasetError(f"{file.name}: {printable(str(error), 120)}; damaged") from None

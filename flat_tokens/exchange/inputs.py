@@ -65,9 +65,9 @@ class InputFile:
             done += step
         return found
 
-    def bytes(self, offset: int, count: int) -> bytes:
+    def bytes(self, offset: int, count: int) -> memoryview:
         """`count` bytes from `offset` on. DatasetError if the file ends before."""
-        return self.numbers(offset, count, np.uint8).tobytes()
+        return self.numbers(offset, count, np.uint8).data
 
     def check_range(self, offset: int, count: int) -> None:
         """DatasetError unless the file has these bytes."""
@@ -164,6 +164,16 @@ def with_ends(ids: Iterator[npt.NDArray[Any]], ends: EndsColumn) -> Iterator[Blo
     ends.check_finished(start, "tokens")
 
 
+def in_blocks(ids: npt.NDArray[Any], ends: Ends) -> Iterator[Block]:
+    """Ids in memory and the ends of their documents, at most BLOCK_TOKENS at a time."""
+    taken = 0
+    for start in range(0, max(len(ids), 1), BLOCK_TOKENS):
+        part = ids[start : start + BLOCK_TOKENS]
+        stop = int(np.searchsorted(ends, start + len(part), side="right"))
+        yield Block(part, ends[taken:stop] - start)
+        taken = stop
+
+
 def without_ends(ids: Iterator[npt.NDArray[Any]]) -> Iterator[Block]:
     """Blocks of a file that says nothing of documents."""
     for part in ids:
@@ -175,7 +185,7 @@ def parse_index(file: InputFile) -> dict[str, Any]:
     if file.size > LARGEST_INDEX_BYTES:
         raise DatasetError(f"{file.name}: {file.size} bytes, an index has at most {LARGEST_INDEX_BYTES}")
     try:
-        value = json.loads(file.bytes(0, file.size))
+        value = json.loads(bytes(file.bytes(0, file.size)))
     except (ValueError, RecursionError) as error:
         raise DatasetError(f"{file.name}: no JSON ({printable(str(error), 80)})") from None
     if not isinstance(value, dict):

@@ -43,7 +43,7 @@ class _Line:
         if not values:
             return
         self._file.write(b", " if self._begun else b'{"tokens": [')
-        self._file.write(", ".join(map(str, values)).encode())
+        self._file.write(str(values)[1:-1].encode())  # of integers a list is written as in JSON
         self._begun = True
         if self._known is not None:
             self._ids += values

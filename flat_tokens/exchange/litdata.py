@@ -16,7 +16,7 @@ from flat_tokens.errors import DatasetError, printable
 from flat_tokens.exchange.blocks import Block
 from flat_tokens.exchange.compressed import read_decoded
 from flat_tokens.exchange.formats import Reader
-from flat_tokens.exchange.inputs import InputFile, ReadOptions, joined, parse_index
+from flat_tokens.exchange.inputs import InputFile, ReadOptions, in_blocks, joined, parse_index
 
 TORCH_DTYPES = {11: "u1", 12: "i1", 13: "i2", 14: "i2", 15: "i4", 16: "i4", 17: "i8", 18: "i8", 20: "u2"}
 NUMPY_DTYPES = {0: "i1", 1: "i2", 2: "i4", 3: "i8", 4: "u1", 5: "u2", 6: "u4", 7: "u8"}
@@ -42,7 +42,7 @@ def read(place: str, options: ReadOptions) -> Iterator[Block]:
             data = read_decoded(file, compression, byte_count)
             if len(data) != byte_count:
                 raise DatasetError(f"{file.name}: {len(data)} bytes, {name} says {byte_count}; it is cut off")
-            yield _chunk(data, dtype, item_count, file.name)
+            yield from _chunk(data, dtype, item_count, file.name)
 
 
 def _dtype(config: dict[str, Any]) -> np.dtype[Any]:
@@ -58,7 +58,7 @@ def _dtype(config: dict[str, Any]) -> np.dtype[Any]:
     return np.dtype(DTYPES_OF[serializer][int(number)]).newbyteorder("<")
 
 
-def _chunk(data: bytes, dtype: np.dtype[Any], item_count: Any, name: str) -> Block:
+def _chunk(data: memoryview, dtype: np.dtype[Any], item_count: Any, name: str) -> Iterator[Block]:
     count = int(np.frombuffer(data, "<u4", 1)[0]) if len(data) >= 4 else -1
     first = 4 * (count + 2)
     if count != item_count or len(data) < first:
@@ -75,7 +75,7 @@ def _chunk(data: bytes, dtype: np.dtype[Any], item_count: Any, name: str) -> Blo
             f"{name}: its items are bytes {offsets[0]} to {offsets[-1]} of {len(data)}, not ids of {dtype.itemsize} "
             f"bytes from {first} on; damaged"
         )
-    return Block(np.frombuffer(data, dtype, offset=first), (offsets[1:] - first) // dtype.itemsize)
+    yield from in_blocks(np.frombuffer(data, dtype, offset=first), (offsets[1:] - first) // dtype.itemsize)
 
 
 READER = Reader(read)

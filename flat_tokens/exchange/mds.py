@@ -118,7 +118,7 @@ def _check_file(file: InputFile, stored: dict[str, Any]) -> None:
             )
 
 
-def _samples(data: bytes, column: _Column, sample_count: Any, name: str) -> Iterator[Block]:
+def _samples(data: memoryview, column: _Column, sample_count: Any, name: str) -> Iterator[Block]:
     count = int(np.frombuffer(data, "<u4", 1)[0]) if len(data) >= 4 else -1
     if count != sample_count or len(data) < 4 * (count + 2):
         raise DatasetError(f"{name}: its header says {count} samples, the index {sample_count}; damaged")
@@ -144,7 +144,7 @@ def _samples(data: bytes, column: _Column, sample_count: Any, name: str) -> Iter
         yield Block(np.concatenate(parts), np.cumsum(lengths))
 
 
-def _ids(data: bytes, start: int, stop: int, column: _Column) -> npt.NDArray[Any]:
+def _ids(data: memoryview, start: int, stop: int, column: _Column) -> npt.NDArray[Any]:
     """The ids of the sample in bytes [start, stop). ValueError for what does not fit."""
     variable = sum(not size for size in column.sizes)
     stated = iter(np.frombuffer(data, "<u4", variable, start).tolist())
