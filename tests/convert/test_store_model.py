@@ -254,6 +254,19 @@ class Model(RuleBasedStateMachine):
             if driver.workspace._lease.is_held and (driver.is_critical or not stands):
                 driver.workspace._lease.renew()
 
+    @precondition(lambda self: 0 < len(self._working()) < 3)
+    @rule(data=st.data(), count=st.integers(1, 30), plan=st.sampled_from([0, 0, 1]), overwrite=st.booleans())
+    def overtake(self, data: st.DataObject, count: int, plan: int, overwrite: bool) -> None:
+        """A driver that stood still for a minute is taken over by one that does some requests; then it goes on."""
+        driver = data.draw(st.sampled_from(self._working()))
+        if driver.is_critical:
+            return
+        self.now += lease.TAKEN_OVER_SECONDS + 1
+        other = self._start(plan, overwrite)
+        for _ in range(count):
+            other.step()
+        driver.step()
+
     @precondition(lambda self: len(self._working()) > 1)
     @rule(data=st.data())
     def kill(self, data: st.DataObject) -> None:
