@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flat_tokens.arguments import choice
-from flat_tokens.errors import ArgumentError, DatasetError, printable
+from flat_tokens.errors import ArgumentError, DatasetError, FlatTokensError, printable
 from flat_tokens.exchange.blocks import BLOCK_TOKENS, Block
 from flat_tokens.exchange.compressed import read_decoded
 from flat_tokens.exchange.formats import Reader
@@ -50,19 +50,17 @@ def read(place: str, options: ReadOptions) -> Iterator[Block]:
     for number, shard in enumerate(shards):
         try:
             yield from _shard(place, shard, options, number == 0)
-        except (KeyError, TypeError, AttributeError, _UnknownError) as error:
+        except FlatTokensError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             what = printable(str(error), 120)
             raise DatasetError(f"{name}: shard {number} is none of MDS version {VERSION} ({what})") from None
 
 
-class _UnknownError(Exception):
-    """Another format or version."""
-
-
 def _shard(place: str, shard: dict[str, Any], options: ReadOptions, is_first: bool) -> Iterator[Block]:
-    """The blocks of a shard, by its entry in the index; what that lacks is a KeyError or TypeError."""
+    """The blocks of a shard, by its entry in the index; what that lacks is a KeyError, TypeError or ValueError."""
     if shard["format"] != "mds" or shard["version"] != VERSION:
-        raise _UnknownError(f"format {shard['format']!r}, version {shard['version']!r}")
+        raise ValueError(f"format {shard['format']!r}, version {shard['version']!r}")
     column = _column(shard, options, is_first)
     raw, packed = shard["raw_data"], shard["zip_data"]
     is_packed = packed is not None and not exists(joined(place, raw["basename"]), options.storage)
@@ -98,6 +96,8 @@ def _column(shard: dict[str, Any], options: ReadOptions, is_first: bool) -> _Col
             f"--column {printable(name)}: {printable(encodings[index])} is no list of ids (ndarray or bytes)"
         )
     dtype_or_none = np.dtype(details[0]).newbyteorder("<") if details else None
+    if dtype_or_none is not None and dtype_or_none.kind not in "iu":
+        raise ArgumentError(f"--column {printable(name)}: {dtype_or_none.name} is no type of ids")
     return _Column(index, sizes, dtype_or_none, len(details) > 1)
 
 

@@ -149,6 +149,24 @@ DAMAGES: list[tuple[str, Callable[[Path], None], str]] = [
         _edit("a/index.json", lambda value: value["shards"][0].update(column_encodings=["str", "str"])),
         "tokens",
     ),
+    (
+        "mds",
+        _edit(
+            "a/index.json",
+            lambda value: value["shards"][0].update(column_encodings=["str", "ndarray:float32"]),
+        ),
+        "no type of ids",
+    ),
+    (
+        "mds",
+        _edit("a/index.json", lambda value: value["shards"][0].update(column_encodings=["str"])),
+        "none of MDS version 2",
+    ),
+    (
+        "mds",
+        _edit("a/index.json", lambda value: value["shards"][0].update(column_sizes=[None, "x"])),
+        "none of MDS version 2",
+    ),
     ("mds", lambda folder: (folder / "a/index.json").write_text("{"), "no JSON"),
     ("mds", lambda folder: shutil.rmtree(folder / "a"), "does not exist"),
     ("mds zstd", _put("a/shard.00000.mds.zstd", 20, bytes(8)), "damaged"),
