@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from flat_tokens import commands
+from flat_tokens.arguments import path_word
 from flat_tokens.errors import ArgumentError, FlatTokensError, complain, printable
 from flat_tokens.exchange import command as exchange
 from flat_tokens.format import SPLITS
@@ -175,7 +176,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     head.add_argument(
         "--tokenizer",
-        type=_path,
+        type=path_word,
         metavar="PATH",
         help="tokenizer.json to decode with (default: the dataset's own)",
     )
@@ -221,7 +222,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     report.add_argument(
         "--tokenizer",
-        type=_path,
+        type=path_word,
         metavar="PATH",
         help="tokenizer.json to show text by (default: the dataset's own)",
     )
@@ -253,14 +254,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _path(text: str) -> Path:
-    if not text or "\0" in text:
-        raise argparse.ArgumentTypeError(f"must be a path, got {text!r}")
-    return Path(text)  # of an empty text it would make the current folder
-
-
 def _dataset(text: str) -> Path | str:
-    return text if is_url(text) else _path(text)
+    return text if is_url(text) else path_word(text)
 
 
 def _option(text: str) -> tuple[str, str]:

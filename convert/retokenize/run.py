@@ -20,7 +20,7 @@ from convert.retokenize.documents import BATCH_TOKENS, Retokenizer, whole_docume
 from flat_tokens import ArrayLayout, Dataset
 from flat_tokens.exchange.blocks import Block, blocks_of
 from flat_tokens.exchange.dataset_writer import SplitWriter, WrittenSplit
-from flat_tokens.exchange.unfinished import Unfinished
+from flat_tokens.exchange.unfinished import Unfinished, check_apart
 from flat_tokens.format import SPLITS
 from flat_tokens.storage.entries import LARGEST_TOKENIZER_BYTES
 from flat_tokens.storage.existing_output import not_ours
@@ -49,6 +49,7 @@ class RetokenizeOptions:
 def retokenize(options: RetokenizeOptions) -> dict[str, WrittenSplit]:
     """Write the new dataset; what its splits came to. BadInput for documents whose ids do not say their text, or a
     dataset of another tokenizer; UsageError, RefusedError. Nothing is left of a run that fails."""
+    check_apart(options.output, [options.dataset, options.tokenizer, options.from_tokenizer])
     dataset = flat_tokens.open(options.dataset, storage_options=options.storage)
     old = _old_tokenizer(dataset, options.from_tokenizer)
     new, source = load_tokenizer(options.tokenizer)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from flat_tokens import opening
+from flat_tokens.arguments import path_word
 from flat_tokens.errors import ArgumentError, complain, printable
 from flat_tokens.exchange.blocks import NO_TOKEN
 from flat_tokens.exchange.formats import FORMATS, Format
@@ -36,7 +36,7 @@ def add_export(subparsers: Any) -> argparse.ArgumentParser:
         "--to", required=True, choices=_names("writes"), metavar="FORMAT", help="one of those above"
     )
     parser.add_argument(
-        "--output", "-o", required=True, type=Path, metavar="FOLDER", help="the folder to make"
+        "-o", "--output", required=True, type=path_word, metavar="FOLDER", help="the folder to make"
     )
     parser.add_argument("--split", choices=(*SPLITS, "both"), default="both", help="which (default both)")
     parser.add_argument(
@@ -54,7 +54,7 @@ def add_export(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--text", action="store_true", help="jsonl: the text of each document, too")
     parser.add_argument(
         "--tokenizer",
-        type=Path,
+        type=path_word,
         metavar="PATH",
         help="tokenizer.json for --text (default: the dataset's own)",
     )
@@ -91,7 +91,7 @@ def add_import(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("--validation", nargs="+", default=[], metavar="INPUT", help="the validation split")
     parser.add_argument(
-        "--output", "-o", required=True, type=Path, metavar="DATASET", help="the folder to make"
+        "-o", "--output", required=True, type=path_word, metavar="DATASET", help="the folder to make"
     )
     parser.add_argument(
         "--separator-token",
@@ -115,7 +115,7 @@ def add_import(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--column", metavar="NAME", help="mds: the column of the ids, if there are several")
     parser.add_argument(
         "--tokenizer",
-        type=Path,
+        type=path_word,
         metavar="PATH",
         help="tokenizer.json that made the ids: kept with the dataset; an id that it lacks is refused",
     )
@@ -154,7 +154,9 @@ def _count(text: str) -> int:
 def export(arguments: argparse.Namespace) -> int:
     """Write the files, and print what they are."""
     from flat_tokens.exchange.export_dataset import ExportOptions, export_dataset
+    from flat_tokens.exchange.unfinished import check_apart
 
+    check_apart(arguments.output, [arguments.dataset, arguments.tokenizer])
     options = ExportOptions(
         arguments.to,
         arguments.output,
@@ -182,8 +184,10 @@ def export(arguments: argparse.Namespace) -> int:
 def import_(arguments: argparse.Namespace) -> int:
     """Make the dataset, and print what it holds."""
     from flat_tokens.exchange.import_dataset import ImportOptions, import_dataset
+    from flat_tokens.exchange.unfinished import check_apart
     from flat_tokens.storage.layout import ArrayLayout
 
+    check_apart(arguments.output, [*arguments.inputs, *arguments.validation, arguments.tokenizer])
     if arguments.tokenizer is not None and not arguments.tokenizer.is_file():
         raise ArgumentError(f"--tokenizer {printable(str(arguments.tokenizer))}: no such file")
     options = ImportOptions(

@@ -10,16 +10,32 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from flat_tokens.errors import ArgumentError, RefusedError, printable
 from flat_tokens.storage.durability import Syncer, sync, sync_folders
 from flat_tokens.storage.existing_output import is_empty_folder
+from stores import is_url
 
 OWN_NAMES = {"lock", "result", "replaced"}
 SYNCED_FILES = 64  # at a time
+
+
+def check_apart(output: Path, inputs: Iterable[object]) -> None:
+    """ArgumentError if an input, a path, is the output or lies in it or in what is its partial folder: to replace it
+    would remove the input. Other inputs, such as URLs and None, are passed over."""
+    places = [output.resolve(), output.with_name(f"{output.name}.partial").resolve()] if output.name else []
+    for given in inputs:
+        if not isinstance(given, str | Path) or (isinstance(given, str) and is_url(given)):
+            continue
+        found = Path(given).resolve()
+        if any(place == found or place in found.parents for place in places):
+            raise ArgumentError(
+                f"--output {printable(str(output))}: the input {printable(str(given))} is it or lies in it; "
+                f"name another"
+            )
 
 
 class Unfinished:
