@@ -233,15 +233,22 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command.add_argument("--json", action="store_true", help=what)
     export, import_ = exchange.add_export(subparsers), exchange.add_import(subparsers)
-    with_dataset: list[argparse.ArgumentParser] = [info, verify, head, report, export]
-    for reads in with_dataset:
+    with_versions: list[argparse.ArgumentParser] = [info, head, report, export]
+    for reads in with_versions:
+        reads.add_argument(
+            "--version",
+            type=_whole(MAX_COUNT, 0),
+            metavar="N",
+            help="of a dataset to which was appended (default: the newest)",
+        )
+    for reads in (*with_versions, verify):
         reads.add_argument(
             "dataset",
             type=_dataset,
             metavar="DATASET",
             help="its folder or URL, such as s3://bucket/owt.zarr",
         )
-    for reads in (*with_dataset, import_):
+    for reads in (*with_versions, verify, import_):
         reads.add_argument(
             "--storage-option",
             action="append",
@@ -265,17 +272,17 @@ def _option(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _whole(most: int) -> Callable[[str], int]:
-    """What reads a whole number from 1 to `most`."""
+def _whole(most: int, least: int = 1) -> Callable[[str], int]:
+    """What reads a whole number from `least` to `most`."""
 
     def read(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
-            value = 0
-        if not 1 <= value <= most:
+            value = -1
+        if not least <= value <= most:
             raise argparse.ArgumentTypeError(
-                f"must be a whole number of at least 1 and at most {most}, got {printable(text, 40)!r}"
+                f"must be a whole number of at least {least} and at most {most}, got {printable(text, 40)!r}"
             )
         return value
 

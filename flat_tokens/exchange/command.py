@@ -167,7 +167,7 @@ def export(arguments: argparse.Namespace) -> int:
         arguments.tokenizer,
         arguments.overwrite,
     )
-    exported = export_dataset(opening.open(arguments.dataset), options)
+    exported = export_dataset(opening.open(arguments.dataset, version=arguments.version), options)
     for note in exported.notes:
         complain(note, "note")
     for split, facts in exported.splits.items():

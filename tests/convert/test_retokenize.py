@@ -168,3 +168,35 @@ def test_batches_are_whole_documents(step: int) -> None:
     for batch in documents_module.whole_documents(iter(blocks), 12):
         found += batch.tolist()
     assert found == expected
+
+
+def test_a_dataset_that_grew_is_retokenized_and_exported_as_one(files: Path) -> None:
+    from flat_tokens.__main__ import main as tokens
+
+    a = converted(files, "a.json", "a.zarr")
+    (files / "more.jsonl").write_text(json.dumps({"text": "the man and the mill"}) + "\n")
+    assert convert([str(files / "more.jsonl"), "--append-to", str(a), "--quiet", "--workers", "1"]) == 0
+    expected = all_documents(a)
+    out = files / "out"
+    assert tokens(["export", str(a), "--to", "npy", "--split", "train", "--output", str(out)]) == 0
+    ids, offsets = np.load(out / "train.npy"), np.load(out / "train.offsets.npy").tolist()
+    found = [ids[start:stop].tolist() for start, stop in zip(offsets, offsets[1:], strict=False)]
+    assert found == expected["train"]
+    first = [
+        "export",
+        str(a),
+        "--to",
+        "npy",
+        "--split",
+        "train",
+        "--version",
+        "0",
+        "--output",
+        str(files / "0"),
+    ]
+    assert tokens(first) == 0
+    old = np.load(files / "0/train.npy")
+    assert len(old) < len(ids)
+    assert np.array_equal(ids[: len(old)], old)
+    assert main([str(a), "--tokenizer", str(files / "b.json"), "--output", str(files / "b.zarr")]) == 0
+    assert sum(map(len, all_documents(files / "b.zarr").values())) == sum(map(len, expected.values()))
