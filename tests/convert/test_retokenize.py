@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -174,13 +175,15 @@ def test_a_dataset_that_grew_is_retokenized_and_exported_as_one(files: Path) -> 
     from flat_tokens.__main__ import main as tokens
 
     a = converted(files, "a.json", "a.zarr")
-    (files / "more.jsonl").write_text(json.dumps({"text": "the man and the mill"}) + "\n")
+    (files / "more.jsonl").write_text(
+        "".join(json.dumps({"text": f"the mill {at}"}) + "\n" for at in range(20))
+    )
     assert convert([str(files / "more.jsonl"), "--append-to", str(a), "--quiet", "--workers", "1"]) == 0
     expected = all_documents(a)
     out = files / "out"
     assert tokens(["export", str(a), "--to", "npy", "--split", "train", "--output", str(out)]) == 0
     ids, offsets = np.load(out / "train.npy"), np.load(out / "train.offsets.npy").tolist()
-    found = [ids[start:stop].tolist() for start, stop in zip(offsets, offsets[1:], strict=False)]
+    found = [ids[start:stop].tolist() for start, stop in pairwise(offsets)]
     assert found == expected["train"]
     first = [
         "export",
