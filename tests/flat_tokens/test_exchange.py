@@ -21,6 +21,7 @@ from flat_tokens.__main__ import main
 from flat_tokens.exchange import dataset_writer
 from flat_tokens.exchange.blocks import Block, cut_at
 from flat_tokens.exchange.formats import FORMATS, reader_of, writer_of
+from flat_tokens.reader import open_split
 from flat_tokens.storage.layout import ArrayLayout
 
 SMALL = ArrayLayout(chunk_tokens=16, shard_tokens=16)
@@ -214,7 +215,7 @@ def test_a_split_is_written_the_same_however_it_is_blocked(tmp_path: Path) -> No
         written = writer.end()
         assert written.record.seq_count == sum(bool(document) for document in expected)
         assert written.empty_documents == sum(not document for document in expected)
-        array = flat_tokens.FlatTokensArray(root / "train", "train", False)
+        array = open_split(root / "train", "train", False)
         assert [found.tolist() for found in array] == [document for document in expected if document]
 
 
@@ -305,7 +306,10 @@ def test_outputs_are_replaced_only_if_asked_and_ours(
     assert main(back) == 0
     assert main(back) == 6
     assert main([*back, "--overwrite"]) == 0
-    assert main([*back[:-1], str(out), "--overwrite"]) == 6
+    assert main([*back[:-1], str(out), "--overwrite"]) == 2  # the input lies in it
+    (tmp_path / "no dataset").mkdir()
+    (tmp_path / "no dataset/mine.txt").write_text("x")
+    assert main([*back[:-1], str(tmp_path / "no dataset"), "--overwrite"]) == 6
     assert (out / "mine.txt").exists()
     (tmp_path / "other.partial").mkdir()
     (tmp_path / "other.partial/plan.json").write_text("{}")
