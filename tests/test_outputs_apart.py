@@ -54,6 +54,7 @@ class Command:
 COUNTED = frozenset({"--special-token", "--pattern", "--temp-dir", "--text-field"})
 RANKS = frozenset({"--pattern", "--special-token"})
 FIELD = frozenset({"--text-field"})
+CLUSTER = frozenset({"--scheduler", "--address", "--scratch", "--storage-option"})
 ENDS = frozenset({"--prepend-token", "--append-token"})
 COMMANDS = [
     Command(
@@ -84,7 +85,7 @@ COMMANDS = [
         ("--quiet",),
         {"--output": "c.counts"},
         {"inputs": "en.txt", "--counts": "en.counts"},
-        COUNTED,
+        COUNTED | CLUSTER,
     ),
     Command(
         "bpe", "count", ("--quiet",), {"--output": "c.counts"}, {"inputs": "en.txt", "--like": "tok.json"}
@@ -121,10 +122,7 @@ COMMANDS = [
         ("--quiet", "--workers=1", "--overwrite"),
         {},
         {"inputs": "en.txt", "--tokenizer": "tok.json", "--validation": "other.txt"},
-        frozenset(
-            {"--text-field", "--separator", "--scheduler", "--address", "--scratch", "--storage-option"}
-        )
-        | ENDS,
+        FIELD | CLUSTER | ENDS | {"--separator", "--append-to"},
         folders={"--output": "d.zarr"},
     ),
     Command(
