@@ -54,7 +54,7 @@ class Command:
 COUNTED = frozenset({"--special-token", "--pattern", "--temp-dir", "--text-field"})
 RANKS = frozenset({"--pattern", "--special-token"})
 FIELD = frozenset({"--text-field"})
-CLUSTER = frozenset({"--scheduler", "--address", "--scratch", "--storage-option"})
+CLUSTER = frozenset({"--scheduler", "--address", "--scratch"})
 ENDS = frozenset({"--prepend-token", "--append-token"})
 COMMANDS = [
     Command(
@@ -122,7 +122,7 @@ COMMANDS = [
         ("--quiet", "--workers=1", "--overwrite"),
         {},
         {"inputs": "en.txt", "--tokenizer": "tok.json", "--validation": "other.txt"},
-        FIELD | CLUSTER | ENDS | {"--separator", "--append-to"},
+        FIELD | CLUSTER | ENDS | {"--separator", "--append-to", "--storage-option"},
         folders={"--output": "d.zarr"},
     ),
     Command(
