@@ -1,5 +1,5 @@
-"""python -m flat_tokens info | verify | head | report | export | import: what a dataset is, whether it is sound, how it
-reads, and the way to and from other tools.
+"""python -m flat_tokens info | verify | head | report | export | import | compact: what a dataset is, whether it is
+sound, how it reads, and the way to and from other tools.
 
 stdout holds the answer, stderr errors and progress. Exit codes: 0, 2 usage or no such path, 3 no dataset or a
 damaged one, 4 the machine or the store (I/O, permission), 5 worker or memory lost, 6 refused (a file is in the way),
@@ -136,7 +136,7 @@ def _parser() -> argparse.ArgumentParser:
         "lost, 6 refused (a file is in the way), 130 interrupted.",
     )
     subparsers = parser.add_subparsers(
-        required=True, metavar="info | verify | head | report | export | import"
+        required=True, metavar="info | verify | head | report | export | import | compact"
     )
     about = "counts, lengths, sizes, tokenizer, options, sources"
     info = subparsers.add_parser("info", help=about, description=f"Print what a dataset is: {about}.")
@@ -233,7 +233,8 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command.add_argument("--json", action="store_true", help=what)
     export, import_ = exchange.add_export(subparsers), exchange.add_import(subparsers)
-    with_versions: list[argparse.ArgumentParser] = [info, head, report, export]
+    compact = exchange.add_compact(subparsers)
+    with_versions: list[argparse.ArgumentParser] = [info, head, report, export, compact]
     for reads in with_versions:
         reads.add_argument(
             "--version",

@@ -1,4 +1,4 @@
-"""The commands export and import: their arguments, and what they print."""
+"""The commands export, import and compact: their arguments, and what they print."""
 
 from __future__ import annotations
 
@@ -127,6 +127,28 @@ def add_import(subparsers: Any) -> argparse.ArgumentParser:
     return parser
 
 
+def add_compact(subparsers: Any) -> argparse.ArgumentParser:
+    """The parser of compact, without DATASET."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "compact",
+        help="write the parts of a dataset that grew as one, or a dataset in another layout",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Write all sequences of a dataset, parts and all, as one dataset: the same batches, and plain\n"
+        "zarr readers see it whole. The dataset stays as it is.",
+        epilog="examples:\n"
+        "  python -m flat_tokens compact owt.zarr --output owt-whole.zarr\n"
+        "  python -m flat_tokens compact owt.zarr --zarr-format 3 --output owt-3.zarr",
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, type=path_word, metavar="FOLDER", help="the dataset to make"
+    )
+    parser.add_argument("--zarr-format", type=int, choices=(2, 3), help="layout (default: the dataset's)")
+    parser.add_argument("--compression", choices=COMPRESSIONS, help="(default: the dataset's, or zstd)")
+    parser.add_argument("--overwrite", action="store_true", help="replace an earlier dataset")
+    parser.set_defaults(run=compact)
+    return parser
+
+
 def _names(way: str) -> list[str]:
     return [name for name, described in FORMATS.items() if getattr(described, way)]
 
@@ -216,4 +238,23 @@ def import_(arguments: argparse.Namespace) -> int:
     if arguments.separator_token not in (None, NO_TOKEN):
         how = {"last": "ends", "first": "begins", "dropped": "was left out between"}[arguments.separator]
         print(f"token {arguments.separator_token} {how} documents")
+    return 0
+
+
+def compact(arguments: argparse.Namespace) -> int:
+    """Write the dataset, and print what it holds."""
+    from flat_tokens.exchange.compact import compact as write
+    from flat_tokens.exchange.unfinished import check_apart
+    from flat_tokens.storage.layout import ArrayLayout
+
+    check_apart(arguments.output, [arguments.dataset])
+    dataset = opening.open(arguments.dataset, version=arguments.version)
+    layout = None
+    if arguments.zarr_format is not None or arguments.compression is not None:
+        zarr_format = arguments.zarr_format or dataset.zarr_format
+        layout = ArrayLayout.create(zarr_format, compression=arguments.compression or "zstd")
+    written = write(dataset, arguments.output, layout, arguments.overwrite)
+    print(f"{printable(str(arguments.output))}: verified")
+    for split, found in written.items():
+        print(f"{split}: {found.record.token_count:,} tokens in {found.record.seq_count:,} documents")
     return 0
