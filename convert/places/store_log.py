@@ -4,8 +4,9 @@
 
 Objects are put every second or so, with all that was noted since. A run first claims the next number with an object
 that says who it is. From then on no former run can write the log: the number that it would write next is taken, or its
-own claim is gone, with which everything went that it had written. Whoever is to delete or to publish `confirm`s first
-that it is still the one.
+own claim is gone, with which everything went that it had written. It looks for the claim before each put and after it:
+a run that has finished leaves all numbers free again. Whoever is to delete or to publish `confirm`s first that it is
+still the one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 from convert.errors import Refused, naming
 from convert.places.log import Log, log_lines
-from stores import AlreadyThere, Store, StoreNotFound
+from stores import AlreadyThere, Entry, Store, StoreNotFound
 
 PUT_SECONDS = 1.0
 FOLDER = "log"
@@ -26,26 +27,26 @@ _READS_AT_ONCE = 16
 
 
 class StoreLog(Log):
-    """The log at `store` with its copy in `folder`. output: for errors; holder: what this run is called, like no other.
-
-    claim: the key of its claim, "" before.
-    """
+    """The log at `store` with its copy in `folder`. output: for errors; holder: the name of this run, like no other."""
 
     def __init__(self, folder: Path, store: Store, output: str, holder: str) -> None:
         super().__init__(folder)
         self._store, self._output, self._holder = store, output, holder
         self._number = 1  # of the next object
-        self.claim = ""
+        self._claim: Entry | None = None
         self._waiting = bytearray()
         self._next_put = 0.0
+
+    @property
+    def claim(self) -> str:
+        """The key of this run's claim, "" before."""
+        return "" if self._claim is None else self._claim.key
 
     def take_over(self) -> None:
         """Claim the log; Refused (exit 6) if another run does at the same moment."""
         for entry in self._store.list(FOLDER):
             self._number = int(entry.key.rpartition("/")[2]) + 1
-        claim = self._key
-        self._put(b"")
-        self.claim = claim
+        self._claim = self._put_next(b"")
 
     def fetch(self) -> None:
         """Make the copy."""
@@ -84,14 +85,36 @@ class StoreLog(Log):
         return f"{FOLDER}/{self._number:08}"
 
     def _put(self, lines: bytes) -> None:
+        self._check_claim()
+        entry = self._put_next(lines)
+        try:
+            self._check_claim()
+        except Refused:
+            # Another run has come to its end between the first look and the put: the number was free again.
+            self._store.delete([entry.key])
+            raise
+
+    def _put_next(self, lines: bytes) -> Entry:
         # The holder's line, which no reader takes for one of the log's, makes the object like no other run's: a put
         # that is sent again takes an object with the same bytes for its own.
         try:
-            if self.claim:
-                self._store.head(self.claim)
-            self._store.put(self._key, b"\nby %b" % self._holder.encode() + lines, if_absent=True)
-        except (AlreadyThere, StoreNotFound):
-            raise Refused(
-                f"another run has taken over the work at {self._output}; what was done here up to then goes on there"
-            ) from None
+            entry = self._store.put(self._key, b"\nby %b" % self._holder.encode() + lines, if_absent=True)
+        except AlreadyThere:
+            raise self._taken_over() from None
         self._number += 1
+        return entry
+
+    def _check_claim(self) -> None:
+        if self._claim is None:
+            return
+        try:
+            if self._store.head(self._claim.key) == self._claim:
+                return
+        except StoreNotFound:
+            pass
+        raise self._taken_over()
+
+    def _taken_over(self) -> Refused:
+        return Refused(
+            f"another run has taken over the work at {self._output}; what was done here up to then goes on there"
+        )
