@@ -175,7 +175,11 @@ class StoreWorkspace:
             return False
 
     def _remove_remains(self) -> None:
-        """Remove the partial folder of a run that was killed between publishing and cleaning up."""
+        """Remove the partial folder of a run that was killed between publishing and cleaning up, and its copy here."""
+        if self._home.is_dir():
+            with suppress(OSError, Refused):  # another run: then it stays
+                self._local.take()
+                self._remove_copy()
         if next(iter(self._partial.list()), None) is None:
             return
         # Another run, or a store that may not be written to: then it stays.

@@ -18,7 +18,7 @@ import os
 import re
 import subprocess
 import sys
-from contextlib import ExitStack, redirect_stdout, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import dask_cluster
@@ -28,7 +28,9 @@ from naive_conversion import END, make_documents, train_tokenizer
 from servers import client_of_another_make, s3_options
 from store_faults import KILLED, KINDS, ROOT, Ended, Happening, Kind, Run
 
-from flat_tokens.__main__ import main as flat_tokens
+from flat_tokens import verify_dataset
+from flat_tokens.storage.places import StorePath
+from stores import open_store
 
 # `python -m convert`, but that a run that was killed is taken over at once, each batch of results is put at once, what
 # is compressed is several shards, and that tasks may be done by the driver itself.
@@ -207,10 +209,8 @@ class StoreSweep:
         others = [key for key in self._listed() if not key.startswith(f"{out}/") and key not in self._inputs]
         if others:
             return f"left in the bucket: {others}"
-        options = [f"--storage-option={name}={value}" for name, value in s3_options(self._endpoint).items()]
-        with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
-            code = flat_tokens(["verify", f"s3://{self._bucket}/{out}", *options])
-        return f"flat_tokens verify ends with {code}" if code else None
+        dataset = open_store(f"s3://{self._bucket}/{out}", s3_options(self._endpoint))
+        return f"not sound: {found}" if (found := verify_dataset(StorePath(dataset)).problems) else None
 
     def _left(self, temporary: Path) -> str | None:
         names = sorted(path.relative_to(temporary).as_posix() for path in temporary.rglob("*"))
