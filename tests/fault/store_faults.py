@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -217,10 +217,16 @@ class Happening:
         socket = next(f"socket:[{line[9]}]" for line in lines if line[1] == f"0100007F:{port:04X}")
         group = [int(path.name) for path in Path("/proc").glob("[0-9]*") if _group(path) == self.run.pid]
         for pid in (*group, *self._workers()):
-            with suppress(OSError):
-                if any(os.readlink(end) == socket for end in Path(f"/proc/{pid}/fd").iterdir()):
-                    return pid
+            if socket in _open_files(pid):
+                return pid
         raise AssertionError(f"nobody has port {port}")
+
+
+def _open_files(pid: int) -> Iterator[str]:
+    with suppress(OSError):
+        for end in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                yield os.readlink(end)
 
 
 def _group(process: Path) -> int:

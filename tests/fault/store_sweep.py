@@ -237,10 +237,12 @@ class StoreSweep:
         command = [sys.executable, "-c", DRIVER, engine, f"s3://{self._bucket}/in/", "--output", output]
         command += ["--tokenizer", "tok.json", "--text-chunk-bytes", "700", "--chunk-tokens", "256"]
         command += ["--validation-fraction", "0.2", "--zarr-format", "3", "--on-error", "quarantine"]
-        command += ["--workers", str(workers), "--quiet", "--progress", "none"]
+        command += ["--quiet", "--progress", "none"]
         options = {**s3_options(endpoint), "max_retries": "4", "read_timeout": "3s"}
         command += [f"--storage-option={name}={value}" for name, value in options.items()]
-        if engine == "dask":
+        if engine != "dask":
+            command += ["--workers", str(workers)]
+        else:
             command += ["--executor", "dask", "--scheduler", self._dask()]
         return Run(command, self._folder, temporary)
 
