@@ -124,8 +124,9 @@ class StoreSweep:
     def _point(
         self, kind: Kind, at: int, seed: int, out: str, temporary: Path, runs: list[Run]
     ) -> str | None:
-        def start(engine: str, endpoint: str = self._endpoint, workers: int = 2) -> Run:
-            runs.append(self._start(engine, endpoint, f"s3://{self._bucket}/{out}", temporary, workers))
+        def start(engine: str, endpoint: str = self._endpoint, workers: int = 2, patience: str = "20s") -> Run:
+            output = f"s3://{self._bucket}/{out}"
+            runs.append(self._start(engine, endpoint, output, temporary, workers, patience))
             return runs[-1]
 
         def another() -> None:
@@ -141,7 +142,7 @@ class StoreSweep:
             happening = Happening(kind, at, seed, self._dask_workers, another, self._change_input)
             stack.callback(happening.let_go)
             happening.proxy = proxy = stack.enter_context(faulty_proxy(self._endpoint, happening.faults))
-            happening.run = start(kind.engine, proxy.url)
+            happening.run = start(kind.engine, proxy.url, patience="3s" if kind.fault == "stall" else "20s")
             ended = happening.wait()
             if wrong := self._after(ended, kind, out, temporary):
                 return wrong
@@ -233,12 +234,20 @@ class StoreSweep:
             if key.startswith((f"{out}/", f"{out}.partial/")):
                 self._s3.delete_object(Bucket=self._bucket, Key=key)
 
-    def _start(self, engine: str, endpoint: str, output: str, temporary: Path, workers: int = 2) -> Run:
+    def _start(
+        self,
+        engine: str,
+        endpoint: str,
+        output: str,
+        temporary: Path,
+        workers: int = 2,
+        patience: str = "20s",
+    ) -> Run:
         command = [sys.executable, "-c", DRIVER, engine, f"s3://{self._bucket}/in/", "--output", output]
         command += ["--tokenizer", "tok.json", "--text-chunk-bytes", "700", "--chunk-tokens", "256"]
         command += ["--validation-fraction", "0.2", "--zarr-format", "3", "--on-error", "quarantine"]
         command += ["--quiet", "--progress", "none"]
-        options = {**s3_options(endpoint), "max_retries": "4", "read_timeout": "3s"}
+        options = {**s3_options(endpoint), "max_retries": "4", "read_timeout": patience}
         command += [f"--storage-option={name}={value}" for name, value in options.items()]
         if engine != "dask":
             command += ["--workers", str(workers)]
