@@ -39,7 +39,9 @@ def main() -> int:
     parser.add_argument("--points", type=int, default=300)
     parser.add_argument("--only", action="append", choices=list(KINDS), help="these kinds only")
     parser.add_argument("--at", type=int, help="at this of the requests that the kind may happen at")
-    parser.add_argument("--seed", type=int, default=0, help="of the choice of points; with --at of its own choices")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the choice of points; with --at of its own choices"
+    )
     parser.add_argument("--jobs", type=int, default=available_threads(), help="how many points at a time")
     options = parser.parse_args()
     started = time.monotonic()
@@ -71,13 +73,13 @@ def main() -> int:
                         print(f"--only {name!r} --at {at} --seed {seed}: {problem}", flush=True)
 
         with ThreadPoolExecutor(len(sweeps)) as threads:
-            for job in [threads.submit(work, sweep) for sweep in sweeps]:
-                job.result()
+            for future in [threads.submit(work, sweep) for sweep in sweeps]:
+                future.result()
     for name, count in done.items():
         print(f"  {name}: {count}")
     print(
-        f"{done.total()} points, {wrong.total()} wrong, of them {wrong['it hangs']} hang; seed {options.seed}, "
-        f"{time.monotonic() - started:.0f} s"
+        f"{done.total()} points, {sum(sweep.missed for sweep in sweeps)} of them missed, {wrong.total()} wrong, "
+        f"{wrong['it hangs']} hangs; seed {options.seed}, {time.monotonic() - started:.0f} s"
     )
     return 1 if wrong else 0
 

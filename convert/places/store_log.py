@@ -4,8 +4,8 @@
 
 Objects are put every second or so, with all that was noted since. A run first claims the next number with an object
 that says who it is. From then on no former run can write the log: the number that it would write next is taken, or its
-own claim is gone, with which everything went that it had written. Whoever is to delete or to publish `confirm`s first
-that it is still the one.
+own claim is gone, with which everything went that it had written. It looks for its claim after each put, so what it
+finds out holds when the put is done. Whoever is to delete or to publish `confirm`s first that it is still the one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from convert.errors import Refused, naming
 from convert.places.log import Log, log_lines
-from stores import AlreadyThere, Store, StoreNotFound
+from stores import AlreadyThere, Entry, Store, StoreNotFound
 
 PUT_SECONDS = 1.0
 FOLDER = "log"
@@ -28,14 +28,14 @@ _READS_AT_ONCE = 16
 class StoreLog(Log):
     """The log at `store` with its copy in `folder`. output: for errors; holder: what this run is called, like no other.
 
-    claim: the key of its claim, "" before.
+    claim: its claim, None before.
     """
 
     def __init__(self, folder: Path, store: Store, output: str, holder: str) -> None:
         super().__init__(folder)
         self._store, self._output, self._holder = store, output, holder
         self._number = 1  # of the next object
-        self.claim = ""
+        self.claim: Entry | None = None
         self._waiting = bytearray()
         self._next_put = 0.0
 
@@ -43,9 +43,7 @@ class StoreLog(Log):
         """Claim the log; Refused (exit 6) if another run does at the same moment."""
         for entry in self._store.list(FOLDER):
             self._number = int(entry.key.rpartition("/")[2]) + 1
-        claim = self._key
-        self._put(b"")
-        self.claim = claim
+        self.claim = self._put(b"")
 
     def fetch(self) -> None:
         """Make the copy."""
@@ -74,24 +72,32 @@ class StoreLog(Log):
 
     def confirm(self) -> str:
         """Refused unless this run is still the one that writes; the key of an object of the log that says so."""
-        key = self._key
-        self._put(bytes(self._waiting))
+        entry = self._put(bytes(self._waiting))
         self._waiting.clear()
-        return key
+        return entry.key
 
-    @property
-    def _key(self) -> str:
-        return f"{FOLDER}/{self._number:08}"
-
-    def _put(self, lines: bytes) -> None:
+    def _put(self, lines: bytes) -> Entry:
+        key = f"{FOLDER}/{self._number:08}"
         # The holder's line, which no reader takes for one of the log's, makes the object like no other run's: a put
         # that is sent again takes an object with the same bytes for its own.
         try:
-            if self.claim:
-                self._store.head(self.claim)
-            self._store.put(self._key, b"\nby %b" % self._holder.encode() + lines, if_absent=True)
-        except (AlreadyThere, StoreNotFound):
-            raise Refused(
-                f"another run has taken over the work at {self._output}; what was done here up to then goes on there"
-            ) from None
+            entry = self._store.put(key, b"\nby %b" % self._holder.encode() + lines, if_absent=True)
+        except AlreadyThere:
+            raise self._taken_over() from None
+        if self.claim is not None and not self._is_there(self.claim):
+            self._store.delete([key])
+            raise self._taken_over()
         self._number += 1
+        return entry
+
+    def _is_there(self, entry: Entry) -> bool:
+        """Whether an object is; a later run may have put another under its name."""
+        try:
+            return self._store.head(entry.key) == entry
+        except StoreNotFound:
+            return False
+
+    def _taken_over(self) -> Refused:
+        return Refused(
+            f"another run has taken over the work at {self._output}; what was done here up to then goes on there"
+        )

@@ -280,8 +280,10 @@ class StoreWorkspace:
 
     def publish(self) -> None:
         """See Workspace. Refused (exit 6) if another run has published the same since this one was begun."""
-        manifest = bytes(self._partial.read(MANIFEST_NAME, version=self.dataset.manifest_version))
-        self.log.confirm()
+        try:
+            manifest = bytes(self._partial.read(MANIFEST_NAME, version=self.dataset.manifest_version))
+        finally:  # one that is gone or another was another run's to take
+            self.log.confirm()
         is_ours = True
         try:
             self._target.put(MANIFEST_NAME, manifest, if_absent=True)
@@ -330,7 +332,8 @@ class StoreWorkspace:
             self._delete(self._target, (entry.key for entry in self._target.list()))
             self._remove()
         else:
-            self._remove({LEASE_NAME, self.log.claim})
+            assert self.log.claim is not None
+            self._remove({LEASE_NAME, self.log.claim.key})
             self._delete(self._target, (entry.key for entry in self._target.list()))
 
     def _remove(self, keep: Iterable[str] = (LEASE_NAME,)) -> None:

@@ -92,7 +92,7 @@ class Run:
     """A driver in a process group of its own."""
 
     def __init__(self, command: Sequence[str | Path], folder: Path, temporary: Path) -> None:
-        self._told = tempfile.TemporaryFile()
+        self._told = tempfile.TemporaryFile()  # noqa: SIM115 - read when it has ended
         self._process = subprocess.Popen(
             command,
             cwd=folder,
@@ -120,8 +120,8 @@ class Run:
 class Happening:
     """What comes to the `run` behind the `proxy`, both of which are set when they are there.
 
-    workers(): processes of an engine that the run does not start. another(): does the same command to its end, elsewhere.
-    change_input(data): writes an input anew, or removes it.
+    workers(): processes of an engine that the run does not start. another(): does the same command to its end,
+    elsewhere. change_input(data): writes an input anew, or removes it.
     """
 
     run: Run
@@ -214,7 +214,8 @@ class Happening:
     def _process_at(self, port: int) -> int:
         """The process, of the run or its engine, that has this end of a connection on loopback."""
         lines = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
-        socket = next(f"socket:[{line[9]}]" for line in lines if line[1] == f"0100007F:{port:04X}")
+        ends = [f"0100007F:{each:04X}" for each in (port, self.proxy.server.server_port)]
+        socket = next(f"socket:[{line[9]}]" for line in lines if line[1:3] == ends)
         group = [int(path.name) for path in Path("/proc").glob("[0-9]*") if _group(path) == self.run.pid]
         for pid in (*group, *self._workers()):
             if socket in _open_files(pid):
@@ -226,7 +227,7 @@ def _open_files(pid: int) -> Iterator[str]:
     with suppress(OSError):
         for end in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):  # closed meanwhile
-                yield os.readlink(end)
+                yield str(end.readlink())
 
 
 def _group(process: Path) -> int:

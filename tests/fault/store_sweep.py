@@ -1,4 +1,4 @@
-"""A small conversion from a store to a store, broken at one of its requests, gone on with, and read as a stranger would.
+"""A small conversion from a store to a store, broken at one of its requests, gone on with, and read as a stranger does.
 
 `StoreSweep(endpoint, bucket, folder).point(name, at, seed)` gives the first thing that was not as it must be, or None.
 What must be: exit codes and one line of error as documented, no hang, no process left behind, no manifest but that of
@@ -54,14 +54,14 @@ _TOLD = ("warning: ", "going on from ", "finished work was damaged")  # beside a
 class StoreSweep:
     """The job in a new bucket of the server at `endpoint`, and the dataset that a local disk has of it.
 
-    requests: those of a run without faults, in order.
+    requests: those of a run without faults, in order. missed: how many points had fewer requests than it took.
     """
 
     def __init__(self, endpoint: str, bucket: str, folder: Path) -> None:
         self._endpoint, self._bucket, self._folder = endpoint, bucket, folder
         self._s3 = client_of_another_make(endpoint)
         self._s3.create_bucket(Bucket=bucket)
-        self._points = 0
+        self._points = self.missed = 0
         self._cluster: subprocess.Popen[str] | None = None
         self._scheduler = ""
         train_tokenizer(folder / "tok.json")
@@ -103,7 +103,9 @@ class StoreSweep:
             listing = next(at for at, line in enumerate(own) if "prefix=in%2F" in line)
             places = range(listing + 1, len(own))
         if name.startswith("driver stopped"):  # see above
-            return [at for at in places if not re.search(r"\?delete|plan\.json", "".join(own[at + 1 : at + 2]))]
+            return [
+                at for at in places if not re.search(r"\?delete|plan\.json", "".join(own[at + 1 : at + 2]))
+            ]
         return list(places)
 
     def point(self, name: str, at: int, seed: int) -> str | None:
@@ -124,7 +126,9 @@ class StoreSweep:
     def _point(
         self, kind: Kind, at: int, seed: int, out: str, temporary: Path, runs: list[Run]
     ) -> str | None:
-        def start(engine: str, endpoint: str = self._endpoint, workers: int = 2, patience: str = "20s") -> Run:
+        def start(
+            engine: str, endpoint: str = self._endpoint, workers: int = 2, patience: str = "20s"
+        ) -> Run:
             output = f"s3://{self._bucket}/{out}"
             runs.append(self._start(engine, endpoint, output, temporary, workers, patience))
             return runs[-1]
@@ -144,11 +148,14 @@ class StoreSweep:
             happening.proxy = proxy = stack.enter_context(faulty_proxy(self._endpoint, happening.faults))
             happening.run = start(kind.engine, proxy.url, patience="3s" if kind.fault == "stall" else "20s")
             ended = happening.wait()
+            self.missed += not proxy.struck
             if wrong := self._after(ended, kind, out, temporary):
                 return wrong
             for other in others:
                 if other.hung or other.code not in (0, 6):
                     return f"the run that takes over ends with {other.code}: {other.output[-800:]}"
+                if other.code == 0 and (wrong := self._other_objects(out)):
+                    return f"what another run finished was harmed: {wrong}"
             if ended.code or kind.is_late:
                 self._put_inputs()
                 is_published = f"{out}/manifest.json" in self._listed()
@@ -157,9 +164,8 @@ class StoreSweep:
                     return wrong
         if left := [pid for run in runs for pid in end_group(run.pid)]:
             return f"{len(left)} processes are left"
-        if kind.is_late and self._wrong(out):
-            if wrong := self._at_last(start("inline").wait(), True):
-                return f"something came late: {wrong}"
+        if kind.is_late and self._wrong(out) and (wrong := self._at_last(start("inline").wait(), True)):
+            return f"something came late: {wrong}"
         return self._wrong(out) or self._left(temporary)
 
     def _after(self, ended: Ended, kind: Kind, out: str, temporary: Path) -> str | None:
@@ -184,7 +190,9 @@ class StoreSweep:
         """What is wrong with the run after it, which nothing happens to."""
         if ended.hung:
             return f"the next run hangs: {ended.output[-800:]}"
-        if ended.code != (6 if is_published else 0) or (is_published and "finished dataset" not in ended.output):
+        if ended.code != (6 if is_published else 0) or (
+            is_published and "finished dataset" not in ended.output
+        ):
             return f"the next run ends with {ended.code}: {ended.output[-800:]}"
         return None
 

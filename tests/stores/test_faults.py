@@ -13,7 +13,16 @@ from faulty_proxy import HARMLESS, Faults, Proxy, faulty_proxy
 from servers import BUCKET, s3_options
 
 import stores.object
-from stores import AlreadyThere, Store, StoreChanged, StoreDenied, StoreError, StoreNotFound, open_file, open_store
+from stores import (
+    AlreadyThere,
+    Store,
+    StoreChanged,
+    StoreDenied,
+    StoreError,
+    StoreNotFound,
+    open_file,
+    open_store,
+)
 
 DATA = random.Random(11).randbytes(400_000)
 
@@ -66,7 +75,7 @@ def test_a_put_in_parts_gets_over(moto: str) -> None:
 
 
 def test_an_answer_that_breaks_off_is_asked_for_again(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that the client does not ask for again by itself: of a listing, of a delete, that something is not there."""
+    """Those that the client does not ask for again itself: of a listing, of a delete, that something is not there."""
     monkeypatch.setattr(stores.object, "_PAGE_OBJECTS", 100)  # as the server's are
     with faulty(moto, Faults(kinds=("cut",), rate=1.0, most=1)) as (store, proxy, folder):
         direct = open_store(folder, s3_options(moto))
