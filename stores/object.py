@@ -26,7 +26,9 @@ PART_BYTES = 16 << 20  # of a multipart upload: 10,000 of them, the most S3 allo
 _PARTS_AT_ONCE = 4
 _PAGE_OBJECTS = 1000  # the most that S3 lists in one answer
 _ATTEMPTS = 6
-_BROKEN_OFF = re.compile("response body error|Requested")
+# Of the client: an answer broke off in its body, was shorter than asked for, or did not come in time to a request that
+# the client takes for one that may not be sent twice.
+_UNTRIED = re.compile("response body error|Requested|retries: 0,.*kind: Timeout", re.DOTALL)
 _Result = TypeVar("_Result")
 
 
@@ -254,14 +256,13 @@ class ObjectStore:
 
 
 def _sent(request: Callable[[], _Result]) -> _Result:
-    """The result of a request, which is sent again where the answer breaks off in its body or is shorter than asked
-    for: neither does the client try again."""
+    """The result of a request, any of which may be sent twice; it is sent again where the client does not do so."""
     for attempt in range(_ATTEMPTS):
         try:
             return call(request)
         except Exception as error:
-            broke_off = not status_of(error) and _BROKEN_OFF.search(str(error))
-            if not broke_off or attempt == _ATTEMPTS - 1:
+            untried = not status_of(error) and _UNTRIED.search(str(error))
+            if not untried or attempt == _ATTEMPTS - 1:
                 raise
         time.sleep(0.2 * 2**attempt)
     raise AssertionError

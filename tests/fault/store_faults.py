@@ -35,8 +35,8 @@ class Kind:
     """What happens, and with which codes beside 0 the run may end. of: the requests that it may happen at.
 
     fault: of the proxy, for `count` requests; does: a method of Happening, for "before" and "after".
-    engine: "inline" is the driver alone. is_late: something may still be written when the run after it has ended; one
-    more is to clear that. weight: its share of points.
+    engine: "inline" is the driver alone. is_late: something may be left where the dataset is finished, or still be
+    written when the run after it has ended; one more is to clear that. weight: its share of points.
     """
 
     codes: tuple[int, ...]
@@ -71,10 +71,10 @@ KINDS = {
     "torn put": Kind((), "torn", of="^PUT"),
     **{f"{fault}, three in a row": Kind((), fault, count=3) for fault in ("reset", "503", "429")},
     "many at random": Kind((), "random", weight=2),
-    "503 from then on": Kind((4,), "503", count=_FOR_EVER),
-    "no connection from then on": Kind((4,), "refuse", count=_FOR_EVER),
-    "credential expired": Kind((4,), "expired", count=_FOR_EVER, weight=2),
-    "permission lost": Kind((4,), "denied", count=_FOR_EVER),
+    "503 from then on": Kind((4,), "503", count=_FOR_EVER, is_late=True),
+    "no connection from then on": Kind((4,), "refuse", count=_FOR_EVER, is_late=True),
+    "credential expired": Kind((4,), "expired", count=_FOR_EVER, is_late=True, weight=2),
+    "permission lost": Kind((4,), "denied", count=_FOR_EVER, is_late=True),
     "input changed": Kind((3,), "before", "change_input"),
     "input gone": Kind((3,), "before", "remove_input"),
 }
@@ -113,8 +113,9 @@ class Run:
             hung, code = True, KILLED
             os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
-        self._told.seek(0)
-        return Ended(code, self._told.read().decode(errors="replace"), hung)
+        with self._told as told:
+            told.seek(0)
+            return Ended(code, told.read().decode(errors="replace"), hung)
 
 
 class Happening:

@@ -46,9 +46,12 @@ def test_a_read_gets_over(moto: str, kind: str) -> None:
 
 
 def test_a_stalled_server_is_asked_again(moto: str) -> None:
-    with faulty(moto, Faults(plan={0: "stall"}, stall_seconds=30), read_timeout="300ms") as (store, _, _):
+    plan = {0: "stall", 2: "stall"}
+    with faulty(moto, Faults(plan=plan, stall_seconds=30), read_timeout="300ms") as (store, _, _):
         began = time.monotonic()
         assert bytes(store.read("x", 0, 10)) == DATA[:10]
+        store.delete(["x", "y"])
+        assert not list(store.list())
         assert time.monotonic() - began < 10
 
 
