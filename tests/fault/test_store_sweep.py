@@ -17,10 +17,7 @@ TRIED = [
     "driver killed after a log batch",
     "driver stopped, another takes over",
     "worker killed, its put comes late",
-    "lost put",
-    "cut, once",
     "credential expired",
-    "input changed",
 ]
 
 
